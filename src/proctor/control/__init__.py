@@ -1,0 +1,1 @@
+"""Closed-loop motion over any robot that has odometry and takes velocities."""

@@ -1,0 +1,41 @@
+"""What the motion executor needs of a robot, be it simulated in process or behind ROS 2."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from proctor.core.types import Array, Pose2
+
+
+class Scan(NamedTuple):
+    """A laser scan, or a sector of one, in sensor_msgs/LaserScan's terms."""
+
+    ranges: Array
+    """Metres, one per beam; inf or NaN where nothing came back."""
+    angle_min: float
+    """Direction of the first beam in the robot's frame: 0 is ahead, left is positive."""
+    angle_increment: float
+    range_min: float
+    range_max: float
+
+
+class RobotPort(Protocol):
+    """A robot with odometry, a scan and a velocity input, and the clock that governs it."""
+
+    def odometry(self) -> Pose2:
+        """Return the newest pose in the odometry frame."""
+
+    def scan(self) -> Scan:
+        """Return the newest scan; a sector that covers what lies ahead is enough."""
+
+    def in_contact(self) -> bool:
+        """Tell whether the robot has touched anything but the floor since the last command."""
+
+    def command(self, linear_mps: float, angular_radps: float) -> None:
+        """Drive at this velocity until the next command."""
+
+    def now_s(self) -> float:
+        """Return the time of the clock that governs the robot: simulation time in a simulation."""
+
+    def wait(self, duration_s: float) -> None:
+        """Let this much of the robot's time pass."""

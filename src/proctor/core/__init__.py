@@ -1,0 +1,1 @@
+"""Types, interfaces and errors that everything else stands on."""

@@ -1,0 +1,134 @@
+"""Strict reading and safe writing of JSON documents.
+
+Every complaint names the file and the place in it: line and column where the JSON is broken,
+`episodes[3].goal_position.x` where a value is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from proctor.core.errors import InvalidFile, did_you_mean
+
+T = TypeVar("T")
+
+MAX_BYTES = 256 * 1024 * 1024
+MAX_DEPTH = 64
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file, refusing what JSON leaves open: duplicate keys, NaN, endless nesting.
+
+    Raises:
+        InvalidFile: The file is missing, too large, or not a JSON document.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InvalidFile(path, f"has more than {MAX_BYTES // 2**20} MiB")
+        raw = path.read_bytes()
+        value = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_unique_keys)
+        _check(value, "", 0)
+    except FileNotFoundError:
+        raise InvalidFile(path, "no such file") from None
+    except OSError as error:
+        raise InvalidFile(path, f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidFile(path, f"not UTF-8 text (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        problem = "empty file, expected a JSON document" if not raw.strip() else f"invalid JSON: {error.msg}"
+        raise InvalidFile(path, problem, place=place) from None
+    except RecursionError:
+        raise InvalidFile(path, f"nested deeper than {MAX_DEPTH} levels") from None
+    except _Problem as error:
+        raise InvalidFile(path, error.problem, place=error.place) from None
+    return value
+
+
+def convert(value: Any, type_: type[T], path: Path, *, place: str = "") -> T:
+    """Turn parsed JSON into a typed value, strictly.
+
+    Args:
+        value: What `read_json` returned, or a part of it.
+        type_: A msgspec.Struct or a container of such.
+        path: The file, for the message.
+        place: Where in the file `value` stands, for the message.
+
+    Raises:
+        InvalidFile: A key is unknown or missing, or a value has the wrong type.
+    """
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        problem, _, inner = str(error).partition(" - at `$")
+        inner = inner.rstrip("`")
+        unknown = re.search(r"unknown field `(.*)`", problem)
+        if unknown:
+            problem = f"unknown key '{unknown[1]}'" + did_you_mean(unknown[1], _field_names(type_))
+        full_place = f"{place}{inner}" if place else inner.lstrip(".")
+        raise InvalidFile(path, problem, place=full_place) from None
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, sees the old content or the new, never half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+class _Problem(Exception):
+    def __init__(self, problem: str, place: str) -> None:
+        self.problem, self.place = problem, place
+        super().__init__(problem)
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _Problem(f"the key '{twice}' stands twice in one object", "")
+    return result
+
+
+def _check(value: Any, place: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise _Problem(f"nested deeper than {MAX_DEPTH} levels", place[:120])
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _Problem(f"{value} is not allowed, expected a finite number", place)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check(item, f"{place}.{key}" if place else key, depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check(item, f"{place}[{index}]", depth + 1)
+
+
+def _field_names(type_: Any) -> set[str]:
+    """Return all key names that may stand somewhere in a document of this type."""
+    names: set[str] = set()
+    waiting = [msgspec.inspect.type_info(type_)]
+    while waiting:
+        info = waiting.pop()
+        if isinstance(info, msgspec.inspect.StructType) and not names.issuperset(info.cls.__struct_fields__):
+            names.update(field.encode_name for field in info.fields)
+            waiting += [field.type for field in info.fields]
+        for attribute in ("item_type", "value_type"):
+            if hasattr(info, attribute):
+                waiting.append(getattr(info, attribute))
+        for attribute in ("types", "item_types"):
+            waiting += list(getattr(info, attribute, ()))
+    return names

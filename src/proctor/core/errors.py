@@ -1,0 +1,72 @@
+"""Errors, one class per decision the caller can take.
+
+`UserError` and its children are printed without a traceback and end a command with exit code 2.
+`AgentFault` ends an episode and counts against the agent. Everything else that escapes from an
+episode is the evaluator's fault and never counts against the agent.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class ProctorError(Exception):
+    """Root of all errors raised on purpose."""
+
+
+class UserError(ProctorError):
+    """Something the user asked for cannot be done as asked."""
+
+
+class InvalidFile(UserError):
+    """A file is not what it should be.
+
+    Args:
+        file: The file.
+        problem: What was found and what would be right.
+        place: Where in the file: `line 3, column 7` or `episodes[3].goal_position.x`.
+    """
+
+    def __init__(self, file: Path | str, problem: str, *, place: str = "") -> None:
+        self.file, self.problem, self.place = file, problem, place
+        super().__init__(f"{file}: {place}: {problem}" if place else f"{file}: {problem}")
+
+
+class UnknownName(UserError):
+    """A name that nothing answers to."""
+
+    def __init__(self, kind: str, name: str, available: Iterable[str]) -> None:
+        names = sorted(available)
+        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, names)}; available: {', '.join(names)}")
+
+
+class MissingDependency(UserError):
+    """An optional package or system is not there."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what} is not available here. {remedy}")
+
+
+class AgentFault(ProctorError):
+    """The agent broke the rules of the exam.
+
+    Args:
+        kind: A short stable word for the results, such as `invalid_action`.
+        message: What happened, for people.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class SimulationError(ProctorError):
+    """The world broke: a fault of the evaluator, not of the agent."""
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?` when a candidate is close to the word, else nothing."""
+    close = difflib.get_close_matches(word, list(candidates), n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""

@@ -1,0 +1,87 @@
+"""The contracts: what an environment, a policy and a metric must do. Nothing else is required of them."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
+
+from proctor.core.types import EpisodeInfo, Info, Observation, Vector3
+
+TRUTH = "truth"
+"""Key under which a privileged policy finds the environment's info in its observation."""
+
+
+class Env(abc.ABC):
+    """A world with a robot in it, in Habitat's style.
+
+    `step` returns `(observation, reward, done, info)`; the reward is 0.0. `info` carries ground truth:
+    for VLN `position` (with .x .y .z), `yaw`, `distance_to_goal` (3D Euclidean, metres), `collision`
+    (in this step), `collision_count` (in this episode), `step` (0 at reset) and `trajectory`.
+    """
+
+    @abc.abstractmethod
+    def reset(self, episode: Any) -> Observation:
+        """Put the world into the episode's first state and return the first observation."""
+
+    @abc.abstractmethod
+    def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
+        """Do one action. After `done` the only call allowed is `reset` or `close`."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Release everything. May be called twice."""
+
+    def info(self) -> Info:
+        """Return the ground truth of the present state, also right after `reset`."""
+        return {}
+
+
+class Policy(abc.ABC):
+    """An agent. It sees observations and the instruction, never the goal."""
+
+    privileged: ClassVar[bool] = False
+    """Oracles set this: they get the episode in `reset` and the ground truth in every observation."""
+
+    def reset(self, episode_info: EpisodeInfo) -> None:  # noqa: B027  (a policy without memory needs none)
+        """Forget the last episode and read the new instruction."""
+
+    @abc.abstractmethod
+    def act(self, observation: Observation) -> Any:
+        """Choose the next action."""
+
+    def close(self) -> None:  # noqa: B027  (most policies hold nothing)
+        """Release everything. May be called twice."""
+
+
+class MetricTask(Protocol):
+    """What a metric may ask of the task it measures."""
+
+    def distance_m(self, a: Vector3, b: Vector3) -> float:
+        """Return the distance by which the task is scored: geodesic where there is a map. Finite."""
+
+    def success_threshold_m(self, episode: Any) -> float:
+        """Return how near to the goal a success has to end."""
+
+
+class Metric(abc.ABC):
+    """One number about one episode.
+
+    The state given to `update` is the environment's info plus `action`, what the agent did. A metric
+    that does not apply to an episode (no reference path, say) returns NaN and is left out there.
+    """
+
+    @abc.abstractmethod
+    def reset(self, episode: Any, task: MetricTask) -> None:
+        """Begin an episode."""
+
+    @abc.abstractmethod
+    def update(self, state: Info) -> None:
+        """Take in the state after a step."""
+
+    @abc.abstractmethod
+    def get_metric(self) -> float:
+        """Return the value as of the last update."""
+
+
+DistanceFn = Callable[[Vector3, Vector3], float]

@@ -1,0 +1,93 @@
+"""The nouns that travel between modules.
+
+World frame: right-handed, Z up, metres; robot forward is +X, LEFT is +yaw. Quaternions are wxyz.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+Observation: TypeAlias = dict[str, Any]
+"""What a policy sees. VLN: `rgb` uint8 (H, W, 3), `depth` uint16 millimetres (H, W), 0 = no return."""
+
+Info: TypeAlias = dict[str, Any]
+"""Ground truth for the evaluator. A policy never gets it, unless it is privileged."""
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+class Action(enum.IntEnum):
+    """The four actions of vision-and-language navigation."""
+
+    STOP = 0
+    FORWARD = 1
+    LEFT = 2
+    RIGHT = 3
+
+
+class Vector3(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A point, a direction or a triple of angles. `v.x` and `v["x"]` read the same number."""
+
+    x: float
+    y: float
+    z: float
+
+    def __getitem__(self, axis: str) -> float:
+        if axis not in ("x", "y", "z"):
+            raise KeyError(axis)
+        value: float = getattr(self, axis)
+        return value
+
+    def array(self) -> Array:
+        """Return the triple as a numpy array."""
+        return np.array([self.x, self.y, self.z])
+
+    @classmethod
+    def of(cls, value: Any) -> Vector3:
+        """Make a vector from a vector, a `{x, y, z}` mapping, an object with x, y, z, or three numbers.
+
+        Raises:
+            ValueError: The value is none of these, or a coordinate is not a finite number.
+        """
+        if isinstance(value, Mapping):
+            if set(value) != {"x", "y", "z"}:
+                raise ValueError(f"expected the keys x, y and z, found {sorted(map(str, value))}")
+            triple = [value["x"], value["y"], value["z"]]
+        elif hasattr(value, "x"):
+            triple = [value.x, value.y, value.z]
+        else:
+            triple = list(value)
+        if len(triple) != 3:
+            raise ValueError(f"expected three numbers, found {len(triple)}")
+        numbers = [float(number) for number in triple]
+        if not all(map(math.isfinite, numbers)):
+            raise ValueError(f"expected finite numbers, found {numbers}")
+        return cls(*numbers)
+
+
+class Pose2(msgspec.Struct, frozen=True):
+    """Position and heading on the floor, in the world frame unless a name says otherwise."""
+
+    x: float
+    y: float
+    yaw: float
+
+
+class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy is told when an episode begins."""
+
+    episode_id: str
+    instruction: str
+    max_steps: int
+    seed: int
+    """For the policy's own randomness. Depends on the run's seed and the episode, not on the worker."""
+    language: str = "en"
+    episode: Any = None
+    """The whole episode, goal included: set for privileged policies only."""

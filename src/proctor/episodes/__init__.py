@@ -1,0 +1,1 @@
+"""What an agent is asked to do, and the files that say so."""

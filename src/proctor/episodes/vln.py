@@ -1,0 +1,61 @@
+"""One vision-and-language navigation task: where the robot starts, what it is told, where it should stop."""
+
+from __future__ import annotations
+
+import msgspec
+
+from proctor.core.types import Action, Vector3
+
+DEFAULT_MAX_STEPS = 500
+ORIGIN = Vector3(0.0, 0.0, 0.0)
+
+
+class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A VLN episode, as the user's documents define it.
+
+    In code, positions and rotations may be given as `{"x", "y", "z"}` dicts or as objects with x, y and
+    z, and most fields have defaults; files are checked strictly (see `episodes.datasets`).
+    """
+
+    episode_id: str = "episode"
+    scene_id: str = ""
+    start_position: Vector3 = ORIGIN
+    start_rotation: Vector3 = ORIGIN
+    """Euler angles in degrees, applied Z·Y·X."""
+    goal_position: Vector3 = ORIGIN
+    instruction: str = ""
+    scene_config_path: str | None = None
+    """The scene file. Without it, `scene_id` names `scenes/<scene_id>.json` beside the dataset."""
+    max_steps: int | None = None
+    """How many actions the agent has; 500 if missing."""
+    success_threshold: float | None = None
+    """Metres from the goal within which a STOP counts; the run's default if missing."""
+    reference_path: list[Vector3] | None = None
+    """The path a person would take, dense. Without it nDTW, SDTW and CLS are not measured."""
+    reference_actions: list[Action] | None = None
+    language: str = "en"
+    split: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("start_position", "start_rotation", "goal_position"):
+            try:
+                vector = Vector3.of(getattr(self, name))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{name}: {error}") from None
+            msgspec.structs.force_setattr(self, name, vector)
+        if self.reference_path is not None:
+            path = [Vector3.of(point) for point in self.reference_path]
+            msgspec.structs.force_setattr(self, "reference_path", path)
+            if not path:
+                raise ValueError("reference_path: expected at least one point, found none")
+        if not self.episode_id:
+            raise ValueError("episode_id: expected a name, found an empty string")
+        if self.max_steps is not None and self.max_steps < 1:
+            raise ValueError(f"max_steps: expected at least 1, found {self.max_steps}")
+        if self.success_threshold is not None and not self.success_threshold > 0:
+            raise ValueError(f"success_threshold: expected metres above 0, found {self.success_threshold}")
+
+    @property
+    def step_limit(self) -> int:
+        """How many actions the agent has."""
+        return self.max_steps if self.max_steps is not None else DEFAULT_MAX_STEPS

@@ -1,0 +1,1 @@
+"""The exam itself. Start reading at rollout.py."""

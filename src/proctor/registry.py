@@ -1,0 +1,113 @@
+"""Names for suites, environments, policies and metrics, and what they stand for.
+
+A value is `module:Class` and is imported on use, so that a name costs nothing. Other packages add
+theirs as entry points in the groups `proctor.suites`, `proctor.envs`, `proctor.policies` and
+`proctor.metrics`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal
+
+from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean
+
+Kind = Literal["suite", "env", "policy", "metric"]
+
+BUILT_IN: dict[Kind, dict[str, str]] = {
+    "suite": {"houses-v1": "proctor.suites:houses-v1"},
+    "env": {
+        "embedded": "proctor.envs.vln:VLNEnv",
+        "mock": "proctor.envs.mock:MockEnv",
+        "o3de": "proctor.envs.o3de:O3DEEnv",
+    },
+    "policy": {
+        "random": "proctor.policies.scripted:MockPolicy",
+        "forward": "proctor.policies.scripted:ForwardPolicy",
+        "replay": "proctor.policies.scripted:ReplayPolicy",
+        "oracle": "proctor.policies.oracle:OraclePolicy",
+    },
+    "metric": {
+        "success": "proctor.metrics.navigation:Success",
+        "success_at_0.2m": "proctor.metrics.navigation:StrictSuccess",
+        "spl": "proctor.metrics.navigation:Spl",
+        "navigation_error": "proctor.metrics.navigation:NavigationError",
+        "oracle_success": "proctor.metrics.navigation:OracleSuccess",
+        "ndtw": "proctor.metrics.navigation:Ndtw",
+        "sdtw": "proctor.metrics.navigation:Sdtw",
+        "cls": "proctor.metrics.navigation:Cls",
+        "path_length": "proctor.metrics.navigation:PathLength",
+        "steps": "proctor.metrics.navigation:Steps",
+        "collisions": "proctor.metrics.navigation:Collisions",
+        "collision_rate": "proctor.metrics.navigation:CollisionRate",
+    },
+}
+PLURAL: dict[Kind, str] = {"suite": "suites", "env": "envs", "policy": "policies", "metric": "metrics"}
+
+
+def names(kind: Kind) -> dict[str, str]:
+    """Return all names of a kind with what they stand for."""
+    found = {point.name: point.value for point in entry_points(group=f"proctor.{PLURAL[kind]}")}
+    return found | BUILT_IN[kind]
+
+
+def load(kind: Kind, name: str) -> Any:
+    """Return the class behind a name, or behind `module:Class`.
+
+    Raises:
+        UnknownName: Nothing has this name.
+        UserError: The module or the class does not exist.
+        MissingDependency: The module needs a package that is not installed.
+    """
+    known = names(kind)
+    target = known.get(name, name)
+    module_name, colon, attribute = target.partition(":")
+    if not colon:
+        raise UnknownName(kind, name, known)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
+            raise UserError(f"{kind} '{name}': there is no module '{error.name}' (is its folder in PYTHONPATH?)") from None
+        raise MissingDependency(f"{kind} '{name}'", f"Its module needs the package '{error.name}'.") from error
+    if not hasattr(module, attribute):
+        hint = did_you_mean(attribute, dir(module))
+        raise UserError(f"{kind} '{name}': the module {module_name} has no '{attribute}'{hint}")
+    return getattr(module, attribute)
+
+
+def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:
+    """Make the object behind a name with these constructor options.
+
+    Raises:
+        UserError: The constructor does not take such an option.
+    """
+    class_ = load(kind, name)
+    try:
+        inspect.signature(class_).bind(**options)
+    except TypeError as error:
+        taken = [p.name for p in inspect.signature(class_).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        wrong = next((key for key in options if key not in taken), "")
+        hint = did_you_mean(wrong, taken) if wrong else ""
+        raise UserError(f"{kind} '{name}': {error}{hint}; options: {', '.join(taken) or 'none'}") from None
+    return class_(**options)
+
+
+def suite_folder(name: str) -> Path:
+    """Return the folder of a suite: `episodes.json` and `scenes/`.
+
+    Raises:
+        UnknownName: Nothing has this name.
+    """
+    known = names("suite")
+    if name not in known:
+        raise UnknownName("suite", name, known)
+    package, _, folder = known[name].partition(":")
+    location = importlib.import_module(package).__file__
+    if location is None:
+        raise UserError(f"suite '{name}': the package {package} has no files")
+    return Path(location).parent / folder

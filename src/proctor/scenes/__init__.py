@@ -1,0 +1,1 @@
+"""Worlds as data: one JSON format, and generators that write it."""

@@ -1,0 +1,162 @@
+"""A world as data: the scene file that builds in MuJoCo and in O3DE alike.
+
+The shape is O3DE's scene config (`scene_name`, `scene_type`, `objects` with `name`, `translate`, `rotate` in
+degrees, `scale`, `asset_path`, `rigid_body_type`, and `lights`), extended by objects made of primitive
+parts with colour and texture, so that a scene needs no mesh files.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+import msgspec
+
+from proctor.core.documents import convert, read_json, write_atomically
+from proctor.core.errors import InvalidFile
+from proctor.core.types import Vector3
+
+Triple = Vector3 | tuple[float, float, float]
+"""Files may write a triple as `{"x": 1, "y": 2, "z": 3}` or as `[1, 2, 3]`; in code it is a Vector3."""
+
+Texture = Literal["plaster", "wood", "planks", "tiles", "carpet", "fabric", "brick", "marble"]
+MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
+ORIGIN, ONE = Vector3(0.0, 0.0, 0.0), Vector3(1.0, 1.0, 1.0)
+Color = tuple[float, float, float] | tuple[float, float, float, float]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A primitive shape, placed in its object's frame by its centre."""
+
+    shape: Literal["box", "cylinder", "sphere"]
+    size: Triple
+    """Full extents in metres. Cylinders stand along z; their x and y, and a sphere's three, are equal."""
+    translate: Triple = ORIGIN
+    rotate: Triple = ORIGIN
+    color: Color = (0.8, 0.8, 0.8)
+    """Red, green, blue and, if given, alpha, from 0 to 1."""
+    texture: Texture | None = None
+    collision: bool = True
+    """Whether a robot bumps into it. Rugs and pictures say no."""
+
+    def __post_init__(self) -> None:
+        _set_vectors(self, "size", "translate", "rotate")
+        size = Vector3.of(self.size)
+        if min(size.x, size.y, size.z) <= 0:
+            raise ValueError(f"size: expected lengths above 0, found {[size.x, size.y, size.z]}")
+        if (self.shape != "box" and size.x != size.y) or (self.shape == "sphere" and size.x != size.z):
+            raise ValueError(f"size: a {self.shape} is round, found {[size.x, size.y, size.z]}")
+        if not all(0 <= channel <= 1 for channel in self.color):
+            raise ValueError(f"color: expected channels from 0 to 1, found {list(self.color)}")
+
+
+class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A thing in the world: a mesh file, or parts."""
+
+    name: str
+    category: str = ""
+    """What a person would call it: sofa, door, wall."""
+    room: str = ""
+    translate: Triple = ORIGIN
+    rotate: Triple = ORIGIN
+    """Euler angles in degrees, applied Z·Y·X."""
+    scale: float | Triple = ONE
+    asset_path: str | None = None
+    """A mesh file, relative to the scene file's folder and inside it."""
+    parts: list[Part] = []
+    rigid_body_type: Literal["static", "dynamic", "kinematic", "none"] = "static"
+    mass: float | None = None
+    """Kilograms of a dynamic object; from its volume at 300 kg/m³ if missing."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.scale, Vector3 | tuple):
+            msgspec.structs.force_setattr(self, "scale", Vector3(*(self.scale,) * 3))
+        _set_vectors(self, "translate", "rotate", "scale")
+        if (self.asset_path is None) == (not self.parts):
+            raise ValueError("expected either asset_path or parts")
+        if self.asset_path is not None:
+            _check_asset_path(self.asset_path)
+        if self.mass is not None and self.mass <= 0:
+            raise ValueError(f"mass: expected kilograms above 0, found {self.mass}")
+
+
+class Light(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A lamp (`point`) or the sun (`directional`)."""
+
+    name: str = "light"
+    type: Literal["point", "directional"] = "point"
+    translate: Triple = ORIGIN
+    direction: Triple = Vector3(0.0, 0.0, -1.0)
+    color: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    intensity: float = 1.0
+
+    def __post_init__(self) -> None:
+        _set_vectors(self, "translate", "direction")
+
+
+class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A whole scene. The floor of the world is the plane z = 0."""
+
+    scene_name: str
+    scene_type: str = "indoor"
+    objects: list[SceneObject] = []
+    lights: list[Light] = []
+
+    def __post_init__(self) -> None:
+        names = [item.name for item in self.objects]
+        twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) != len(names) else None
+        if twice is not None:
+            raise ValueError(f"two objects have the name '{twice}'")
+
+
+@lru_cache(maxsize=64)
+def load_scene(path: Path) -> SceneConfig:
+    """Read and check a scene file, its mesh files included.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+    """
+    value: Any = read_json(path)
+    scene = convert(value, SceneConfig, path)
+    for index, item in enumerate(scene.objects):
+        if item.asset_path is not None:
+            asset = asset_file(path, item.asset_path)
+            if not asset.is_file():
+                place = f"objects[{index}].asset_path"
+                raise InvalidFile(path, f"'{item.asset_path}' does not exist", place=place)
+    return scene
+
+
+def save_scene(scene: SceneConfig, path: Path) -> None:
+    """Write a scene file that `load_scene` reads back."""
+    write_atomically(path, msgspec.json.encode(scene) + b"\n")
+
+
+def asset_file(scene_path: Path, asset_path: str) -> Path:
+    """Return where a scene's asset lies.
+
+    Raises:
+        InvalidFile: A link leads out of the scene's folder.
+    """
+    folder = scene_path.parent.resolve()
+    asset = (folder / asset_path).resolve()
+    if not asset.is_relative_to(folder):
+        raise InvalidFile(scene_path, f"the asset '{asset_path}' lies outside of {folder}")
+    return asset
+
+
+def _set_vectors(struct: msgspec.Struct, *names: str) -> None:
+    for name in names:
+        try:
+            msgspec.structs.force_setattr(struct, name, Vector3.of(getattr(struct, name)))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name}: {error}") from None
+
+
+def _check_asset_path(asset_path: str) -> None:
+    path = PurePosixPath(asset_path.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+        raise ValueError(f"asset_path: '{asset_path}' must stay inside the scene's folder")
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        raise ValueError(f"asset_path: '{asset_path}' is no mesh file ({', '.join(MESH_SUFFIXES)})")

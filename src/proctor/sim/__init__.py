@@ -1,0 +1,1 @@
+"""The embedded world. MuJoCo is imported here and nowhere else."""

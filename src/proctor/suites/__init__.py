@@ -1,0 +1,1 @@
+"""Exams that come with Proctor, and the code that builds them."""
