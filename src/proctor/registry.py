@@ -46,7 +46,12 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "collision_rate": "proctor.metrics.navigation:CollisionRate",
     },
 }
-PLURAL: dict[Kind, str] = {"suite": "suites", "env": "envs", "policy": "policies", "metric": "metrics"}
+PLURAL: dict[Kind, str] = {
+    "suite": "suites",
+    "env": "envs",
+    "policy": "policies",
+    "metric": "metrics",
+}
 
 
 def names(kind: Kind) -> dict[str, str]:
@@ -72,8 +77,12 @@ def load(kind: Kind, name: str) -> Any:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
-            raise UserError(f"{kind} '{name}': there is no module '{error.name}' (is its folder in PYTHONPATH?)") from None
-        raise MissingDependency(f"{kind} '{name}'", f"Its module needs the package '{error.name}'.") from error
+            raise UserError(
+                f"{kind} '{name}': there is no module '{error.name}' (is its folder in PYTHONPATH?)"
+            ) from None
+        raise MissingDependency(
+            f"{kind} '{name}'", f"Its module needs the package '{error.name}'."
+        ) from error
     if not hasattr(module, attribute):
         hint = did_you_mean(attribute, dir(module))
         raise UserError(f"{kind} '{name}': the module {module_name} has no '{attribute}'{hint}")

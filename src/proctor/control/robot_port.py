@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from proctor.core.types import Array, Pose2
-
-
-class Scan(NamedTuple):
-    """A laser scan, or a sector of one, in sensor_msgs/LaserScan's terms."""
-
-    ranges: Array
-    """Metres, one per beam; inf or NaN where nothing came back."""
-    angle_min: float
-    """Direction of the first beam in the robot's frame: 0 is ahead, left is positive."""
-    angle_increment: float
-    range_min: float
-    range_max: float
+from proctor.core.types import Pose2, Scan
 
 
 class RobotPort(Protocol):

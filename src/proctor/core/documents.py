@@ -72,6 +72,9 @@ def convert(value: Any, type_: type[T], path: Path, *, place: str = "") -> T:
         unknown = re.search(r"unknown field `(.*)`", problem)
         if unknown:
             problem = f"unknown key '{unknown[1]}'" + did_you_mean(unknown[1], _field_names(type_))
+        field, colon, rest = problem.partition(": ")
+        if colon and re.fullmatch(r"[a-z_]+", field):  # a struct's own check names the field first
+            inner, problem = f"{inner}.{field}", rest
         full_place = f"{place}{inner}" if place else inner.lstrip(".")
         raise InvalidFile(path, problem, place=full_place) from None
 

@@ -20,6 +20,9 @@ class Env(abc.ABC):
     (in this step), `collision_count` (in this episode), `step` (0 at reset) and `trajectory`.
     """
 
+    needs_scene: ClassVar[bool] = False
+    """Whether an episode without a scene file makes no sense here."""
+
     @abc.abstractmethod
     def reset(self, episode: Any) -> Observation:
         """Put the world into the episode's first state and return the first observation."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -78,6 +78,18 @@ class Pose2(msgspec.Struct, frozen=True):
     x: float
     y: float
     yaw: float
+
+
+class Scan(NamedTuple):
+    """A laser scan, or a sector of one, in sensor_msgs/LaserScan's terms."""
+
+    ranges: Array
+    """Metres, one per beam; inf or NaN where nothing came back."""
+    angle_min: float
+    """Direction of the first beam in the robot's frame: 0 is ahead, left is positive."""
+    angle_increment: float
+    range_min: float
+    range_max: float
 
 
 class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,6 @@ Triple = Vector3 | tuple[float, float, float]
 Texture = Literal["plaster", "wood", "planks", "tiles", "carpet", "fabric", "brick", "marble"]
 MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
 ORIGIN, ONE = Vector3(0.0, 0.0, 0.0), Vector3(1.0, 1.0, 1.0)
-Color = tuple[float, float, float] | tuple[float, float, float, float]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -34,7 +33,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     """Full extents in metres. Cylinders stand along z; their x and y, and a sphere's three, are equal."""
     translate: Triple = ORIGIN
     rotate: Triple = ORIGIN
-    color: Color = (0.8, 0.8, 0.8)
+    color: tuple[float, ...] = (0.8, 0.8, 0.8)
     """Red, green, blue and, if given, alpha, from 0 to 1."""
     texture: Texture | None = None
     collision: bool = True
@@ -47,8 +46,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
             raise ValueError(f"size: expected lengths above 0, found {[size.x, size.y, size.z]}")
         if (self.shape != "box" and size.x != size.y) or (self.shape == "sphere" and size.x != size.z):
             raise ValueError(f"size: a {self.shape} is round, found {[size.x, size.y, size.z]}")
-        if not all(0 <= channel <= 1 for channel in self.color):
-            raise ValueError(f"color: expected channels from 0 to 1, found {list(self.color)}")
+        if len(self.color) not in (3, 4) or not all(0 <= channel <= 1 for channel in self.color):
+            raise ValueError(f"color: expected 3 or 4 channels from 0 to 1, found {list(self.color)}")
 
 
 class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -149,7 +148,10 @@ def asset_file(scene_path: Path, asset_path: str) -> Path:
 def _set_vectors(struct: msgspec.Struct, *names: str) -> None:
     for name in names:
         try:
-            msgspec.structs.force_setattr(struct, name, Vector3.of(getattr(struct, name)))
+            given = getattr(struct, name)
+            vector = Vector3.of(given)
+            if vector != given:  # else the default stays itself and is left out of files
+                msgspec.structs.force_setattr(struct, name, vector)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name}: {error}") from None
 

@@ -1,0 +1,41 @@
+# `make run` and `make test` do all set-up by themselves.
+BIN := .venv/bin
+SETUP_INPUTS := pyproject.toml constraints.txt scripts/setup.sh
+
+.PHONY: help run test check slow bench clean
+
+help:
+	@echo "make run     set up, let three baselines take the houses-v1 exam, show their scores"
+	@echo "make test    set up, run linters and all tests"
+	@echo "make check   linters, types and import direction only"
+	@echo "make slow    long trials: memory over 1,000 episodes, all houses"
+	@echo "make bench   speed, side by side with peers"
+
+.venv/.ready: $(SETUP_INPUTS)
+	@scripts/setup.sh dev
+	@touch $@
+
+.venv/.ready-bench: .venv/.ready
+	@scripts/setup.sh dev,bench
+	@touch $@
+
+run: .venv/.ready
+	$(BIN)/proctor run --suite houses-v1 --policy random forward oracle --episodes 10 --out runs/first
+
+check: .venv/.ready
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/pytest
+
+slow: .venv/.ready
+	$(BIN)/pytest -m slow
+
+bench: .venv/.ready-bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv runs build

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Sets up .venv and what rendering needs. Called by make; may be run as often as you like.
+#   scripts/setup.sh EXTRAS     e.g. dev or dev,bench
+set -euo pipefail
+cd "$(dirname "$0")/.."
+extras=${1:-dev}
+python=${PYTHON:-python3}
+
+# Installs Debian packages when it can, otherwise says the command.
+need() {
+    if ! command -v apt-get >/dev/null; then
+        echo "Proctor needs the equivalent of these Debian packages: $*" >&2
+        return 1
+    fi
+    local sudo=()
+    if [ "$(id -u)" != 0 ]; then
+        if ! sudo -n true 2>/dev/null; then
+            echo "Please run: sudo apt-get install -y $*" >&2
+            return 1
+        fi
+        sudo=(sudo)
+    fi
+    echo "Installing $*"
+    "${sudo[@]}" apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+has_library() { ldconfig -p 2>/dev/null | grep -q "$1"; }
+
+command -v "$python" >/dev/null || need python3 python3-venv
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "Proctor needs Python 3.11 or newer, found $("$python" --version). Set PYTHON=/path/to/python3.11." >&2
+    exit 2
+fi
+"$python" -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
+if ! has_library libOSMesa.so && ! { has_library libEGL.so.1 && has_library libEGL_mesa.so.0; }; then
+    need libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri
+fi
+
+[ -x .venv/bin/python ] || "$python" -m venv .venv
+echo "Installing Python packages into .venv"
+.venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$extras]"

@@ -1,0 +1,260 @@
+"""The `proctor` command: what it offers, and how it ends.
+
+Exit codes: 0 done, 1 finished with more evaluator faults than allowed, 2 user error, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from proctor import __version__
+from proctor.core.errors import ProctorError, UserError, did_you_mean
+from proctor.core.results import Results
+
+DONE, TOO_MANY_FAULTS, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.command(arguments)
+    except UserError as error:
+        errors.print("[red]error:[/red]", end=" ")
+        errors.print(str(error), markup=False, soft_wrap=True)
+        return USER_ERROR
+    except ProctorError as error:
+        errors.print(f"[red]failed:[/red] {error}", soft_wrap=True)
+        return TOO_MANY_FAULTS
+    except KeyboardInterrupt:
+        errors.print("interrupted; what is finished is safe, the same command goes on from there")
+        return INTERRUPTED
+    return code
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from proctor.evaluation.executors import Job
+    from proctor.evaluation.run import RunConfig
+    from proctor.report.tables import score_table
+
+    exam = arguments.suite or arguments.dataset.stem
+    out: Path = arguments.out or Path("runs") / exam
+    finished: dict[str, Results] = {}
+    for policy in dict.fromkeys(arguments.policy):
+        label = policy.replace(":", ".").replace("/", "_")
+        alone = len(arguments.policy) == 1 and arguments.out is not None
+        config = RunConfig(
+            job=Job(
+                env=arguments.env,
+                policy=policy,
+                env_options=_options(arguments.env_option),
+                policy_options=_options(arguments.policy_option),
+                seed=arguments.seed,
+                success_threshold_m=arguments.success_threshold,
+            ),
+            suite=arguments.suite,
+            dataset=arguments.dataset,
+            episodes=arguments.episodes,
+            episode=arguments.episode,
+            workers=arguments.workers,
+        )
+        finished[policy] = _run_one(config, out if alone else out / label)
+    console.print(score_table(finished, title=f"{exam} on {arguments.env}"))
+    console.print(f"Results: {out}", soft_wrap=True)
+    worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
+    return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
+
+
+def _run_one(config: Any, out: Path) -> Results:
+    from proctor.evaluation.run import Progress as State
+    from proctor.evaluation.run import run
+
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("SR {task.fields[rate]:>4}"),
+        TimeRemainingColumn(),
+    )
+    policy = config.job.policy
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(policy, total=None, rate="")
+
+        def show(state: State) -> None:
+            scored = [result for result in state.finished if not result.is_evaluator_fault]
+            rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""
+            bar.update(task, total=state.total, completed=len(state.finished), rate=rate)
+
+        report = run(config, out, show)
+    if report.done_before == report.results.total_episodes:
+        console.print(f"{policy}: all {report.done_before} episodes were done before; nothing to do")
+    elif report.done_before:
+        console.print(f"{policy}: went on after {report.done_before} finished episodes")
+    return report.results
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from proctor.registry import PLURAL, names
+
+    del arguments
+    table = Table(box=None, show_header=False)
+    for kind, plural in PLURAL.items():
+        table.add_row(f"[bold]{plural}[/bold]")
+        for name, target in names(kind).items():
+            table.add_row(f"  {name}", f"[dim]{target}[/dim]")
+    console.print(table)
+    return DONE
+
+
+def _generate(arguments: argparse.Namespace) -> int:
+    from proctor.suites.builder import build_suite
+
+    if arguments.out.exists():
+        raise UserError(f"{arguments.out} exists already; give --out a new folder")
+    columns = (TextColumn("houses"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("houses", total=arguments.houses)
+        build_suite(
+            arguments.out,
+            houses=arguments.houses,
+            episodes_per_house=arguments.episodes_per_house,
+            seed=arguments.seed,
+            progress=lambda done: bar.update(task, completed=done),
+        )
+    console.print(f"Try it: proctor run --dataset {arguments.out} --policy oracle", soft_wrap=True)
+    return DONE
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from proctor.report.machine import examine_machine
+
+    del arguments
+    table = Table(box=None)
+    for heading in ("", "What", "Found", "How to get it"):
+        table.add_column(heading)
+    findings = examine_machine()
+    marks = {
+        "ok": "[green]ok[/green]",
+        "missing": "[red]missing[/red]",
+        "optional": "[dim]optional[/dim]",
+    }
+    for finding in findings:
+        table.add_row(marks[finding.state], finding.what, finding.found, finding.remedy)
+    console.print(table)
+    return USER_ERROR if any(finding.state == "missing" for finding in findings) else DONE
+
+
+def _options(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return KEY=VALUE pairs as a dict; values are JSON where they can be, else text."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise UserError(f"expected KEY=VALUE, found '{pair}'")
+        try:
+            options[key] = json.loads(text)
+        except json.JSONDecodeError:
+            options[key] = text
+    return options
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with a hint where a word is nearly right."""
+
+    def error(self, message: str) -> Any:
+        _, marker, rest = message.partition("unrecognized arguments: ")
+        if marker:
+            flag = rest.split()[0].partition("=")[0]
+            message += did_you_mean(flag, self._option_string_actions)
+        super().error(message)
+
+
+RUN_EXAMPLES = """\
+examples:
+  proctor run --suite houses-v1 --policy oracle
+  proctor run --suite houses-v1 --policy random forward oracle --episodes 10 --workers 2
+  proctor run --dataset my_episodes.json --policy my_agent:Agent --out runs/my_agent
+  proctor run --suite houses-v1 --policy replay --policy-option run=runs/oracle
+
+The same command on the same folder goes on where it stopped; a finished run is not done again.
+exit codes: 0 done, 1 too many evaluator faults, 2 user error, 130 interrupted
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="proctor", description="Exams for embodied agents.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"proctor {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_run(commands)
+    listing = commands.add_parser("list", help="show the names of suites, envs, policies and metrics")
+    listing.set_defaults(command=_list)
+    generate = commands.add_parser("generate", help="make houses and episodes of your own")
+    generate.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
+    generate.add_argument("--houses", type=int, default=4, metavar="N")
+    generate.add_argument("--episodes-per-house", type=int, default=4, metavar="N")
+    generate.add_argument("--seed", type=int, default=0, help="same seed, same houses")
+    generate.set_defaults(command=_generate)
+    doctor = commands.add_parser("doctor", help="tell what this machine has, and how to get the rest")
+    doctor.set_defaults(command=_doctor)
+    return parser
+
+
+def _add_run(commands: Any) -> None:
+    run = commands.add_parser(
+        "run",
+        help="let one or more policies take an exam",
+        description="Let one or more policies take an exam, and print their scores.",
+        epilog=RUN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    exam = run.add_mutually_exclusive_group(required=True)
+    exam.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
+    exam.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file of your own")
+    run.add_argument(
+        "--policy",
+        nargs="+",
+        required=True,
+        metavar="NAME",
+        help="a name (proctor list) or module:Class",
+    )
+    run.add_argument("--env", default="embedded", metavar="NAME", help="the world (default: embedded)")
+    which = run.add_mutually_exclusive_group()
+    which.add_argument("--episodes", type=int, metavar="N", help="only the first N")
+    which.add_argument("--episode", metavar="ID", help="only this one")
+    run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    run.add_argument("--seed", type=int, default=0, help="all randomness depends on it (default: 0)")
+    run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/EXAM/POLICY)")
+    run.add_argument(
+        "--success-threshold",
+        type=float,
+        default=0.2,
+        metavar="M",
+        help="metres from the goal, where an episode does not say it (default: 0.2)",
+    )
+    run.add_argument("--env-option", action="append", default=[], metavar="KEY=VALUE", help="e.g. width=320")
+    run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
+    run.add_argument(
+        "--max-fault-rate",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="exit with 1 above this share of evaluator faults (default: 0)",
+    )
+    run.set_defaults(command=_run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

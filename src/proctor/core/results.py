@@ -1,0 +1,150 @@
+"""What an exam leaves behind: one record per episode, and a summary of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from proctor.core.documents import write_atomically
+from proctor.core.types import Vector3
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an episode could not be finished, and by whose fault."""
+
+    side: Literal["agent", "evaluator"]
+    """Agent faults count against the agent. Evaluator faults never do, and are retried on resume."""
+    kind: str
+    message: str
+    traceback: str = ""
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the wall-clock time of an episode went, in seconds. Differs from run to run."""
+
+    env_s: float
+    policy_s: float
+    evaluator_s: float
+    """All but env and policy."""
+
+
+class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished episode."""
+
+    episode_id: str
+    scene_id: str
+    instruction: str
+    status: Literal["success", "failure", "error"]
+    success: bool
+    failure_reason: str | None
+    """`timeout`, `stopped_far`, `collision`, or the kind of the fault; null for a success."""
+    error: Fault | None
+    final_distance_to_goal: float | None
+    """3D Euclidean, in metres; null where the world failed before it could be known."""
+    steps: int
+    collision_count: int
+    trajectory: list[Vector3]
+    """Where the robot was at the start and after each step, in the world frame."""
+    actions: list[Any]
+    metrics: dict[str, float]
+    """By name; a metric that does not apply to the episode is missing."""
+    distance: Literal["geodesic", "euclidean"]
+    """By which distance success, SPL, navigation error and oracle success were judged."""
+    seed: int
+    timing: Timing | UnsetType = UNSET
+    """In the journal only: `results.json` holds nothing that differs between two equal runs."""
+
+    @property
+    def is_evaluator_fault(self) -> bool:
+        """Whether the evaluator, not the agent, is to blame for the missing score."""
+        return self.error is not None and self.error.side == "evaluator"
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """A mean with its 95 % interval and the number of episodes behind it."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """The success rate if all evaluator faults had been failures, and if all had been successes."""
+
+    low: float
+    high: float
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in numbers. Rates and averages leave evaluator faults out."""
+
+    total_episodes: int
+    success_count: int
+    success_rate: float
+    success_rate_bounds: Bounds
+    avg_distance_error: float
+    """Mean Euclidean distance to the goal at the end, metres."""
+    avg_steps: float
+    avg_collision_count: float
+    timeout_count: int
+    error_counts: dict[str, int]
+    """Episodes lost to a fault, by side: agent, evaluator."""
+    failure_reasons: dict[str, int]
+    definition: str
+    """Whose metric definitions were used."""
+    distance: str
+    """`geodesic`, `euclidean` or `mixed`."""
+    metrics: dict[str, Interval]
+
+
+class Results(msgspec.Struct, frozen=True):
+    """A finished run. The summary's main numbers can be read off directly."""
+
+    summary: Summary
+    episodes: list[EpisodeResult]
+
+    @property
+    def total_episodes(self) -> int:
+        """How many episodes there were."""
+        return self.summary.total_episodes
+
+    @property
+    def success_count(self) -> int:
+        """How many of them succeeded."""
+        return self.summary.success_count
+
+    @property
+    def success_rate(self) -> float:
+        """Share of successes, evaluator faults left out."""
+        return self.summary.success_rate
+
+    @property
+    def avg_distance_error(self) -> float:
+        """Mean Euclidean distance to the goal at the end, metres."""
+        return self.summary.avg_distance_error
+
+    @property
+    def avg_steps(self) -> float:
+        """Mean number of actions."""
+        return self.summary.avg_steps
+
+    @property
+    def avg_collision_count(self) -> float:
+        """Mean number of collisions."""
+        return self.summary.avg_collision_count
+
+    @property
+    def timeout_count(self) -> int:
+        """How many episodes ran out of steps."""
+        return self.summary.timeout_count
+
+    def save(self, path: Path) -> None:
+        """Write `{"summary": ..., "episodes": [...]}`, the same bytes for the same run."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        untimed = [msgspec.structs.replace(episode, timing=UNSET) for episode in self.episodes]
+        encoded = msgspec.json.encode(Results(self.summary, untimed))
+        write_atomically(path, msgspec.json.format(encoded, indent=1) + b"\n")

@@ -1,0 +1,124 @@
+"""The run directory: what makes a run safe to kill and able to go on.
+
+`manifest.json` says which run it is, `episodes.jsonl` gets one line per finished episode, flushed to the
+disk before the next episode begins, and `results.json` is written at the end. A torn last line is what a
+killed run may leave; it is cut off and its episode done again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from proctor.core.documents import read_json, write_atomically
+from proctor.core.errors import InvalidFile, UserError
+from proctor.core.results import EpisodeResult, Results
+
+MANIFEST, JOURNAL, RESULTS = "manifest.json", "episodes.jsonl", "results.json"
+
+
+class Journal:
+    """A run directory, open for writing. Use as a context manager; only one process can hold it.
+
+    Args:
+        folder: The run directory; made if missing.
+        identity: What defines the run. A directory with another identity is refused.
+        record: What else the manifest should say: versions, host.
+
+    Raises:
+        UserError: The folder is of a different run, is in use, or cannot be written.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, Any], record: dict[str, Any]) -> None:
+        self.folder = folder
+        with _disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            manifest = folder / MANIFEST
+            if manifest.exists():
+                _check_identity(manifest, identity)
+            elif any(folder.iterdir()):
+                raise UserError(f"{folder} is not empty and not a run; give --out another folder")
+            self._file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(self._file)
+                raise UserError(f"{folder} is in use by another run") from None
+            if not manifest.exists():
+                content = msgspec.json.encode({"identity": identity, **record})
+                write_atomically(manifest, msgspec.json.format(content, indent=1) + b"\n")
+            self.finished = self._recover()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+    def append(self, result: EpisodeResult) -> None:
+        """Add a finished episode. When this returns, a crash cannot lose it."""
+        line = msgspec.json.encode(result) + b"\n"
+        with _disk_errors(self.folder):
+            end = os.fstat(self._file).st_size
+            try:
+                written = os.write(self._file, line)
+                if written < len(line):  # the disk filled up in the middle of the line
+                    os.write(self._file, line[written:])
+            except OSError:
+                with suppress(OSError):  # a torn line would be cut off on resume anyway
+                    os.ftruncate(self._file, end)
+                raise
+            os.fsync(self._file)
+        self.finished[result.episode_id] = result
+
+    def save_results(self, results: Results) -> None:
+        """Write `results.json`."""
+        with _disk_errors(self.folder):
+            results.save(self.folder / RESULTS)
+
+    def _recover(self) -> dict[str, EpisodeResult]:
+        """Read what is finished, cutting off a torn last line. The last line of an episode wins."""
+        path = self.folder / JOURNAL
+        content = path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            os.ftruncate(self._file, whole)
+        finished: dict[str, EpisodeResult] = {}
+        for number, line in enumerate(content[:whole].splitlines(), 1):
+            try:
+                result = msgspec.json.decode(line, type=EpisodeResult)
+            except msgspec.MsgspecError as error:
+                raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
+            finished[result.episode_id] = result
+        return finished
+
+
+def _check_identity(manifest: Path, identity: dict[str, Any]) -> None:
+    document = read_json(manifest)
+    theirs = document.get("identity") if isinstance(document, dict) else None
+    if not isinstance(theirs, dict):
+        raise InvalidFile(manifest, "not the manifest of a run")
+    ours = msgspec.to_builtins(identity)
+    for key in sorted({*ours, *theirs}):
+        if ours.get(key) != theirs.get(key):
+            raise UserError(
+                f"{manifest.parent} holds a different run: its {key} is {theirs.get(key)!r}, "
+                f"yours is {ours.get(key)!r}; give --out another folder"
+            )
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"cannot write to {folder}: {error.strerror}; finished episodes are kept, "
+            "and the same command goes on from there"
+        ) from error

@@ -1,0 +1,108 @@
+"""The exam's loop: one policy, one episode, one result. Start reading here."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, Protocol
+
+from proctor.core.errors import AgentFault
+from proctor.core.interfaces import TRUTH, Env, Policy
+from proctor.core.results import EpisodeResult, Fault, Timing
+from proctor.core.types import EpisodeInfo, Info
+
+Turn = Literal["env", "policy", "evaluator"]
+
+
+class Task(Protocol):
+    """What the loop must know of the kind of exam: navigation, pick-and-place, ..."""
+
+    def begin(self, episode: Any) -> None:
+        """Get ready to measure an episode."""
+
+    def briefing(self, episode: Any, *, seed: int, privileged: bool) -> EpisodeInfo:
+        """Return what the policy is told at the start."""
+
+    def parse_action(self, answer: Any) -> Any:
+        """Return the action in the environment's terms, or raise AgentFault."""
+
+    def update(self, action: Any, info: Info) -> None:
+        """Take in what a step did."""
+
+    def result(self, episode: Any, log: EpisodeLog) -> EpisodeResult:
+        """Judge the episode."""
+
+
+class EpisodeLog:
+    """What the loop itself knows of an episode: actions, whose turn it is, where the time went."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.actions: list[Any] = []
+        self.fault: Fault | None = None
+        self._turn: Turn = "evaluator"
+        self._since_s = time.perf_counter()
+        self._spent_s: dict[Turn, float] = {"env": 0.0, "policy": 0.0, "evaluator": 0.0}
+
+    @contextmanager
+    def turn(self, turn: Turn) -> Iterator[None]:
+        """Charge the time of this block, and the blame if it raises, to one side."""
+        self._switch(turn)
+        yield
+        self._switch("evaluator")  # not in a finally: after a fault it must still be known whose turn it was
+
+    def record_fault(self, error: Exception) -> None:
+        """Note why the episode broke off."""
+        by_agent = isinstance(error, AgentFault) or self._turn == "policy"
+        self.fault = Fault(
+            side="agent" if by_agent else "evaluator",
+            kind=error.kind if isinstance(error, AgentFault) else f"{self._turn}_exception",
+            message=f"{type(error).__name__}: {error}",
+            traceback="".join(traceback.format_exception(error, limit=-6)),
+        )
+
+    @property
+    def timing(self) -> Timing:
+        """Where the time went so far."""
+        self._switch(self._turn)
+        return Timing(**{f"{turn}_s": round(spent, 6) for turn, spent in self._spent_s.items()})
+
+    def _switch(self, turn: Turn) -> None:
+        now_s = time.perf_counter()
+        self._spent_s[self._turn] += now_s - self._since_s
+        self._turn, self._since_s = turn, now_s
+
+
+def rollout(env: Env, policy: Policy, episode: Any, task: Task, *, seed: int) -> EpisodeResult:
+    """Let a policy take one episode.
+
+    Whatever goes wrong inside the episode ends up in the result, with the side that is to blame.
+    """
+    log = EpisodeLog(seed)
+    try:
+        _play(env, policy, episode, task, log)
+    except Exception as error:  # noqa: BLE001  the episode boundary: a fault is recorded, the run goes on
+        log.record_fault(error)
+    return task.result(episode, log)
+
+
+def _play(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
+    task.begin(episode)
+    with log.turn("env"):
+        observation = env.reset(episode)
+        info = env.info()
+    with log.turn("policy"):
+        policy.reset(task.briefing(episode, seed=log.seed, privileged=policy.privileged))
+    for _ in range(episode.step_limit):
+        view = {**observation, TRUTH: info} if policy.privileged else observation
+        with log.turn("policy"):
+            answer = policy.act(view)
+        action = task.parse_action(answer)
+        with log.turn("env"):
+            observation, _, done, info = env.step(action)
+        log.actions.append(action)
+        task.update(action, info)
+        if done:
+            break

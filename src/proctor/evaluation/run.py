@@ -1,0 +1,131 @@
+"""A whole run: which episodes, what is finished already, the rest, the results."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from proctor import __version__
+from proctor.core.errors import UserError
+from proctor.core.results import EpisodeResult, Results
+from proctor.episodes.datasets import Dataset, load_dataset
+from proctor.episodes.vln import Episode
+from proctor.evaluation.executors import Job, run_here, run_in_workers
+from proctor.evaluation.journal import Journal
+from proctor.evaluation.preflight import check_scenes
+from proctor.evaluation.summary import summarise
+from proctor.registry import load, suite_folder
+
+RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec")
+
+
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run. `suite` or `dataset` must be given."""
+
+    job: Job
+    suite: str | None = None
+    dataset: Path | None = None
+    episodes: int | None = None
+    """Only the first so many."""
+    episode: str | None = None
+    """Only the one with this id."""
+    workers: int = 1
+
+
+class RunReport(msgspec.Struct, frozen=True):
+    """A finished run, and how many of its episodes had been done by an earlier call."""
+
+    results: Results
+    done_before: int
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Told to the caller when a run begins and after each episode."""
+
+    total: int
+    finished: Sequence[EpisodeResult]
+
+
+def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -> RunReport:
+    """Do what is left of a run in its directory. Everything is checked before anything is written.
+
+    Args:
+        config: What to run.
+        out: The run directory. The same call on the same directory resumes.
+        on_progress: Called at the start and after each episode.
+
+    Raises:
+        UserError: Something about the request is wrong; nothing was written.
+    """
+    if config.workers < 1:
+        raise UserError(f"expected at least 1 worker, found {config.workers}")
+    dataset = load_dataset(_dataset_path(config))
+    episodes = dataset.select(count=config.episodes, episode_id=config.episode)
+    load("policy", config.job.policy)
+    check_scenes(dataset, episodes, needs_scene=load("env", config.job.env).needs_scene)
+    with Journal(out, _identity(config, dataset, episodes), _record()) as journal:
+        kept = {key: r for key, r in journal.finished.items() if not r.is_evaluator_fault}
+        left = [episode for episode in episodes if episode.episode_id not in kept]
+        finished = list(kept.values())
+        on_progress(Progress(len(episodes), finished))
+        for result in _execute(config, left):
+            journal.append(result)
+            finished.append(result)
+            on_progress(Progress(len(episodes), finished))
+        results = summarise([journal.finished[episode.episode_id] for episode in episodes])
+        journal.save_results(results)
+    return RunReport(results, len(episodes) - len(left))
+
+
+def _execute(config: RunConfig, episodes: list[Episode]) -> Iterator[EpisodeResult]:
+    if not episodes:
+        return iter(())
+    if config.workers == 1:
+        return run_here(config.job, episodes)
+    return run_in_workers(config.job, episodes, config.workers)
+
+
+def _dataset_path(config: RunConfig) -> Path:
+    if config.suite is not None:
+        return suite_folder(config.suite)
+    if config.dataset is None:
+        raise UserError("expected a suite or a dataset, found neither")
+    return config.dataset
+
+
+def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Return what must be equal for two calls to be the same run. The number of workers is not in it."""
+    ids = "\n".join(episode.episode_id for episode in episodes)
+    scenes = sorted({e.scene_config_path for e in episodes if e.scene_config_path is not None})
+    hashes = [hashlib.sha256(Path(p).read_bytes()).hexdigest() for p in scenes if Path(p).is_file()]
+    return {
+        "proctor": __version__,
+        "task": "vln",
+        "dataset": config.suite or dataset.path.name,
+        "dataset_sha256": dataset.digest,
+        "scenes_sha256": hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
+        "episodes": len(episodes),
+        "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
+        "privileged": bool(load("policy", config.job.policy).privileged),
+        **msgspec.to_builtins(config.job),
+    }
+
+
+def _record() -> dict[str, Any]:
+    packages = {}
+    for name in RECORDED_PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": packages,
+    }

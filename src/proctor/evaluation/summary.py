@@ -1,0 +1,51 @@
+"""From episode records to the numbers of a run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from proctor.core.results import Bounds, EpisodeResult, Results, Summary
+from proctor.metrics.aggregate import aggregate_metrics
+from proctor.metrics.navigation import DEFINITION
+
+RATES = frozenset({"success", "success_at_0.2m", "oracle_success"})
+"""Metrics that are 0 or 1: their intervals are Wilson's."""
+
+
+def summarise(episodes: Sequence[EpisodeResult]) -> Results:
+    """Summarise a run. Evaluator faults are counted, and left out of every rate and mean."""
+    scored = [episode for episode in episodes if not episode.is_evaluator_fault]
+    lost = len(episodes) - len(scored)
+    successes = sum(episode.success for episode in scored)
+    kinds = {episode.distance for episode in scored}
+    final_m = [e.final_distance_to_goal for e in scored if e.final_distance_to_goal is not None]
+    reasons = Counter(e.failure_reason for e in episodes if e.failure_reason is not None)
+    sides = Counter(episode.error.side for episode in episodes if episode.error is not None)
+    summary = Summary(
+        total_episodes=len(episodes),
+        success_count=successes,
+        success_rate=_mean([float(episode.success) for episode in scored]),
+        success_rate_bounds=Bounds(
+            successes / max(len(episodes), 1), (successes + lost) / max(len(episodes), 1)
+        ),
+        avg_distance_error=_mean(final_m),
+        avg_steps=_mean([float(episode.steps) for episode in scored]),
+        avg_collision_count=_mean([float(episode.collision_count) for episode in scored]),
+        timeout_count=reasons["timeout"],
+        error_counts={"agent": sides["agent"], "evaluator": sides["evaluator"]},
+        failure_reasons=dict(sorted(reasons.items())),
+        definition=DEFINITION,
+        distance=kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "none",
+        metrics=aggregate_metrics(
+            [episode.metrics for episode in scored],
+            [episode.scene_id for episode in scored],
+            rates=RATES,
+        ),
+    )
+    return Results(summary, list(episodes))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else 0.0

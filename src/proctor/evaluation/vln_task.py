@@ -1,0 +1,141 @@
+"""Vision-and-language navigation as an exam: legal actions, what is measured, how an episode is judged."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from proctor.core.errors import AgentFault
+from proctor.core.geometry import distance
+from proctor.core.interfaces import DistanceFn, Metric
+from proctor.core.results import EpisodeResult
+from proctor.core.types import Action, EpisodeInfo, Info, Vector3
+from proctor.episodes.vln import Episode
+from proctor.evaluation.rollout import EpisodeLog
+from proctor.navigation.grid_map import GridMap, map_of_scene
+from proctor.registry import build, names
+
+DEFAULT_SUCCESS_THRESHOLD_M = 0.2
+PLANNING_RADIUS_M = 0.25
+"""Geodesic distances are those of a disc of this radius, for which houses are planned."""
+
+
+class VLNTask:
+    """The VLN exam.
+
+    Args:
+        success_threshold_m: How near to the goal a STOP counts, for episodes that do not say it.
+    """
+
+    def __init__(self, *, success_threshold_m: float = DEFAULT_SUCCESS_THRESHOLD_M) -> None:
+        self._default_threshold_m = success_threshold_m
+        self._metrics: dict[str, Metric] = {name: build("metric", name, {}) for name in names("metric")}
+        self._distance: Literal["geodesic", "euclidean"] = "euclidean"
+        self._distance_fn: DistanceFn = distance
+        self._trajectory: list[Vector3] = []
+        self._collision_count = 0
+
+    def begin(self, episode: Episode) -> None:
+        """Find the episode's map and start its metrics."""
+        self._trajectory = [episode.start_position]
+        self._collision_count = 0
+        self._distance, self._distance_fn = _distance_of(episode)
+        for metric in self._metrics.values():
+            metric.reset(episode, self)
+
+    def briefing(self, episode: Episode, *, seed: int, privileged: bool) -> EpisodeInfo:
+        """Return the instruction and, to privileged policies only, the whole episode."""
+        return EpisodeInfo(
+            episode_id=episode.episode_id,
+            instruction=episode.instruction,
+            max_steps=episode.step_limit,
+            seed=seed,
+            language=episode.language,
+            episode=episode if privileged else None,
+        )
+
+    def parse_action(self, answer: Any) -> Action:
+        """Return the action an agent means: an integer from 0 to 3.
+
+        Raises:
+            AgentFault: It is something else.
+        """
+        expected = "expected an integer: 0 STOP, 1 FORWARD, 2 LEFT or 3 RIGHT"
+        if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
+            found = f"{type(answer).__name__} {answer!r:.80}"
+            raise AgentFault("invalid_action", f"{expected}; found {found}")
+        if not 0 <= answer <= 3:
+            raise AgentFault("invalid_action", f"{expected}; found {answer}")
+        return Action(int(answer))
+
+    def update(self, action: Action, info: Info) -> None:
+        """Measure the state after a step."""
+        self._trajectory.append(Vector3.of(info["position"]))
+        self._collision_count += bool(info.get("collision", False))
+        state = {**info, "action": action}
+        for metric in self._metrics.values():
+            metric.update(state)
+
+    def distance_m(self, a: Vector3, b: Vector3) -> float:
+        """Return the distance by which the present episode is judged."""
+        return self._distance_fn(a, b)
+
+    def success_threshold_m(self, episode: Episode) -> float:
+        """Return the episode's own threshold, or the run's."""
+        own = episode.success_threshold
+        return self._default_threshold_m if own is None else own
+
+    def result(self, episode: Episode, log: EpisodeLog) -> EpisodeResult:
+        """Judge the episode. What an evaluator fault cut short has no metrics."""
+        fault = log.fault
+        lost = fault is not None and fault.side == "evaluator"
+        values = {} if lost else {name: metric.get_metric() for name, metric in self._metrics.items()}
+        success = fault is None and values["success"] == 1.0
+        reason = fault.kind if fault else None if success else self._failure_reason(episode, log)
+        return EpisodeResult(
+            episode_id=episode.episode_id,
+            scene_id=episode.scene_id,
+            instruction=episode.instruction,
+            status="error" if fault else "success" if success else "failure",
+            success=success,
+            failure_reason=reason,
+            error=fault,
+            final_distance_to_goal=distance(self._trajectory[-1], episode.goal_position),
+            steps=len(log.actions),
+            collision_count=self._collision_count,
+            trajectory=self._trajectory,
+            actions=[int(action) for action in log.actions],
+            metrics={name: value for name, value in values.items() if not math.isnan(value)},
+            distance=self._distance,
+            seed=log.seed,
+            timing=log.timing,
+        )
+
+    def _failure_reason(self, episode: Episode, log: EpisodeLog) -> str:
+        if log.actions and log.actions[-1] == Action.STOP:
+            return "stopped_far"
+        return "timeout" if len(log.actions) >= episode.step_limit else "collision"
+
+
+def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], DistanceFn]:
+    """Return the geodesic distance on the episode's map, or the Euclidean one where there is no map."""
+    if episode.scene_config_path is None or not Path(episode.scene_config_path).is_file():
+        return "euclidean", distance
+    grid = map_of_scene(Path(episode.scene_config_path))
+
+    def geodesic(a: Vector3, b: Vector3) -> float:
+        return geodesic_m(grid, a, b)
+
+    return "geodesic", geodesic
+
+
+def geodesic_m(grid: GridMap, a: Vector3, b: Vector3) -> float:
+    """Return the length of the shortest drive from a to b, and the climb on top of it.
+
+    Where the map knows no way, it is the Euclidean distance, so that no infinity gets into a mean.
+    """
+    planar_m = grid.distance_m((a.x, a.y), (b.x, b.y), radius_m=PLANNING_RADIUS_M)
+    return math.hypot(planar_m, b.z - a.z) if math.isfinite(planar_m) else distance(a, b)

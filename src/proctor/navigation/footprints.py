@@ -1,0 +1,113 @@
+"""The shadows of solid things on the floor: convex polygons, never smaller than the things."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import trimesh
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import ConvexHull
+
+from proctor.core.errors import InvalidFile, UserError
+from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
+from proctor.core.types import Array, Vector3
+from proctor.scenes.meshes import load_mesh_asset
+from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file
+
+CYLINDER_SIDES = 32
+TOUCH_M = 1e-4  # what reaches less than this into the band leaves no shadow
+
+
+class Footprint(NamedTuple):
+    """A convex polygon: all points p with normals @ p <= offsets."""
+
+    vertices: Array  # (N, 2)
+    normals: Array  # (M, 2), unit, outwards
+    offsets: Array  # (M,)
+
+
+class Solid(NamedTuple):
+    """A convex body by its vertices and edges."""
+
+    vertices: Array  # (N, 3)
+    edges: NDArray[np.int64]  # (M, 2)
+
+
+def footprints_of_scene(
+    scene: SceneConfig, scene_path: Path | None, *, height_band_m: tuple[float, float]
+) -> list[Footprint]:
+    """Return the footprint of every colliding solid that reaches into the height band.
+
+    Raises:
+        InvalidFile: A mesh asset cannot be read.
+        UserError: The scene has mesh assets and `scene_path` is missing.
+    """
+    solids = [
+        _placed(solid, item.scale, item.rotate, item.translate)
+        for item in scene.objects
+        if item.rigid_body_type != "none"
+        for solid in _solids_of_object(item, scene_path)
+    ]
+    footprints = (_footprint(solid, height_band_m) for solid in solids)
+    return [footprint for footprint in footprints if footprint is not None]
+
+
+def _solids_of_object(item: SceneObject, scene_path: Path | None) -> list[Solid]:
+    if item.asset_path is None:
+        return [
+            _placed(_unit_solid(part.shape), part.size, part.rotate, part.translate)
+            for part in item.parts
+            if part.collision
+        ]
+    if scene_path is None:
+        raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
+    try:
+        asset = load_mesh_asset(asset_file(scene_path, item.asset_path))
+    except ValueError as error:
+        raise InvalidFile(scene_path, f"object '{item.name}': {error}") from None
+    return [_solid(hull) for hull in asset.hulls]
+
+
+@lru_cache
+def _unit_solid(shape: str) -> Solid:
+    """Return a shape of size 1 around the origin; the facets of round ones lie outside of them."""
+    if shape == "box":
+        return _solid(trimesh.creation.box().vertices)
+    if shape == "cylinder":
+        radius = 0.5 / math.cos(math.pi / CYLINDER_SIDES)
+        return _solid(trimesh.creation.cylinder(radius, 1.0, sections=CYLINDER_SIDES).vertices)
+    sphere = trimesh.creation.icosphere(subdivisions=3)
+    return _solid(sphere.vertices * 0.5 / np.linalg.norm(sphere.triangles_center, axis=1).min())
+
+
+def _solid(vertices: ArrayLike) -> Solid:
+    points = np.asarray(vertices)
+    triangles = ConvexHull(points).simplices
+    return Solid(points, np.concatenate([triangles[:, [0, 1]], triangles[:, 1:], triangles[:, ::2]]))
+
+
+def _placed(solid: Solid, size: Any, rotate_deg: Any, translate: Any) -> Solid:
+    rotation = rotation_matrix(quaternion_of_euler_deg(Vector3.of(rotate_deg)))
+    scaled = solid.vertices * Vector3.of(size).array()
+    return Solid(scaled @ rotation.T + Vector3.of(translate).array(), solid.edges)
+
+
+def _footprint(solid: Solid, height_band_m: tuple[float, float]) -> Footprint | None:
+    """Cut a solid to the height band and project what is left."""
+    low_m, high_m = height_band_m
+    height = solid.vertices[:, 2]
+    if height.max() < low_m + TOUCH_M or height.min() > high_m - TOUCH_M:
+        return None
+    first, second = solid.vertices[solid.edges[:, 0]], solid.vertices[solid.edges[:, 1]]
+    points = [solid.vertices[(height >= low_m) & (height <= high_m)]]
+    for plane_m in height_band_m:
+        crosses = (first[:, 2] - plane_m) * (second[:, 2] - plane_m) < 0
+        a, b = first[crosses], second[crosses]
+        points.append(a + (b - a) * ((plane_m - a[:, 2]) / (b[:, 2] - a[:, 2]))[:, None])
+    flat = np.concatenate(points)[:, :2]
+    hull = ConvexHull(flat)
+    return Footprint(flat[hull.vertices], hull.equations[:, :2], -hull.equations[:, 2])

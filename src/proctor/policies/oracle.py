@@ -1,0 +1,76 @@
+"""The policy that knows the map, the goal and where it is: the upper bound of the exam."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from proctor.core.geometry import wrap_angle
+from proctor.core.interfaces import TRUTH, Policy
+from proctor.core.types import Action, EpisodeInfo, Observation, Pose2
+from proctor.navigation.action_planner import STEP_M, TURN_RAD, ActionPlanner
+from proctor.navigation.grid_map import map_of_scene
+
+DRIFT_M = 0.03
+DRIFT_RAD = math.radians(3)
+
+
+class OraclePolicy(Policy):
+    """Goes the shortest way with the four actions and keeps clear of everything.
+
+    All actions are planned at once and carried out. They are planned anew from where the robot
+    really is when that is not where it should be. Without a scene it goes straight to the goal.
+    """
+
+    privileged: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._planner = ActionPlanner(None, (0.0, 0.0))
+        self._plan: Iterator[Action] = iter(())
+        self._expected: Pose2 | None = None
+
+    def reset(self, episode_info: EpisodeInfo) -> None:
+        """Read the goal and the map."""
+        episode = episode_info.episode
+        scene_path = episode.scene_config_path
+        grid = None if scene_path is None else map_of_scene(Path(scene_path))
+        self._planner = ActionPlanner(grid, (episode.goal_position.x, episode.goal_position.y))
+        self._expected = None
+
+    def act(self, observation: Observation) -> Action:
+        """Do the next action of the plan."""
+        truth = observation[TRUTH]
+        pose = Pose2(truth["position"].x, truth["position"].y, truth["yaw"])
+        if self._expected is None or _has_drifted(pose, self._expected):
+            if self._expected is not None and _apart_m(pose, self._expected) > STEP_M / 2:
+                self._planner.block(self._expected.x, self._expected.y)
+            self._start_plan(pose)
+        action = next(self._plan, Action.STOP)
+        if action == Action.FORWARD and not self._planner.is_safe(pose):
+            self._start_plan(pose)
+            action = next(self._plan, Action.STOP)
+        self._expected = _after(action, self._expected or pose)
+        return action
+
+    def _start_plan(self, pose: Pose2) -> None:
+        self._plan, self._expected = iter(self._planner.plan(pose)), pose
+
+
+def _apart_m(a: Pose2, b: Pose2) -> float:
+    return math.hypot(a.x - b.x, a.y - b.y)
+
+
+def _has_drifted(pose: Pose2, expected: Pose2) -> bool:
+    turned_rad = abs(wrap_angle(pose.yaw - expected.yaw))
+    return _apart_m(pose, expected) > DRIFT_M or turned_rad > DRIFT_RAD
+
+
+def _after(action: Action, pose: Pose2) -> Pose2:
+    """Return the pose that an action leads to if all goes well."""
+    if action == Action.FORWARD:
+        x, y = pose.x + STEP_M * math.cos(pose.yaw), pose.y + STEP_M * math.sin(pose.yaw)
+        return Pose2(x, y, pose.yaw)
+    turn_rad = {Action.LEFT: TURN_RAD, Action.RIGHT: -TURN_RAD}.get(action, 0.0)
+    return Pose2(pose.x, pose.y, pose.yaw + turn_rad)

@@ -1,0 +1,56 @@
+"""Furnished houses from a seed: plan, shell, furniture, scene."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from proctor.scenes.floor_plan import Door, FloorPlan, Room, plan_floor
+from proctor.scenes.placement import Furnishing, furnish
+from proctor.scenes.scene_config import Light, SceneConfig
+from proctor.scenes.shell import build_shell
+
+# Lights that shine through walls reach all rooms alike, at the price of two.
+LIGHTS = (
+    Light(
+        name="sun", type="directional", direction=(0.45, 0.3, -0.85), color=(1.0, 0.97, 0.92), intensity=0.2
+    ),
+    # What floors throw back: without it, ceilings are black.
+    Light(
+        name="bounce", type="directional", direction=(0.1, 0.2, 1.0), color=(1.0, 0.98, 0.95), intensity=0.35
+    ),
+)
+
+
+class House(NamedTuple):
+    """A furnished house and the knowledge of how it was made."""
+
+    seed: int
+    plan: FloorPlan
+    furniture: tuple[Furnishing, ...]
+    scene: SceneConfig
+
+    @property
+    def rooms(self) -> tuple[Room, ...]:
+        """All rooms, the hall first."""
+        return self.plan.rooms
+
+    @property
+    def doors(self) -> tuple[Door, ...]:
+        """All doors between rooms."""
+        return self.plan.doors
+
+
+def generate_house(seed: int) -> House:
+    """Make the house of a seed: always the same for the same seed."""
+    # One stream each, so that other furniture would not move the walls.
+    plan_rng, shell_rng, furniture_rng = np.random.default_rng(seed).spawn(3)
+    plan = plan_floor(plan_rng)
+    furniture = tuple(item for room in plan.rooms for item in furnish(room, plan, furniture_rng))
+    scene = SceneConfig(
+        scene_name=f"house_{seed}",
+        objects=[*build_shell(plan, shell_rng), *(item.object for item in furniture)],
+        lights=list(LIGHTS),
+    )
+    return House(seed, plan, furniture, scene)

@@ -1,0 +1,111 @@
+"""Mesh files as surfaces to draw and convex pieces to bump into, in metres with Z up."""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+
+from proctor.core.errors import MissingDependency
+from proctor.core.types import Array
+
+Y_UP_TO_Z_UP = trimesh.transformations.rotation_matrix(np.pi / 2, [1, 0, 0])
+FLAT_M = 0.01
+"""A piece without a volume, such as a sheet, collides as if it were this thick."""
+
+BROKEN_FILE = (ValueError, TypeError, LookupError, AttributeError, OSError, RuntimeError, struct.error)
+"""What trimesh's readers raise on files that are not what their name says."""
+
+
+class Surface(NamedTuple):
+    """Triangles of one material."""
+
+    vertices: Array  # (N, 3)
+    normals: Array  # (N, 3), unit
+    texcoords: Array  # (N, 2), v grows downwards in the image
+    faces: NDArray[np.int64]  # (M, 3)
+    rgba: tuple[float, float, float, float]
+    image: NDArray[np.uint8] | None  # (rows, columns, 3)
+
+
+class MeshAsset(NamedTuple):
+    """What a mesh file holds."""
+
+    surfaces: list[Surface]
+    hulls: list[Array]
+    """Vertices of convex bodies, one for each connected piece of the mesh: what the physics collides with."""
+
+
+@lru_cache(maxsize=32)
+def load_mesh_asset(file: Path) -> MeshAsset:
+    """Read a mesh file. Formats that are Y up by definition are turned to Z up.
+
+    Raises:
+        ValueError: It is not a mesh.
+        MissingDependency: The reader for this format is not installed.
+    """
+    try:
+        scene = trimesh.load_scene(file)
+        meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
+    except ImportError as error:
+        raise MissingDependency(f"A reader for {file.suffix} files", f"pip install {error.name}") from error
+    except BROKEN_FILE as error:
+        raise ValueError(f"'{file.name}' is not a {file.suffix} mesh: {error}") from None
+    if not meshes:
+        raise ValueError(f"'{file.name}' holds no triangles")
+    if _is_y_up(file):
+        for mesh in meshes:
+            mesh.apply_transform(Y_UP_TO_Z_UP)
+    if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
+        raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
+    hulls = [_hull(piece) for mesh in meshes for piece in mesh.split(only_watertight=False)]
+    return MeshAsset([_surface(mesh) for mesh in meshes], hulls)
+
+
+def _is_y_up(file: Path) -> bool:
+    if file.suffix.lower() == ".dae":
+        return b"Z_UP" not in file.read_bytes()
+    return file.suffix.lower() in (".glb", ".gltf")
+
+
+def _hull(piece: Any) -> Array:
+    low, high = piece.bounds
+    if (high - low).min() < FLAT_M or len(piece.vertices) < 4:
+        # A flat piece has no hull: a thin box around it stands in.
+        middle, half = (low + high) / 2, np.maximum(high - low, FLAT_M) / 2
+        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        return np.asarray(middle + corners * half)
+    try:
+        return np.asarray(piece.convex_hull.vertices)
+    except BROKEN_FILE:  # a tilted sheet
+        return np.asarray(piece.bounding_box.vertices)
+
+
+def _surface(mesh: Any) -> Surface:
+    image, texcoords = None, np.zeros((len(mesh.vertices), 2))
+    if mesh.visual.kind == "texture":
+        material = mesh.visual.material
+        picture = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
+        if picture is not None and mesh.visual.uv is not None:
+            image = np.asarray(picture.convert("RGB"))
+            texcoords = np.array([0, 1]) + np.asarray(mesh.visual.uv) * [1, -1]
+        color = material.main_color
+    else:
+        color = mesh.visual.vertex_colors.mean(axis=0) if mesh.visual.defined else (204, 204, 204, 255)
+    if image is None:
+        mesh = mesh.smooth_shaded
+        texcoords = np.zeros((len(mesh.vertices), 2))
+    red, green, blue, alpha = (float(channel) / 255 for channel in color)
+    return Surface(
+        np.asarray(mesh.vertices),
+        np.asarray(mesh.vertex_normals),
+        texcoords,
+        np.asarray(mesh.faces),
+        (red, green, blue, alpha),
+        image,
+    )

@@ -1,0 +1,72 @@
+"""The robot's base in the embedded world: takes velocities, gives odometry, feels contacts."""
+
+from __future__ import annotations
+
+import math
+
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import Pose2, Scan
+from proctor.sim.lidar import LaserScanner
+from proctor.sim.world import TIMESTEP_S, World
+
+
+class BaseDrive:
+    """A robot port (see `control.robot_port`) whose clock runs as fast as the physics can be computed.
+
+    Args:
+        world: The world, whose robot is driven.
+        scanner: The robot's scanner.
+        scan_reach_m: How far `scan` looks ahead; less is faster.
+    """
+
+    def __init__(self, world: World, scanner: LaserScanner, *, scan_reach_m: float) -> None:
+        self._world = world
+        self._scanner = scanner
+        self._scan_reach_m = scan_reach_m
+        self.reset()
+
+    def reset(self) -> None:
+        """Stand still and make the present pose the origin of the odometry. Follows `World.reset`."""
+        self._origin = self._world.pose()
+        self._velocity = (0.0, 0.0)
+        self._in_contact = False
+
+    def odometry(self) -> Pose2:
+        """Return the pose in the frame of the pose at reset. Wheels do not slip here, so it has no error."""
+        pose, origin = self._world.pose(), self._origin
+        dx, dy = pose.x - origin.x, pose.y - origin.y
+        cos, sin = math.cos(origin.yaw), math.sin(origin.yaw)
+        return Pose2(dx * cos + dy * sin, dy * cos - dx * sin, wrap_angle(pose.yaw - origin.yaw))
+
+    def scan(self) -> Scan:
+        """Return what the scanner sees ahead."""
+        return self._scanner.scan_ahead(self._scan_reach_m)
+
+    def in_contact(self) -> bool:
+        """Tell whether the robot has touched anything but the floor since the last command."""
+        return self._in_contact
+
+    def command(self, linear_mps: float, angular_radps: float) -> None:
+        """Drive at this velocity until the next command."""
+        self._velocity = (linear_mps, angular_radps)
+        self._in_contact = False
+
+    def now_s(self) -> float:
+        """Return the simulated time."""
+        return self._world.time_s
+
+    def wait(self, duration_s: float) -> None:
+        """Let this much simulated time pass.
+
+        Raises:
+            ValueError: The duration is not a whole number of physics steps.
+        """
+        steps = round(duration_s / TIMESTEP_S)
+        if steps < 1 or not math.isclose(steps * TIMESTEP_S, duration_s):
+            raise ValueError(f"{duration_s} s is not a multiple of the physics step, {TIMESTEP_S} s")
+        world, (linear_mps, angular_radps) = self._world, self._velocity
+        for _ in range(steps):
+            yaw = world.yaw
+            world.step((linear_mps * math.cos(yaw), linear_mps * math.sin(yaw), angular_radps))
+            # Looked at in every step: a touch may be over before the next command.
+            self._in_contact = self._in_contact or world.touched() is not None

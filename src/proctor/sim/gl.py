@@ -1,0 +1,80 @@
+"""OpenGL without a screen: which backend, and the one context that all cameras of a process share."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import sys
+from functools import cache
+from typing import Any
+
+from proctor.core.errors import MissingDependency
+
+REMEDY = (
+    "On Debian and Ubuntu: apt install libegl1 libgl1-mesa-dri (or libosmesa6). "
+    "The environment variable MUJOCO_GL (egl, osmesa or glfw) overrides Proctor's choice."
+)
+
+
+def choose_backend() -> None:
+    """Set MUJOCO_GL, unless the user has: egl where it works, else osmesa. Must precede MuJoCo's import."""
+    if os.environ.get("MUJOCO_GL") or not sys.platform.startswith("linux"):
+        return
+    if _egl_has_a_device():
+        os.environ["MUJOCO_GL"] = "egl"
+    elif _can_load("libOSMesa.so.8") or _can_load("libOSMesa.so.6"):
+        os.environ["MUJOCO_GL"] = "osmesa"
+
+
+@cache
+def shared_context() -> Any:
+    """Return the process's OpenGL context, made on first use. It lives as long as the process.
+
+    Raises:
+        MissingDependency: This machine cannot render.
+    """
+    backend = os.environ.get("MUJOCO_GL", "")
+    if not backend and sys.platform.startswith("linux"):
+        raise MissingDependency("OpenGL (neither EGL nor OSMesa was found)", REMEDY)
+    try:
+        # Not mujoco.GLContext: the user may have imported mujoco before the choice was made.
+        headless = backend in ("egl", "osmesa")
+        module = importlib.import_module(f"mujoco.{backend}" if headless else "mujoco")
+        context = module.GLContext(16, 16)
+        context.make_current()
+    except (ImportError, AttributeError, OSError, RuntimeError) as error:
+        raise MissingDependency(f"OpenGL (MUJOCO_GL={backend}: {error})", REMEDY) from error
+    return context
+
+
+def renderer_name() -> str:
+    """Return the backend and the driver that draws, such as `egl, llvmpipe (LLVM 19, 256 bits)`.
+
+    Raises:
+        MissingDependency: This machine cannot render.
+    """
+    shared_context().make_current()
+    gl = importlib.import_module("OpenGL.GL")
+    return f"{os.environ.get('MUJOCO_GL', 'default')}, {gl.glGetString(gl.GL_RENDERER).decode()}"
+
+
+def _can_load(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def _egl_has_a_device() -> bool:
+    if not _can_load("libEGL.so.1"):
+        return False
+    egl = ctypes.CDLL("libEGL.so.1")
+    egl.eglGetProcAddress.restype = ctypes.c_void_p
+    address = egl.eglGetProcAddress(b"eglQueryDevicesEXT")
+    if not address:
+        return False
+    count = ctypes.c_int()
+    query_type = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int))
+    return bool(query_type(address)(0, None, ctypes.byref(count))) and count.value > 0

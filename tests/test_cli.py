@@ -1,0 +1,343 @@
+"""The command line as a user meets it: scores, exit codes, one clear message for each mistake."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from proctor import cli
+from proctor.core.types import Vector3
+from proctor.episodes.datasets import save_dataset
+from proctor.episodes.vln import Episode
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    episodes = [
+        Episode(
+            episode_id=f"ep_{index}",
+            scene_id="empty",
+            goal_position=Vector3(1 + index, 0, 0),
+            instruction="Go ahead.",
+            max_steps=40,
+        )
+        for index in range(3)
+    ]
+    save_dataset(episodes, tmp_path / "episodes.json")
+    return tmp_path / "episodes.json"
+
+
+def proctor(capsys, *words):
+    code = cli.main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def run(capsys, dataset, *words, policy="forward", env="mock", out="run"):
+    return proctor(
+        capsys,
+        *("run", "--dataset", dataset, "--policy", policy, "--env", env),
+        *("--out", dataset.parent / out, *words),
+    )
+
+
+def test_a_run_ends_with_a_table_and_results(capsys, dataset):
+    code, out, _ = run(capsys, dataset)
+    assert code == 0
+    assert "SPL" in out
+    assert "3/3" in out
+    results = json.loads((dataset.parent / "run" / "results.json").read_text())
+    assert set(results) == {"summary", "episodes"}
+    assert {
+        "total_episodes",
+        "success_count",
+        "success_rate",
+        "avg_distance_error",
+        "avg_steps",
+        "avg_collision_count",
+        "timeout_count",
+        "error_counts",
+        "metrics",
+    } <= set(results["summary"])
+    assert set(results["summary"]["metrics"]["success"]) == {"mean", "low", "high", "n"}
+    assert results["episodes"][0]["trajectory"][1] == {"x": 0.25, "y": 0.0, "z": 0.0}
+
+
+def test_the_second_time_it_says_that_there_is_nothing_to_do(capsys, dataset):
+    run(capsys, dataset)
+    code, out, _ = run(capsys, dataset)
+    assert code == 0
+    assert "all 3 episodes were done before; nothing to do" in out
+
+
+def test_several_policies_get_a_folder_and_a_row_each(capsys, dataset):
+    code, out, _ = proctor(
+        capsys,
+        *("run", "--dataset", dataset, "--env", "mock", "--policy", "random", "forward"),
+        *("--out", dataset.parent / "both", "--episodes", 2),
+    )
+    assert code == 0
+    assert "random" in out
+    assert "forward" in out
+    assert {f.name for f in (dataset.parent / "both").iterdir()} == {"random", "forward"}
+
+
+def test_one_episode_can_be_picked(capsys, dataset):
+    code, _, _ = run(capsys, dataset, "--episode", "ep_1")
+    assert code == 0
+    results = json.loads((dataset.parent / "run" / "results.json").read_text())
+    assert [episode["episode_id"] for episode in results["episodes"]] == ["ep_1"]
+
+
+def test_options_reach_the_policy(capsys, dataset):
+    code, _, _ = run(capsys, dataset, "--policy-option", "steps=4")
+    assert code == 0
+    results = json.loads((dataset.parent / "run" / "results.json").read_text())
+    assert results["episodes"][0]["actions"] == [1, 1, 1, 1, 0]
+    assert results["episodes"][0]["success"]
+
+
+def test_a_run_can_be_replayed(capsys, dataset):
+    run(capsys, dataset, policy="random", out="random")
+    option = f"run={dataset.parent / 'random'}"
+    code, _, _ = run(capsys, dataset, "--policy-option", option, policy="replay", out="replay")
+    assert code == 0
+    first, again = (
+        json.loads((dataset.parent / name / "results.json").read_text())["episodes"]
+        for name in ("random", "replay")
+    )
+    assert [e["trajectory"] for e in first] == [e["trajectory"] for e in again]
+
+
+def broken(dataset, **changes):
+    record = json.loads(dataset.read_text())
+    record["episodes"][0].update(changes)
+    dataset.write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"max_steps": 0}, "episodes[0].max_steps: expected at least 1, found 0"),
+        ({"instrction": ""}, "unknown key 'instrction'; did you mean 'instruction'?"),
+        (
+            {"goal_position": {"x": float("nan"), "y": 0, "z": 0}},
+            "episodes[0].goal_position.x: nan is not allowed",
+        ),
+        ({"episode_id": "ep_1"}, "the id 'ep_1' is taken by episodes[0]"),
+    ],
+)
+def test_a_wrong_dataset_ends_with_one_message_and_code_2(capsys, dataset, changes, complaint):
+    broken(dataset, **changes)
+    code, _, err = run(capsys, dataset)
+    assert code == 2
+    assert complaint in err
+    assert "Traceback" not in err
+    assert not (dataset.parent / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "line 1, column 1: empty file"),
+        ('{"episodes": [}', "line 1, column 15: invalid JSON"),
+        ('{"episodes": []}', "expected at least one episode"),
+        (None, "no such file"),
+    ],
+)
+def test_an_unreadable_dataset_ends_with_one_message_and_code_2(capsys, dataset, content, complaint):
+    dataset.unlink() if content is None else dataset.write_text(content)
+    code, _, err = run(capsys, dataset)
+    assert (code, complaint in err) == (2, True)
+    assert not (dataset.parent / "run").exists()
+
+
+def scene_with(dataset, **scene_object):
+    scenes = dataset.parent / "scenes"
+    scenes.mkdir()
+    scene = {"scene_name": "empty", "objects": [{"name": "thing"} | scene_object]}
+    (scenes / "empty.json").write_text(json.dumps(scene))
+    return scenes
+
+
+def test_a_scene_that_does_not_exist_is_refused(capsys, dataset):
+    broken(dataset, scene_config_path="scenes/nowhere.json")
+    code, _, err = run(capsys, dataset, env="embedded")
+    assert code == 2
+    assert "episodes[0].scene_config_path: there is no scene file" in err
+    assert not (dataset.parent / "run").exists()
+
+
+def test_an_asset_outside_of_the_scenes_folder_is_refused(capsys, dataset):
+    scene_with(dataset, asset_path="../../etc/passwd.glb")
+    code, _, err = run(capsys, dataset, env="embedded")
+    assert code == 2
+    assert "objects[0].asset_path: '../../etc/passwd.glb' must stay inside the scene's folder" in err
+
+
+@pytest.mark.parametrize("name", ["thing.glb", "thing.obj", "thing.stl", "thing.dae"])
+def test_a_mesh_that_is_no_mesh_is_refused(capsys, dataset, name):
+    (scene_with(dataset, asset_path=name) / name).write_text("this is no mesh")
+    code, _, err = run(capsys, dataset, env="embedded")
+    assert code == 2
+    assert name in err
+    assert "Traceback" not in err
+    assert not (dataset.parent / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (
+            ["--suite", "houses-v2", "--policy", "random"],
+            "unknown suite 'houses-v2'; did you mean 'houses-v1'?",
+        ),
+        (["--suite", "houses-v1", "--policy", "oracl"], "unknown policy 'oracl'; did you mean 'oracle'?"),
+        (["--suite", "houses-v1", "--policy", "random", "--env", "embeded"], "did you mean 'embedded'?"),
+        (["--suite", "houses-v1", "--policy", "random", "--episode", "nope"], "unknown episode 'nope'"),
+        (["--suite", "houses-v1", "--policy", "random", "--episodes", "0"], "expected at least 1 episode"),
+        (["--suite", "houses-v1", "--policy", "random", "--workers", "0"], "expected at least 1 worker"),
+        (
+            ["--suite", "houses-v1", "--policy", "random", "--policy-option", "x"],
+            "expected KEY=VALUE, found 'x'",
+        ),
+        (
+            ["--suite", "houses-v1", "--policy", "forward", "--policy-option", "step=3"],
+            "did you mean 'steps'?",
+        ),
+        (
+            ["--suite", "houses-v1", "--policy", "random", "--env", "o3de"],
+            "The O3DE backend is not available here",
+        ),
+    ],
+)
+def test_a_name_that_is_nearly_right_gets_a_hint_and_code_2(capsys, tmp_path, words, complaint):
+    code, _, err = proctor(capsys, "run", *words, "--out", tmp_path / "run")
+    assert code == 2
+    assert complaint in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_misspelt_flag_gets_a_hint_and_code_2(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["run", "--suite", "houses-v1", "--policy", "random", "--epsiodes", "3"])
+    assert ended.value.code == 2
+    assert "did you mean '--episodes'" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_different_run_is_refused(capsys, dataset):
+    run(capsys, dataset)
+    code, _, err = run(capsys, dataset, "--seed", 1)
+    assert code == 2
+    assert "holds a different run: its seed is 0, yours is 1" in err
+
+
+def test_a_read_only_folder_is_refused(capsys, dataset):
+    locked = dataset.parent / "locked"
+    locked.mkdir(mode=0o555)
+    dataset.parent.chmod(0o755)
+    user = os.geteuid()
+    if user == 0:  # permissions do not bind root: be nobody for a moment
+        os.seteuid(65534)
+    try:
+        code, _, err = run(capsys, dataset, out="locked/run")
+    finally:
+        os.seteuid(user)
+    assert code == 2
+    assert "Permission denied" in err
+
+
+def test_too_many_evaluator_faults_end_with_code_1(capsys, dataset, monkeypatch, tmp_path):
+    (tmp_path / "broken_world.py").write_text(
+        "from proctor.envs.mock import MockEnv\n"
+        "class World(MockEnv):\n"
+        "    def reset(self, episode):\n"
+        "        if episode.episode_id == 'ep_1': raise RuntimeError('crashed')\n"
+        "        return super().reset(episode)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    code, out, _ = run(capsys, dataset, env="broken_world:World")
+    assert code == 1
+    assert "1 evaluator faults are left out" in out
+    code, _, _ = run(capsys, dataset, "--max-fault-rate", 0.5, env="broken_world:World", out="other")
+    assert code == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_ends_with_130_and_the_journal_safe(dataset, tmp_path, workers):
+    (tmp_path / "endless.py").write_text(
+        "import pathlib, time\n"
+        "from proctor.core.interfaces import Policy\n"
+        "class Agent(Policy):\n"
+        "    def reset(self, info): self.id = info.episode_id\n"
+        "    def act(self, observation):\n"
+        "        if self.id == 'ep_2':\n"
+        f"            pathlib.Path({str(tmp_path / 'now')!r}).touch()\n"
+        "            time.sleep(600)\n"
+        "        return 0\n"
+    )
+    out = tmp_path / "run"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset), "--env", "mock"),
+            *("--policy", "endless:Agent", "--out", str(out), "--workers", str(workers)),
+        ],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    journal = out / "episodes.jsonl"
+    while process.poll() is None and not (
+        (tmp_path / "now").exists() and journal.exists() and journal.read_bytes().count(b"\n") == 2
+    ):
+        pass
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in err
+    assert "Traceback" not in err
+    assert journal.read_bytes().count(b"\n") == 2
+
+
+def test_list_names_everything(capsys):
+    code, out, _ = proctor(capsys, "list")
+    assert code == 0
+    for name in ("houses-v1", "embedded", "mock", "oracle", "replay", "ndtw"):
+        assert name in out
+
+
+def test_doctor_tells_about_rendering(capsys):
+    code, out, _ = proctor(capsys, "doctor")
+    assert code == 0
+    assert "Rendering" in out
+    assert "mujoco" in out
+
+
+def test_generate_makes_a_dataset_that_runs(capsys, tmp_path):
+    suite = tmp_path / "suite"
+    code, _, _ = proctor(
+        capsys, "generate", "--out", suite, "--houses", 1, "--episodes-per-house", 2, "--seed", 5
+    )
+    assert code == 0
+    code, _, _ = proctor(
+        capsys, "run", "--dataset", suite, "--policy", "oracle", "--env", "mock", "--out", tmp_path / "run"
+    )
+    assert code == 0
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["summary"]["success_rate"] == 1.0
+    assert results["summary"]["distance"] == "geodesic"
+    code, _, err = proctor(capsys, "generate", "--out", suite)
+    assert (code, "exists already" in err) == (2, True)
+
+
+def test_help_teaches_by_example(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["run", "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert "proctor run --suite houses-v1 --policy oracle" in text
+    assert "exit codes" in text

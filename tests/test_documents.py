@@ -1,0 +1,85 @@
+"""Broken JSON is refused with file and place."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from proctor.core.documents import convert, read_json, write_atomically
+from proctor.core.errors import InvalidFile
+
+
+class Inner(msgspec.Struct, forbid_unknown_fields=True):
+    width: int = 1
+
+
+class Outer(msgspec.Struct, forbid_unknown_fields=True):
+    items: list[Inner]
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "document.json"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "line 1, column 1: empty file"),
+        ('{"a": 1,\n "b": }', "line 2, column 7: invalid JSON"),
+        ('{"a": {"b": [1, NaN]}}', "a.b[1]: nan is not allowed"),
+        ('{"a": -Infinity}', "a: -inf is not allowed"),
+        ('{"a": 1e999}', "a: inf is not allowed"),
+        ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        ("[" * 70 + "]" * 70, "nested deeper than 64 levels"),
+        ("[" * 200_000, "nested deeper than 64 levels"),
+    ],
+)
+def test_what_json_leaves_open_is_refused_with_its_place(tmp_path, text, complaint):
+    path = write(tmp_path, text)
+    with pytest.raises(InvalidFile) as caught:
+        read_json(path)
+    assert str(path) in str(caught.value)
+    assert complaint in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder_and_binary_data_are_user_errors(tmp_path):
+    with pytest.raises(InvalidFile, match="no such file"):
+        read_json(tmp_path / "nowhere.json")
+    with pytest.raises(InvalidFile, match="cannot be read: Is a directory"):
+        read_json(tmp_path)
+    (tmp_path / "binary.json").write_bytes(b'{"a": "\xff\xfe"}')
+    with pytest.raises(InvalidFile, match="not UTF-8 text"):
+        read_json(tmp_path / "binary.json")
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
+    (tmp_path / "bom.json").write_bytes(b"\xef\xbb\xbf[1]")
+    assert read_json(tmp_path / "bom.json") == [1]
+
+
+def test_a_misspelt_key_gets_a_suggestion_and_its_place(tmp_path):
+    with pytest.raises(InvalidFile) as caught:
+        convert({"items": [{}, {"widht": 3}]}, Outer, tmp_path / "f.json")
+    assert "f.json: items[1]: unknown key 'widht'; did you mean 'width'?" in str(caught.value)
+
+
+def test_a_wrong_type_names_what_was_expected_and_found(tmp_path):
+    with pytest.raises(InvalidFile, match=r"items\[0\]\.width: Expected `int`, got `str`"):
+        convert({"items": [{"width": "3"}]}, Outer, tmp_path / "f.json")
+
+
+def test_writing_replaces_the_file_whole_and_leaves_nothing_else_behind(tmp_path):
+    path = write(tmp_path, "old")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [item.name for item in tmp_path.iterdir()] == ["document.json"]
+
+
+def test_a_write_that_fails_keeps_the_old_content(tmp_path):
+    path = write(tmp_path, "old")
+    with pytest.raises(TypeError):
+        write_atomically(path, "not bytes")
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["document.json"]

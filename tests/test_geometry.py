@@ -1,0 +1,51 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from proctor.core.geometry import (
+    distance,
+    multiply_quaternions,
+    quaternion_of_euler_deg,
+    rotation_matrix,
+    wrap_angle,
+    yaw_of_quaternion,
+)
+from proctor.core.types import Vector3
+
+degrees = st.floats(-360, 360)
+
+
+@given(degrees, degrees, degrees)
+def test_euler_angles_are_applied_z_y_x_as_scipy_does(x, y, z):
+    ours = rotation_matrix(quaternion_of_euler_deg(Vector3(x, y, z)))
+    theirs = Rotation.from_euler("ZYX", [z, y, x], degrees=True).as_matrix()
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+@given(st.floats(-179.9, 179.9))
+def test_yaw_survives_the_way_through_a_quaternion(z):
+    assert math.degrees(yaw_of_quaternion(quaternion_of_euler_deg(Vector3(0, 0, z)))) == pytest.approx(z)
+
+
+@given(degrees, degrees)
+def test_a_product_of_quaternions_turns_like_the_product_of_matrices(x, z):
+    a, b = quaternion_of_euler_deg(Vector3(x, 10, 0)), quaternion_of_euler_deg(Vector3(0, 20, z))
+    np.testing.assert_allclose(
+        rotation_matrix(multiply_quaternions(a, b)), rotation_matrix(a) @ rotation_matrix(b), atol=1e-12
+    )
+
+
+@given(st.floats(-1e3, 1e3))
+def test_a_wrapped_angle_is_the_same_direction_within_half_a_turn(angle):
+    wrapped = wrap_angle(angle)
+    assert -math.pi < wrapped <= math.pi
+    assert math.cos(wrapped) == pytest.approx(math.cos(angle), abs=1e-9)
+    assert math.sin(wrapped) == pytest.approx(math.sin(angle), abs=1e-9)
+
+
+def test_distance_is_three_dimensional():
+    assert distance(Vector3(0, 0, 0), Vector3(2, 3, 6)) == 7.0

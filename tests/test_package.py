@@ -1,0 +1,75 @@
+"""The shape of the code: imports point one way, files stay small, nothing dangerous is called."""
+
+import ast
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import proctor
+import vln_evaluator
+
+REPOSITORY = Path(__file__).parent.parent
+SOURCES = sorted((REPOSITORY / "src").rglob("*.py"))
+HEAVY = ("mujoco", "trimesh", "scipy", "gymnasium", "OpenGL", "rich")
+
+
+def test_imports_point_one_way():
+    command = [Path(sys.executable).parent / "lint-imports", "--no-cache"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    "module", ["proctor", "proctor.core.interfaces", "proctor.episodes.datasets", "proctor.registry"]
+)
+def test_the_foundation_imports_nothing_heavy(module):
+    code = f"import {module}, sys; print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_module_imports_and_every_public_name_exists():
+    for package in (proctor, vln_evaluator):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(info.name)
+            for name in getattr(module, "__all__", ()):
+                assert hasattr(module, name), f"{info.name}.{name}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(REPOSITORY / "src")))
+def test_files_and_functions_stay_small(path):
+    text = path.read_text()
+    assert text.count("\n") <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno - node.lineno < 60, f"{node.name} is too long"
+
+
+def test_there_is_one_broad_except_in_the_whole_project():
+    broad = [
+        f"{path.name}:{node.lineno}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ExceptHandler)
+        and (
+            node.type is None
+            or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+        )
+    ]
+    assert [place.partition(":")[0] for place in broad] == ["rollout.py"]
+
+
+def test_nothing_dangerous_is_called():
+    danger = re.compile(r"\bpickle\b|yaml\.load\(|\beval\(|\bexec\(|os\.system|shell=True|verify=False")
+    assert [path.name for path in SOURCES if danger.search(path.read_text())] == []
+
+
+def test_the_rollout_fits_on_one_screen():
+    tree = ast.parse((REPOSITORY / "src/proctor/evaluation/rollout.py").read_text())
+    (play,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "_play"]
+    assert play.end_lineno - play.lineno < 30

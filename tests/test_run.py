@@ -1,0 +1,223 @@
+"""Whole runs by name: resuming, workers, being killed at any moment."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from proctor.core.errors import InvalidFile, ProctorError, UserError
+from proctor.core.interfaces import Policy
+from proctor.core.types import Vector3
+from proctor.envs.mock import MockEnv
+from proctor.episodes.datasets import save_dataset
+from proctor.episodes.vln import Episode
+from proctor.evaluation.executors import Job
+from proctor.evaluation.run import RunConfig, run
+
+TESTS = Path(__file__).parent
+
+
+class SlowSteps(MockEnv):
+    """A mock world whose steps take real work, so that a run can be killed in the middle of one."""
+
+    def step(self, action):
+        sum(range(20_000))
+        return super().step(action)
+
+
+class Moody(Policy):
+    """Raises in one episode, answers nonsense in another, dies in a third."""
+
+    def reset(self, episode_info):
+        self.episode_id = episode_info.episode_id
+        self.calls = 0
+
+    def act(self, observation):
+        self.calls += 1
+        if self.episode_id == "ep_1":
+            raise RuntimeError("bad mood")
+        if self.episode_id == "ep_2":
+            return 17
+        return 1 if self.calls < 4 else 0
+
+
+class Deadly(Moody):
+    """Takes its whole process down in one episode."""
+
+    def act(self, observation):
+        if self.episode_id == "ep_3":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().act(observation)
+
+
+class FaultyOnce(MockEnv):
+    """Breaks in the episode ep_2 as long as a file says so."""
+
+    def __init__(self, switch):
+        super().__init__()
+        self.switch = Path(switch)
+
+    def reset(self, episode):
+        if episode.episode_id == "ep_2" and self.switch.exists():
+            raise OSError("the renderer crashed")
+        return super().reset(episode)
+
+
+class NeverBuilt(MockEnv):
+    """Cannot be made."""
+
+    def __init__(self):
+        raise UserError("this env cannot be made here")
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    episodes = [
+        Episode(
+            episode_id=f"ep_{index}",
+            scene_id=f"scene_{index % 3}",
+            goal_position=Vector3(0.75 + index % 2, 0, 0),
+            instruction=f"Go there, number {index}.",
+            max_steps=30,
+            reference_path=[Vector3(0.25 * i, 0, 0) for i in range(4)],
+        )
+        for index in range(12)
+    ]
+    save_dataset(episodes, tmp_path / "episodes.json")
+    return tmp_path / "episodes.json"
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch):
+    monkeypatch.syspath_prepend(TESTS)
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+
+
+def execute(dataset, out, *, workers=1, **job):
+    job = {"env": "mock", "policy": "random"} | job
+    seen = []
+    report = run(RunConfig(job=Job(**job), dataset=dataset, workers=workers), out, seen.append)
+    return report, seen
+
+
+def test_progress_is_told_from_the_start_to_the_end(dataset, tmp_path):
+    seen = []
+    sizes = []
+    run(
+        RunConfig(job=Job(env="mock", policy="random"), dataset=dataset),
+        tmp_path / "run",
+        lambda state: (seen.append(state), sizes.append(len(state.finished))),
+    )
+    assert sizes == list(range(13))
+    assert all(state.total == 12 for state in seen)
+
+
+def test_the_same_call_again_does_nothing_and_gives_the_same(dataset, tmp_path):
+    first, _ = execute(dataset, tmp_path / "run")
+    written = (tmp_path / "run" / "results.json").read_bytes()
+    again, seen = execute(dataset, tmp_path / "run")
+    assert (first.done_before, again.done_before) == (0, 12)
+    assert len(seen) == 1
+    assert (tmp_path / "run" / "results.json").read_bytes() == written
+
+
+def test_results_do_not_depend_on_the_number_of_workers(dataset, tmp_path):
+    for workers in (1, 3):
+        execute(dataset, tmp_path / str(workers), workers=workers)
+    one, three = ((tmp_path / str(n) / "results.json").read_bytes() for n in (1, 3))
+    assert one == three
+    assert json.loads(one)["summary"]["total_episodes"] == 12
+
+
+def test_another_seed_gives_other_actions(dataset, tmp_path):
+    first, _ = execute(dataset, tmp_path / "a", seed=0)
+    other, _ = execute(dataset, tmp_path / "b", seed=1)
+    assert [e.actions for e in first.results.episodes] != [e.actions for e in other.results.episodes]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_agent_faults_count_against_the_agent_and_are_not_retried(dataset, tmp_path, workers):
+    report, _ = execute(dataset, tmp_path / "run", policy="test_run:Moody", workers=workers)
+    summary = report.results.summary
+    assert summary.error_counts == {"agent": 2, "evaluator": 0}
+    assert summary.failure_reasons["policy_exception"] == 1
+    assert summary.failure_reasons["invalid_action"] == 1
+    assert summary.success_count == 5
+    assert summary.success_rate == pytest.approx(5 / 12)
+    assert summary.metrics["success"].n == 12
+    again, _ = execute(dataset, tmp_path / "run", policy="test_run:Moody", workers=workers)
+    assert again.done_before == 12
+
+
+def test_evaluator_faults_are_left_out_and_retried_on_resume(dataset, tmp_path):
+    switch = tmp_path / "broken"
+    switch.touch()
+    options = {"switch": str(switch)}
+    report, _ = execute(dataset, tmp_path / "run", env="test_run:FaultyOnce", env_options=options)
+    summary = report.results.summary
+    assert summary.error_counts == {"agent": 0, "evaluator": 1}
+    assert summary.metrics["success"].n == 11
+    assert summary.success_rate_bounds.high - summary.success_rate_bounds.low == pytest.approx(1 / 12)
+    switch.unlink()
+    again, _ = execute(dataset, tmp_path / "run", env="test_run:FaultyOnce", env_options=options)
+    assert again.done_before == 11
+    assert again.results.summary.error_counts == {"agent": 0, "evaluator": 0}
+    assert [e.episode_id for e in again.results.episodes] == [f"ep_{i}" for i in range(12)]
+
+
+def test_a_worker_that_dies_costs_its_episode_only(dataset, tmp_path):
+    report, _ = execute(dataset, tmp_path / "run", policy="test_run:Deadly", workers=2)
+    by_id = {episode.episode_id: episode for episode in report.results.episodes}
+    assert by_id["ep_3"].error.kind == "worker_lost"
+    assert by_id["ep_3"].is_evaluator_fault
+    assert report.results.summary.error_counts == {"agent": 2, "evaluator": 1}
+
+
+def test_a_worker_that_cannot_be_built_ends_the_run_with_its_reason(dataset, tmp_path):
+    with pytest.raises(UserError, match="this env cannot be made here"):
+        execute(dataset, tmp_path / "run", env="test_run:NeverBuilt", workers=2)
+
+
+def test_killed_at_ten_random_moments_and_resumed_the_results_are_those_of_a_quiet_run(dataset, tmp_path):
+    quiet, _ = execute(dataset, tmp_path / "quiet", env="test_run:SlowSteps")
+    command = [
+        *(sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset)),
+        *("--policy", "random", "--env", "test_run:SlowSteps", "--out", str(tmp_path / "killed")),
+    ]
+    journal = tmp_path / "killed" / "episodes.jsonl"
+    moments = random.Random(0)
+    kills = 0
+    while kills < 10:
+        grown = journal.stat().st_size if journal.exists() else 0
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        # A random moment, counted in journal bytes rather than seconds, so that each try gets further.
+        target = grown + moments.randrange(1, 4000)
+        while process.poll() is None and (journal.stat().st_size if journal.exists() else 0) < target:
+            pass
+        process.kill()
+        process.wait()
+        kills += 1
+        if moments.random() < 0.5 and journal.exists():  # what a kill in the middle of a write leaves
+            os.truncate(journal, max(0, journal.stat().st_size - moments.randrange(1, 50)))
+    assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    ours, theirs = ((tmp_path / name / "results.json").read_bytes() for name in ("killed", "quiet"))
+    assert ours == theirs
+    assert quiet.results.total_episodes == 12
+
+
+def test_nothing_is_written_when_the_request_is_wrong(dataset, tmp_path):
+    out = tmp_path / "run"
+    with pytest.raises(UserError, match="unknown policy"):
+        execute(dataset, out, policy="orcale")
+    with pytest.raises(UserError, match="unknown env"):
+        execute(dataset, out, env="mok")
+    with pytest.raises(InvalidFile, match=r"episodes\[0\]\.scene_config_path: missing, and there is no"):
+        execute(dataset, out, env="embedded")
+    with pytest.raises(ProctorError, match="at least 1 worker"):
+        execute(dataset, out, workers=0)
+    assert not out.exists()

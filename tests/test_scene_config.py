@@ -1,0 +1,93 @@
+import json
+
+import msgspec
+import pytest
+
+from proctor.core.errors import InvalidFile
+from proctor.core.types import Vector3
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
+
+
+def box(**changes):
+    return {"name": "box", "parts": [{"shape": "box", "size": [1, 1, 1]}]} | changes
+
+
+def write(folder, *objects, **top):
+    path = folder / "scene.json"
+    path.write_text(json.dumps({"scene_name": "room", "objects": list(objects), **top}))
+    return path
+
+
+def test_triples_may_be_lists_or_dicts_and_a_scale_one_number(tmp_path):
+    scene = load_scene(
+        write(
+            tmp_path,
+            box(translate=[1, 2, 3], rotate={"x": 0, "y": 0, "z": 90}, scale=2, rigid_body_type="static"),
+        )
+    )
+    (item,) = scene.objects
+    assert item.translate == Vector3(1, 2, 3)
+    assert item.rotate == Vector3(0, 0, 90)
+    assert item.scale == Vector3(2, 2, 2)
+
+
+def test_a_scene_reads_back_equal(tmp_path):
+    part = Part(shape="cylinder", size=(0.5, 0.5, 1.0), color=(1, 0, 0), texture="wood", collision=False)
+    scene = SceneConfig(scene_name="s", objects=[SceneObject(name="a", category="stool", parts=[part])])
+    save_scene(scene, tmp_path / "scene.json")
+    assert load_scene(tmp_path / "scene.json") == scene
+
+
+@pytest.mark.parametrize(
+    ("item", "complaint"),
+    [
+        (
+            box(asset_path="../secret.glb", parts=[]),
+            r"objects\[0\]\.asset_path: '../secret.glb' must stay inside",
+        ),
+        (box(asset_path="a/../../b.obj", parts=[]), "must stay inside"),
+        (box(asset_path="/etc/x.glb", parts=[]), "must stay inside"),
+        (box(asset_path="C:\\x.glb", parts=[]), "must stay inside"),
+        (box(asset_path="notes.txt", parts=[]), "is no mesh file"),
+        (box(asset_path="gone.glb", parts=[]), r"objects\[0\]\.asset_path: 'gone.glb' does not exist"),
+        (box(asset_path="a.glb"), "expected either asset_path or parts"),
+        (box(parts=[]), "expected either asset_path or parts"),
+        (box(rigid_body_type="soft"), r"objects\[0\]\.rigid_body_type: Invalid enum value 'soft'"),
+        (box(translate=[1, 2]), r"objects\[0\]\.translate"),
+        (box(colour=[1, 1, 1]), "unknown key 'colour'; did you mean 'color'"),
+        (box(parts=[{"shape": "box", "size": [1, 0, 1]}]), r"parts\[0\]\.size: expected lengths above 0"),
+        (box(parts=[{"shape": "sphere", "size": [1, 1, 2]}]), "a sphere is round"),
+        (
+            box(parts=[{"shape": "box", "size": [1, 1, 1], "color": [2, 0, 0]}]),
+            "expected 3 or 4 channels from 0 to 1",
+        ),
+        (
+            box(parts=[{"shape": "box", "size": [1, 1, 1], "texture": "wod"}]),
+            r"parts\[0\]\.texture: Invalid enum",
+        ),
+        (box(mass=0), "mass: expected kilograms above 0"),
+    ],
+)
+def test_each_mistake_is_named_with_its_place(tmp_path, item, complaint):
+    with pytest.raises(InvalidFile, match=complaint):
+        load_scene(write(tmp_path, item))
+
+
+def test_two_objects_cannot_share_a_name(tmp_path):
+    with pytest.raises(InvalidFile, match="two objects have the name 'box'"):
+        load_scene(write(tmp_path, box(), box()))
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "outside.glb").write_bytes(b"x")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "link.glb").symlink_to(tmp_path / "outside.glb")
+    with pytest.raises(InvalidFile, match="lies outside of"):
+        load_scene(write(inner, {"name": "a", "asset_path": "link.glb"}))
+
+
+def test_defaults_are_not_written(tmp_path):
+    scene = SceneConfig(scene_name="s")
+    save_scene(scene, tmp_path / "scene.json")
+    assert msgspec.json.decode((tmp_path / "scene.json").read_bytes()) == {"scene_name": "s"}
