@@ -51,7 +51,7 @@ def test_the_documents_o3de_example_says_what_is_missing():
     "config", [{"mode": "carrier pigeon"}, {"succes_threshold": 0.2}, {"socket_port": "x"}]
 )
 def test_a_wrong_o3de_configuration_is_told_before_anything_else(config):
-    with pytest.raises(UserError, match="simulator_config: .*success_threshold"):
+    with pytest.raises(UserError, match=r"simulator_config: .*success_threshold"):
         O3DEEnv(simulator_config=config)
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from proctor.envs.vln import VLNEnv
 from proctor.episodes.datasets import load_dataset
 from proctor.evaluation.evaluator import VLNEvaluator
 from proctor.evaluation.summary import summarise
 from proctor.policies.oracle import OraclePolicy
 from proctor.policies.scripted import ForwardPolicy, MockPolicy
-from proctor.envs.vln import VLNEnv
 from proctor.registry import suite_folder
 from proctor.suites.builder import build_suite
 

@@ -5,7 +5,7 @@ import pytest
 
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.results import EpisodeResult
-from proctor.evaluation.journal import Journal
+from proctor.evaluation.journal import Journal, read_finished
 
 IDENTITY = {"policy": "oracle", "seed": 0}
 
@@ -38,9 +38,9 @@ def test_finished_episodes_are_there_after_reopening(tmp_path):
     with open_journal(tmp_path / "run") as journal:
         journal.append(result("a"))
         journal.append(result("b"))
-    with open_journal(tmp_path / "run") as journal:
-        assert list(journal.finished) == ["a", "b"]
-        assert journal.finished["a"] == result("a")
+    finished = read_finished(tmp_path / "run", IDENTITY)
+    assert list(finished) == ["a", "b"]
+    assert finished["a"] == result("a")
 
 
 @pytest.mark.parametrize("cut", [1, 5, 100])
@@ -50,8 +50,8 @@ def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path, cut):
         journal.append(result("b"))
     file = tmp_path / "episodes.jsonl"
     os.truncate(file, file.stat().st_size - cut)
+    assert list(read_finished(tmp_path, IDENTITY)) == ["a"]
     with open_journal(tmp_path) as journal:
-        assert list(journal.finished) == ["a"]
         journal.append(result("c"))
     assert [json.loads(line)["episode_id"] for line in file.read_text().splitlines()] == ["a", "c"]
 
@@ -64,8 +64,7 @@ def test_the_last_record_of_an_episode_wins(tmp_path):
                 **{f: getattr(result("a"), f) for f in EpisodeResult.__struct_fields__} | {"steps": 9}
             )
         )
-    with open_journal(tmp_path) as journal:
-        assert journal.finished["a"].steps == 9
+    assert read_finished(tmp_path, IDENTITY)["a"].steps == 9
 
 
 def test_a_folder_of_a_different_run_is_refused_and_left_alone(tmp_path):
@@ -73,14 +72,14 @@ def test_a_folder_of_a_different_run_is_refused_and_left_alone(tmp_path):
         journal.append(result("a"))
     before = {f.name: f.read_bytes() for f in tmp_path.iterdir()}
     with pytest.raises(UserError, match="holds a different run: its policy is 'oracle', yours is 'random'"):
-        open_journal(tmp_path, {"policy": "random", "seed": 0})
+        read_finished(tmp_path, {"policy": "random", "seed": 0})
     assert {f.name: f.read_bytes() for f in tmp_path.iterdir()} == before
 
 
 def test_a_folder_with_other_things_in_it_is_refused_and_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("do not touch")
     with pytest.raises(UserError, match="is not empty and not a run"):
-        open_journal(tmp_path)
+        read_finished(tmp_path, IDENTITY)
     assert [f.name for f in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -100,8 +99,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
         os.dup2(good, journal._file)
         os.close(good)
         os.close(full)
-    with open_journal(tmp_path) as journal:
-        assert list(journal.finished) == ["a"]
+    assert list(read_finished(tmp_path, IDENTITY)) == ["a"]
 
 
 def test_a_line_that_is_no_record_is_named(tmp_path):
@@ -110,7 +108,7 @@ def test_a_line_that_is_no_record_is_named(tmp_path):
     with (tmp_path / "episodes.jsonl").open("a") as stream:
         stream.write('{"episode_id": 3}\n')
     with pytest.raises(InvalidFile, match="line 2: not an episode record"):
-        open_journal(tmp_path)
+        read_finished(tmp_path, IDENTITY)
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):

@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     from proctor.evaluation.executors import Job
     from proctor.evaluation.run import RunConfig
-    from proctor.report.tables import score_table
+    from proctor.report.tables import score_notes, score_table
 
     exam = arguments.suite or arguments.dataset.stem
     out: Path = arguments.out or Path("runs") / exam
@@ -72,6 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         finished[policy] = _run_one(config, out if alone else out / label)
     console.print(score_table(finished, title=f"{exam} on {arguments.env}"))
+    console.print(score_notes(finished), soft_wrap=True)
     console.print(f"Results: {out}", soft_wrap=True)
     worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
@@ -89,15 +90,19 @@ def _run_one(config: Any, out: Path) -> Results:
         TimeRemainingColumn(),
     )
     policy = config.job.policy
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task(policy, total=None, rate="")
+    bar = Progress(*columns, console=console)
+    task = bar.add_task(policy, total=None, rate="")
 
-        def show(state: State) -> None:
-            scored = [result for result in state.finished if not result.is_evaluator_fault]
-            rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""
-            bar.update(task, total=state.total, completed=len(state.finished), rate=rate)
+    def show(state: State) -> None:
+        bar.start()  # only now: a request that is refused shows no bar
+        scored = [result for result in state.finished if not result.is_evaluator_fault]
+        rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""
+        bar.update(task, total=state.total, completed=len(state.finished), rate=rate)
 
+    try:
         report = run(config, out, show)
+    finally:
+        bar.stop()
     if report.done_before == report.results.total_episodes:
         console.print(f"{policy}: all {report.done_before} episodes were done before; nothing to do")
     elif report.done_before:
@@ -171,15 +176,18 @@ def _options(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with a hint where a word is nearly right."""
+    """argparse, with a hint where a flag is nearly right."""
 
-    def error(self, message: str) -> Any:
+    def error(self, message: str) -> NoReturn:
         _, marker, rest = message.partition("unrecognized arguments: ")
         if marker:
             flag = rest.split()[0].partition("=")[0]
-            message += did_you_mean(flag, self._option_string_actions)
+            message += did_you_mean(flag, FLAGS)
         super().error(message)
 
+
+FLAGS: set[str] = set()
+"""All flags of all commands, for hints: argparse reports a misspelt one without its command's own list."""
 
 RUN_EXAMPLES = """\
 examples:
@@ -208,6 +216,8 @@ def _parser() -> argparse.ArgumentParser:
     generate.set_defaults(command=_generate)
     doctor = commands.add_parser("doctor", help="tell what this machine has, and how to get the rest")
     doctor.set_defaults(command=_doctor)
+    for command in commands.choices.values():
+        FLAGS.update(command._option_string_actions)  # noqa: SLF001  (argparse offers no other way)
     return parser
 
 

@@ -61,7 +61,10 @@ def load_dataset(path: Path) -> Dataset:
     Raises:
         InvalidFile: Something in it is wrong; the message says what and where.
     """
-    file = path / "episodes.json" if path.is_dir() else path
+    try:
+        file = path / "episodes.json" if path.is_dir() else path
+    except OSError as error:
+        raise InvalidFile(path, f"cannot be read: {error.strerror}") from None
     value = read_json(file)
     _check_required(value, file)
     episodes = convert(value, _EpisodeFile, file).episodes

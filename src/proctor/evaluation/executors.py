@@ -1,13 +1,19 @@
-"""Doing many episodes: in this process, or in several that build their own env and policy from names."""
+"""Doing many episodes: in this process, or in several that build their own env and policy from names.
+
+An executor builds env and policy when it is made, so that what cannot be built is known before a run
+begins; `run` then yields results as they are ready.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import multiprocessing
 import signal
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -21,8 +27,8 @@ from proctor.evaluation.rollout import EpisodeLog, rollout
 from proctor.evaluation.vln_task import DEFAULT_SUCCESS_THRESHOLD_M, VLNTask
 from proctor.registry import build
 
-DEADLINE_S = 3600.0
-"""For a worker to start and finish an episode."""
+START_DEADLINE_S = 600.0
+EPISODE_DEADLINE_S = 3600.0
 READY = "ready"
 
 
@@ -68,14 +74,71 @@ def episode_seed(run_seed: int, episode_id: str) -> int:
     return int.from_bytes(digest[:6], "big")
 
 
-def run_here(job: Job, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
-    """Do the episodes in this process, in their order."""
-    examiner = Examiner.of(job)
-    try:
-        for episode in episodes:
-            yield examiner.examine(episode)
-    finally:
-        examiner.close()
+class InProcess:
+    """Does episodes here, one after the other.
+
+    Raises:
+        UserError: Env or policy cannot be built as asked.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._examiner = Examiner.of(job)
+
+    def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
+        """Do the episodes in their order."""
+        return map(self._examiner.examine, episodes)
+
+    def close(self) -> None:
+        """Close policy and env."""
+        self._examiner.close()
+
+
+class WorkerPool:
+    """Does episodes in several processes. One that dies or hangs costs its episode, and is replaced.
+
+    Raises:
+        UserError: Env or policy cannot be built as asked.
+        ProctorError: A process died while it was building them.
+    """
+
+    def __init__(self, job: Job, workers: int) -> None:
+        self._job = job
+        self._workers = [_Worker(job) for _ in range(workers)]
+        try:
+            for worker in self._workers:
+                worker.await_ready()
+        except ProctorError:
+            self.close()
+            raise
+
+    def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
+        """Do the episodes; results come as they are ready."""
+        waiting = deque(episodes)
+        for worker in self._workers:
+            if waiting:
+                worker.assign(waiting.popleft())
+        while busy := [worker for worker in self._workers if worker.episode is not None]:
+            for worker in _heard_or_overdue(busy):
+                result = worker.receive()
+                if result is None:
+                    result = worker.lost_episode()
+                    self._replace(worker)
+                worker.episode = None
+                yield result
+            for worker in self._workers:
+                if worker.episode is None and waiting:
+                    worker.assign(waiting.popleft())
+
+    def close(self) -> None:
+        """End all processes, whatever they are doing."""
+        for worker in self._workers:
+            worker.dismiss()
+
+    def _replace(self, worker: _Worker) -> None:
+        worker.dismiss()
+        fresh = _Worker(self._job)
+        self._workers[self._workers.index(worker)] = fresh
+        fresh.await_ready()
 
 
 class _Worker:
@@ -83,72 +146,67 @@ class _Worker:
 
     def __init__(self, job: Job) -> None:
         context = multiprocessing.get_context("spawn")
-        self.line, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(job, theirs), daemon=True)
-        self.process.start()
+        self._line, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(job, theirs), daemon=True)
+        self._process.start()
         theirs.close()
-        self.is_ready = False
-        self.episode = Episode()
-        self.deadline_s = 0.0
+        self._job = job
+        self.episode: Episode | None = None
+        self.deadline_s = math.inf
+
+    @property
+    def line(self) -> Connection:
+        """Readable when the worker has something to say."""
+        return self._line
+
+    def await_ready(self) -> None:
+        """Wait until env and policy are built."""
+        complaint = None
+        with suppress(EOFError, OSError):
+            if self._line.poll(START_DEADLINE_S):
+                complaint = self._line.recv_bytes().decode()
+        if complaint is None:
+            what = f"env '{self._job.env}' and policy '{self._job.policy}'"
+            raise ProctorError(f"a worker could not build {what} ({self._end()})")
+        if complaint != READY:
+            raise UserError(complaint)
 
     def assign(self, episode: Episode) -> None:
-        """Give it an episode. The line holds it until the worker is ready."""
-        self.line.send_bytes(msgspec.json.encode(episode))
+        """Give it an episode to do."""
+        self._line.send_bytes(msgspec.json.encode(episode))
         self.episode = episode
-        self.deadline_s = time.monotonic() + DEADLINE_S
+        self.deadline_s = time.monotonic() + EPISODE_DEADLINE_S
 
-    def receive(self) -> EpisodeResult | str | None:
-        """Return what it says, or None if it has died or has been silent for too long."""
-        try:
-            if self.line.poll(0):
-                return msgspec.json.decode(self.line.recv_bytes(), type=EpisodeResult | str)
-        except (EOFError, OSError):
-            pass
+    def receive(self) -> EpisodeResult | None:
+        """Return the result of its episode, or None if it has died or is overdue."""
+        with suppress(EOFError, OSError):
+            if self._line.poll(0):
+                return msgspec.json.decode(self._line.recv_bytes(), type=EpisodeResult)
         return None
 
+    def lost_episode(self) -> EpisodeResult:
+        """Return the record of the episode that it could not finish."""
+        episode = self.episode or Episode()
+        log = EpisodeLog(episode_seed(self._job.seed, episode.episode_id))
+        log.fault = Fault(
+            side="evaluator", kind="worker_lost", message=f"the worker was lost ({self._end()})"
+        )
+        task = VLNTask()
+        task.begin(episode)
+        return task.result(episode, log)
+
     def dismiss(self) -> None:
-        """End it, whatever it is doing."""
-        self.line.close()
-        self.process.terminate()
-        self.process.join(5.0)
-        if self.process.exitcode is None:
-            self.process.kill()
+        """End it."""
+        self._line.close()
+        self._process.terminate()
+        self._process.join(5.0)
+        if self._process.exitcode is None:
+            self._process.kill()
 
-
-def run_in_workers(job: Job, episodes: Sequence[Episode], workers: int) -> Iterator[EpisodeResult]:
-    """Do the episodes in several processes; results come as they are ready.
-
-    A process that dies or hangs costs the evaluator its episode, and is replaced.
-
-    Raises:
-        ProctorError: Env or policy could not be built.
-    """
-    waiting = deque(episodes)
-    busy: dict[Connection, _Worker] = {}
-    try:
-        while waiting or busy:
-            while waiting and len(busy) < workers:
-                worker = _Worker(job)
-                worker.assign(waiting.popleft())
-                busy[worker.line] = worker
-            for worker in _heard_or_overdue(list(busy.values())):
-                message = worker.receive()
-                if message == READY:
-                    worker.is_ready = True
-                elif isinstance(message, EpisodeResult):
-                    yield message
-                    if waiting:
-                        worker.assign(waiting.popleft())
-                    else:
-                        busy.pop(worker.line).dismiss()
-                elif isinstance(message, str):
-                    raise UserError(message)
-                else:
-                    busy.pop(worker.line).dismiss()
-                    yield _lost(job, worker)
-    finally:
-        for worker in busy.values():
-            worker.dismiss()
+    def _end(self) -> str:
+        self._process.join(1.0)
+        code = self._process.exitcode
+        return "no answer in time" if code is None else f"exit code {code}"
 
 
 def _heard_or_overdue(workers: list[_Worker]) -> list[_Worker]:
@@ -159,27 +217,15 @@ def _heard_or_overdue(workers: list[_Worker]) -> list[_Worker]:
     return [worker for worker in workers if worker.line in heard or worker.deadline_s <= now_s]
 
 
-def _lost(job: Job, worker: _Worker) -> EpisodeResult:
-    """Return the record of an episode whose worker died or hung."""
-    how = f"the worker process ended with exit code {worker.process.exitcode}"
-    if not worker.is_ready:
-        raise ProctorError(f"{how} while it was building env '{job.env}' and policy '{job.policy}'")
-    log = EpisodeLog(episode_seed(job.seed, worker.episode.episode_id))
-    log.fault = Fault(side="evaluator", kind="worker_lost", message=how)
-    task = VLNTask()
-    task.begin(worker.episode)
-    return task.result(worker.episode, log)
-
-
 def _work(job: Job, line: Connection) -> None:
     """Be a worker: build env and policy, then do episodes until the line goes dead."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     try:
         examiner = Examiner.of(job)
     except UserError as error:
-        line.send_bytes(msgspec.json.encode(str(error)))
+        line.send_bytes(str(error).encode())
         return
-    line.send_bytes(msgspec.json.encode(READY))
+    line.send_bytes(READY.encode())
     try:
         while True:
             episode = msgspec.json.decode(line.recv_bytes(), type=Episode)

@@ -23,37 +23,58 @@ from proctor.core.results import EpisodeResult, Results
 MANIFEST, JOURNAL, RESULTS = "manifest.json", "episodes.jsonl", "results.json"
 
 
+def read_finished(folder: Path, identity: dict[str, Any]) -> dict[str, EpisodeResult]:
+    """Return the finished episodes of a run directory by id; the last record of an episode wins.
+
+    Raises:
+        UserError: The folder is of a different run, or no run's.
+    """
+    with _disk_errors(folder):
+        # A kill while the manifest was being written leaves a temporary file, which is nothing.
+        if not folder.exists() or all(item.suffix == ".tmp" for item in folder.iterdir()):
+            return {}
+        if not (folder / MANIFEST).exists():
+            raise UserError(f"{folder} is not empty and not a run; give --out another folder")
+        _check_identity(folder / MANIFEST, identity)
+        path = folder / JOURNAL
+        *lines, _torn = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    finished: dict[str, EpisodeResult] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            result = msgspec.json.decode(line, type=EpisodeResult)
+        except msgspec.MsgspecError as error:
+            raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
+        finished[result.episode_id] = result
+    return finished
+
+
 class Journal:
     """A run directory, open for writing. Use as a context manager; only one process can hold it.
 
     Args:
-        folder: The run directory; made if missing.
-        identity: What defines the run. A directory with another identity is refused.
+        folder: The run directory; made if missing. `read_finished` has checked it.
+        identity: What defines the run.
         record: What else the manifest should say: versions, host.
 
     Raises:
-        UserError: The folder is of a different run, is in use, or cannot be written.
+        UserError: The folder is in use, or cannot be written.
     """
 
     def __init__(self, folder: Path, identity: dict[str, Any], record: dict[str, Any]) -> None:
         self.folder = folder
         with _disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            manifest = folder / MANIFEST
-            if manifest.exists():
-                _check_identity(manifest, identity)
-            elif any(folder.iterdir()):
-                raise UserError(f"{folder} is not empty and not a run; give --out another folder")
+            if not (folder / MANIFEST).exists():
+                content = msgspec.json.encode({"identity": identity, **record})
+                write_atomically(folder / MANIFEST, msgspec.json.format(content, indent=1) + b"\n")
             self._file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(self._file)
                 raise UserError(f"{folder} is in use by another run") from None
-            if not manifest.exists():
-                content = msgspec.json.encode({"identity": identity, **record})
-                write_atomically(manifest, msgspec.json.format(content, indent=1) + b"\n")
-            self.finished = self._recover()
+            written = (folder / JOURNAL).read_bytes()
+            os.ftruncate(self._file, written.rfind(b"\n") + 1)  # a torn last line
 
     def __enter__(self) -> Journal:
         return self
@@ -67,36 +88,18 @@ class Journal:
         with _disk_errors(self.folder):
             end = os.fstat(self._file).st_size
             try:
-                written = os.write(self._file, line)
-                if written < len(line):  # the disk filled up in the middle of the line
-                    os.write(self._file, line[written:])
+                while line:  # a disk that fills up takes a part of it, then raises
+                    line = line[os.write(self._file, line) :]
             except OSError:
                 with suppress(OSError):  # a torn line would be cut off on resume anyway
                     os.ftruncate(self._file, end)
                 raise
             os.fsync(self._file)
-        self.finished[result.episode_id] = result
 
     def save_results(self, results: Results) -> None:
         """Write `results.json`."""
         with _disk_errors(self.folder):
             results.save(self.folder / RESULTS)
-
-    def _recover(self) -> dict[str, EpisodeResult]:
-        """Read what is finished, cutting off a torn last line. The last line of an episode wins."""
-        path = self.folder / JOURNAL
-        content = path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.ftruncate(self._file, whole)
-        finished: dict[str, EpisodeResult] = {}
-        for number, line in enumerate(content[:whole].splitlines(), 1):
-            try:
-                result = msgspec.json.decode(line, type=EpisodeResult)
-            except msgspec.MsgspecError as error:
-                raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
-            finished[result.episode_id] = result
-        return finished
 
 
 def _check_identity(manifest: Path, identity: dict[str, Any]) -> None:

@@ -22,7 +22,9 @@ def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: 
     Raises:
         InvalidFile: A scene is missing or broken.
     """
-    first_use = {episode.scene_config_path: episode for episode in reversed(episodes)}
+    first_use: dict[str | None, Episode] = {}
+    for episode in episodes:
+        first_use.setdefault(episode.scene_config_path, episode)
     for scene, episode in first_use.items():
         if scene is not None and Path(scene).is_file():
             map_of_scene(Path(scene))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from proctor.core.errors import UserError
 from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.vln import Episode
-from proctor.evaluation.executors import Job, run_here, run_in_workers
-from proctor.evaluation.journal import Journal
+from proctor.evaluation.executors import InProcess, Job, WorkerPool
+from proctor.evaluation.journal import Journal, read_finished
 from proctor.evaluation.preflight import check_scenes
 from proctor.evaluation.summary import summarise
 from proctor.registry import load, suite_folder
@@ -69,26 +70,37 @@ def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -
     episodes = dataset.select(count=config.episodes, episode_id=config.episode)
     load("policy", config.job.policy)
     check_scenes(dataset, episodes, needs_scene=load("env", config.job.env).needs_scene)
-    with Journal(out, _identity(config, dataset, episodes), _record()) as journal:
-        kept = {key: r for key, r in journal.finished.items() if not r.is_evaluator_fault}
-        left = [episode for episode in episodes if episode.episode_id not in kept]
-        finished = list(kept.values())
+    identity = _identity(config, dataset, episodes)
+    kept = {key: r for key, r in read_finished(out, identity).items() if not r.is_evaluator_fault}
+    left = [episode for episode in episodes if episode.episode_id not in kept]
+    with closing(_executor(config, len(left))) as executor, Journal(out, identity, _record()) as journal:
+        finished = [kept[episode.episode_id] for episode in episodes if episode.episode_id in kept]
         on_progress(Progress(len(episodes), finished))
-        for result in _execute(config, left):
+        for result in executor.run(left):
             journal.append(result)
             finished.append(result)
             on_progress(Progress(len(episodes), finished))
-        results = summarise([journal.finished[episode.episode_id] for episode in episodes])
+        by_id = {result.episode_id: result for result in finished}
+        results = summarise([by_id[episode.episode_id] for episode in episodes])
         journal.save_results(results)
-    return RunReport(results, len(episodes) - len(left))
+    return RunReport(results, len(kept))
 
 
-def _execute(config: RunConfig, episodes: list[Episode]) -> Iterator[EpisodeResult]:
-    if not episodes:
+class _Idle:
+    """The executor for nothing to do: builds neither env nor policy."""
+
+    def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
         return iter(())
-    if config.workers == 1:
-        return run_here(config.job, episodes)
-    return run_in_workers(config.job, episodes, config.workers)
+
+    def close(self) -> None:
+        pass
+
+
+def _executor(config: RunConfig, episodes: int) -> InProcess | WorkerPool | _Idle:
+    if episodes == 0:
+        return _Idle()
+    workers = min(config.workers, episodes)
+    return InProcess(config.job) if workers == 1 else WorkerPool(config.job, workers)
 
 
 def _dataset_path(config: RunConfig) -> Path:

@@ -73,9 +73,10 @@ class VLNTask:
 
     def update(self, action: Action, info: Info) -> None:
         """Measure the state after a step."""
-        self._trajectory.append(Vector3.of(info["position"]))
-        self._collision_count += bool(info.get("collision", False))
-        state = {**info, "action": action}
+        position, collided = Vector3.of(info["position"]), bool(info["collision"])
+        self._trajectory.append(position)
+        self._collision_count += collided
+        state = {**info, "position": position, "collision": collided, "action": action}
         for metric in self._metrics.values():
             metric.update(state)
 

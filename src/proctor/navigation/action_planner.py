@@ -19,13 +19,11 @@ RADIUS_M = 0.25
 """The disc whose shortest way is followed."""
 CLEARANCES_M = (0.25, 0.22)
 """What a move must keep; the second counts where the first does not lead to the goal."""
-SAFE_M = 0.21
-"""Less than any planned clearance by more than a turn is imprecise, or plans would never be kept."""
 COMFORT_M = 0.32
 """Moves with less clearance cost more, so that corners are taken wide where that is no detour."""
 PROBES = np.array([0.25, 0.5, 0.75, 1.0])  # of a move
 
-BEAM = 60
+BEAM = 100
 BIN_M = 0.05
 TURN_COST_M = 0.02
 CLOSENESS_COST = 0.3
@@ -45,8 +43,13 @@ class _Layer(NamedTuple):
 
     def rows(self, rows: NDArray[np.int64]) -> _Layer:
         """Return some of the poses."""
-        points, headings, costs, parents, turns = (column[rows] for column in self)
-        return _Layer(points, headings, costs, parents, turns)
+        return _Layer(
+            self.points[rows],
+            self.headings[rows],
+            self.costs[rows],
+            self.parents[rows],
+            self.turns[rows],
+        )
 
 
 class ActionPlanner:
@@ -79,12 +82,6 @@ class ActionPlanner:
             if miss_m < 2 * NEAR_M:
                 break
         return best
-
-    def is_safe(self, pose: Pose2) -> bool:
-        """Tell whether a FORWARD from here stays clear, even if not by as much as was planned."""
-        ahead = np.array([math.cos(pose.yaw), math.sin(pose.yaw)])
-        moves = np.array([pose.x, pose.y]) + STEP_M * PROBES[:, None] * ahead
-        return self._grid is None or bool(self._grid.clearances(moves).min() > SAFE_M)
 
     def _search(self, start: Pose2, clearance_m: float) -> tuple[list[Action], float, float]:
         """Return the best actions, their total cost and how far from the goal they end."""

@@ -45,7 +45,7 @@ class GridMap:
         self.resolution_m = resolution_m
         self.origin_world = origin_world
         self.clearance_m: Array = resolution_m * _cells_to_occupied(occupied)
-        """From each cell's centre to the border of the nearest occupied cell; 0 inside of one."""
+        """From each cell's centre to the border of the nearest occupied cell, negative inside."""
         self._finders: dict[float, PathFinder] = {}
 
     @classmethod
@@ -89,7 +89,7 @@ class GridMap:
         return self._interpolated(self.clearance_m, points, mode="constant")
 
     def clearance_at(self, x: float, y: float) -> float:
-        """Return the distance from a point to the nearest obstacle, 0 beyond the map."""
+        """Return the distance from a point to the nearest obstacle, 0 or less where it is not free."""
         return float(self.clearances((x, y)))
 
     def is_free(self, x: float, y: float, radius_m: float) -> bool:
@@ -147,7 +147,7 @@ class GridMap:
         """Return about how long the shortest paths from (..., 2) points are, quickly for many.
 
         They are at most 2 % too long. Where the disc does not fit or finds no way, they continue
-        from the nearest cell where it does. They are infinite if the disc fits nowhere.
+        from the nearest cell where it does; if the disc fits nowhere at all, they are straight.
         """
         field = self._finder(radius_m).field(np.asarray(goal_xy, dtype=float))
         return self._interpolated(field, starts, mode="nearest")
@@ -188,7 +188,8 @@ def _cells_to_occupied(occupied: NDArray[np.bool_]) -> Array:
         for column_shift in range(3):
             half_cells_free[2 * row + row_shift, 2 * column + column_shift] = False
     distances: Array = distance_transform_edt(half_cells_free)
-    return distances[3:-2:2, 3:-2:2] / 2
+    # Half a cell below zero inside, so that what is interpolated is zero on the border.
+    return np.where(occupied, -0.5, distances[3:-2:2, 3:-2:2] / 2)
 
 
 def _draw(shape: Footprint, occupied: NDArray[np.bool_], resolution_m: float, origin: Array) -> None:

@@ -37,8 +37,7 @@ class PathFinder:
         self._grid, self._radius_m = grid, radius_m
         self._free = grid.clearance_m > radius_m
         self._graph = _graph_of(self._free)
-        cells = np.argwhere(self._free)[:, ::-1]
-        self.centres: Array = (cells + 0.5) * grid.resolution_m + np.array(grid.origin_world)
+        self.centres = self._world(np.argwhere(self._free)[:, ::-1])
         """Centres of all free cells, the nodes of the search; (N, 2), world frame."""
         self._tree = lru_cache(maxsize=CACHED_GOALS)(self._search)
         self._field = lru_cache(maxsize=CACHED_GOALS)(self._continued_field)
@@ -60,7 +59,9 @@ class PathFinder:
     def field(self, goal: Array) -> Array:
         """Return every cell's distance from the goal; see `GridMap.rough_distances_m`."""
         if not len(self.centres):
-            return np.full(self._free.shape, np.inf)
+            cells = np.moveaxis(np.indices(self._free.shape), 0, -1)[..., ::-1]
+            straight: Array = np.linalg.norm(self._world(cells) - goal, axis=-1)
+            return straight
         return self._field(self._nearest(goal))
 
     def _continued_field(self, root: int) -> Array:
@@ -69,6 +70,10 @@ class PathFinder:
         offset, (row, column) = distance_transform_edt(np.isinf(field), return_indices=True)
         continued: Array = field[row, column] + offset * self._grid.resolution_m
         return continued
+
+    def _world(self, cells: NDArray[np.int64]) -> Array:
+        centres: Array = (cells + 0.5) * self._grid.resolution_m + np.array(self._grid.origin_world)
+        return centres
 
     def _search(self, root: int) -> tuple[Array, NDArray[np.int32]]:
         cells, parents = dijkstra(self._graph, indices=root, return_predecessors=True)

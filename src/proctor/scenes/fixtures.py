@@ -23,7 +23,7 @@ def kitchen_counter(rng: np.random.Generator, front: Triple) -> Piece:
         box((0.34, width_m, 0.6), (-0.13, 0.0, 1.5), front, "wood", collision=False),
         box((0.02, 0.02, 0.5), (0.05, 0.0, 1.55), STONE, collision=False),
     ]
-    return Piece("kitchen counter", 0.62, width_m, 2.1, parts)
+    return Piece("counter", 0.62, width_m, 2.1, parts)
 
 
 def kitchen_sink(front: Triple) -> Piece:
@@ -43,7 +43,7 @@ def stove() -> Piece:
     parts = [
         box((0.6, 0.6, 0.9), (0.0, 0.0, 0.0), STEEL),
         box((0.02, 0.48, 0.42), (0.3, 0.0, 0.18), BLACK),
-        box((0.03, 0.5, 0.03), (0.315, 0.0, 0.66), WHITE),
+        box((0.02, 0.5, 0.03), (0.31, 0.0, 0.66), WHITE),
         box((0.56, 0.56, 0.012), (0.0, 0.0, 0.9), BLACK),
         *(cylinder(0.2, 0.016, (xy, xy, 0.9), (0.62, 0.20, 0.14)) for xy in (-0.13, 0.13)),
         box((0.45, 0.6, 0.18), (-0.075, 0.0, 1.6), STEEL, collision=False),
@@ -58,7 +58,7 @@ def fridge(rng: np.random.Generator) -> Piece:
         box((0.62, 0.66, 1.85), (-0.02, 0.0, 0.0), (0.30, 0.31, 0.33)),
         box((0.04, 0.64, 1.15), (0.31, 0.0, 0.68), color),
         box((0.04, 0.64, 0.6), (0.31, 0.0, 0.05), color),
-        *(box((0.04, 0.03, height_m), (0.345, 0.26, z), BLACK) for z, height_m in ((0.85, 0.5), (0.3, 0.3))),
+        *(box((0.04, 0.03, height_m), (0.34, 0.26, z), BLACK) for z, height_m in ((0.85, 0.5), (0.3, 0.3))),
     ]
     return Piece("fridge", 0.72, 0.66, 1.85, parts)
 
@@ -68,7 +68,7 @@ def bathtub() -> Piece:
     parts = [
         *(box((0.08, 1.65, 0.56), (x, 0.0, 0.0), PORCELAIN) for x in (-0.34, 0.34)),
         *(box((0.6, 0.08, 0.56), (0.0, y, 0.0), PORCELAIN) for y in (-0.785, 0.785)),
-        box((0.6, 1.5, 0.42), (0.0, 0.0, 0.0), (0.55, 0.80, 0.90)),
+        box((0.62, 1.5, 0.42), (0.0, 0.0, 0.0), (0.55, 0.80, 0.90)),
         cylinder(0.05, 0.3, (-0.34, 0.55, 0.56), STEEL),
         box((0.18, 0.04, 0.04), (-0.26, 0.55, 0.82), STEEL),
     ]
@@ -117,7 +117,7 @@ def picture(rng: np.random.Generator) -> Piece:
     parts = [
         box((0.03, width_m, height_m), (0.0, 0.0, 1.3), (0.30, 0.20, 0.10), "wood", collision=False),
         box((0.02, inner_m, inner_height_m), (0.01, 0.0, 1.35), sky, collision=False),
-        box((0.02, inner_m, 0.4 * inner_height_m), (0.014, 0.0, 1.35), land, collision=False),
+        box((0.02, inner_m - 0.01, 0.4 * inner_height_m), (0.014, 0.0, 1.35), land, collision=False),
     ]
     return Piece("picture", 0.05, width_m, 1.3 + height_m, parts, bottom_m=1.3, landmark=False)
 
@@ -127,12 +127,12 @@ def window(rng: np.random.Generator) -> Piece:
     width_m = round(rng.uniform(1.1, 1.6), 1)
     wing_m = (width_m - 0.2) / 2
     parts = [
-        box((0.05, width_m, 1.22), (0.0, 0.0, 1.04), WHITE, collision=False),
+        box((0.05, width_m, 1.22), (-0.025, 0.0, 1.04), WHITE, collision=False),
         *(
-            box((0.02, wing_m, 1.06), (0.02, y * (wing_m + 0.06) / 2, 1.13), GLASS, collision=False)
+            box((0.02, wing_m, 1.06), (-0.005, y * (wing_m + 0.06) / 2, 1.13), GLASS, collision=False)
             for y in (-1, 1)
         ),
-        box((0.12, width_m + 0.1, 0.04), (0.035, 0.0, 1.02), WHITE, collision=False),
+        box((0.1, width_m + 0.1, 0.04), (0.0, 0.0, 1.02), WHITE, collision=False),
     ]
     return Piece("window", 0.1, width_m + 0.1, 2.26, parts, bottom_m=1.02, landmark=False)
 
@@ -144,7 +144,7 @@ def front_door(rng: np.random.Generator) -> Piece:
         box((0.04, 1.12, 2.12), (-0.02, 0.0, 0.0), WHITE, "wood"),
         box((0.05, 0.98, 2.04), (-0.01, 0.0, 0.01), color, "wood"),
         *(box((0.02, 0.7, 0.75), (0.01, 0.0, z), _darker(color), "wood") for z in (0.2, 1.1)),
-        cylinder(0.05, 0.05, (0.03, 0.4, 1.0), (0.80, 0.65, 0.25)),
+        cylinder(0.05, 0.05, (0.015, 0.42, 1.0), (0.80, 0.65, 0.25)),
     ]
     return Piece("front door", 0.08, 1.12, 2.12, parts)
 
@@ -184,5 +184,5 @@ def _cabinet(width_m: float, front: Triple) -> list[Part]:
 
 
 def _darker(color: Triple) -> Triple:
-    red, green, blue = (round(0.8 * channel, 3) for channel in color)
+    red, green, blue = (round(0.8 * channel, 2) for channel in color)
     return red, green, blue

@@ -52,7 +52,7 @@ def bed(rng: np.random.Generator, *, width_m: float = 1.6) -> Piece:
         box((0.06, width_m, 1.0), (-1.02, 0.0, 0.0), wood, "wood"),
         box((2.0, width_m, 0.3), (0.01, 0.0, 0.0), wood, "wood"),
         box((1.96, width_m - 0.06, 0.2), (0.0, 0.0, 0.3), WHITE, "fabric"),
-        box((1.35, width_m + 0.02, 0.24), (0.335, 0.0, 0.28), cover, "fabric"),
+        box((1.35, width_m + 0.02, 0.24), (0.345, 0.0, 0.28), cover, "fabric"),
         *(box((0.38, pillow_m, 0.12), (-0.74, y, 0.5), WHITE, "fabric") for y in pillows),
     ]
     return Piece("bed", 2.1, width_m + 0.02, 1.0, parts)
@@ -230,7 +230,7 @@ def floor_lamp(rng: np.random.Generator) -> Piece:
         cylinder(0.04, 1.35, (0.0, 0.0, 0.03), BLACK),
         cylinder(0.36, 0.28, (0.0, 0.0, 1.3), shade),
     ]
-    return Piece("lamp", 0.36, 0.36, 1.58, parts)
+    return Piece("floor lamp", 0.36, 0.36, 1.58, parts)
 
 
 def rug(rng: np.random.Generator, depth_m: float, width_m: float) -> Piece:
@@ -248,5 +248,5 @@ def _pick(rng: np.random.Generator, colors: tuple[Triple, ...]) -> Triple:
 
 
 def _lighter(color: Triple) -> Triple:
-    red, green, blue = (round(channel + 0.25 * (1 - channel), 3) for channel in color)
+    red, green, blue = (round(channel + 0.25 * (1 - channel), 2) for channel in color)
     return red, green, blue

@@ -14,7 +14,7 @@ from proctor.scenes.shell import build_shell
 # Lights that shine through walls reach all rooms alike, at the price of two.
 LIGHTS = (
     Light(
-        name="sun", type="directional", direction=(0.45, 0.3, -0.85), color=(1.0, 0.97, 0.92), intensity=0.2
+        name="sun", type="directional", direction=(0.45, 0.3, -0.85), color=(1.0, 0.97, 0.92), intensity=0.3
     ),
     # What floors throw back: without it, ceilings are black.
     Light(

@@ -121,7 +121,7 @@ CEILING_LAMP = Rule(ceiling_lamp, "middle", 0.0)
 WINDOW = Rule(at_wall(fixtures.window), "outer wall", 0.0)
 SECOND_WINDOW = Rule(at_wall(fixtures.window), "outer wall", 0.0, 0.5)
 PICTURE = Rule(at_wall(fixtures.picture), "wall", 0.0)
-SECOND_PICTURE = Rule(at_wall(fixtures.picture), "wall", 0.0, 0.5)
+SECOND_PICTURE = Rule(at_wall(fixtures.picture), "wall", 0.0, 0.4)
 PLANT = Rule(at_wall(furniture.plant), "corner", 0.0, 0.6)
 FLOOR_LAMP = Rule(at_wall(furniture.floor_lamp), "corner", 0.0, 0.6)
 SIDEBOARD = Rule(at_wall(furniture.sideboard))
@@ -157,7 +157,7 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
         WINDOW,
         Rule(kitchen_row, front_m=0.8),
         Rule(at_wall(fixtures.fridge), "corner", 0.8),
-        DINING._replace(chance=0.5),
+        DINING._replace(chance=0.4),
         PLANT,
         PICTURE,
     ),
@@ -183,7 +183,7 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
         WINDOW,
         Rule(working, front_m=0.5),
         BOOKSHELF,
-        BOOKSHELF._replace(chance=0.3),
+        BOOKSHELF._replace(chance=0.2),
         Rule(at_wall(furniture.armchair), front_m=0.5, chance=0.7),
         PLANT,
         FLOOR_LAMP,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import struct
 from functools import lru_cache
 from pathlib import Path
@@ -14,12 +16,20 @@ from numpy.typing import NDArray
 from proctor.core.errors import MissingDependency
 from proctor.core.types import Array
 
-Y_UP_TO_Z_UP = trimesh.transformations.rotation_matrix(np.pi / 2, [1, 0, 0])
+Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 FLAT_M = 0.01
 """A piece without a volume, such as a sheet, collides as if it were this thick."""
 
-BROKEN_FILE = (ValueError, TypeError, LookupError, AttributeError, OSError, RuntimeError, struct.error)
-"""What trimesh's readers raise on files that are not what their name says."""
+BROKEN_FILE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    OSError,
+    RuntimeError,
+    ImportError,
+    struct.error,
+)
 
 
 class Surface(NamedTuple):
@@ -49,12 +59,12 @@ def load_mesh_asset(file: Path) -> MeshAsset:
         ValueError: It is not a mesh.
         MissingDependency: The reader for this format is not installed.
     """
+    if file.suffix.lower() == ".dae" and importlib.util.find_spec("collada") is None:
+        raise MissingDependency("A reader for .dae files", "pip install pycollada")
     try:
         scene = trimesh.load_scene(file)
         meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
-    except ImportError as error:
-        raise MissingDependency(f"A reader for {file.suffix} files", f"pip install {error.name}") from error
-    except BROKEN_FILE as error:
+    except _reader_errors() as error:
         raise ValueError(f"'{file.name}' is not a {file.suffix} mesh: {error}") from None
     if not meshes:
         raise ValueError(f"'{file.name}' holds no triangles")
@@ -65,6 +75,14 @@ def load_mesh_asset(file: Path) -> MeshAsset:
         raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
     hulls = [_hull(piece) for mesh in meshes for piece in mesh.split(only_watertight=False)]
     return MeshAsset([_surface(mesh) for mesh in meshes], hulls)
+
+
+def _reader_errors() -> tuple[type[Exception], ...]:
+    """Return what trimesh's readers raise on files that are not what their name says."""
+    try:
+        return (*BROKEN_FILE, importlib.import_module("collada.common").DaeError)
+    except ImportError:
+        return BROKEN_FILE
 
 
 def _is_y_up(file: Path) -> bool:
@@ -95,6 +113,8 @@ def _surface(mesh: Any) -> Surface:
             image = np.asarray(picture.convert("RGB"))
             texcoords = np.array([0, 1]) + np.asarray(mesh.visual.uv) * [1, -1]
         color = material.main_color
+        if image is not None and getattr(material, "baseColorFactor", None) is None:
+            color = (255, 255, 255, 255)  # main_color would be a grey that nobody asked for
     else:
         color = mesh.visual.vertex_colors.mean(axis=0) if mesh.visual.defined else (204, 204, 204, 255)
     if image is None:

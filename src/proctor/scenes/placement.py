@@ -12,12 +12,15 @@ from proctor.scenes.floor_plan import DOOR_HEIGHT_M, Door, FloorPlan, Rect, Room
 from proctor.scenes.interiors import CEILING_LAMP, INTERIORS, Group, Rule, Slot
 from proctor.scenes.scene_config import SceneObject
 
-TRIES = 40
+TRIES = 60
 WALKER_RADIUS_M = 0.3
 """More than what routes are planned for, so that a check on a coarse grid suffices."""
 WALKER_HEIGHT_M = 1.4
 WALK_CELL_M = 0.1
 MIN_WALKABLE_SHARE = 0.2
+"""Of a room's floor: where a walker can stand."""
+MIN_CONNECTED_SHARE = 0.9
+"""Of where a walker can stand: what can be reached from the doors."""
 DOOR_ZONE_M = 0.9
 CORNER_GAP_M = 0.03
 RUG_HEIGHT_M = 0.05
@@ -43,9 +46,9 @@ class Pose(NamedTuple):
     yaw_deg: int
 
     def point(self, x: float, y: float) -> tuple[float, float]:
-        """Return a point of the group's frame in the world."""
+        """Return a point of the group's frame in the world, to the millimetre."""
         cos, sin = ((1, 0), (0, 1), (-1, 0), (0, -1))[self.yaw_deg // 90 % 4]
-        return self.x + cos * x - sin * y, self.y + sin * x + cos * y
+        return round(self.x + cos * x - sin * y, 3), round(self.y + sin * x + cos * y, 3)
 
     def rect(self, x0: float, y0: float, x1: float, y1: float) -> Rect:
         """Return a rectangle of the group's frame in the world."""
@@ -138,9 +141,11 @@ class _Furnisher:
                 free &= ~((rect.x0 < x) & (x < rect.x1) & (rect.y0 < y) & (y < rect.y1))
         regions, _ = ndimage.label(free)
         entered = {int(regions[_cell(door, area, free.shape)]) for door in self._doors}
-        walkable_m2 = int(np.count_nonzero(regions == max(entered))) * WALK_CELL_M**2
-        needed_m2 = MIN_WALKABLE_SHARE * self._room.floor.area_m2
-        return len(entered) == 1 and 0 not in entered and walkable_m2 > needed_m2
+        if len(entered) > 1 or 0 in entered:
+            return False
+        walkable, all_free = int(np.count_nonzero(regions == max(entered))), int(np.count_nonzero(free))
+        needed = MIN_WALKABLE_SHARE * self._room.floor.area_m2 / WALK_CELL_M**2
+        return walkable > max(needed, MIN_CONNECTED_SHARE * all_free)
 
     def _put(self, slot: Slot, pose: Pose, volume: Volume) -> Furnishing:
         piece, room = slot.piece, self._room.name
@@ -150,7 +155,7 @@ class _Furnisher:
             name=f"{room} {piece.category}" + (f" {earlier + 1}" if earlier else ""),
             category=piece.category,
             room=room,
-            translate=(round(x, 3), round(y, 3), 0.0),
+            translate=(x, y, 0.0),
             rotate=(0.0, 0.0, float((pose.yaw_deg + slot.yaw_deg) % 360)),
             parts=piece.parts,
         )

@@ -42,7 +42,7 @@ def texture_image(name: Texture) -> NDArray[np.uint8]:
 
 
 def _noise(rng: np.random.Generator, *, falloff: float, stretch: float = 1.0) -> Array:
-    """Return periodic noise with deviation 1; a higher falloff is smoother, stretch draws it along the rows."""
+    """Return periodic noise of deviation 1: smoother by falloff, drawn out along the rows by stretch."""
     frequency = np.fft.fftfreq(PIXELS, 1 / PIXELS)
     distance = np.hypot(frequency[:, np.newaxis], frequency[np.newaxis, :] * stretch)
     spectrum = np.fft.fft2(rng.standard_normal((PIXELS, PIXELS))) / np.maximum(distance, 1) ** falloff
@@ -51,7 +51,9 @@ def _noise(rng: np.random.Generator, *, falloff: float, stretch: float = 1.0) ->
     return np.asarray(field / field.std())
 
 
-def _grid(rows: int, columns: int, *, shift: float = 0.0) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
+def _grid(
+    rows: int, columns: int, *, shift: float = 0.0
+) -> tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]:
     """Return, for each pixel, its place in its cell (0 to 1, down and right) and the cell's indices.
 
     Every second row is shifted by this fraction of a cell, as bricks are.
@@ -63,8 +65,10 @@ def _grid(rows: int, columns: int, *, shift: float = 0.0) -> tuple[Array, Array,
     return np.broadcast_to(down[:, np.newaxis], right.shape), right, row, column.astype(np.intp) % columns
 
 
-def _joints(rows: int, columns: int, *, shift: float = 0.0, width_px: float) -> tuple[Array, NDArray[np.intp]]:
-    """Return where the joints between cells are (1 in the joint, 0 in the cell) and each pixel's cell number."""
+def _joints(
+    rows: int, columns: int, *, shift: float = 0.0, width_px: float
+) -> tuple[Array, NDArray[np.intp]]:
+    """Return where the joints between cells are (1, elsewhere 0) and each pixel's cell number."""
     down, right, row, column = _grid(rows, columns, shift=shift)
     to_edge_px = np.minimum(
         np.minimum(down, 1 - down) * PIXELS / rows, np.minimum(right, 1 - right) * PIXELS / columns
@@ -79,7 +83,7 @@ def _plaster(rng: np.random.Generator) -> Array:
 
 def _grain(rng: np.random.Generator) -> Array:
     rows = np.arange(PIXELS)[:, np.newaxis] / PIXELS
-    rings = np.sin(2 * np.pi * 9 * rows + 2.5 * _noise(rng, falloff=2.0, stretch=6.0))
+    rings: Array = np.sin(2 * np.pi * 9 * rows + 2.5 * _noise(rng, falloff=2.0, stretch=6.0))
     return 0.05 * rings + 0.05 * _noise(rng, falloff=0.7, stretch=24.0)
 
 
@@ -89,35 +93,37 @@ def _wood(rng: np.random.Generator) -> Array:
 
 def _planks(rng: np.random.Generator) -> Array:
     joint, plank = _joints(12, 2, shift=0.5, width_px=2.0)
-    shade = rng.uniform(-0.09, 0.07, plank.max() + 1)[plank]
+    shade: Array = rng.uniform(-0.09, 0.07, plank.max() + 1)[plank]
     return (0.88 + shade + 0.8 * _grain(rng)) * (1 - 0.55 * joint)
 
 
 def _tiles(rng: np.random.Generator) -> Array:
     joint, tile = _joints(4, 4, width_px=5.0)
-    shade = rng.uniform(-0.03, 0.02, tile.max() + 1)[tile]
+    shade: Array = rng.uniform(-0.03, 0.02, tile.max() + 1)[tile]
     return (0.95 + shade + 0.015 * _noise(rng, falloff=1.2)) * (1 - 0.3 * joint)
 
 
 def _carpet(rng: np.random.Generator) -> Array:
-    return 0.85 + 0.06 * _noise(rng, falloff=0.3) + 0.03 * _noise(rng, falloff=1.5)
+    return 0.85 + 0.07 * _noise(rng, falloff=0.3)
 
 
 def _fabric(rng: np.random.Generator) -> Array:
     threads = np.arange(PIXELS) * (2 * np.pi * 48 / PIXELS)
-    weave = np.sin(threads)[:, np.newaxis] * np.sin(threads)[np.newaxis, :]
+    weave: Array = np.sin(threads)[:, np.newaxis] * np.sin(threads)[np.newaxis, :]
     return 0.88 + 0.06 * weave + 0.03 * _noise(rng, falloff=0.5)
 
 
 def _brick(rng: np.random.Generator) -> Array:
     joint, brick = _joints(14, 4, shift=0.5, width_px=6.0)
-    shade = rng.uniform(-0.12, 0.06, brick.max() + 1)[brick]
+    shade: Array = rng.uniform(-0.12, 0.06, brick.max() + 1)[brick]
     face = 0.82 + shade + 0.04 * _noise(rng, falloff=0.7)
     return face * (1 - joint) + joint * (0.97 + 0.02 * _noise(rng, falloff=0.3))
 
 
 def _marble(rng: np.random.Generator) -> Array:
-    veins = np.exp(-np.abs(_noise(rng, falloff=1.7)) * 9) * np.clip(0.5 + _noise(rng, falloff=1.5), 0, 1)
+    veins: Array = np.exp(-np.abs(_noise(rng, falloff=1.7)) * 9) * np.clip(
+        0.5 + _noise(rng, falloff=1.5), 0, 1
+    )
     return 0.95 - 0.3 * veins + 0.02 * _noise(rng, falloff=1.4)
 
 

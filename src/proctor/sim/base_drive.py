@@ -23,12 +23,14 @@ class BaseDrive:
         self._world = world
         self._scanner = scanner
         self._scan_reach_m = scan_reach_m
+        self._max_change_mps = world.robot.drive_force_n / world.robot.mass_kg * TIMESTEP_S
         self.reset()
 
     def reset(self) -> None:
         """Stand still and make the present pose the origin of the odometry. Follows `World.reset`."""
         self._origin = self._world.pose()
         self._velocity = (0.0, 0.0)
+        self._speed_mps = 0.0
         self._in_contact = False
 
     def odometry(self) -> Pose2:
@@ -66,7 +68,11 @@ class BaseDrive:
             raise ValueError(f"{duration_s} s is not a multiple of the physics step, {TIMESTEP_S} s")
         world, (linear_mps, angular_radps) = self._world, self._velocity
         for _ in range(steps):
+            # Accelerated no harder than the drive can, else its x and y servos would bend the path.
+            change_mps = linear_mps - self._speed_mps
+            self._speed_mps += max(-self._max_change_mps, min(self._max_change_mps, change_mps))
             yaw = world.yaw
-            world.step((linear_mps * math.cos(yaw), linear_mps * math.sin(yaw), angular_radps))
+            velocity = (self._speed_mps * math.cos(yaw), self._speed_mps * math.sin(yaw), angular_radps)
+            world.step(velocity)
             # Looked at in every step: a touch may be over before the next command.
             self._in_contact = self._in_contact or world.touched() is not None

@@ -23,7 +23,7 @@ class LaserScanner:
     def __init__(self, world: World) -> None:
         self._world = world
         self._spec = world.robot.lidar
-        angles = self._spec.angle_min + self._spec.angle_increment * np.arange(self._spec.beams)
+        angles: Array = self._spec.angle_min + self._spec.angle_increment * np.arange(float(self._spec.beams))
         ahead = np.flatnonzero(np.abs(angles) <= SECTOR_RAD + 1e-9)
         self._all, self._ahead = angles, angles[ahead]
         self._groups = np.zeros(6, np.uint8)
@@ -34,7 +34,7 @@ class LaserScanner:
         return self._cast(self._all, self._spec.range_max_m)
 
     def scan_ahead(self, reach_m: float) -> Scan:
-        """Return the beams within 30° of straight ahead, blind beyond `reach_m`: a cheap look between observations."""
+        """Return the beams within 30° of straight ahead, blind beyond `reach_m` and so cheap."""
         return self._cast(self._ahead, reach_m)
 
     def _cast(self, angles: Array, reach_m: float) -> Scan:
@@ -61,5 +61,9 @@ class LaserScanner:
         )
         ranges[(ranges < 0) | (ranges > reach_m)] = np.inf
         return Scan(
-            ranges, float(angles[0]), self._spec.angle_increment, self._spec.range_min_m, self._spec.range_max_m
+            ranges,
+            float(angles[0]),
+            self._spec.angle_increment,
+            self._spec.range_min_m,
+            self._spec.range_max_m,
         )

@@ -45,7 +45,9 @@ class Painter:
 
     def __init__(self, spec: Any) -> None:
         self._spec = spec
-        self._triangles: dict[tuple[Texture | None, Rgba], list[tuple[Array, Array, Array]]] = defaultdict(list)
+        self._triangles: dict[tuple[Texture | None, Rgba], list[tuple[Array, Array, Array]]] = defaultdict(
+            list
+        )
 
     def add_part(self, part: Part, placement: Placement) -> None:
         """Draw a primitive."""
@@ -133,7 +135,7 @@ def _template(shape: str) -> _Template:
     elif shape == "cylinder":
         mesh = trimesh.creation.cylinder(radius=0.5, height=1.0, sections=ROUND_SIDES)
     else:
-        mesh = trimesh.creation.uv_sphere(radius=0.5, count=(ROUND_SIDES // 2, ROUND_SIDES))
+        mesh = trimesh.creation.uv_sphere(radius=0.5, count=(ROUND_SIDES // 3, ROUND_SIDES * 2 // 3))
     mesh = mesh.smooth_shaded
     return _Template(
         mesh.triangles.reshape(-1, 3),
@@ -143,7 +145,8 @@ def _template(shape: str) -> _Template:
 
 
 def _area_m2(corners: Array) -> float:
-    return float(trimesh.triangles.area(corners.reshape(-1, 3, 3)).sum())
+    a, b, c = corners[::3], corners[1::3], corners[2::3]
+    return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2)
 
 
 def _metric_texcoords(points: Array, facing: NDArray[np.int64], size: Array, texture: Texture) -> Array:

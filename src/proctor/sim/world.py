@@ -21,9 +21,13 @@ from proctor.sim.meshes import Painter, Placement
 TIMESTEP_S = 0.01
 GROUND_CLEARANCE_M = 0.03
 DENSITY_KG_M3 = 300.0
-SERVO_STIFFNESS = 20.0
-"""How many times per physics step a velocity error could be cured, were the drive's force not limited."""
-MAX_LAMPS = 5  # OpenGL lights eight; the headlight and the sky take three
+MAX_LIGHTS = 7  # of OpenGL's eight, one is the headlight
+MAX_INTENSITY = 0.6
+# From above and from below: without them all sides of a thing have one brightness.
+DAYLIGHT = (
+    Light(type="directional", direction=Vector3(0.45, 0.3, -0.85), intensity=0.2),
+    Light(type="directional", direction=Vector3(0.1, 0.2, 1.0), intensity=0.35),
+)
 
 # Contacts: the robot minds solid things, loose things mind both those and the floor.
 SOLID, FLOOR = 1, 2
@@ -122,18 +126,23 @@ class _Builder:
             try:
                 self._add_object(item)
             except ValueError as error:
-                place = f"objects[{index}]"
+                place = f"objects[{index}]" + (".asset_path" if item.asset_path is not None else "")
                 raise InvalidFile(self.scene_path or self.scene.scene_name, str(error), place=place) from None
         self.painter.draw_parts(self.spec.worldbody, Group.DRAWN)
-        return self.spec.compile()
+        try:
+            return self.spec.compile()
+        except ValueError as error:
+            problem = f"MuJoCo cannot build it: {error}"
+            raise InvalidFile(self.scene_path or self.scene.scene_name, problem) from None
 
     def _set_options(self) -> None:
         spec, camera = self.spec, self.robot.camera
         spec.option.timestep = TIMESTEP_S
-        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
         visual = spec.visual
         visual.global_.offwidth, visual.global_.offheight = camera.width, camera.height
         visual.quality.offsamples = 0  # resolving samples costs more than the whole picture
+        visual.quality.shadowsize = 0
         # Clipping planes are multiples of the extent, which otherwise depends on the scene.
         spec.stat.extent = 1.0
         visual.map.znear, visual.map.zfar = camera.near_m, 2 * camera.far_m
@@ -164,22 +173,24 @@ class _Builder:
     def _add_lights(self) -> None:
         headlight = self.spec.visual.headlight
         headlight.ambient, headlight.diffuse, headlight.specular = [0.62] * 3, [0.2] * 3, [0.0] * 3
-        # Two faint suns from different sides: without them all walls of a room have one brightness.
-        for direction in ([0.5, 0.3, -0.8], [-0.4, -0.8, -0.1]):
-            self._add_light(Light(type="directional", direction=Vector3(*direction), intensity=0.25))
-        for light in sorted(self.scene.lights, key=lambda lamp: -lamp.intensity)[:MAX_LAMPS]:
-            self._add_light(light)
-
-    def _add_light(self, light: Light) -> None:
-        kind = {"point": mujoco.mjtLightType.mjLIGHT_POINT, "directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL}
-        self.spec.worldbody.add_light(
-            type=kind[light.type],
-            pos=Vector3.of(light.translate).array(),
-            dir=Vector3.of(light.direction).array(),
-            diffuse=np.array(light.color) * light.intensity,
-            specular=[0, 0, 0],
-            castshadow=False,
-        )
+        lights = sorted(self.scene.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
+        # Without shadows every lamp shines into every room: dimmed together, so that nothing is washed out.
+        share = min(1.0, MAX_INTENSITY / max(1e-9, sum(light.intensity for light in lights)))
+        for light in lights:
+            directional = light.type == "directional"
+            self.spec.worldbody.add_light(
+                # The renderer knows no point lights, but spots that shine all around.
+                type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
+                if directional
+                else mujoco.mjtLightType.mjLIGHT_SPOT,
+                cutoff=180.0,
+                exponent=0.0,
+                pos=Vector3.of(light.translate).array(),
+                dir=Vector3.of(light.direction).array(),
+                diffuse=share * light.intensity * np.array(light.color),
+                specular=[0, 0, 0],
+                castshadow=False,
+            )
 
     def _add_object(self, item: SceneObject) -> None:
         frame = Placement(
@@ -203,7 +214,9 @@ class _Builder:
     def _add_parts(self, item: SceneObject, body: Any, frame: Placement, painter: Painter) -> None:
         placements = [_placed(part, frame) for part in item.parts]
         solid = item.rigid_body_type != "none"
-        volume_m3 = sum(_volume_m3(p, at.size) for p, at in zip(item.parts, placements, strict=True) if p.collision)
+        volume_m3 = sum(
+            _volume_m3(p, at.size) for p, at in zip(item.parts, placements, strict=True) if p.collision
+        )
         for index, (part, at) in enumerate(zip(item.parts, placements, strict=True)):
             painter.add_part(part, at)
             if solid and part.collision:
@@ -233,9 +246,13 @@ class _Builder:
         volume_m3 = sum(float(np.ptp(hull, axis=0).prod()) for hull in hulls)
         for index, hull in enumerate(hulls):
             name = f"{item.name}#{index}"
-            self.spec.add_mesh(name=name, uservert=hull.ravel(), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX)
+            self.spec.add_mesh(
+                name=name, uservert=hull.ravel(), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+            )
             body.add_geom(
-                type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, **self._solid(item, index, Group.UNSEEN, volume_m3)
+                type=mujoco.mjtGeom.mjGEOM_MESH,
+                meshname=name,
+                **self._solid(item, index, Group.UNSEEN, volume_m3),
             )
 
     def _solid(self, item: SceneObject, index: int, group: Group, volume_m3: float) -> dict[str, Any]:
@@ -243,13 +260,21 @@ class _Builder:
         bits = SOLID | FLOOR if item.rigid_body_type == "dynamic" else SOLID
         density = DENSITY_KG_M3 if item.mass is None else item.mass / volume_m3
         return {
-            "name": f"{item.name}#{index}", "group": group, "contype": bits, "conaffinity": bits, "density": density
+            "name": f"{item.name}#{index}",
+            "group": group,
+            "contype": bits,
+            "conaffinity": bits,
+            "density": density,
         }
 
     def _add_robot(self) -> None:
         robot, camera = self.robot, self.robot.camera
         body = self.spec.worldbody.add_body(name="robot")
-        for name, kind, axis in (("x", "SLIDE", [1, 0, 0]), ("y", "SLIDE", [0, 1, 0]), ("yaw", "HINGE", [0, 0, 1])):
+        for name, kind, axis in (
+            ("x", "SLIDE", [1, 0, 0]),
+            ("y", "SLIDE", [0, 1, 0]),
+            ("yaw", "HINGE", [0, 0, 1]),
+        ):
             body.add_joint(name=name, type=getattr(mujoco.mjtJoint, f"mjJNT_{kind}"), axis=axis)
         half_m = (robot.height_m - GROUND_CLEARANCE_M) / 2
         body.add_geom(
@@ -271,7 +296,8 @@ class _Builder:
             servo = self.spec.add_actuator(
                 name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, forcerange=[-limit, limit]
             )
-            servo.set_to_velocity(kv=SERVO_STIFFNESS * inertia / TIMESTEP_S)
+            # As stiff as explicit integration allows: a velocity is reached in one step, if force allows.
+            servo.set_to_velocity(kv=inertia / TIMESTEP_S)
         pitch = math.radians(camera.pitch_deg)
         # MuJoCo's cameras look along -z with y up.
         right, up = np.array([0, -1, 0]), np.array([-math.sin(pitch), 0, math.cos(pitch)])
@@ -292,8 +318,12 @@ def _placed(part: Part, frame: Placement) -> Placement:
     scale = frame.size
     rotation = rotation_matrix(quaternion_of_euler_deg(Vector3.of(part.rotate)))
     turned = not np.allclose(np.abs(rotation), np.eye(3), atol=1e-9)
-    if np.ptp(scale) > 0 and (turned or part.shape == "sphere" or (part.shape == "cylinder" and scale[0] != scale[1])):
-        raise ValueError(f"scale: {scale.tolist()} would bend a {part.shape}; scale it evenly, or the part itself")
+    if np.ptp(scale) > 0 and (
+        turned or part.shape == "sphere" or (part.shape == "cylinder" and scale[0] != scale[1])
+    ):
+        raise ValueError(
+            f"scale: {scale.tolist()} would bend a {part.shape}; scale it evenly, or the part itself"
+        )
     return Placement(
         Vector3.of(part.size).array() * scale,
         frame.rotation @ rotation,

@@ -96,9 +96,9 @@ def rooms_are_reachable(house: House, grid: GridMap) -> bool:
     hall, *others = [_free_points(room.floor, grid) for room in house.rooms]
     if not len(hall):
         return False
-    from_hall = [points for points in others if len(points)]
-    return len(from_hall) == len(others) and all(
-        math.isfinite(grid.distance_m(hall[0], points[0], radius_m=PLANNING_RADIUS_M)) for points in from_hall
+    return all(
+        len(points) and math.isfinite(grid.distance_m(hall[0], points[0], radius_m=PLANNING_RADIUS_M))
+        for points in others
     )
 
 
@@ -123,10 +123,70 @@ class _Examiner:
 
     def _attempt(self, index: int) -> Episode | None:
         """Draw an episode at random; None if it is no good."""
-        rng, grid = self._rng, self._grid
-        goals = self._goals()
-        starts = self._starts(...)
-        return None
+        rng = self._rng
+        landmark = self._landmarks[rng.integers(len(self._landmarks))]
+        goal_room = landmark.object.room
+        others = [room for room in self._free if room != goal_room]
+        start_room = goal_room if rng.random() < SAME_ROOM_SHARE else others[rng.integers(len(others))]
+        starts, goals = self._free[start_room], self._free[goal_room]
+        goals = goals[[landmark.footprint.distance_m(x, y) <= GOAL_REACH_M for x, y in goals]]
+        if not len(goals):
+            return None
+        start_xy, goal_xy = starts[rng.integers(len(starts))], goals[rng.integers(len(goals))]
+        path = self._grid.shortest_path(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)
+        if path is None or not GEODESIC_M[0] <= _length_m(path) <= GEODESIC_M[1]:
+            return None
+        return self._episode(index, _dense(path), yaw_deg=15.0 * int(rng.integers(24)))
+
+    def _episode(self, index: int, path: Array, *, yaw_deg: float) -> Episode | None:
+        """Return the episode along a path; None if there is nothing to say, or no good way to go."""
+        instruction = write_instruction(self._house, path)
+        start, goal = _vector(path[0]), _vector(path[-1])
+        pose = Pose2(start.x, start.y, math.radians(yaw_deg))
+        actions = ActionPlanner(self._grid, (goal.x, goal.y)).plan(pose)
+        end = _walked(pose, actions)
+        if instruction is None or math.dist((end.x, end.y), (goal.x, goal.y)) > REFERENCE_MISS_M:
+            return None
+        scene_id = self._house.scene.scene_name
+        return Episode(
+            episode_id=f"{scene_id}_{index}",
+            scene_id=scene_id,
+            start_position=start,
+            start_rotation=Vector3(0.0, 0.0, yaw_deg),
+            goal_position=goal,
+            instruction=instruction,
+            max_steps=DEFAULT_MAX_STEPS,
+            success_threshold=SUCCESS_THRESHOLD_M,
+            reference_path=[_vector(point) for point in path],
+            reference_actions=[*actions, Action.STOP],
+            split="test",
+        )
+
+
+def _length_m(path: Array) -> float:
+    return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
+
+
+def _dense(path: Array) -> Array:
+    """Return evenly spaced points along a path."""
+    along = np.concatenate([[0.0], np.linalg.norm(np.diff(path, axis=0), axis=1).cumsum()])
+    marks = np.linspace(0.0, along[-1], math.ceil(along[-1] / REFERENCE_SPACING_M) + 1)
+    return np.stack([np.interp(marks, along, path[:, axis]) for axis in (0, 1)], axis=1)
+
+
+def _vector(point: Array) -> Vector3:
+    return Vector3(round(float(point[0]), 3), round(float(point[1]), 3), 0.0)
+
+
+def _walked(pose: Pose2, actions: list[Action]) -> Pose2:
+    """Return where exact actions lead."""
+    x, y, yaw = pose.x, pose.y, pose.yaw
+    for action in actions:
+        if action == Action.FORWARD:
+            x, y = x + STEP_M * math.cos(yaw), y + STEP_M * math.sin(yaw)
+        else:
+            yaw += TURN_RAD if action == Action.LEFT else -TURN_RAD
+    return Pose2(x, y, yaw)
 
 
 def _free_points(floor: Rect, grid: GridMap) -> Array:

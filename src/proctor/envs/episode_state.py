@@ -1,0 +1,89 @@
+"""What every VLN environment keeps of an episode: steps, trajectory, collisions, and when it is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from proctor.core.errors import SimulationError
+from proctor.core.geometry import distance
+from proctor.core.types import Action, Info, Vector3
+from proctor.episodes.vln import Episode
+
+
+class EpisodeState:
+    """The bookkeeping of one episode.
+
+    Args:
+        episode: The episode.
+        position: Where the robot starts.
+        yaw: Its heading.
+    """
+
+    def __init__(self, episode: Episode, position: Vector3, yaw: float) -> None:
+        self.episode = episode
+        self.position = position
+        self.yaw = yaw
+        self.step = 0
+        self.done = False
+        self.collision = False
+        self.collision_count = 0
+        self.trajectory = [position]
+
+    def record(self, action: Action, position: Vector3, yaw: float, *, collision: bool) -> None:
+        """Take in the state after an action."""
+        self.position, self.yaw, self.collision = position, yaw, collision
+        self.step += 1
+        self.collision_count += collision
+        self.trajectory.append(position)
+        self.done = action is Action.STOP or self.step >= self.episode.step_limit
+
+    def info(self) -> Info:
+        """Return the ground truth, as `core.interfaces.Env` describes it."""
+        return {
+            "position": self.position,
+            "yaw": self.yaw,
+            "distance_to_goal": distance(self.position, self.episode.goal_position),
+            "collision": self.collision,
+            "collision_count": self.collision_count,
+            "step": self.step,
+            "trajectory": self.trajectory.copy(),
+        }
+
+
+def running(state: EpisodeState | None) -> EpisodeState:
+    """Return the state if a step may be taken.
+
+    Raises:
+        SimulationError: There was no reset, or the episode is over.
+    """
+    if state is None:
+        raise SimulationError("step() was called before reset()")
+    if state.done:
+        raise SimulationError(
+            f"step() was called after episode '{state.episode.episode_id}' was done; call reset() first"
+        )
+    return state
+
+
+def started(state: EpisodeState | None) -> EpisodeState:
+    """Return the state if there is one.
+
+    Raises:
+        SimulationError: There was no reset.
+    """
+    if state is None:
+        raise SimulationError("info() was called before reset()")
+    return state
+
+
+def checked_action(action: Any) -> Action:
+    """Return the action as an `Action`.
+
+    Raises:
+        ValueError: It is not an integer from 0 to 3.
+    """
+    if isinstance(action, int | np.integer) and not isinstance(action, bool) and 0 <= action <= 3:
+        return Action(int(action))
+    raise ValueError(f"expected an action from 0 to 3, found {action!r}")

@@ -1,0 +1,278 @@
+import math
+
+import numpy as np
+import pytest
+
+from proctor.control.action_executor import ActionExecutor
+from proctor.core.errors import SimulationError
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import Action, Pose2, Scan
+from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
+from proctor.sim.base_drive import BaseDrive
+from proctor.sim.lidar import LaserScanner
+from proctor.sim.world import World
+
+FREE = Scan(np.full(360, np.inf), -math.pi, math.tau / 360, 0.02, 10.0)
+
+
+class KinematicRobot:
+    """A port without physics: does at once what it is told. `commands` keeps what that was."""
+
+    def __init__(self, yaw=0.0, scan=FREE):
+        self.pose, self.scan_now, self.contact, self.time_s = Pose2(0.0, 0.0, yaw), scan, False, 0.0
+        self.commands = []
+
+    def odometry(self):
+        return self.pose
+
+    def scan(self):
+        return self.scan_now
+
+    def in_contact(self):
+        return self.contact
+
+    def command(self, linear_mps, angular_radps):
+        self.commands.append((linear_mps, angular_radps))
+
+    def now_s(self):
+        return self.time_s
+
+    def wait(self, duration_s):
+        linear_mps, angular_radps = self.commands[-1]
+        self.time_s += duration_s
+        x, y, yaw = self.pose.x, self.pose.y, self.pose.yaw
+        step = linear_mps * duration_s
+        self.pose = Pose2(
+            x + step * math.cos(yaw), y + step * math.sin(yaw), wrap_angle(yaw + angular_radps * duration_s)
+        )
+
+
+class BlockedRobot(KinematicRobot):
+    """Does not move, whatever it is told."""
+
+    def wait(self, duration_s):
+        self.time_s += duration_s
+
+
+def scan_with(angle_deg, range_m, *, beams=360, first_deg=-180.0):
+    ranges = np.full(beams, np.inf)
+    increment = math.tau / beams
+    ranges[round(math.radians(angle_deg - first_deg) / increment) % beams] = range_m
+    return Scan(ranges, math.radians(first_deg), increment, 0.02, 10.0)
+
+
+def simulated(*objects, pose=(0.0, 0.0, 0.0), **options):
+    world = World(SceneConfig(scene_name="test", objects=list(objects)), None, WheeledRobot())
+    world.reset(Pose2(*pose))
+    base = BaseDrive(world, LaserScanner(world), scan_reach_m=0.3)
+    return world, base, ActionExecutor(base, **options)
+
+
+def box(name, at, size):
+    return SceneObject(name=name, parts=[Part(shape="box", size=size, translate=at)])
+
+
+def test_200_actions_on_free_floor_land_where_they_should():
+    world, _, executor = simulated()
+    rng = np.random.default_rng(7)
+    distance_errors_m, angle_errors_deg = [], []
+    for action in rng.integers(1, 4, 200):
+        before = world.pose()
+        motion = executor.execute(Action(int(action)))
+        after = world.pose()
+        moved_m = math.hypot(after.x - before.x, after.y - before.y)
+        turned_deg = math.degrees(wrap_angle(after.yaw - before.yaw))
+        distance_errors_m.append(abs(moved_m - (0.25 if action == Action.FORWARD else 0.0)))
+        angle_errors_deg.append(abs(turned_deg - {1: 0.0, 2: 15.0, 3: -15.0}[int(action)]))
+        assert not motion.collided
+    assert np.median(distance_errors_m) <= 0.002
+    assert max(distance_errors_m) <= 0.005
+    assert np.median(angle_errors_deg) <= 0.1
+    assert max(angle_errors_deg) <= 0.3
+
+
+def test_an_action_takes_the_robots_time_at_the_robots_speed():
+    _, _, executor = simulated()
+    assert executor.forward().duration_s == pytest.approx(2.5, abs=0.15)
+    assert executor.rotate(math.radians(15)).duration_s == pytest.approx(math.radians(15) / 0.3, abs=0.15)
+    assert executor.stop().duration_s == pytest.approx(0.05)
+
+
+def test_speeds_are_kept_and_only_the_last_command_is_scaled():
+    robot = KinematicRobot()
+    ActionExecutor(robot, linear_speed_mps=0.12).forward()
+    speeds = [linear for linear, _ in robot.commands]
+    assert speeds[:-2] == [0.12] * (len(speeds) - 2)
+    assert 0 < speeds[-2] <= 0.12
+    assert speeds[-1] == 0.0
+    assert robot.pose.x == pytest.approx(0.25)
+
+
+def test_backwards_is_a_negative_distance():
+    robot = KinematicRobot(scan=scan_with(0, 0.1))
+    assert not ActionExecutor(robot).forward(-0.3).collided
+    assert robot.pose.x == pytest.approx(-0.3)
+
+
+@pytest.mark.parametrize("angle_deg", [15, -15, 179, -180, 270, 720])
+@pytest.mark.parametrize("start_deg", [0, 175, -178])
+def test_turns_may_cross_180_degrees_and_be_of_any_size(start_deg, angle_deg):
+    robot = KinematicRobot(yaw=math.radians(start_deg))
+    ActionExecutor(robot).rotate(math.radians(angle_deg))
+    turned_rad = sum(angular for _, angular in robot.commands) * 0.05
+    assert turned_rad == pytest.approx(math.radians(angle_deg), rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("angle_deg", "stops"), [(0, True), (29, True), (-29, True), (31, False), (-31, False)]
+)
+@pytest.mark.parametrize(("beams", "first_deg"), [(360, -180.0), (360, 0.0), (720, -180.0), (90, -180.0)])
+def test_what_is_ahead_is_decided_by_angle_for_every_beam_order_and_count(angle_deg, stops, beams, first_deg):
+    if beams == 90:  # one beam every four degrees
+        angle_deg = 4 * round(angle_deg / 4 + (0.2 if not stops else -0.2) * np.sign(angle_deg))
+    robot = KinematicRobot(scan=scan_with(angle_deg, 0.19, beams=beams, first_deg=first_deg))
+    executor = ActionExecutor(robot)
+    assert executor.forward().collided is stops
+    assert executor.collision_detected is stops
+    assert executor.collision_count == stops
+    assert robot.pose.x == pytest.approx(0.0 if stops else 0.25)
+
+
+@pytest.mark.parametrize("range_m", [math.nan, math.inf, -math.inf, 0.0, 0.02, 0.21])
+def test_ranges_that_mean_nothing_or_enough_do_not_stop(range_m):
+    robot = KinematicRobot(scan=scan_with(0, range_m))
+    assert not ActionExecutor(robot).forward().collided
+
+
+def test_turns_ignore_the_scan():
+    robot = KinematicRobot(scan=scan_with(0, 0.1))
+    executor = ActionExecutor(robot)
+    assert not executor.execute(Action.LEFT).collided
+    assert robot.pose.yaw == pytest.approx(math.radians(15), rel=0.002)
+    assert executor.collision_count == 0
+
+
+def test_an_obstacle_that_appears_stops_within_one_period():
+    class Ambush(KinematicRobot):
+        def wait(self, duration_s):
+            super().wait(duration_s)
+            if self.pose.x >= 0.1:
+                self.scan_now = scan_with(10, 0.15)
+
+    robot = Ambush()
+    assert ActionExecutor(robot).forward().collided
+    assert robot.pose.x < 0.1 + 0.1 * 0.05 + 1e-9
+    assert robot.commands[-1] == (0.0, 0.0)
+
+
+def test_a_wall_ahead_is_seen_before_it_is_touched():
+    world, _, executor = simulated(box("wall", (0.6, 0.0, 0.5), (0.1, 2.0, 1.0)))
+    collided = [executor.forward().collided for _ in range(3)]
+    assert collided == [False, True, True]
+    assert executor.collision_count == 2
+    assert world.touched() is None
+    assert world.pose().x == pytest.approx(0.35, abs=0.01)
+
+
+def test_what_the_laser_does_not_see_stops_by_contact_and_the_robot_can_leave():
+    # Lower than the laser's plane at 0.2 m.
+    world, _, executor = simulated(box("step", (0.42, 0.0, 0.05), (0.2, 1.0, 0.1)))
+    assert executor.forward().collided
+    stopped = world.pose()
+    assert stopped.x == pytest.approx(0.32 - 0.17, abs=0.006)
+    assert executor.forward().collided, "still in the way"
+    assert world.pose().x == pytest.approx(stopped.x, abs=0.006)
+    assert executor.collision_count == 2
+    for _ in range(6):
+        assert not executor.execute(Action.LEFT).collided, "turning on the spot hits nothing new"
+    before = world.pose()
+    assert not executor.forward().collided, "sliding along it does not, either"
+    assert world.pose().y - before.y == pytest.approx(0.25, abs=0.005)
+
+
+def test_grazing_something_with_the_side_is_a_collision():
+    world, _, executor = simulated(box("post", (0.3, 0.2, 0.5), (0.1, 0.1, 1.0)), collision_threshold_m=0.1)
+    assert executor.forward().collided
+    assert world.pose().x < 0.25
+
+
+def test_timed_moves_end_on_time_and_need_no_odometry():
+    class NoOdometry(KinematicRobot):
+        def odometry(self):
+            raise AssertionError
+
+    robot = NoOdometry()
+    motion = ActionExecutor(robot).move_timed(0.2, 0.4, 0.93)
+    assert not motion.collided
+    assert sum(linear for linear, _ in robot.commands) * 0.05 == pytest.approx(0.2 * 0.93)
+    assert sum(angular for _, angular in robot.commands) * 0.05 == pytest.approx(0.4 * 0.93)
+    assert robot.time_s == pytest.approx(1.0, abs=0.051)
+
+
+def test_timed_moves_stop_at_obstacles():
+    robot = KinematicRobot(scan=scan_with(0, 0.1))
+    executor = ActionExecutor(robot)
+    assert executor.move_timed(0.1, 0.0, 1.0).collided
+    assert not executor.move_timed(-0.1, 0.0, 1.0).collided
+    assert not executor.move_timed(0.0, 1.0, 1.0).collided
+    assert executor.collision_count == 1
+
+
+@pytest.mark.parametrize("move", [lambda e: e.forward(), lambda e: e.rotate(0.2)])
+def test_a_robot_that_does_not_move_raises_instead_of_looping_and_is_stopped(move):
+    robot = BlockedRobot()
+    executor = ActionExecutor(robot)
+    with pytest.raises(SimulationError, match=r"covered 0\.000 of"):
+        move(executor)
+    assert robot.time_s < 3 * 2.5 + 3
+    assert robot.commands[-1] == (0.0, 0.0)
+    assert not executor.is_running
+
+
+def test_a_robot_held_by_contact_has_collided():
+    robot = BlockedRobot()
+    robot.contact = True
+    executor = ActionExecutor(robot)
+    assert executor.forward().collided
+    assert robot.time_s < 0.2
+
+
+def test_it_is_running_only_while_it_moves():
+    class Watcher(KinematicRobot):
+        def wait(self, duration_s):
+            super().wait(duration_s)
+            if any(self.commands[-1]):
+                seen.append(executor.is_running)
+
+    seen = []
+    executor = ActionExecutor(Watcher())
+    executor.forward(0.02)
+    assert seen
+    assert all(seen)
+    assert not executor.is_running
+
+
+def test_collision_detected_is_about_the_last_move_and_the_count_about_all():
+    robot = KinematicRobot(scan=scan_with(0, 0.1))
+    executor = ActionExecutor(robot)
+    executor.forward()
+    executor.forward()
+    assert (executor.collision_detected, executor.collision_count) == (True, 2)
+    executor.rotate(0.1)
+    assert (executor.collision_detected, executor.collision_count) == (False, 2)
+
+
+def test_a_move_of_nothing_ends_at_once():
+    robot = KinematicRobot()
+    executor = ActionExecutor(robot)
+    executor.forward(0.0)
+    executor.rotate(0.0)
+    executor.move_timed(0.1, 0.0, 0.0)
+    assert robot.pose == Pose2(0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("option", ["linear_speed_mps", "angular_speed_radps", "control_period_s"])
+def test_speeds_and_period_must_be_positive(option):
+    with pytest.raises(ValueError, match="above 0"):
+        ActionExecutor(KinematicRobot(), **{option: 0.0})

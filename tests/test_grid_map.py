@@ -1,0 +1,184 @@
+import math
+
+import numpy as np
+import pytest
+import trimesh
+
+from proctor.core.errors import InvalidFile, UserError
+from proctor.core.types import Pose2
+from proctor.navigation.grid_map import GridMap, map_of_scene
+from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+from proctor.sim.world import World
+
+
+def scene_of(*objects):
+    return SceneConfig(scene_name="test", objects=list(objects))
+
+
+def thing(shape="box", size=(1, 1, 1), at=(0, 0, 0.5), name="thing", part=None, **options):
+    parts = [Part(shape=shape, size=size, **(part or {}))]
+    return SceneObject(name=name, translate=at, parts=parts, **options)
+
+
+def occupied_centres(grid):
+    cells = np.argwhere(grid.occupied)[:, ::-1]
+    return (cells + 0.5) * grid.resolution_m + np.array(grid.origin_world)
+
+
+def test_a_box_on_round_numbers_fills_exactly_its_cells():
+    grid = GridMap.from_scene(scene_of(thing(size=(0.3, 0.2, 1), at=(1.05, 2.0, 0.5))))
+    centres = occupied_centres(grid)
+    assert len(centres) == 6 * 4
+    assert centres.min(axis=0) == pytest.approx((0.925, 1.925))
+    assert centres.max(axis=0) == pytest.approx((1.175, 2.075))
+
+
+def test_the_map_reaches_half_a_metre_beyond_everything():
+    grid = GridMap.from_scene(scene_of(thing(at=(3, -2, 0.5))))
+    assert grid.origin_world == pytest.approx((2.0, -3.0))
+    assert grid.occupied.shape == (40, 40)
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        thing(at=(0, 0, 2.0)),  # hangs above the robot
+        thing(size=(4, 4, 0.2), at=(0, 0, -0.06)),  # a floor
+        thing(part={"collision": False}),
+        thing(rigid_body_type="none"),
+    ],
+)
+def test_what_a_robot_cannot_bump_into_is_not_on_the_map(harmless):
+    assert not GridMap.from_scene(scene_of(harmless)).occupied.any()
+
+
+def test_a_leaning_board_is_an_obstacle_only_where_it_is_low():
+    # A board that rises from the floor at x = 0 to 4 m at x = 4.
+    board = thing(size=(math.sqrt(32), 1, 0.02), at=(2, 0, 2), part={"rotate": (0, -45, 0)})
+    reach = occupied_centres(GridMap.from_scene(scene_of(board)))[:, 0]
+    assert reach.min() == pytest.approx(0.05, abs=0.05)
+    assert reach.max() == pytest.approx(1.3, abs=0.05)
+
+
+def test_scale_and_rotation_of_an_object_move_its_parts():
+    parts = [Part(shape="box", size=(0.2, 0.2, 0.5), translate=(1, 0, 0.25))]
+    turned = SceneObject(name="a", translate=(5, 5, 0), rotate=(0, 0, 90), scale=2.0, parts=parts)
+    centres = occupied_centres(GridMap.from_scene(scene_of(turned)))
+    assert centres.min(axis=0) == pytest.approx((4.825, 6.825))
+    assert centres.max(axis=0) == pytest.approx((5.175, 7.175))
+
+
+def triple(rng, limit):
+    return tuple(rng.uniform(-limit, limit, 3))
+
+
+def random_things(rng, tmp_path):
+    """Things of all kinds, tilted and scaled, one of them a mesh of two pieces."""
+    pieces = [trimesh.creation.box((0.4, 0.2, 0.9)), trimesh.creation.icosphere(radius=0.2)]
+    pieces[1].apply_translation((0.9, 0.3, 0.1))
+    trimesh.util.concatenate(pieces).export(tmp_path / "mesh.stl")
+    objects = [
+        SceneObject(name="mesh", asset_path="mesh.stl", translate=(2, 2, 0.6), rotate=(20, 30, 40), scale=1.5)
+    ]
+    for index in range(12):
+        shape = ("box", "cylinder", "sphere")[index % 3]
+        a, b, c = rng.uniform(0.1, 0.8, 3)
+        size = {"box": (a, b, c), "cylinder": (a, a, b), "sphere": (a, a, a)}[shape]
+        part = {"rotate": triple(rng, 180), "translate": triple(rng, 0.3)}
+        at = (*rng.uniform(-3, 3, 2), rng.uniform(0.5, 1.6))
+        options = {"name": f"thing {index}", "rotate": triple(rng, 180), "scale": rng.uniform(0.5, 1.5)}
+        objects.append(thing(shape, size, at, part=part, **options))
+    return scene_of(*objects)
+
+
+def test_the_map_agrees_with_what_the_physics_touches(tmp_path):
+    rng = np.random.default_rng(4)
+    scene = random_things(rng, tmp_path)
+    grid = GridMap.from_scene(scene, tmp_path / "scene.json", height_band_m=(0.03, 1.3))
+    world = World(scene, tmp_path / "scene.json", WheeledRobot())
+    touches = 0
+    low = np.array(grid.origin_world)
+    high = low + np.array(grid.occupied.shape[::-1]) * grid.resolution_m
+    for x, y in rng.uniform(low + 0.3, high - 0.3, (1500, 2)):
+        world.reset(Pose2(x, y, 0.0))
+        clearance_m = grid.clearance_at(x, y)
+        if world.touched():
+            touches += 1
+            assert clearance_m <= 0.172, (x, y)
+        elif clearance_m > 0.0:
+            # Never more than a cell's diagonal too careful.
+            assert clearance_m > 0.17 - math.hypot(0.05, 0.05) - 0.01, (x, y)
+    assert 200 < touches < 1300
+
+
+def test_a_mesh_needs_its_scene_file_and_must_be_one(tmp_path):
+    scene = scene_of(SceneObject(name="a", asset_path="a.stl"))
+    with pytest.raises(UserError, match="scene's file"):
+        GridMap.from_scene(scene)
+    (tmp_path / "a.stl").write_text("no mesh")
+    with pytest.raises(InvalidFile, match=r"scene.json: object 'a'"):
+        GridMap.from_scene(scene, tmp_path / "scene.json")
+
+
+def exact_clearance(grid, points):
+    low = np.argwhere(grid.occupied)[:, ::-1] * grid.resolution_m + np.array(grid.origin_world)
+    beyond = np.maximum(low - points[:, None], points[:, None] - low - grid.resolution_m)
+    to_cells = np.linalg.norm(np.maximum(beyond, 0), axis=-1).min(axis=1)
+    high = np.array(grid.occupied.shape[::-1]) * grid.resolution_m
+    to_border = np.minimum(points, high - points).min(axis=1)
+    return np.minimum(to_cells, to_border)
+
+
+def test_clearance_is_the_distance_to_the_nearest_occupied_square():
+    rng = np.random.default_rng(1)
+    grid = GridMap(rng.random((70, 90)) < 0.005)
+    rows, columns = np.indices(grid.occupied.shape)
+    centres = np.stack([columns, rows], axis=-1).reshape(-1, 2) * 0.05 + 0.025
+    free = ~grid.occupied.ravel()
+    assert grid.clearance_m.ravel()[free] == pytest.approx(exact_clearance(grid, centres[free]))
+    assert (grid.clearance_m.ravel()[~free] < 0).all()
+    points = rng.uniform((0, 0), (4.5, 3.5), (5000, 2))
+    exact = exact_clearance(grid, points)
+    excess = grid.clearances(points) - exact
+    assert excess[exact > 0.1].max() < 0.003
+    assert excess.min() > -0.05
+
+
+def test_beyond_the_border_nothing_is_free():
+    grid = GridMap(np.zeros((40, 40), dtype=bool))
+    assert grid.is_free(1.0, 1.0, 0.9)
+    assert not grid.is_free(0.2, 1.0, 0.25)
+    assert grid.clearance_at(-0.1, 1.0) == 0.0
+    assert grid.clearance_at(1.0, 2.1) == 0.0
+
+
+def test_a_line_is_free_if_the_disc_fits_all_along():
+    occupied = np.zeros((60, 60), dtype=bool)
+    occupied[30, 30] = True  # a post at (1.5 .. 1.55, 1.5 .. 1.55)
+    grid = GridMap(occupied)
+    assert not grid.line_is_free((0.5, 1.52), (2.5, 1.52), 0.0)
+    assert not grid.line_is_free((0.5, 1.75), (2.5, 1.75), 0.25)
+    assert grid.line_is_free((0.5, 1.83), (2.5, 1.83), 0.25)
+    assert grid.line_is_free((0.5, 0.5), (0.5, 0.5), 0.25)
+    free = grid.lines_are_free((0.5, 1.5), [(2.5, 1.5), (1.0, 1.5), (2.5, 2.5)], 0.2)
+    assert free.tolist() == [False, True, True]
+
+
+def test_the_nearest_free_place_is_where_one_stands_or_next_to_it():
+    occupied = np.zeros((60, 60), dtype=bool)
+    occupied[:, :10] = True  # a wall up to x = 0.5
+    grid = GridMap(occupied)
+    assert grid.nearest_free(1.5, 1.5, 0.25) == (1.5, 1.5)
+    assert grid.nearest_free(0.3, 1.52, 0.25) == pytest.approx((0.775, 1.525))
+    with pytest.raises(UserError, match="no place for a disc"):
+        grid.nearest_free(1.5, 1.5, 5.0)
+
+
+def test_the_map_of_a_scene_file_is_made_once(tmp_path):
+    path = tmp_path / "scene.json"
+    save_scene(scene_of(thing()), path)
+    assert map_of_scene(path) is map_of_scene(path)
+    assert map_of_scene(path).occupied.sum() == 400
+    with pytest.raises(InvalidFile, match="no such file"):
+        map_of_scene(tmp_path / "other.json")

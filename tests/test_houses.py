@@ -1,0 +1,124 @@
+import math
+
+import msgspec
+import pytest
+
+from proctor.scenes.houses import generate_house
+from proctor.scenes.placement import DOOR_ZONE_M
+from proctor.scenes.scene_config import load_scene, save_scene
+
+SEEDS = range(20)
+
+
+@pytest.fixture(scope="module")
+def houses():
+    return [generate_house(seed) for seed in SEEDS]
+
+
+def test_a_seed_gives_the_same_file_byte_by_byte(houses):
+    assert msgspec.json.encode(generate_house(3).scene) == msgspec.json.encode(houses[3].scene)
+
+
+def test_other_seeds_give_other_houses(houses):
+    assert len({msgspec.json.encode(house.scene.objects) for house in houses}) == len(houses)
+
+
+def test_a_house_survives_its_file(houses, tmp_path):
+    save_scene(houses[0].scene, tmp_path / "house.json")
+    assert load_scene(tmp_path / "house.json") == houses[0].scene
+
+
+def test_scenes_stay_small(houses):
+    parts = [sum(len(item.parts) for item in house.scene.objects) for house in houses]
+    assert min(parts) >= 150
+    assert max(parts) <= 420
+    assert max(len(msgspec.json.encode(house.scene)) for house in houses) < 70_000
+
+
+def test_every_room_has_a_floor_walls_and_a_lamp(houses):
+    for house in houses:
+        for room in house.rooms:
+            categories = {item.category for item in house.scene.objects if item.room == room.name}
+            assert {"floor", "wall", "ceiling lamp"} <= categories
+
+
+@pytest.mark.parametrize(
+    ("room", "category"),
+    [
+        ("kitchen", "fridge"),
+        ("kitchen", "sink"),
+        ("bathroom", "bathtub"),
+        ("living room", "sofa"),
+        ("bedroom", "bed"),
+    ],
+)
+def test_rooms_nearly_always_have_what_makes_them_such_a_room(houses, room, category):
+    with_room = [house for house in houses if room in {r.name for r in house.rooms}]
+    with_piece = [
+        house
+        for house in with_room
+        if any((item.object.room, item.object.category) == (room, category) for item in house.furniture)
+    ]
+    assert len(with_piece) >= 0.9 * len(with_room)
+
+
+def test_furniture_stays_in_its_room_and_out_of_the_way_of_doors(houses):
+    for house in houses:
+        floors = {room.name: room.floor for room in house.rooms}
+        for item in house.furniture:
+            assert floors[item.object.room].contains(item.footprint), item.object.name
+            if 0.0 <= item.volume.bottom_m < 2.0:
+                assert not any(item.footprint.overlaps(door.zone(DOOR_ZONE_M)) for door in house.doors)
+
+
+def test_furniture_does_not_stand_in_other_furniture(houses):
+    for house in houses:
+        for index, item in enumerate(house.furniture):
+            for other in house.furniture[index + 1 :]:
+                tucked = {"chair", "office chair"} & {item.object.category, other.object.category}
+                assert tucked or not item.volume.overlaps(other.volume), (item.object.name, other.object.name)
+
+
+def test_the_parts_of_a_piece_lie_on_its_footprint(houses):
+    for house in houses:
+        for item in house.furniture:
+            turn = math.radians(item.object.rotate.z)
+            for part in item.object.parts:
+                x = (
+                    item.object.translate.x
+                    + math.cos(turn) * part.translate.x
+                    - math.sin(turn) * part.translate.y
+                )
+                y = (
+                    item.object.translate.y
+                    + math.sin(turn) * part.translate.x
+                    + math.cos(turn) * part.translate.y
+                )
+                assert item.footprint.distance_m(x, y) < 1e-3, item.object.name
+
+
+def test_the_tv_looks_at_the_sofa_where_there_is_room_for_it(houses):
+    turns = []
+    for house in houses:
+        yaw = {item.object.category: item.object.rotate.z for item in house.furniture}
+        if "TV" in yaw:
+            turns.append((yaw["TV"] - yaw["sofa"]) % 360)
+    assert turns.count(180) > len(turns) / 2
+
+
+def test_walls_leave_the_doors_open(houses):
+    for house in houses:
+        walls = [part for item in house.scene.objects if item.category == "wall" for part in item.parts]
+        for door in house.doors:
+            zone = door.zone(0.3)
+            for wall in walls:
+                low_z = wall.translate.z - wall.size.z / 2
+                inside_x = abs(wall.translate.x - door.x) < wall.size.x / 2 + (zone.width_m / 2) - 1e-6
+                inside_y = abs(wall.translate.y - door.y) < wall.size.y / 2 + (zone.depth_m / 2) - 1e-6
+                assert low_z >= 2.05 or not (inside_x and inside_y), (house.seed, door)
+
+
+def test_floors_and_ceilings_stop_nobody(houses):
+    for item in houses[0].scene.objects:
+        if item.category in ("floor", "ceiling"):
+            assert not any(part.collision for part in item.parts)

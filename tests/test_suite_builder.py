@@ -1,0 +1,200 @@
+import hashlib
+import math
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from proctor.core.documents import read_json
+from proctor.core.errors import UserError
+from proctor.core.types import Action
+from proctor.episodes.datasets import load_dataset
+from proctor.navigation.grid_map import GridMap, map_of_scene
+from proctor.registry import suite_folder
+from proctor.scenes.houses import generate_house
+from proctor.scenes.scene_config import load_scene
+from proctor.suites.builder import build_suite, rooms_are_reachable
+
+ROBOT_RADIUS_M = 0.17
+SCAN_THRESHOLD_M = 0.2
+SAMPLE = Path(__file__).parent.parent / "datasets" / "sample_r2r.json"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("suite")
+    build_suite(folder, houses=2, episodes_per_house=3, seed=5)
+    return folder
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.json")}
+
+
+def houses_v1():
+    return load_dataset(suite_folder("houses-v1")).episodes
+
+
+def ends(episode):
+    start, goal = episode.start_position, episode.goal_position
+    return (start.x, start.y), (goal.x, goal.y)
+
+
+def walk(episode, actions):
+    """Return the points after each action of a robot that moves exactly."""
+    (x, y), yaw = ends(episode)[0], math.radians(episode.start_rotation.z)
+    points = [(x, y)]
+    for action in actions:
+        if action == Action.FORWARD:
+            x, y = x + 0.25 * math.cos(yaw), y + 0.25 * math.sin(yaw)
+        elif action != Action.STOP:
+            yaw += math.radians(15 if action == Action.LEFT else -15)
+        points.append((x, y))
+    return np.array(points)
+
+
+def test_the_same_seed_builds_the_same_files(built, tmp_path):
+    build_suite(tmp_path, houses=2, episodes_per_house=3, seed=5)
+    assert files(tmp_path) == files(built)
+
+
+def test_another_seed_builds_other_houses(built, tmp_path):
+    build_suite(tmp_path, houses=1, episodes_per_house=1, seed=6)
+    assert not {*files(tmp_path)} & {name for name in files(built) if name.startswith("scenes/")}
+
+
+def test_builds_as_many_houses_and_episodes_as_asked_for_and_tells_so(built, tmp_path):
+    episodes = load_dataset(built).episodes
+    assert [len([*group]) for _, group in groupby(e.scene_id for e in episodes)] == [3, 3]
+    told = []
+    build_suite(tmp_path / "new" / "folder", houses=2, episodes_per_house=1, seed=1, progress=told.append)
+    assert told == [1, 2]
+
+
+@pytest.mark.parametrize("counts", [(0, 1), (1, 0), (-2, 1)])
+def test_refuses_to_build_nothing(tmp_path, counts):
+    with pytest.raises(UserError, match="at least 1"):
+        build_suite(tmp_path, houses=counts[0], episodes_per_house=counts[1], seed=0)
+
+
+def test_every_room_of_generated_houses_can_be_entered():
+    for seed in (40, 41, 42, 94, 119):  # the last two have a dining table that could cut a room in two
+        house = generate_house(seed)
+        assert rooms_are_reachable(house, GridMap.from_scene(house.scene)), seed
+
+
+def test_sofas_in_the_doors_make_a_room_unreachable():
+    house = generate_house(3)
+    scene = house.scene
+    doors = [item for item in scene.objects if item.category == "door"]
+    sofa = next(item for item in scene.objects if item.category == "sofa")
+    blocking = [
+        msgspec.structs.replace(sofa, name=f"blocker {index}", translate=door.translate)
+        for index, door in enumerate(doors)
+    ]
+    blocked = msgspec.structs.replace(scene, objects=[*scene.objects, *blocking])
+    assert not rooms_are_reachable(house, GridMap.from_scene(blocked))
+
+
+def test_houses_v1_is_what_its_checksums_say():
+    folder = suite_folder("houses-v1")
+    checksums = read_json(folder / "checksums.json")
+    found = {name: hashlib.sha256(content).hexdigest() for name, content in files(folder).items()}
+    del found["checksums.json"]
+    assert found == checksums
+
+
+def test_houses_v1_has_enough_episodes_in_scenes_that_load():
+    episodes = houses_v1()
+    assert len(episodes) == 32
+    assert len({episode.scene_id for episode in episodes}) == 8
+    for scene in {episode.scene_config_path for episode in episodes}:
+        assert len(load_scene(Path(scene)).objects) > 30
+        assert Path(scene).stat().st_size < 60_000
+
+
+def test_starts_and_goals_are_free_and_a_good_walk_apart(built):
+    for episode in (*houses_v1(), *load_dataset(built).episodes):
+        grid = map_of_scene(Path(episode.scene_config_path))
+        start, goal = ends(episode)
+        assert min(grid.clearance_at(*start), grid.clearance_at(*goal)) >= 0.3
+        assert 3 <= grid.distance_m(start, goal, radius_m=0.25) <= 20
+        assert episode.start_rotation.z % 15 == 0
+        assert (episode.success_threshold, episode.step_limit, episode.language) == (1.0, 500, "en")
+
+
+def test_houses_v1_reference_paths_are_dense_and_as_short_as_can_be():
+    for episode in houses_v1():
+        start, goal = ends(episode)
+        path = np.array([(point.x, point.y) for point in episode.reference_path])
+        steps_m = np.linalg.norm(np.diff(path, axis=0), axis=1)
+        grid = map_of_scene(Path(episode.scene_config_path))
+        assert tuple(path[0]) == start
+        assert tuple(path[-1]) == goal
+        assert steps_m.max() < 0.252
+        assert steps_m.sum() == pytest.approx(grid.distance_m(start, goal, radius_m=0.25), abs=0.05)
+
+
+def test_houses_v1_reference_actions_lead_to_the_goal_without_a_touch():
+    for episode in houses_v1():
+        points = walk(episode, episode.reference_actions)
+        grid = map_of_scene(Path(episode.scene_config_path))
+        assert episode.reference_actions[-1] == Action.STOP
+        assert episode.reference_actions.count(Action.STOP) == 1
+        assert math.dist(points[-1], ends(episode)[1]) < 0.2
+        assert grid.clearances(points).min() > max(ROBOT_RADIUS_M, SCAN_THRESHOLD_M)
+
+
+def rooms_crossed(episode):
+    scene = load_scene(Path(episode.scene_config_path))
+    floors = {item.room: item.parts[0] for item in scene.objects if item.category == "floor"}
+    crossed = [
+        room
+        for point in episode.reference_path
+        for room, part in floors.items()
+        if abs(point.x - part.translate.x) < part.size.x / 2
+        and abs(point.y - part.translate.y) < part.size.y / 2
+    ]
+    return [room for room, _ in groupby(crossed)]
+
+
+def test_houses_v1_instructions_name_the_rooms_that_the_path_crosses():
+    for episode in houses_v1():
+        first, *others = rooms_crossed(episode)
+        places = [episode.instruction.index(f" the {room}") for room in (first, *others)]
+        assert places == sorted(places)
+        assert episode.instruction.startswith(f"Leave the {first}, go " if others else f"Stay in the {first}")
+
+
+def test_houses_v1_instructions_name_the_only_such_thing_in_the_last_room_and_it_is_near():
+    for episode in houses_v1():
+        category = episode.instruction.rpartition(" the ")[2].rstrip(".")
+        last = rooms_crossed(episode)[-1]
+        objects = load_scene(Path(episode.scene_config_path)).objects
+        [landmark] = [item for item in objects if (item.room, item.category) == (last, category)]
+        half_sofa_m = 1.2
+        centre = landmark.translate.x, landmark.translate.y
+        assert math.dist(centre, ends(episode)[1]) < 1.5 + half_sofa_m, episode.instruction
+
+
+def test_the_sample_dataset_has_the_documented_form_and_goals_that_can_be_reached():
+    keys = {
+        "episode_id",
+        "scene_id",
+        "scene_config_path",
+        "start_position",
+        "start_rotation",
+        "goal_position",
+    }
+    for record in read_json(SAMPLE)["episodes"]:
+        assert {*record} == keys | {"instruction", "max_steps"}
+        assert record["goal_position"]["z"] == 0
+        assert (SAMPLE.parent / record["scene_config_path"]).is_file()
+    episodes = load_dataset(SAMPLE).episodes
+    assert episodes[0].episode_id == "ep_001"
+    for episode in episodes:
+        grid = map_of_scene(Path(episode.scene_config_path))
+        assert min(grid.clearance_at(*point) for point in ends(episode)) >= 0.3
+        assert grid.distance_m(*ends(episode), radius_m=0.25) < 0.25 * episode.step_limit / 2
