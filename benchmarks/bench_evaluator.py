@@ -1,7 +1,6 @@
 """The evaluator's own share of a step: everything in the loop that is neither env nor policy."""
 
 from benchmarks.rows import Row
-
 from proctor.episodes.datasets import load_dataset
 from proctor.evaluation.executors import Examiner, Job
 from proctor.registry import suite_folder
@@ -10,7 +9,7 @@ EPISODES = 4
 
 
 def bench() -> list[Row]:
-    examiner = Examiner.of(Job(env="embedded", policy="oracle"))
+    examiner = Examiner.of(Job(env="embedded", policy="replay"))
     episodes = load_dataset(suite_folder("houses-v1")).select(count=EPISODES + 1)
     try:
         examiner.examine(episodes[0])  # imports and caches

@@ -9,9 +9,9 @@ import math
 import time
 
 import numpy as np
-from benchmarks.rows import Row
 from fastdtw import fastdtw
 
+from benchmarks.rows import Row
 from proctor.core.geometry import distance
 from proctor.core.types import Action, Vector3
 from proctor.episodes.vln import Episode

@@ -238,6 +238,28 @@ def test_a_robot_held_by_contact_has_collided():
     assert robot.time_s < 0.2
 
 
+def test_a_contact_from_before_does_not_hold_a_robot_that_moves():
+    robot = KinematicRobot()
+    robot.contact = True
+    executor = ActionExecutor(robot)
+    assert not executor.forward().collided
+    assert not executor.rotate(0.3).collided
+    assert not executor.move_timed(0.1, 0.0, 0.5).collided
+    assert robot.pose.x > 0.25
+
+
+def test_a_contact_that_is_new_ends_every_move():
+    class Bumper(KinematicRobot):
+        def command(self, linear_mps, angular_radps):
+            super().command(linear_mps, angular_radps)
+            self.contact = bool(linear_mps or angular_radps)
+
+    for move in (ActionExecutor.forward, lambda e: e.rotate(0.3), lambda e: e.move_timed(0.1, 0.0, 1.0)):
+        robot = Bumper()
+        assert move(ActionExecutor(robot)).collided
+        assert len(robot.commands) == 2, "one period, then the stop"
+
+
 def test_it_is_running_only_while_it_moves():
     class Watcher(KinematicRobot):
         def wait(self, duration_s):

@@ -53,6 +53,7 @@ def test_a_folder_with_episodes_is_a_dataset(tmp_path):
 
 def test_what_was_written_reads_back_equal(tmp_path):
     episodes = [
+        Episode(episode_id="start at the origin, no words", scene_id=""),
         Episode(episode_id="a", scene_id="s", instruction="Go.", success_threshold=1.0, split="val"),
         Episode(
             episode_id="b",

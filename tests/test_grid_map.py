@@ -95,7 +95,7 @@ def random_things(rng, tmp_path):
 def test_the_map_agrees_with_what_the_physics_touches(tmp_path):
     rng = np.random.default_rng(4)
     scene = random_things(rng, tmp_path)
-    grid = GridMap.from_scene(scene, tmp_path / "scene.json", height_band_m=(0.03, 1.3))
+    grid = GridMap.from_scene(scene, tmp_path / "scene.json")
     world = World(scene, tmp_path / "scene.json", WheeledRobot())
     touches = 0
     low = np.array(grid.origin_world)
@@ -124,10 +124,7 @@ def test_a_mesh_needs_its_scene_file_and_must_be_one(tmp_path):
 def exact_clearance(grid, points):
     low = np.argwhere(grid.occupied)[:, ::-1] * grid.resolution_m + np.array(grid.origin_world)
     beyond = np.maximum(low - points[:, None], points[:, None] - low - grid.resolution_m)
-    to_cells = np.linalg.norm(np.maximum(beyond, 0), axis=-1).min(axis=1)
-    high = np.array(grid.occupied.shape[::-1]) * grid.resolution_m
-    to_border = np.minimum(points, high - points).min(axis=1)
-    return np.minimum(to_cells, to_border)
+    return np.linalg.norm(np.maximum(beyond, 0), axis=-1).min(axis=1)
 
 
 def test_clearance_is_the_distance_to_the_nearest_occupied_square():
@@ -145,12 +142,35 @@ def test_clearance_is_the_distance_to_the_nearest_occupied_square():
     assert excess.min() > -0.05
 
 
-def test_beyond_the_border_nothing_is_free():
-    grid = GridMap(np.zeros((40, 40), dtype=bool))
-    assert grid.is_free(1.0, 1.0, 0.9)
-    assert not grid.is_free(0.2, 1.0, 0.25)
-    assert grid.clearance_at(-0.1, 1.0) == 0.0
-    assert grid.clearance_at(1.0, 2.1) == 0.0
+def test_beyond_the_border_the_floor_is_empty():
+    grid = GridMap.from_scene(scene_of(thing()))
+    assert grid.is_free(-0.9, 0.0, 0.25)
+    assert grid.is_free(-50.0, 0.0, 0.25)
+    assert grid.line_is_free((-5.0, 3.0), (5.0, 3.0), 0.25)
+    assert not grid.line_is_free((-5.0, 0.0), (5.0, 0.0), 0.25)
+
+
+def test_a_lone_box_is_driven_around_from_far_outside_of_the_map():
+    grid = GridMap.from_scene(scene_of(thing()))
+    corner = (-0.5 - 0.25 * math.sqrt(0.5), 0.5 + 0.25 * math.sqrt(0.5))
+    expected = 2 * math.dist((-5.0, 0.0), corner) + 2 * -corner[0]
+    for world in (grid, grid.covering((-5.0, 0.0), (5.0, 0.0))):
+        assert world.distance_m((-5.0, 0.0), (5.0, 0.0), radius_m=0.25) == pytest.approx(expected, rel=0.02)
+
+
+def test_a_map_is_enlarged_only_where_it_must_be_and_never_without_bound():
+    grid = GridMap.from_scene(scene_of(thing()))
+    assert grid.covering((0.4, 0.4)) is grid
+    larger = grid.covering((3.0, -2.0))
+    assert larger.origin_world == pytest.approx((-1.0, -2.5))
+    assert larger.occupied.shape == (70, 90)
+    assert occupied_centres(larger) == pytest.approx(occupied_centres(grid))
+    assert grid.covering((1e6, 1e6)) is grid
+
+
+def test_an_empty_scene_is_free_everywhere():
+    grid = GridMap.from_scene(scene_of())
+    assert grid.distance_m((-4.0, 0.0), (4.0, 3.0), radius_m=0.25) == pytest.approx(math.hypot(8, 3))
 
 
 def test_a_line_is_free_if_the_disc_fits_all_along():

@@ -65,6 +65,8 @@ def test_a_scene_reads_back_equal(tmp_path):
             box(parts=[{"shape": "box", "size": [1, 1, 1], "texture": "wod"}]),
             r"parts\[0\]\.texture: Invalid enum",
         ),
+        (box(scale=[1, 0, 1]), r"objects\[0\]\.scale: expected factors above 0"),
+        (box(scale=-2), "scale: expected factors above 0"),
         (box(mass=0), "mass: expected kilograms above 0"),
     ],
 )

@@ -1,6 +1,4 @@
-import gc
 import math
-import resource
 
 import numpy as np
 import pytest
@@ -192,30 +190,3 @@ def test_close_may_be_called_twice_and_the_env_used_again(scenes):
         env.step(1)
     env.reset(episode(scenes))
     env.close()
-
-
-def _memory_growth_kib(scenes, episodes):
-    env = VLNEnv(width=32, height=24)
-
-    def run(count):
-        for index in range(count):
-            env.reset(episode(scenes, ("room", "floor")[index % 2]))
-            env.step(1)
-            env.step(2)
-
-    run(20)
-    gc.collect()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    run(episodes)
-    gc.collect()
-    env.close()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-
-
-def test_memory_stays_flat_over_100_episodes_that_change_the_scene(scenes):
-    assert _memory_growth_kib(scenes, 100) < 8 * 1024
-
-
-@pytest.mark.slow
-def test_memory_stays_flat_over_1000_episodes_that_change_the_scene(scenes):
-    assert _memory_growth_kib(scenes, 1000) < 8 * 1024

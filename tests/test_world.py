@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import trimesh
 
-from proctor.core.errors import InvalidFile
+from proctor.core.errors import InvalidFile, SimulationError
 from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
-from proctor.sim.world import TIMESTEP_S, World
+from proctor.sim.model import TIMESTEP_S
+from proctor.sim.world import World
 
 STILL = (0.0, 0.0, 0.0)
 
@@ -96,10 +97,26 @@ def test_parts_are_placed_by_their_objects_translation_rotation_and_scale():
     assert world.touched() is None
 
 
+def test_a_world_that_blows_up_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log there
+    world = world_of(crate())
+    world.reset(Pose2(0.0, 0.0, 0.0))
+    world.data.qvel[0] = math.nan
+    drive(world, STILL, 0.05)
+    with pytest.raises(SimulationError, match="unstable"):
+        world.pose()
+
+
+def test_an_object_may_be_called_robot():
+    world = world_of(crate("robot", rigid_body_type="dynamic"))
+    world.reset(Pose2(1.0, 0.0, 0.0))
+    assert world.touched() == "robot"
+
+
 def test_an_uneven_scale_that_would_bend_a_part_is_refused(tmp_path):
     tilted = Part(shape="box", size=(1, 1, 1), rotate=(0, 0, 45))
     item = SceneObject(name="x", scale=(1, 2, 1), parts=[tilted])
-    with pytest.raises(InvalidFile, match=r"s\.json: objects\[0\]: scale: .*evenly"):
+    with pytest.raises(InvalidFile, match=r"s\.json: objects\[0\]\.scale: .*evenly"):
         world_of(item, scene_path=tmp_path / "s.json")
 
 
@@ -144,6 +161,20 @@ def test_a_file_that_is_not_a_mesh_is_refused_with_the_scene_and_the_place(tmp_p
     save_scene(SceneConfig(scene_name="s", objects=objects), path)
     with pytest.raises(InvalidFile, match=rf"scene\.json: objects\[1\]\.asset_path: 'broken\{suffix}'"):
         World(load_scene(path), path, WheeledRobot())
+
+
+def test_a_loose_mesh_has_the_mass_it_is_given(tmp_path):
+    trimesh.creation.icosphere(radius=0.3).export(tmp_path / "ball.obj")
+    path = tmp_path / "scene.json"
+    ball = SceneObject(
+        name="ball", asset_path="ball.obj", rigid_body_type="dynamic", mass=2.5, translate=(1, 0, 1)
+    )
+    save_scene(SceneConfig(scene_name="s", objects=[ball]), path)
+    world = World(load_scene(path), path, WheeledRobot())
+    assert world.model.body("ball").mass[0] == pytest.approx(2.5, rel=1e-3)
+    world.reset(Pose2(0.0, 0.0, 0.0))
+    drive(world, STILL, 2.0)
+    assert world.data.body("ball").xpos[2] == pytest.approx(0.3, abs=0.02)
 
 
 def test_a_flat_mesh_can_be_bumped_into(tmp_path):

@@ -12,10 +12,8 @@ import numpy as np
 from proctor.control.robot_port import RobotPort
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
-from proctor.core.types import Action
+from proctor.core.types import STEP_M, TURN_RAD, Action
 
-STEP_M = 0.25
-TURN_RAD = math.radians(15)
 SECTOR_RAD = math.radians(30)
 """Half of what counts as ahead."""
 LANDED = 0.002

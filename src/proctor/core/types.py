@@ -32,6 +32,12 @@ class Action(enum.IntEnum):
     RIGHT = 3
 
 
+STEP_M = 0.25
+"""How far FORWARD goes."""
+TURN_RAD = math.radians(15)
+"""How far LEFT and RIGHT turn."""
+
+
 class Vector3(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A point, a direction or a triple of angles. `v.x` and `v["x"]` read the same number."""
 

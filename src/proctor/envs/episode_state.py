@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from proctor.core.errors import SimulationError
-from proctor.core.geometry import distance
+from proctor.core.geometry import distance, quaternion_of_euler_deg, yaw_of_quaternion
 from proctor.core.types import Action, Info, Vector3
 from proctor.episodes.vln import Episode
 
@@ -50,6 +50,11 @@ class EpisodeState:
             "step": self.step,
             "trajectory": self.trajectory.copy(),
         }
+
+
+def start_yaw(episode: Episode) -> float:
+    """Return the heading that an episode's Euler angles stand for."""
+    return yaw_of_quaternion(quaternion_of_euler_deg(Vector3.of(episode.start_rotation)))
 
 
 def running(state: EpisodeState | None) -> EpisodeState:

@@ -10,10 +10,9 @@ import msgspec
 
 from proctor.control.action_executor import ActionExecutor
 from proctor.core.errors import SimulationError, UserError
-from proctor.core.geometry import quaternion_of_euler_deg, yaw_of_quaternion
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3
-from proctor.envs.episode_state import EpisodeState, checked_action, running, started
+from proctor.envs.episode_state import EpisodeState, checked_action, running, start_yaw, started
 from proctor.episodes.vln import Episode
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene
@@ -102,8 +101,7 @@ class VLNEnv(Env):
                 " embedded world is at 0 (Y-up data?)"
             )
         stage = self._stage_of(Path(episode.scene_config_path))
-        yaw = yaw_of_quaternion(quaternion_of_euler_deg(Vector3.of(episode.start_rotation)))
-        stage.world.reset(Pose2(start.x, start.y, yaw))
+        stage.world.reset(Pose2(start.x, start.y, start_yaw(episode)))
         stage.drive.reset()
         obstacle = stage.world.touched()
         if obstacle is not None:

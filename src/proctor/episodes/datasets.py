@@ -87,7 +87,11 @@ def load_dataset(path: Path) -> Dataset:
 
 def save_dataset(episodes: Sequence[Episode], path: Path) -> None:
     """Write a native episode file that `load_dataset` reads back."""
-    encoded = msgspec.json.encode(_EpisodeFile(list(episodes)))
+    records = [
+        {key: getattr(episode, key) for key in REQUIRED_KEYS} | msgspec.to_builtins(episode)
+        for episode in episodes
+    ]
+    encoded = msgspec.json.encode({"episodes": records})
     write_atomically(path, msgspec.json.format(encoded, indent=1) + b"\n")
 
 

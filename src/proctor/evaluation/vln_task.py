@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,12 +16,10 @@ from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, EpisodeInfo, Info, Vector3
 from proctor.episodes.vln import Episode
 from proctor.evaluation.rollout import EpisodeLog
-from proctor.navigation.grid_map import GridMap, map_of_scene
+from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap, map_of_scene
 from proctor.registry import build, names
 
 DEFAULT_SUCCESS_THRESHOLD_M = 0.2
-PLANNING_RADIUS_M = 0.25
-"""Geodesic distances are those of a disc of this radius, for which houses are planned."""
 
 
 class VLNTask:
@@ -125,8 +124,10 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
     """Return the geodesic distance on the episode's map, or the Euclidean one where there is no map."""
     if episode.scene_config_path is None or not Path(episode.scene_config_path).is_file():
         return "euclidean", distance
-    grid = map_of_scene(Path(episode.scene_config_path))
+    start, goal = episode.start_position, episode.goal_position
+    grid = map_of_scene(Path(episode.scene_config_path)).covering((start.x, start.y), (goal.x, goal.y))
 
+    @cache  # several metrics ask for the same distance
     def geodesic(a: Vector3, b: Vector3) -> float:
         return geodesic_m(grid, a, b)
 

@@ -344,5 +344,5 @@ def _reference_points(episode: Episode) -> Array:
 
 
 def _distances(points: Array, position: Vector3) -> Array:
-    distances: Array = np.linalg.norm(points - position.array(), axis=1)
-    return distances
+    offsets = points - position.array()
+    return np.asarray(np.sqrt((offsets * offsets).sum(axis=1)))

@@ -8,15 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proctor.core.types import Action, Array, Pose2
-from proctor.navigation.grid_map import GridMap
+from proctor.core.types import STEP_M, TURN_RAD, Action, Array, Pose2
+from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap
 
-STEP_M = 0.25
-TURN_RAD = math.radians(15)
 TURNS = np.arange(-11, 13)  # to every heading, left is positive
 
-RADIUS_M = 0.25
-"""The disc whose shortest way is followed."""
 CLEARANCES_M = (0.25, 0.22)
 """What a move must keep; the second counts where the first does not lead to the goal."""
 COMFORT_M = 0.32
@@ -132,7 +128,7 @@ class ActionPlanner:
     def _remaining_m(self, points: Array) -> Array:
         if self._grid is None:
             return self._straight_m(points)
-        return self._grid.rough_distances_m(points, self._goal, radius_m=RADIUS_M)
+        return self._grid.rough_distances_m(points, self._goal, radius_m=PLANNING_RADIUS_M)
 
     def _straight_m(self, points: Array) -> Array:
         distances: Array = np.linalg.norm(points - self._goal, axis=1)

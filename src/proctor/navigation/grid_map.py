@@ -12,21 +12,28 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import distance_transform_edt, map_coordinates
+from scipy.ndimage import distance_transform_edt
 
 from proctor.core.errors import UserError
 from proctor.core.types import Array
 from proctor.navigation.footprints import Footprint, footprints_of_scene
 from proctor.navigation.shortest_path import PathFinder
+from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import SceneConfig, load_scene
 
 Point = tuple[float, float]
+ROBOT = WheeledRobot()
+PLANNING_RADIUS_M = 0.25
+"""Ways are planned, and geodesic distances measured, for a disc of this radius."""
 MARGIN_M = 0.5
+LARGEST_CELLS = 4_000_000
+EMPTY_M = 1e3
+"""The clearance where there is no obstacle at all."""
 TOUCH_M = 1e-6  # less overlap with a cell than this is a shared border
 
 
 class GridMap:
-    """Occupancy and clearance of a floor. Beyond its border nothing is free.
+    """Occupancy and clearance of a floor. Beyond its border the floor is empty.
 
     Args:
         occupied: Cells with an obstacle in them; rows along y, columns along x.
@@ -44,7 +51,7 @@ class GridMap:
         self.occupied = occupied
         self.resolution_m = resolution_m
         self.origin_world = origin_world
-        self.clearance_m: Array = resolution_m * _cells_to_occupied(occupied)
+        self.clearance_m = _clearances(occupied, resolution_m)
         """From each cell's centre to the border of the nearest occupied cell, negative inside."""
         self._finders: dict[float, PathFinder] = {}
 
@@ -55,7 +62,7 @@ class GridMap:
         scene_path: Path | None = None,
         *,
         resolution_m: float = 0.05,
-        height_band_m: tuple[float, float] = (0.05, 1.3),
+        height_band_m: tuple[float, float] = (ROBOT.ground_clearance_m, ROBOT.height_m),
     ) -> GridMap:
         """Draw the map of all that a robot can bump into.
 
@@ -81,12 +88,33 @@ class GridMap:
             _draw(shape, occupied, resolution_m, origin)
         return cls(occupied, resolution_m=resolution_m, origin_world=(float(origin[0]), float(origin[1])))
 
+    def covering(self, *points: Point) -> GridMap:
+        """Return this map, enlarged by empty floor if it does not reach some way beyond these points.
+
+        Points so far away that the map would become huge are left outside.
+        """
+        low, high = np.min(points, axis=0) - MARGIN_M, np.max(points, axis=0) + MARGIN_M
+        rows, columns = self.occupied.shape
+        size = np.array([columns, rows]) * self.resolution_m
+        before = np.ceil(np.maximum(self.origin_world - low, 0) / self.resolution_m).astype(int)
+        after = np.ceil(np.maximum(high - self.origin_world - size, 0) / self.resolution_m).astype(int)
+        cells = float(columns + before[0] + after[0]) * float(rows + before[1] + after[1])
+        if not (before.any() or after.any()) or cells > LARGEST_CELLS:
+            return self
+        origin = self.origin_world - before * self.resolution_m
+        return GridMap(
+            np.pad(self.occupied, [(before[1], after[1]), (before[0], after[0])]),
+            resolution_m=self.resolution_m,
+            origin_world=(float(origin[0]), float(origin[1])),
+        )
+
     def clearances(self, points: ArrayLike) -> Array:
         """Return the clearances of (..., 2) points, interpolated between cell centres.
 
-        Beyond 0.1 m they are at most 3 mm more than the distance to the nearest occupied cell.
+        Beyond 0.1 m they are at most 3 mm more than the distance to the nearest occupied cell. Beyond the
+        map they are those of its border.
         """
-        return self._interpolated(self.clearance_m, points, mode="constant")
+        return self._interpolated(self.clearance_m, points)
 
     def clearance_at(self, x: float, y: float) -> float:
         """Return the distance from a point to the nearest obstacle, 0 or less where it is not free."""
@@ -146,17 +174,24 @@ class GridMap:
     def rough_distances_m(self, starts: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array:
         """Return about how long the shortest paths from (..., 2) points are, quickly for many.
 
-        They are at most 2 % too long. Where the disc does not fit or finds no way, they continue
+        They are at most 3 % too long. Where the disc does not fit or finds no way, they continue
         from the nearest cell where it does; if the disc fits nowhere at all, they are straight.
         """
         field = self._finder(radius_m).field(np.asarray(goal_xy, dtype=float))
-        return self._interpolated(field, starts, mode="nearest")
+        return self._interpolated(field, starts)
 
-    def _interpolated(self, cells: Array, points: ArrayLike, *, mode: str) -> Array:
-        columns_rows = (np.asarray(points, dtype=float) - self.origin_world) / self.resolution_m
-        indices = columns_rows[..., ::-1].reshape(-1, 2).T - 0.5
-        values: Array = map_coordinates(cells, indices, order=1, mode=mode)
-        return values.reshape(columns_rows.shape[:-1])
+    def _interpolated(self, cells: Array, points: ArrayLike) -> Array:
+        """Interpolate bilinearly; by hand, since scipy's overhead would be most of the time here."""
+        rows, columns = cells.shape
+        at = (np.asarray(points, dtype=float) - self.origin_world) / self.resolution_m - 0.5
+        x = np.minimum(np.maximum(at[..., 0], 0.0), columns - 1)
+        y = np.minimum(np.maximum(at[..., 1], 0.0), rows - 1)
+        column, row = x.astype(np.intp), y.astype(np.intp)
+        x, y = x - column, y - row
+        right, above = np.minimum(column + 1, columns - 1), np.minimum(row + 1, rows - 1)
+        lower = cells[row, column] * (1 - x) + cells[row, right] * x
+        upper = cells[above, column] * (1 - x) + cells[above, right] * x
+        return np.asarray(lower * (1 - y) + upper * y)
 
     def _finder(self, radius_m: float) -> PathFinder:
         if radius_m not in self._finders:
@@ -174,22 +209,23 @@ def map_of_scene(path: Path) -> GridMap:
     return GridMap.from_scene(load_scene(path), path)
 
 
-def _cells_to_occupied(occupied: NDArray[np.bool_]) -> Array:
-    """Return the exact distance, in cells, from cell centres to the nearest occupied square.
+def _clearances(occupied: NDArray[np.bool_], resolution_m: float) -> Array:
+    """Return the exact distance from cell centres to the nearest occupied square.
 
     The point of a square that is nearest to another cell's centre is one of its corners or edge
     midpoints. All of these, and the centres, lie on a lattice of half cells.
     """
     rows, columns = occupied.shape
-    bordered = np.pad(occupied, 1, constant_values=True)
-    half_cells_free = np.ones((2 * rows + 5, 2 * columns + 5), dtype=bool)
-    row, column = np.nonzero(bordered)
+    if not occupied.any():
+        return np.full(occupied.shape, EMPTY_M)
+    half_cells_free = np.ones((2 * rows + 1, 2 * columns + 1), dtype=bool)
+    row, column = np.nonzero(occupied)
     for row_shift in range(3):
         for column_shift in range(3):
             half_cells_free[2 * row + row_shift, 2 * column + column_shift] = False
     distances: Array = distance_transform_edt(half_cells_free)
     # Half a cell below zero inside, so that what is interpolated is zero on the border.
-    return np.where(occupied, -0.5, distances[3:-2:2, 3:-2:2] / 2)
+    return resolution_m * np.where(occupied, -0.5, distances[1::2, 1::2] / 2)
 
 
 def _draw(shape: Footprint, occupied: NDArray[np.bool_], resolution_m: float, origin: Array) -> None:

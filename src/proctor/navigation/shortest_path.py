@@ -17,8 +17,8 @@ from proctor.core.types import Array
 if TYPE_CHECKING:
     from proctor.navigation.grid_map import GridMap
 
-NEIGHBOURS = [(dy, dx) for dy in range(-3, 4) for dx in range(-3, 4) if math.gcd(dy, dx) == 1]
-"""The 32 steps of the search, at most 18.5° apart: a way over cells is at most 1.3 % too long."""
+NEIGHBOURS = [(dy, dx) for dy in range(-2, 3) for dx in range(-2, 3) if math.gcd(dy, dx) == 1]
+"""The 16 steps of the search, at most 27° apart: a way over cells is at most 2.8 % too long."""
 CACHED_GOALS = 8
 ROUNDS = 2  # of cutting corners and leaving out
 LONGEST_LEG_M = 1.0
@@ -140,10 +140,10 @@ def _graph_of(free: NDArray[np.bool_]) -> csr_array:
     rows, columns = free.shape
     number = np.full(free.shape, -1, dtype=np.int32)
     number[free] = np.arange(np.count_nonzero(free))
-    padded = np.pad(number, 3, constant_values=-1)
+    padded = np.pad(number, 2, constant_values=-1)
 
     def shifted(dy: int, dx: int) -> NDArray[np.int32]:
-        moved: NDArray[np.int32] = padded[3 + dy : 3 + dy + rows, 3 + dx : 3 + dx + columns][free]
+        moved: NDArray[np.int32] = padded[2 + dy : 2 + dy + rows, 2 + dx : 2 + dx + columns][free]
         return moved
 
     targets = np.stack([shifted(dy, dx) for dy, dx in NEIGHBOURS], axis=1)

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.interfaces import TRUTH, Policy
-from proctor.core.types import Action, EpisodeInfo, Observation, Pose2
-from proctor.navigation.action_planner import STEP_M, TURN_RAD, ActionPlanner
+from proctor.core.types import STEP_M, TURN_RAD, Action, EpisodeInfo, Observation, Pose2
+from proctor.navigation.action_planner import ActionPlanner
 from proctor.navigation.grid_map import map_of_scene
 
 DRIFT_M = 0.02
@@ -35,9 +35,12 @@ class OraclePolicy(Policy):
     def reset(self, episode_info: EpisodeInfo) -> None:
         """Read the goal and the map."""
         episode = episode_info.episode
-        scene_path = episode.scene_config_path
-        grid = None if scene_path is None else map_of_scene(Path(scene_path))
-        self._planner = ActionPlanner(grid, (episode.goal_position.x, episode.goal_position.y))
+        start_xy = (episode.start_position.x, episode.start_position.y)
+        goal_xy = (episode.goal_position.x, episode.goal_position.y)
+        scene = Path(episode.scene_config_path) if episode.scene_config_path else None
+        has_map = scene is not None and scene.is_file()
+        grid = map_of_scene(scene).covering(start_xy, goal_xy) if scene and has_map else None
+        self._planner = ActionPlanner(grid, goal_xy)
         self._expected = None
 
     def act(self, observation: Observation) -> Action:

@@ -16,15 +16,16 @@ COLUMNS = (
     ("Oracle %", "oracle_success", 100.0, 0),
     ("Error m", "navigation_error", 1.0, 1),
     ("Bumps", "collisions", 1.0, 1),
-    ("Steps", "steps", 1.0, 0),
 )
 
 
 def score_table(runs: Mapping[str, Results], *, title: str) -> Table:
     """Return one row per run: means with their 95 % intervals below them."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("Policy", overflow="fold")
-    table.add_column("N", justify="right")
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    table.add_column("Policy", overflow="fold", min_width=8)
+    table.add_column("N", justify="right", no_wrap=True)
     for heading, *_ in COLUMNS:
         table.add_column(heading, justify="right", no_wrap=True)
     for name, results in runs.items():

@@ -46,6 +46,8 @@ class WheeledRobot(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     radius_m: float = 0.17
     height_m: float = 1.3
+    ground_clearance_m: float = 0.05
+    """It drives over what is lower than this."""
     mass_kg: float = 20.0
     drive_force_n: float = 80.0
     drive_torque_nm: float = 20.0

@@ -72,6 +72,9 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
         if not isinstance(self.scale, Vector3 | tuple):
             msgspec.structs.force_setattr(self, "scale", Vector3(*(self.scale,) * 3))
         _set_vectors(self, "translate", "rotate", "scale")
+        scale = Vector3.of(self.scale)
+        if min(scale.x, scale.y, scale.z) <= 0:
+            raise ValueError(f"scale: expected factors above 0, found {[scale.x, scale.y, scale.z]}")
         if (self.asset_path is None) == (not self.parts):
             raise ValueError("expected either asset_path or parts")
         if self.asset_path is not None:
@@ -104,7 +107,11 @@ class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     def __post_init__(self) -> None:
         names = [item.name for item in self.objects]
-        twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) != len(names) else None
+        twice = (
+            next((name for name in names if names.count(name) > 1), None)
+            if len(set(names)) != len(names)
+            else None
+        )
         if twice is not None:
             raise ValueError(f"two objects have the name '{twice}'")
 
@@ -149,9 +156,8 @@ def _set_vectors(struct: msgspec.Struct, *names: str) -> None:
     for name in names:
         try:
             given = getattr(struct, name)
-            vector = Vector3.of(given)
-            if vector != given:  # else the default stays itself and is left out of files
-                msgspec.structs.force_setattr(struct, name, vector)
+            if not isinstance(given, Vector3):  # else a default stays itself and is left out of files
+                msgspec.structs.force_setattr(struct, name, Vector3.of(given))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name}: {error}") from None
 

@@ -7,7 +7,8 @@ import math
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2, Scan
 from proctor.sim.lidar import LaserScanner
-from proctor.sim.world import TIMESTEP_S, World
+from proctor.sim.model import TIMESTEP_S
+from proctor.sim.world import World
 
 
 class BaseDrive:

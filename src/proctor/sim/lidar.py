@@ -8,7 +8,8 @@ import mujoco
 import numpy as np
 
 from proctor.core.types import Array, Scan
-from proctor.sim.world import Group, World
+from proctor.sim.model import Group
+from proctor.sim.world import World
 
 SECTOR_RAD = math.radians(30)
 

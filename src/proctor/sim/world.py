@@ -1,51 +1,18 @@
-"""A scene and a robot as a MuJoCo model: built once, reset for every episode."""
+"""The physics of a scene with a robot in it: reset, step, and what is true."""
 
 from __future__ import annotations
 
-import enum
 import math
 from pathlib import Path
-from typing import Any
 
 import mujoco
-import numpy as np
 
-from proctor.core.errors import InvalidFile, UserError
-from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix, wrap_angle
-from proctor.core.types import Array, Pose2, Vector3
+from proctor.core.errors import SimulationError
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.meshes import load_mesh_asset
-from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
-from proctor.sim.meshes import Painter, Placement
-
-TIMESTEP_S = 0.01
-GROUND_CLEARANCE_M = 0.03
-DENSITY_KG_M3 = 300.0
-MAX_LIGHTS = 7  # of OpenGL's eight, one is the headlight
-MAX_INTENSITY = 0.6
-# From above and from below: without them all sides of a thing have one brightness.
-DAYLIGHT = (
-    Light(type="directional", direction=Vector3(0.45, 0.3, -0.85), intensity=0.2),
-    Light(type="directional", direction=Vector3(0.1, 0.2, 1.0), intensity=0.35),
-)
-
-# Contacts: the robot minds solid things, loose things mind both those and the floor.
-SOLID, FLOOR = 1, 2
-
-SHAPES = {
-    "box": mujoco.mjtGeom.mjGEOM_BOX,
-    "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER,
-    "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
-}
-
-
-class Group(enum.IntEnum):
-    """Geom groups: who sees what. MuJoCo draws the groups 0 to 2."""
-
-    DRAWN = 0
-    DRAWN_AND_SCANNED = 1
-    SCANNED = 3
-    UNSEEN = 4
+from proctor.scenes.scene_config import SceneConfig
+from proctor.sim.model import ROBOT, build_model
 
 
 class World:
@@ -62,10 +29,10 @@ class World:
 
     def __init__(self, scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot) -> None:
         self.robot = robot
-        self.model = _Builder(scene, scene_path, robot).model()
+        self.model = build_model(scene, scene_path, robot)
         self.data = mujoco.MjData(self.model)
-        self.robot_body_id: int = self.model.body("robot").id
-        self._robot_geom_id: int = self.model.geom("robot").id
+        self.robot_body_id: int = self.model.body(ROBOT).id
+        self._robot_geom_id: int = self.model.geom(ROBOT).id
 
     def reset(self, pose: Pose2) -> None:
         """Put everything back to where the scene has it, and the robot at this pose, at rest."""
@@ -84,8 +51,14 @@ class World:
         mujoco.mj_step1(self.model, self.data)
 
     def pose(self) -> Pose2:
-        """Return the robot's true pose."""
+        """Return the robot's true pose.
+
+        Raises:
+            SimulationError: The physics has become unstable.
+        """
         x, y, yaw = self.data.qpos[:3].tolist()
+        if not math.isfinite(self.data.qpos.sum()):
+            raise SimulationError(f"the physics became unstable {self.time_s:.2f} s into the episode")
         return Pose2(x, y, wrap_angle(yaw))
 
     @property
@@ -109,234 +82,3 @@ class World:
     def time_s(self) -> float:
         """Simulated seconds since the reset."""
         return float(self.data.time)
-
-
-class _Builder:
-    def __init__(self, scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot) -> None:
-        self.scene, self.scene_path, self.robot = scene, scene_path, robot
-        self.spec = mujoco.MjSpec()
-        self.painter = Painter(self.spec)
-
-    def model(self) -> Any:
-        self._set_options()
-        self._add_sky_and_ground()
-        self._add_lights()
-        self._add_robot()  # first of all bodies, so that its joints are the first in qpos
-        for index, item in enumerate(self.scene.objects):
-            try:
-                self._add_object(item)
-            except ValueError as error:
-                place = f"objects[{index}]" + (".asset_path" if item.asset_path is not None else "")
-                raise InvalidFile(self.scene_path or self.scene.scene_name, str(error), place=place) from None
-        self.painter.draw_parts(self.spec.worldbody, Group.DRAWN)
-        try:
-            return self.spec.compile()
-        except ValueError as error:
-            problem = f"MuJoCo cannot build it: {error}"
-            raise InvalidFile(self.scene_path or self.scene.scene_name, problem) from None
-
-    def _set_options(self) -> None:
-        spec, camera = self.spec, self.robot.camera
-        spec.option.timestep = TIMESTEP_S
-        spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
-        visual = spec.visual
-        visual.global_.offwidth, visual.global_.offheight = camera.width, camera.height
-        visual.quality.offsamples = 0  # resolving samples costs more than the whole picture
-        visual.quality.shadowsize = 0
-        # Clipping planes are multiples of the extent, which otherwise depends on the scene.
-        spec.stat.extent = 1.0
-        visual.map.znear, visual.map.zfar = camera.near_m, 2 * camera.far_m
-
-    def _add_sky_and_ground(self) -> None:
-        spec = self.spec
-        spec.add_texture(
-            name="sky",
-            type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
-            builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-            rgb1=[0.95, 0.97, 1.0],
-            rgb2=[0.55, 0.72, 0.92],
-            width=128,
-            height=768,
-        )
-        spec.worldbody.add_geom(
-            name="floor#",
-            type=mujoco.mjtGeom.mjGEOM_PLANE,
-            size=[0, 0, 1],
-            group=Group.UNSEEN,  # drawing MuJoCo's planes takes as long as all the rest
-            contype=FLOOR,
-            conaffinity=FLOOR,
-        )
-        # Drawn a little lower than it is, so that the floors of rooms, which may lie at 0, win.
-        ground = Part(shape="box", size=Vector3(200, 200, 1), color=(0.55, 0.6, 0.5))
-        self.painter.add_part(ground, Placement(np.array([200, 200, 1]), np.eye(3), np.array([0, 0, -0.502])))
-
-    def _add_lights(self) -> None:
-        headlight = self.spec.visual.headlight
-        headlight.ambient, headlight.diffuse, headlight.specular = [0.62] * 3, [0.2] * 3, [0.0] * 3
-        lights = sorted(self.scene.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
-        # Without shadows every lamp shines into every room: dimmed together, so that nothing is washed out.
-        share = min(1.0, MAX_INTENSITY / max(1e-9, sum(light.intensity for light in lights)))
-        for light in lights:
-            directional = light.type == "directional"
-            self.spec.worldbody.add_light(
-                # The renderer knows no point lights, but spots that shine all around.
-                type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
-                if directional
-                else mujoco.mjtLightType.mjLIGHT_SPOT,
-                cutoff=180.0,
-                exponent=0.0,
-                pos=Vector3.of(light.translate).array(),
-                dir=Vector3.of(light.direction).array(),
-                diffuse=share * light.intensity * np.array(light.color),
-                specular=[0, 0, 0],
-                castshadow=False,
-            )
-
-    def _add_object(self, item: SceneObject) -> None:
-        frame = Placement(
-            Vector3.of(item.scale).array(),
-            rotation_matrix(quaternion_of_euler_deg(Vector3.of(item.rotate))),
-            Vector3.of(item.translate).array(),
-        )
-        body, painter = self.spec.worldbody, self.painter
-        if item.rigid_body_type == "dynamic":
-            body = body.add_body(name=item.name, pos=frame.translation, quat=_quaternion(frame.rotation))
-            body.add_freejoint()
-            frame = Placement(frame.size, np.eye(3), np.zeros(3))
-            painter = Painter(self.spec)
-        if item.asset_path is not None:
-            self._add_mesh(item, body, frame)
-        else:
-            self._add_parts(item, body, frame, painter)
-        if painter is not self.painter:
-            painter.draw_parts(body, Group.DRAWN)
-
-    def _add_parts(self, item: SceneObject, body: Any, frame: Placement, painter: Painter) -> None:
-        placements = [_placed(part, frame) for part in item.parts]
-        solid = item.rigid_body_type != "none"
-        volume_m3 = sum(
-            _volume_m3(p, at.size) for p, at in zip(item.parts, placements, strict=True) if p.collision
-        )
-        for index, (part, at) in enumerate(zip(item.parts, placements, strict=True)):
-            painter.add_part(part, at)
-            if solid and part.collision:
-                half = at.size / 2
-                body.add_geom(
-                    type=SHAPES[part.shape],
-                    size=[half[0], half[2], 0] if part.shape == "cylinder" else half,
-                    pos=at.translation,
-                    quat=_quaternion(at.rotation),
-                    **self._solid(item, index, Group.SCANNED, volume_m3),
-                )
-
-    def _add_mesh(self, item: SceneObject, body: Any, frame: Placement) -> None:
-        if self.scene_path is None:
-            raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
-        asset = load_mesh_asset(asset_file(self.scene_path, str(item.asset_path)))
-        solid = item.rigid_body_type != "none"
-        for surface in asset.surfaces:
-            vertices = (surface.vertices * frame.size) @ frame.rotation.T + frame.translation
-            normals = (surface.normals / frame.size) @ frame.rotation.T
-            normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-            placed = surface._replace(vertices=vertices, normals=normals)
-            self.painter.draw(placed, body, Group.DRAWN_AND_SCANNED if solid else Group.DRAWN)
-        if not solid:
-            return
-        hulls = [(hull * frame.size) @ frame.rotation.T + frame.translation for hull in asset.hulls]
-        volume_m3 = sum(float(np.ptp(hull, axis=0).prod()) for hull in hulls)
-        for index, hull in enumerate(hulls):
-            name = f"{item.name}#{index}"
-            self.spec.add_mesh(
-                name=name, uservert=hull.ravel(), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-            )
-            body.add_geom(
-                type=mujoco.mjtGeom.mjGEOM_MESH,
-                meshname=name,
-                **self._solid(item, index, Group.UNSEEN, volume_m3),
-            )
-
-    def _solid(self, item: SceneObject, index: int, group: Group, volume_m3: float) -> dict[str, Any]:
-        """Return what all colliding geoms have in common."""
-        bits = SOLID | FLOOR if item.rigid_body_type == "dynamic" else SOLID
-        density = DENSITY_KG_M3 if item.mass is None else item.mass / volume_m3
-        return {
-            "name": f"{item.name}#{index}",
-            "group": group,
-            "contype": bits,
-            "conaffinity": bits,
-            "density": density,
-        }
-
-    def _add_robot(self) -> None:
-        robot, camera = self.robot, self.robot.camera
-        body = self.spec.worldbody.add_body(name="robot")
-        for name, kind, axis in (
-            ("x", "SLIDE", [1, 0, 0]),
-            ("y", "SLIDE", [0, 1, 0]),
-            ("yaw", "HINGE", [0, 0, 1]),
-        ):
-            body.add_joint(name=name, type=getattr(mujoco.mjtJoint, f"mjJNT_{kind}"), axis=axis)
-        half_m = (robot.height_m - GROUND_CLEARANCE_M) / 2
-        body.add_geom(
-            name="robot",
-            type=mujoco.mjtGeom.mjGEOM_CYLINDER,
-            size=[robot.radius_m, half_m, 0],
-            pos=[0, 0, GROUND_CLEARANCE_M + half_m],
-            mass=robot.mass_kg,
-            contype=SOLID,
-            conaffinity=SOLID,
-            group=Group.UNSEEN,  # its own camera would look at it from inside
-        )
-        inertia_kgm2 = robot.mass_kg * robot.radius_m**2 / 2
-        for name, inertia, limit in (
-            ("x", robot.mass_kg, robot.drive_force_n),
-            ("y", robot.mass_kg, robot.drive_force_n),
-            ("yaw", inertia_kgm2, robot.drive_torque_nm),
-        ):
-            servo = self.spec.add_actuator(
-                name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, forcerange=[-limit, limit]
-            )
-            # As stiff as explicit integration allows: a velocity is reached in one step, if force allows.
-            servo.set_to_velocity(kv=inertia / TIMESTEP_S)
-        pitch = math.radians(camera.pitch_deg)
-        # MuJoCo's cameras look along -z with y up.
-        right, up = np.array([0, -1, 0]), np.array([-math.sin(pitch), 0, math.cos(pitch)])
-        body.add_camera(
-            name="camera",
-            pos=[0, 0, camera.height_m],
-            quat=_quaternion(np.stack([right, up, np.cross(right, up)], axis=1)),
-            fovy=camera.fov_deg,
-        )
-
-
-def _placed(part: Part, frame: Placement) -> Placement:
-    """Return where a part stands in its body.
-
-    Raises:
-        ValueError: The object's scale would make the part something else than its shape.
-    """
-    scale = frame.size
-    rotation = rotation_matrix(quaternion_of_euler_deg(Vector3.of(part.rotate)))
-    turned = not np.allclose(np.abs(rotation), np.eye(3), atol=1e-9)
-    if np.ptp(scale) > 0 and (
-        turned or part.shape == "sphere" or (part.shape == "cylinder" and scale[0] != scale[1])
-    ):
-        raise ValueError(
-            f"scale: {scale.tolist()} would bend a {part.shape}; scale it evenly, or the part itself"
-        )
-    return Placement(
-        Vector3.of(part.size).array() * scale,
-        frame.rotation @ rotation,
-        frame.rotation @ (Vector3.of(part.translate).array() * scale) + frame.translation,
-    )
-
-
-def _volume_m3(part: Part, size: Array) -> float:
-    fill = {"box": 1.0, "cylinder": math.pi / 4, "sphere": math.pi / 6}
-    return fill[part.shape] * float(size.prod())
-
-
-def _quaternion(rotation: Array) -> Array:
-    wxyz = np.empty(4)
-    mujoco.mju_mat2Quat(wxyz, rotation.ravel())
-    return wxyz

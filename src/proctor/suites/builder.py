@@ -12,17 +12,16 @@ import numpy as np
 
 from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
-from proctor.core.types import Action, Array, Pose2, Vector3
+from proctor.core.types import STEP_M, TURN_RAD, Action, Array, Pose2, Vector3
 from proctor.episodes.datasets import save_dataset
 from proctor.episodes.vln import DEFAULT_MAX_STEPS, Episode
-from proctor.navigation.action_planner import STEP_M, TURN_RAD, ActionPlanner
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.action_planner import ActionPlanner
+from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap
 from proctor.scenes.floor_plan import Rect
 from proctor.scenes.houses import House, generate_house
 from proctor.scenes.instructions import write_instruction
 from proctor.scenes.scene_config import save_scene
 
-PLANNING_RADIUS_M = 0.25
 CLEARANCE_M = 0.3
 GEODESIC_M = (3.0, 20.0)
 GOAL_REACH_M = 0.9

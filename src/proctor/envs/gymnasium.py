@@ -1,0 +1,139 @@
+"""Any VLN environment as a Gymnasium one, registered as `proctor/VLN-v0`.
+
+`gymnasium.make("proctor.envs.gymnasium:proctor/VLN-v0", dataset="houses-v1")` needs no other import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proctor.core.errors import MissingDependency, UnknownName, UserError
+from proctor.core.interfaces import Env
+from proctor.core.types import Action, Info, Observation
+from proctor.episodes.datasets import load_dataset
+from proctor.episodes.vln import Episode
+from proctor.registry import build, names, suite_folder
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+except ModuleNotFoundError as error:
+    raise MissingDependency("Gymnasium", "pip install 'proctor[gym]'") from error
+
+ENV_ID = "proctor/VLN-v0"
+
+
+class ProctorGym(gymnasium.Env[Observation, Any]):
+    """A VLN environment with its episodes.
+
+    Observations hold the environment's arrays and the `instruction`. STOP terminates, as does a collision
+    if the environment ends on it; the step limit truncates. `info` is ground truth, so an agent that is to be
+    examined must not look at it.
+
+    Args:
+        env: The environment.
+        episodes: Those that `reset` draws from.
+        render_mode: `rgb_array` makes `render` return the last picture.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012  (Gymnasium's own declaration)
+
+    def __init__(self, env: Env, episodes: Sequence[Episode], *, render_mode: str | None = None) -> None:
+        if not episodes:
+            raise UserError("expected at least one episode, found none")
+        self.env = env
+        self.render_mode = render_mode
+        self._episodes = {episode.episode_id: episode for episode in episodes}
+        self._observation = env.reset(episodes[0])
+        self._episode = episodes[0]
+        texts = [episode.instruction for episode in episodes]
+        instruction = spaces.Text(
+            max(1, *map(len, texts)), min_length=0, charset=frozenset("".join(texts)) | {" "}
+        )
+        self._arrays = [key for key, value in self._observation.items() if isinstance(value, np.ndarray)]
+        boxes = {key: _box(self._observation[key]) for key in self._arrays}
+        self.observation_space = spaces.Dict(boxes | {"instruction": instruction})
+        self.action_space = spaces.Discrete(len(Action))
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Begin an episode: `options["episode"]`, that of `options["episode_id"]`, or one drawn by the seed.
+
+        Raises:
+            UserError: An option or an id is unknown.
+        """
+        super().reset(seed=seed)
+        options = options or {}
+        if set(options) - {"episode", "episode_id"}:
+            raise UserError(
+                f"reset options: expected episode or episode_id, found {', '.join(sorted(options))}"
+            )
+        if "episode" in options:
+            self._episode = options["episode"]
+        elif "episode_id" in options:
+            if options["episode_id"] not in self._episodes:
+                raise UnknownName("episode", str(options["episode_id"]), self._episodes)
+            self._episode = self._episodes[options["episode_id"]]
+        else:
+            index = int(self.np_random.integers(len(self._episodes)))
+            self._episode = list(self._episodes.values())[index]
+        return self._show(self.env.reset(self._episode)), self.env.info()
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
+        """Do one action."""
+        observation, reward, done, info = self.env.step(action)
+        truncated = done and int(action) != Action.STOP and info["step"] >= self._episode.step_limit
+        return self._show(observation), reward, done and not truncated, truncated, info
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """Return the last picture."""
+        return self._observation["rgb"].copy() if self.render_mode == "rgb_array" else None
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def _show(self, observation: Observation) -> Observation:
+        self._observation = observation
+        shown = {key: observation[key] for key in self._arrays}
+        return shown | {"instruction": self._episode.instruction}
+
+
+def make_vln(
+    dataset: str | Path | Sequence[Episode] = "houses-v1",
+    env: str = "embedded",
+    render_mode: str | None = None,
+    **env_options: Any,
+) -> ProctorGym:
+    """Make the environment behind `proctor/VLN-v0`.
+
+    Args:
+        dataset: A suite's name, an episode file, or episodes.
+        env: A registered environment, or `module:Class`.
+        render_mode: See `ProctorGym`.
+        env_options: Of the environment's constructor.
+    """
+    if isinstance(dataset, str | Path):
+        path = suite_folder(str(dataset)) if str(dataset) in names("suite") else Path(dataset)
+        dataset = load_dataset(path).episodes
+    return ProctorGym(build("env", env, env_options), dataset, render_mode=render_mode)
+
+
+def register() -> None:
+    """Make `gymnasium.make("proctor/VLN-v0")` work. Importing this module does so."""
+    if ENV_ID not in gymnasium.registry:
+        gymnasium.register(ENV_ID, entry_point=make_vln)
+
+
+def _box(array: NDArray[Any]) -> spaces.Box:
+    limits = np.iinfo(array.dtype)
+    return spaces.Box(limits.min, limits.max, array.shape, array.dtype.type)
+
+
+register()
