@@ -62,6 +62,8 @@ class Vector3(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             ValueError: The value is none of these, or a coordinate is not a finite number.
         """
+        if isinstance(value, cls) and math.isfinite(value.x + value.y + value.z):
+            return value
         if isinstance(value, Mapping):
             if set(value) != {"x", "y", "z"}:
                 raise ValueError(f"expected the keys x, y and z, found {sorted(map(str, value))}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
 from proctor.core.errors import AgentFault
@@ -46,12 +44,17 @@ class EpisodeLog:
         self._since_s = time.perf_counter()
         self._spent_s: dict[Turn, float] = {"env": 0.0, "policy": 0.0, "evaluator": 0.0}
 
-    @contextmanager
-    def turn(self, turn: Turn) -> Iterator[None]:
-        """Charge the time of this block, and the blame if it raises, to one side."""
+    def turn(self, turn: Turn) -> EpisodeLog:
+        """Charge the time of a `with` block, and the blame if it raises, to one side."""
         self._switch(turn)
-        yield
-        self._switch("evaluator")  # not in a finally: after a fault it must still be known whose turn it was
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None:  # else it must still be known whose turn it was
+            self._switch("evaluator")
 
     def record_fault(self, error: Exception) -> None:
         """Note why the episode broke off."""

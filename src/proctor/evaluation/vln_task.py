@@ -62,12 +62,11 @@ class VLNTask:
         Raises:
             AgentFault: It is something else.
         """
-        expected = "expected an integer: 0 STOP, 1 FORWARD, 2 LEFT or 3 RIGHT"
-        if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
+        is_integer = isinstance(answer, int | np.integer) and not isinstance(answer, bool)
+        if not (is_integer and 0 <= answer <= 3):
+            expected = "expected an integer: 0 STOP, 1 FORWARD, 2 LEFT or 3 RIGHT"
             found = f"{type(answer).__name__} {answer!r:.80}"
             raise AgentFault("invalid_action", f"{expected}; found {found}")
-        if not 0 <= answer <= 3:
-            raise AgentFault("invalid_action", f"{expected}; found {answer}")
         return Action(int(answer))
 
     def update(self, action: Action, info: Info) -> None:

@@ -89,23 +89,24 @@ class Success(Metric):
 
     def __init__(self, threshold_m: float | None = None) -> None:
         self._fixed_threshold_m = threshold_m
-        self._error = NavigationError()
 
     def reset(self, episode: Episode, task: MetricTask) -> None:
         """Begin without a STOP."""
-        self._error.reset(episode, task)
-        self._stopped = False
+        self._task = task
+        self._goal = episode.goal_position
+        self._stopped_at: Vector3 | None = None
         fixed_m = self._fixed_threshold_m
         self._threshold_m = task.success_threshold_m(episode) if fixed_m is None else fixed_m
 
     def update(self, state: Info) -> None:
         """Take in the state after a step."""
-        self._error.update(state)
-        self._stopped = state["action"] == Action.STOP
+        self._stopped_at = state["position"] if state["action"] == Action.STOP else None
 
     def get_metric(self) -> float:
         """Return 1 or 0."""
-        return float(self._stopped and self._error.get_metric() < self._threshold_m)
+        if self._stopped_at is None:
+            return 0.0
+        return float(self._task.distance_m(self._stopped_at, self._goal) < self._threshold_m)
 
 
 class StrictSuccess(Metric):
@@ -210,24 +211,24 @@ class Ndtw(Metric):
         self._threshold_m = task.success_threshold_m(episode)
         self._reference = _reference_points(episode)
         self._dtw = IncrementalDtw(len(self._reference))
-        self._position: Vector3 | None = None
-        self._visit(episode.start_position)
+        self._position = episode.start_position
+        self._unread = [episode.start_position]
 
     def update(self, state: Info) -> None:
         """Take in the state after a step."""
-        self._visit(state["position"])
+        # Turning on the spot is no movement: a position that repeats counts once.
+        if state["position"] != self._position:
+            self._position = state["position"]
+            self._unread.append(self._position)
 
     def get_metric(self) -> float:
         """Return a value from 0 to 1, NaN without a reference path."""
         if not len(self._reference):
             return math.nan
+        for costs in _distances(self._unread, self._reference):
+            self._dtw.add(costs)
+        self._unread.clear()
         return ndtw(self._dtw.distance, reference_points=len(self._reference), threshold_m=self._threshold_m)
-
-    def _visit(self, position: Vector3) -> None:
-        # Turning on the spot is no movement: a position that repeats counts once.
-        if position != self._position:
-            self._position = position
-            self._dtw.add(_distances(self._reference, position))
 
 
 class Sdtw(Metric):
@@ -263,22 +264,25 @@ class Cls(Metric):
         self._threshold_m = task.success_threshold_m(episode)
         self._length.reset(episode, task)
         self._reference = _reference_points(episode)
-        self._reference_m = path_length(self._reference)
-        self._nearest_m = _distances(self._reference, episode.start_position)
+        self._nearest_m = np.full(len(self._reference), np.inf)
+        self._unread = [episode.start_position]
 
     def update(self, state: Info) -> None:
         """Take in the state after a step."""
         self._length.update(state)
-        self._nearest_m = np.minimum(self._nearest_m, _distances(self._reference, state["position"]))
+        self._unread.append(state["position"])
 
     def get_metric(self) -> float:
         """Return a value from 0 to 1, NaN without a reference path."""
         if not len(self._reference):
             return math.nan
+        nearest_m = _distances(self._unread, self._reference).min(axis=0, initial=np.inf)
+        self._nearest_m = np.minimum(self._nearest_m, nearest_m)
+        self._unread.clear()
         return cls_score(
             self._nearest_m,
             travelled_m=self._length.get_metric(),
-            reference_m=self._reference_m,
+            reference_m=path_length(self._reference),
             threshold_m=self._threshold_m,
         )
 
@@ -343,6 +347,7 @@ def _reference_points(episode: Episode) -> Array:
     return np.array(points, dtype=float).reshape(-1, 3)
 
 
-def _distances(points: Array, position: Vector3) -> Array:
-    offsets = points - position.array()
-    return np.asarray(np.sqrt((offsets * offsets).sum(axis=1)))
+def _distances(positions: list[Vector3], points: Array) -> Array:
+    """Return the distances of T positions from N points as (T, N)."""
+    rows = np.array([(position.x, position.y, position.z) for position in positions]).reshape(-1, 1, 3)
+    return np.asarray(np.linalg.norm(points - rows, axis=2))

@@ -183,14 +183,15 @@ class GridMap:
     def _interpolated(self, cells: Array, points: ArrayLike) -> Array:
         """Interpolate bilinearly; by hand, since scipy's overhead would be most of the time here."""
         rows, columns = cells.shape
+        last = np.array([columns, rows]) - 1.000001  # so that there is a next cell even at the border
         at = (np.asarray(points, dtype=float) - self.origin_world) / self.resolution_m - 0.5
-        x = np.minimum(np.maximum(at[..., 0], 0.0), columns - 1)
-        y = np.minimum(np.maximum(at[..., 1], 0.0), rows - 1)
-        column, row = x.astype(np.intp), y.astype(np.intp)
-        x, y = x - column, y - row
-        right, above = np.minimum(column + 1, columns - 1), np.minimum(row + 1, rows - 1)
-        lower = cells[row, column] * (1 - x) + cells[row, right] * x
-        upper = cells[above, column] * (1 - x) + cells[above, right] * x
+        at = np.minimum(np.maximum(at, 0.0), last)
+        lower_left = at.astype(np.intp)
+        share = at - lower_left
+        x, y = share[..., 0], share[..., 1]
+        index = lower_left[..., 1] * columns + lower_left[..., 0]
+        lower = cells.take(index) * (1 - x) + cells.take(index + 1) * x
+        upper = cells.take(index + columns) * (1 - x) + cells.take(index + columns + 1) * x
         return np.asarray(lower * (1 - y) + upper * y)
 
     def _finder(self, radius_m: float) -> PathFinder:
