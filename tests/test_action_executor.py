@@ -191,6 +191,18 @@ def test_what_the_laser_does_not_see_stops_by_contact_and_the_robot_can_leave():
     assert world.pose().y - before.y == pytest.approx(0.25, abs=0.005)
 
 
+@pytest.mark.parametrize("degrees", [15, 45, 75])
+def test_rubbing_along_a_wall_is_a_collision_and_does_not_turn_the_robot(degrees):
+    world, _, executor = simulated(box("wall", (1.0, 0.0, 0.5), (0.1, 9.0, 1.0)), collision_threshold_m=0.0)
+    executor.rotate(math.radians(degrees))
+    while not executor.forward().collided:
+        pass
+    touched_at = world.pose()
+    assert executor.forward().collided
+    assert world.pose().yaw == pytest.approx(math.radians(degrees), abs=1e-6)
+    assert math.dist((world.pose().x, world.pose().y), (touched_at.x, touched_at.y)) < 0.02
+
+
 def test_grazing_something_with_the_side_is_a_collision():
     world, _, executor = simulated(box("post", (0.3, 0.2, 0.5), (0.1, 0.1, 1.0)), collision_threshold_m=0.1)
     assert executor.forward().collided

@@ -18,6 +18,8 @@ SECTOR_RAD = math.radians(30)
 """Half of what counts as ahead."""
 LANDED = 0.002
 """A move is over when less than this fraction of its length is left."""
+UNHINDERED = 0.98
+"""Who gets this share of the way that was asked for moves freely, though it may touch something."""
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
 
 
@@ -34,7 +36,7 @@ class ActionExecutor:
 
     A collision is a contact, or, when driving forward, a range below the threshold within 30° of straight
     ahead. Turns ignore the scan, else a robot at a wall could never turn away; and a contact that was there
-    when a move began does not end it as long as the robot moves.
+    when a move began does not end it as long as the robot moves freely: away, or along, but not sliding.
 
     Args:
         port: The robot.
@@ -150,7 +152,7 @@ class ActionExecutor:
         """Drive until `covered` has reached the goal; both in metres, or both in radians."""
         start_s, touched_before = self._port.now_s(), self._port.in_contact()
         deadline_s = start_s + DEADLINE_FACTOR * goal / speed + DEADLINE_MARGIN_S
-        done = 0.0
+        done, starting = 0.0, True  # it takes a period to get going
         with self._running():
             while goal - done > LANDED * goal:
                 if watch_scan and self._is_blocked_ahead():
@@ -166,10 +168,10 @@ class ActionExecutor:
                 self._port.wait(self._period_s)
                 before, done = done, covered()
                 touched = self._port.in_contact()
-                if touched and not (touched_before and done - before > step / 2):
+                if touched and not (touched_before and (starting or done - before > UNHINDERED * step)):
                     self._note_collision()
                     break
-                touched_before = touched
+                touched_before, starting = touched, False
         return self._at_rest(start_s)
 
     @contextmanager

@@ -251,6 +251,9 @@ class _Builder:
             mass=robot.mass_kg,
             contype=SOLID,
             conaffinity=SOLID,
+            # A smooth bumper: rubbing along a wall must not turn the robot.
+            condim=1,
+            priority=1,
             group=Group.UNSEEN,  # its own camera would look at it from inside
         )
         inertia_kgm2 = robot.mass_kg * robot.radius_m**2 / 2
