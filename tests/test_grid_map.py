@@ -195,10 +195,12 @@ def test_the_nearest_free_place_is_where_one_stands_or_next_to_it():
         grid.nearest_free(1.5, 1.5, 5.0)
 
 
-def test_the_map_of_a_scene_file_is_made_once(tmp_path):
+def test_the_map_of_a_scene_file_is_made_once_for_each_version(tmp_path):
     path = tmp_path / "scene.json"
     save_scene(scene_of(thing()), path)
     assert map_of_scene(path) is map_of_scene(path)
     assert map_of_scene(path).occupied.sum() == 400
+    save_scene(scene_of(thing(size=(2, 1, 1))), path)
+    assert map_of_scene(path).occupied.sum() == 800
     with pytest.raises(InvalidFile, match="no such file"):
         map_of_scene(tmp_path / "other.json")

@@ -190,3 +190,13 @@ def test_close_may_be_called_twice_and_the_env_used_again(scenes):
         env.step(1)
     env.reset(episode(scenes))
     env.close()
+
+
+def test_a_scene_file_that_was_edited_is_built_anew(env, tmp_path):
+    path = tmp_path / "scene.json"
+    save_scene(SceneConfig(scene_name="empty"), path)
+    env.reset(Episode(scene_config_path=str(path)))
+    assert not env.step(1)[3]["collision"]
+    save_scene(SceneConfig(scene_name="wall", objects=[box("wall", (0.3, 0, 1), (0.1, 2, 2))]), path)
+    env.reset(Episode(scene_config_path=str(path)))
+    assert env.step(1)[3]["collision"]

@@ -15,7 +15,7 @@ from proctor.core.types import Info, Observation, Pose2, Vector3
 from proctor.envs.episode_state import EpisodeState, checked_action, running, start_yaw, started
 from proctor.episodes.vln import Episode
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene_config import load_scene, scene_version
 from proctor.sim.base_drive import BaseDrive
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.lidar import LaserScanner
@@ -139,7 +139,7 @@ class VLNEnv(Env):
             self._stage = None
 
     def _stage_of(self, scene_path: Path) -> _Stage:
-        if self._stage is None or self._stage.scene_path != scene_path:
+        if self._stage is None or self._stage.made_of != (scene_path, scene_version(scene_path)):
             if self._stage is not None:
                 self._stage.close()
                 self._stage = None
@@ -164,7 +164,7 @@ class _Stage:
     def __init__(
         self, scene_path: Path, robot: WheeledRobot, sensors: Sequence[str], motion: dict[str, float]
     ) -> None:
-        self.scene_path = scene_path
+        self.made_of = (scene_path, scene_version(scene_path))
         self.world = World(load_scene(scene_path), scene_path, robot)
         self.scanner = LaserScanner(self.world)
         self.drive = BaseDrive(self.world, self.scanner, scan_reach_m=motion["collision_threshold_m"])

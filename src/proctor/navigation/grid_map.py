@@ -19,7 +19,7 @@ from proctor.core.types import Array
 from proctor.navigation.footprints import Footprint, footprints_of_scene
 from proctor.navigation.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.scene_config import SceneConfig, load_scene
+from proctor.scenes.scene_config import SceneConfig, load_scene, scene_version
 
 Point = tuple[float, float]
 ROBOT = WheeledRobot()
@@ -200,13 +200,18 @@ class GridMap:
         return self._finders[radius_m]
 
 
-@lru_cache(maxsize=64)
 def map_of_scene(path: Path) -> GridMap:
-    """Return the map of a scene file.
+    """Return the map of a scene file, made once for each version of the file.
 
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
     """
+    return _map_of_version(path, scene_version(path))
+
+
+@lru_cache(maxsize=64)
+def _map_of_version(path: Path, version: int) -> GridMap:
+    del version  # only there to tell versions apart
     return GridMap.from_scene(load_scene(path), path)
 
 

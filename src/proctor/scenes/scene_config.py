@@ -7,7 +7,6 @@ parts with colour and texture, so that a scene needs no mesh files.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -116,7 +115,6 @@ class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
             raise ValueError(f"two objects have the name '{twice}'")
 
 
-@lru_cache(maxsize=64)
 def load_scene(path: Path) -> SceneConfig:
     """Read and check a scene file, its mesh files included.
 
@@ -132,6 +130,11 @@ def load_scene(path: Path) -> SceneConfig:
                 place = f"objects[{index}].asset_path"
                 raise InvalidFile(path, f"'{item.asset_path}' does not exist", place=place)
     return scene
+
+
+def scene_version(path: Path) -> int:
+    """Return a number that changes when the file does, for those who keep what they made of it."""
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def save_scene(scene: SceneConfig, path: Path) -> None:
