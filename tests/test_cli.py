@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -299,7 +300,7 @@ def test_an_interrupt_ends_with_130_and_the_journal_safe(dataset, tmp_path, work
     while process.poll() is None and not (
         (tmp_path / "now").exists() and journal.exists() and journal.read_bytes().count(b"\n") == 2
     ):
-        pass
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

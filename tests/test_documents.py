@@ -32,6 +32,8 @@ def write(folder: Path, text: str) -> Path:
         ('{"a": -Infinity}', "a: -inf is not allowed"),
         ('{"a": 1e999}', "a: inf is not allowed"),
         ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        (r'{"a": ["x", "\ud800"]}', "a[1]: half of a surrogate pair"),
+        ('{"a": 1' + "0" * 5000 + "}", "cannot be read: Exceeds the limit"),
         ("[" * 70 + "]" * 70, "nested deeper than 64 levels"),
         ("[" * 200_000, "nested deeper than 64 levels"),
     ],

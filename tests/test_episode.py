@@ -36,6 +36,7 @@ def test_the_executor_document_builds_an_episode_from_three_fields():
         ({"goal_position": {"x": 1, "y": 2}}, "goal_position: expected the keys x, y and z"),
         ({"goal_position": {"x": float("nan"), "y": 2, "z": 0}}, "goal_position: expected finite numbers"),
         ({"start_position": (1, 2)}, "start_position: expected three numbers"),
+        ({"goal_position": {"x": 1e300, "y": 0, "z": 0}}, "goal_position: expected numbers within"),
         ({"start_position": 7}, "start_position"),
         ({"episode_id": ""}, "episode_id: expected a name"),
         ({"success_threshold": 0.0}, "success_threshold: expected metres above 0"),

@@ -1,15 +1,20 @@
 """The loop: exact step limits, faults laid at the right door, ground truth kept from agents."""
 
+import math
+
+import msgspec
 import numpy as np
 import pytest
 
 from proctor.core.errors import AgentFault
-from proctor.core.interfaces import TRUTH, Policy
+from proctor.core.interfaces import TRUTH, Env, Policy
+from proctor.core.results import EpisodeResult
 from proctor.core.types import Vector3
 from proctor.envs.mock import MockEnv
 from proctor.episodes.vln import Episode
 from proctor.evaluation.rollout import rollout
 from proctor.evaluation.vln_task import VLNTask
+from proctor.metrics.navigation import Steps
 
 EPISODE = Episode(
     episode_id="straight",
@@ -145,6 +150,76 @@ def test_a_broken_world_is_never_the_agents_fault(good_steps):
     assert result.error.kind == "env_exception"
     assert result.metrics == {}
     assert not result.success
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "error",
+    [SystemExit(0), Unprintable(), ValueError("\ud800"), RecursionError(), MemoryError()],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_policy_raises_is_recorded_and_can_be_written_down(error):
+    class Raising(Policy):
+        def act(self, observation):
+            raise error
+
+    result = take(Raising())
+    assert result.error.side == "agent"
+    assert result.error.kind == "policy_exception"
+    assert msgspec.json.decode(msgspec.json.encode(result), type=EpisodeResult) == result
+
+
+@pytest.mark.parametrize("answer", [10**5000, object()], ids=["a huge number", "an object"])
+def test_an_answer_that_cannot_be_quoted_is_still_the_agents_fault(answer):
+    first, again = take(Scripted(answer)), take(Scripted(answer))
+    assert first.error.side == "agent"
+    assert first.error.message == again.error.message
+    assert "0x" not in first.error.message
+
+
+def test_a_metric_that_fails_is_the_evaluators_fault_and_one_that_is_infinite_is_left_out(monkeypatch):
+    class Failing(Steps):
+        def get_metric(self):
+            raise ZeroDivisionError
+
+    class Endless(Steps):
+        def get_metric(self):
+            return math.inf
+
+    task = VLNTask()
+    monkeypatch.setitem(task._metrics, "steps", Endless())
+    assert "steps" not in rollout(MockEnv(), Scripted(0), EPISODE, task, seed=0).metrics
+    monkeypatch.setitem(task._metrics, "steps", Failing())
+    result = rollout(MockEnv(), Scripted(0), EPISODE, task, seed=0)
+    assert result.is_evaluator_fault
+    assert result.metrics == {}
+
+
+def test_an_env_without_info_serves_ordinary_policies_and_says_so_to_privileged_ones():
+    class Plain(Env):
+        def __init__(self):
+            self.world = MockEnv()
+
+        def reset(self, episode):
+            return self.world.reset(episode)
+
+        def step(self, action):
+            return self.world.step(action)
+
+        def close(self):
+            self.world.close()
+
+    class Oracle(Scripted):
+        privileged = True
+
+    assert take(Scripted(1, 1, 1, 1, 0), env=Plain()).success
+    result = take(Oracle(0), env=Plain())
+    assert result.is_evaluator_fault
+    assert "Plain has no info()" in result.error.message
 
 
 def test_an_interrupt_is_not_swallowed():

@@ -3,9 +3,12 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +17,9 @@ from proctor.core.errors import InvalidFile, ProctorError, UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Vector3
 from proctor.envs.mock import MockEnv
-from proctor.episodes.datasets import save_dataset
+from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
+from proctor.evaluation import executors
 from proctor.evaluation.executors import Job
 from proctor.evaluation.run import RunConfig, run
 
@@ -53,6 +57,45 @@ class Deadly(Moody):
         if self.episode_id == "ep_3":
             os.kill(os.getpid(), signal.SIGKILL)
         return super().act(observation)
+
+
+class DeadlyWorld(MockEnv):
+    """Takes its whole process down in one episode."""
+
+    def reset(self, episode):
+        if episode.episode_id == "ep_3":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().reset(episode)
+
+
+class Frozen(Moody):
+    """Never answers in one episode."""
+
+    def act(self, observation):
+        if self.episode_id == "ep_3":
+            threading.Event().wait()
+        return super().act(observation)
+
+
+class Parting(Moody):
+    """Takes its time to close, and leaves a file when it is done."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def close(self):
+        subprocess.run([sys.executable, "-c", "print()"], check=True, stdout=subprocess.DEVNULL)
+        (self.folder / str(os.getpid())).touch()
+
+
+class Mortal(MockEnv):
+    """Dies after each episode that it has finished."""
+
+    def step(self, action):
+        outcome = super().step(action)
+        if outcome[2]:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return outcome
 
 
 class FaultyOnce(MockEnv):
@@ -173,9 +216,46 @@ def test_evaluator_faults_are_left_out_and_retried_on_resume(dataset, tmp_path):
 def test_a_worker_that_dies_costs_its_episode_only(dataset, tmp_path):
     report, _ = execute(dataset, tmp_path / "run", policy="test_run:Deadly", workers=2)
     by_id = {episode.episode_id: episode for episode in report.results.episodes}
-    assert by_id["ep_3"].error.kind == "worker_lost"
-    assert by_id["ep_3"].is_evaluator_fault
-    assert report.results.summary.error_counts == {"agent": 2, "evaluator": 1}
+    assert by_id["ep_3"].error.kind == "policy_lost"
+    assert by_id["ep_3"].error.side == "agent"
+    assert "exit code -9" in by_id["ep_3"].error.message
+    assert by_id["ep_3"].metrics["success"] == 0.0
+    assert report.results.summary.error_counts == {"agent": 3, "evaluator": 0}
+    assert report.results.summary.metrics["success"].n == 12
+
+
+def test_a_world_that_takes_its_process_down_is_the_evaluators_fault(dataset, tmp_path):
+    report, _ = execute(dataset, tmp_path / "run", env="test_run:DeadlyWorld", workers=2)
+    by_id = {episode.episode_id: episode for episode in report.results.episodes}
+    assert by_id["ep_3"].error.kind == "env_lost"
+    assert report.results.summary.error_counts == {"agent": 0, "evaluator": 1}
+
+
+def test_a_policy_that_never_answers_loses_its_episode(dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr(executors, "TURN_DEADLINE_S", 2.0)
+    report, _ = execute(dataset, tmp_path / "run", policy="test_run:Frozen", workers=2)
+    by_id = {episode.episode_id: episode for episode in report.results.episodes}
+    assert by_id["ep_3"].error.kind == "policy_lost"
+    assert "no answer in time" in by_id["ep_3"].error.message
+    assert report.results.summary.error_counts == {"agent": 3, "evaluator": 0}
+
+
+def test_policies_in_workers_are_closed_in_good_order_and_may_start_processes(dataset, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    options = {"folder": str(closed)}
+    execute(dataset, tmp_path / "run", policy="test_run:Parting", policy_options=options, workers=2)
+    assert len(list(closed.iterdir())) == 2
+
+
+def test_a_worker_that_dies_while_it_is_idle_is_replaced(dataset, tmp_path):
+    pool = executors.WorkerPool(executors.Job(env="test_run:Mortal", policy="random"), 1)
+    first, second = load_dataset(dataset).select(count=2)
+    (done,) = pool.run([first])
+    pool._workers[0]._process.join()
+    (again,) = pool.run([second])
+    pool.close()
+    assert (done.status, again.status) == ("failure", "failure")
 
 
 def test_a_worker_that_cannot_be_built_ends_the_run_with_its_reason(dataset, tmp_path):
@@ -198,10 +278,12 @@ def test_killed_at_ten_random_moments_and_resumed_the_results_are_those_of_a_qui
         # A random moment, counted in journal bytes rather than seconds, so that each try gets further.
         target = grown + moments.randrange(1, 4000)
         while process.poll() is None and (journal.stat().st_size if journal.exists() else 0) < target:
-            pass
+            time.sleep(moments.uniform(0.001, 0.02))
+        kills += process.poll() is None
         process.kill()
         process.wait()
-        kills += 1
+        if process.returncode == 0:  # done before ten kills: once more from the start
+            shutil.rmtree(tmp_path / "killed")
         if moments.random() < 0.5 and journal.exists():  # what a kill in the middle of a write leaves
             os.truncate(journal, max(0, journal.stat().st_size - moments.randrange(1, 50)))
     assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0

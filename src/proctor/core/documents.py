@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_DEPTH = 64
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_json(path: Path) -> Any:
@@ -47,6 +48,8 @@ def read_json(path: Path) -> Any:
         raise InvalidFile(path, problem, place=place) from None
     except RecursionError:
         raise InvalidFile(path, f"nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:  # a number with thousands of digits
+        raise InvalidFile(path, f"cannot be read: {error}") from None
     except _Problem as error:
         raise InvalidFile(path, error.problem, place=error.place) from None
     return value
@@ -88,8 +91,18 @@ def write_atomically(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that new names in a folder outlive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class _Problem(Exception):
@@ -112,6 +125,8 @@ def _check(value: Any, place: str, depth: int) -> None:
         raise _Problem(f"nested deeper than {MAX_DEPTH} levels", place[:120])
     if isinstance(value, float) and not math.isfinite(value):
         raise _Problem(f"{value} is not allowed, expected a finite number", place)
+    if isinstance(value, str) and not value.isprintable() and SURROGATE.search(value):
+        raise _Problem("half of a surrogate pair is not allowed, expected text", place)
     if isinstance(value, dict):
         for key, item in value.items():
             _check(item, f"{place}.{key}" if place else key, depth + 1)

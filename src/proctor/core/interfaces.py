@@ -6,6 +6,7 @@ import abc
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
+from proctor.core.errors import SimulationError
 from proctor.core.types import EpisodeInfo, Info, Observation, Vector3
 
 TRUTH = "truth"
@@ -36,8 +37,11 @@ class Env(abc.ABC):
         """Release everything. May be called twice."""
 
     def info(self) -> Info:
-        """Return the ground truth of the present state, also right after `reset`."""
-        return {}
+        """Return the ground truth of the present state, also right after `reset`.
+
+        Only privileged policies and adapters need it.
+        """
+        raise SimulationError(f"{type(self).__name__} has no info(), which a privileged policy needs")
 
 
 class Policy(abc.ABC):
@@ -73,6 +77,9 @@ class Metric(abc.ABC):
     The state given to `update` is the environment's info plus `action`, what the agent did. A metric
     that does not apply to an episode (no reference path, say) returns NaN and is left out there.
     """
+
+    is_rate: ClassVar[bool] = False
+    """Whether its values are 0 or 1, so that its mean is a rate."""
 
     @abc.abstractmethod
     def reset(self, episode: Any, task: MetricTask) -> None:

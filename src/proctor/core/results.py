@@ -42,8 +42,8 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     failure_reason: str | None
     """`timeout`, `stopped_far`, `collision`, or the kind of the fault; null for a success."""
     error: Fault | None
-    final_distance_to_goal: float | None
-    """3D Euclidean, in metres; null where the world failed before it could be known."""
+    final_distance_to_goal: float
+    """3D Euclidean, in metres."""
     steps: int
     collision_count: int
     trajectory: list[Vector3]

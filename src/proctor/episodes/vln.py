@@ -8,6 +8,8 @@ from proctor.core.types import Action, Vector3
 
 DEFAULT_MAX_STEPS = 500
 ORIGIN = Vector3(0.0, 0.0, 0.0)
+LARGEST_COORDINATE = 1e6
+"""Of metres or degrees; beyond it, arithmetic would lose its digits."""
 
 
 class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -42,6 +44,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
                 vector = Vector3.of(getattr(self, name))
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{name}: {error}") from None
+            if max(abs(vector.x), abs(vector.y), abs(vector.z)) > LARGEST_COORDINATE:
+                raise ValueError(f"{name}: expected numbers within ±{LARGEST_COORDINATE:.0e}, found {vector}")
             msgspec.structs.force_setattr(self, name, vector)
         if self.reference_path is not None:
             path = [Vector3.of(point) for point in self.reference_path]

@@ -7,13 +7,12 @@ begins; `run` then yields results as they are ready.
 from __future__ import annotations
 
 import hashlib
-import math
 import multiprocessing
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -23,13 +22,16 @@ from proctor.core.errors import ProctorError, UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Fault
 from proctor.episodes.vln import Episode
-from proctor.evaluation.rollout import EpisodeLog, rollout
+from proctor.evaluation.rollout import EpisodeLog, Turn, rollout
 from proctor.evaluation.vln_task import DEFAULT_SUCCESS_THRESHOLD_M, VLNTask
 from proctor.registry import build
 
 START_DEADLINE_S = 600.0
-EPISODE_DEADLINE_S = 3600.0
+TURN_DEADLINE_S = 900.0
+"""For a policy to choose one action, or for an env to do it."""
+CLOSE_DEADLINE_S = 10.0
 READY = "ready"
+TURNS: tuple[Turn, ...] = ("evaluator", "env", "policy")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,15 +59,15 @@ class Examiner:
         env = build("env", job.env, job.env_options)
         return cls(env, policy, VLNTask(success_threshold_m=job.success_threshold_m), seed=job.seed)
 
-    def examine(self, episode: Episode) -> EpisodeResult:
+    def examine(self, episode: Episode, announce: Callable[[Turn], None] | None = None) -> EpisodeResult:
         """Do one episode. Its seed depends on the run's seed and its id, not on what came before."""
         seed = episode_seed(self._seed, episode.episode_id)
-        return rollout(self.env, self.policy, episode, self._task, seed=seed)
+        return rollout(self.env, self.policy, episode, self._task, seed=seed, announce=announce)
 
     def close(self) -> None:
-        """Close policy and env."""
-        self.policy.close()
-        self.env.close()
+        """Close policy and env, the env even if the policy cannot be closed."""
+        with closing(self.env):
+            self.policy.close()
 
 
 def episode_seed(run_seed: int, episode_id: str) -> int:
@@ -114,31 +116,30 @@ class WorkerPool:
     def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
         """Do the episodes; results come as they are ready."""
         waiting = deque(episodes)
-        for worker in self._workers:
-            if waiting:
-                worker.assign(waiting.popleft())
-        while busy := [worker for worker in self._workers if worker.episode is not None]:
-            for worker in _heard_or_overdue(busy):
-                result = worker.receive()
-                if result is None:
-                    result = worker.lost_episode()
-                    self._replace(worker)
-                worker.episode = None
-                yield result
-            for worker in self._workers:
+        while True:
+            for index, worker in enumerate(self._workers):
                 if worker.episode is None and waiting:
-                    worker.assign(waiting.popleft())
+                    self._workers[index] = self._given(worker, waiting.popleft())
+            busy = [worker for worker in self._workers if worker.episode is not None]
+            if not busy:
+                return
+            for worker in _heard_or_overdue(busy):
+                yield worker.result()
 
     def close(self) -> None:
-        """End all processes, whatever they are doing."""
+        """End all processes: the idle ones in good order, the others at once."""
         for worker in self._workers:
             worker.dismiss()
 
-    def _replace(self, worker: _Worker) -> None:
-        worker.dismiss()
-        fresh = _Worker(self._job)
-        self._workers[self._workers.index(worker)] = fresh
-        fresh.await_ready()
+    def _given(self, worker: _Worker, episode: Episode) -> _Worker:
+        """Return the worker with the episode, or a new one if it is no more."""
+        if not worker.assign(episode):
+            worker.dismiss()
+            worker = _Worker(self._job)
+            worker.await_ready()
+            if not worker.assign(episode):
+                raise ProctorError("a worker died right after it had been built")
+        return worker
 
 
 class _Worker:
@@ -146,62 +147,75 @@ class _Worker:
 
     def __init__(self, job: Job) -> None:
         context = multiprocessing.get_context("spawn")
-        self._line, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(job, theirs), daemon=True)
+        self.line, theirs = context.Pipe()
+        # Whose turn it is and since when: the last thing that can be known of a process that dies.
+        self._turn = context.RawArray("d", [0.0, time.monotonic()])
+        self._process = context.Process(target=_work, args=(job, theirs, self._turn))
         self._process.start()
         theirs.close()
         self._job = job
+        self._is_lost = False
         self.episode: Episode | None = None
-        self.deadline_s = math.inf
 
     @property
-    def line(self) -> Connection:
-        """Readable when the worker has something to say."""
-        return self._line
+    def deadline_s(self) -> float:
+        """When the present turn will have taken too long."""
+        return float(self._turn[1]) + TURN_DEADLINE_S
 
     def await_ready(self) -> None:
         """Wait until env and policy are built."""
         complaint = None
         with suppress(EOFError, OSError):
-            if self._line.poll(START_DEADLINE_S):
-                complaint = self._line.recv_bytes().decode()
+            if self.line.poll(START_DEADLINE_S):
+                complaint = self.line.recv_bytes().decode()
         if complaint is None:
             what = f"env '{self._job.env}' and policy '{self._job.policy}'"
             raise ProctorError(f"a worker could not build {what} ({self._end()})")
         if complaint != READY:
             raise UserError(complaint)
 
-    def assign(self, episode: Episode) -> None:
-        """Give it an episode to do."""
-        self._line.send_bytes(msgspec.json.encode(episode))
+    def assign(self, episode: Episode) -> bool:
+        """Give it an episode to do; tell whether it lives to take it."""
+        if self._is_lost:
+            return False
+        self._turn[:] = [0.0, time.monotonic()]
+        try:
+            self.line.send_bytes(msgspec.json.encode(episode))
+        except OSError:
+            return False
         self.episode = episode
-        self.deadline_s = time.monotonic() + EPISODE_DEADLINE_S
+        return True
 
-    def receive(self) -> EpisodeResult | None:
-        """Return the result of its episode, or None if it has died or is overdue."""
+    def result(self) -> EpisodeResult:
+        """Return the result of its episode, or the record of how it was lost."""
+        episode, self.episode = self.episode or Episode(), None
         with suppress(EOFError, OSError):
-            if self._line.poll(0):
-                return msgspec.json.decode(self._line.recv_bytes(), type=EpisodeResult)
-        return None
-
-    def lost_episode(self) -> EpisodeResult:
-        """Return the record of the episode that it could not finish."""
-        episode = self.episode or Episode()
-        log = EpisodeLog(episode_seed(self._job.seed, episode.episode_id))
-        log.fault = Fault(
-            side="evaluator", kind="worker_lost", message=f"the worker was lost ({self._end()})"
-        )
-        task = VLNTask()
-        task.begin(episode)
-        return task.result(episode, log)
+            if self.line.poll(0):
+                return msgspec.json.decode(self.line.recv_bytes(), type=EpisodeResult)
+        self._is_lost = True
+        return self._lost(episode)
 
     def dismiss(self) -> None:
         """End it."""
-        self._line.close()
+        self.line.close()  # which tells an idle worker to close its policy and leave
+        self._process.join(CLOSE_DEADLINE_S if self.episode is None and not self._is_lost else 0.0)
         self._process.terminate()
-        self._process.join(5.0)
-        if self._process.exitcode is None:
-            self._process.kill()
+        self._process.join(1.0)
+        self._process.kill()
+
+    def _lost(self, episode: Episode) -> EpisodeResult:
+        """Lay the loss at the door of whose turn it was; an agent is judged by where it started."""
+        turn = TURNS[int(self._turn[0])]
+        log = EpisodeLog(episode_seed(self._job.seed, episode.episode_id))
+        log.fault = Fault(
+            side="agent" if turn == "policy" else "evaluator",
+            kind=f"{turn}_lost",
+            message=f"the process was lost in the {turn}'s turn ({self._end()})",
+        )
+        task = VLNTask(success_threshold_m=self._job.success_threshold_m)
+        task.begin(episode)
+        log.metrics = task.measure() if turn == "policy" else {}
+        return task.result(episode, log)
 
     def _end(self) -> str:
         self._process.join(1.0)
@@ -211,15 +225,22 @@ class _Worker:
 
 def _heard_or_overdue(workers: list[_Worker]) -> list[_Worker]:
     """Wait until a worker has something to say, or has had its time."""
-    patience_s = min(worker.deadline_s for worker in workers) - time.monotonic()
-    heard = wait([worker.line for worker in workers], timeout=max(0.0, patience_s))
-    now_s = time.monotonic()
-    return [worker for worker in workers if worker.line in heard or worker.deadline_s <= now_s]
+    while True:
+        patience_s = min(worker.deadline_s for worker in workers) - time.monotonic()
+        heard = wait([worker.line for worker in workers], timeout=max(0.0, patience_s))
+        now_s = time.monotonic()
+        found = [worker for worker in workers if worker.line in heard or worker.deadline_s <= now_s]
+        if found:  # else turns have changed in the meantime, and with them the deadlines
+            return found
 
 
-def _work(job: Job, line: Connection) -> None:
+def _work(job: Job, line: Connection, turn_and_since: Any) -> None:
     """Be a worker: build env and policy, then do episodes until the line goes dead."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+
+    def announce(turn: Turn) -> None:
+        turn_and_since[:] = [float(TURNS.index(turn)), time.monotonic()]
+
     try:
         examiner = Examiner.of(job)
     except UserError as error:
@@ -229,7 +250,7 @@ def _work(job: Job, line: Connection) -> None:
     try:
         while True:
             episode = msgspec.json.decode(line.recv_bytes(), type=Episode)
-            line.send_bytes(msgspec.json.encode(examiner.examine(episode)))
+            line.send_bytes(msgspec.json.encode(examiner.examine(episode, announce)))
     except (EOFError, OSError):  # the parent is done, or dead
         return
     finally:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from proctor.core.documents import read_json, write_atomically
+from proctor.core.documents import read_json, sync_folder, write_atomically
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.results import EpisodeResult, Results
 
@@ -73,6 +73,7 @@ class Journal:
             except BlockingIOError:
                 os.close(self._file)
                 raise UserError(f"{folder} is in use by another run") from None
+            sync_folder(folder)
             written = (folder / JOURNAL).read_bytes()
             os.ftruncate(self._file, written.rfind(b"\n") + 1)  # a torn last line
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from proctor.core.errors import AgentFault
@@ -29,17 +30,27 @@ class Task(Protocol):
     def update(self, action: Any, info: Info) -> None:
         """Take in what a step did."""
 
+    def measure(self) -> dict[str, float]:
+        """Return the metrics of the episode so far."""
+
     def result(self, episode: Any, log: EpisodeLog) -> EpisodeResult:
-        """Judge the episode."""
+        """Write the episode's record."""
 
 
 class EpisodeLog:
-    """What the loop itself knows of an episode: actions, whose turn it is, where the time went."""
+    """What the loop itself knows of an episode: actions, whose turn it is, where the time went.
 
-    def __init__(self, seed: int) -> None:
+    Args:
+        seed: The episode's.
+        announce: Told whose turn it is, whenever that changes.
+    """
+
+    def __init__(self, seed: int, announce: Callable[[Turn], None] | None = None) -> None:
         self.seed = seed
         self.actions: list[Any] = []
+        self.metrics: dict[str, float] = {}
         self.fault: Fault | None = None
+        self._announce = announce
         self._turn: Turn = "evaluator"
         self._since_s = time.perf_counter()
         self._spent_s: dict[Turn, float] = {"env": 0.0, "policy": 0.0, "evaluator": 0.0}
@@ -56,15 +67,16 @@ class EpisodeLog:
         if error is None:  # else it must still be known whose turn it was
             self._switch("evaluator")
 
-    def record_fault(self, error: Exception) -> None:
-        """Note why the episode broke off."""
+    def record_fault(self, error: BaseException) -> None:
+        """Note why the episode broke off. Copes with errors that cannot even be printed."""
         by_agent = isinstance(error, AgentFault) or self._turn == "policy"
         self.fault = Fault(
             side="agent" if by_agent else "evaluator",
             kind=error.kind if isinstance(error, AgentFault) else f"{self._turn}_exception",
-            message=f"{type(error).__name__}: {error}",
-            traceback="".join(traceback.format_exception(error, limit=-6)),
+            message=_printable(traceback.format_exception_only(error)),
+            traceback=_printable(traceback.format_exception(error, limit=-6)),
         )
+        self._switch("evaluator")
 
     @property
     def timing(self) -> Timing:
@@ -76,18 +88,29 @@ class EpisodeLog:
         now_s = time.perf_counter()
         self._spent_s[self._turn] += now_s - self._since_s
         self._turn, self._since_s = turn, now_s
+        if self._announce is not None:
+            self._announce(turn)
 
 
-def rollout(env: Env, policy: Policy, episode: Any, task: Task, *, seed: int) -> EpisodeResult:
+def rollout(
+    env: Env,
+    policy: Policy,
+    episode: Any,
+    task: Task,
+    *,
+    seed: int,
+    announce: Callable[[Turn], None] | None = None,
+) -> EpisodeResult:
     """Let a policy take one episode.
 
     Whatever goes wrong inside the episode ends up in the result, with the side that is to blame.
     """
-    log = EpisodeLog(seed)
-    try:
-        _play(env, policy, episode, task, log)
-    except Exception as error:  # noqa: BLE001  the episode boundary: a fault is recorded, the run goes on
-        log.record_fault(error)
+    log = EpisodeLog(seed, announce)
+    for part in (_play, _judge):
+        try:
+            part(env, policy, episode, task, log)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  the episode boundary: it is recorded
+            log.record_fault(error)
     return task.result(episode, log)
 
 
@@ -95,17 +118,27 @@ def _play(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -
     task.begin(episode)
     with log.turn("env"):
         observation = env.reset(episode)
-        info = env.info()
+        info = env.info() if policy.privileged else {}
     with log.turn("policy"):
         policy.reset(task.briefing(episode, seed=log.seed, privileged=policy.privileged))
     for _ in range(episode.step_limit):
         view = {**observation, TRUTH: info} if policy.privileged else observation
         with log.turn("policy"):
-            answer = policy.act(view)
-        action = task.parse_action(answer)
+            action = task.parse_action(policy.act(view))
         with log.turn("env"):
             observation, _, done, info = env.step(action)
         log.actions.append(action)
         task.update(action, info)
         if done:
             break
+
+
+def _judge(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
+    del env, policy, episode
+    if log.fault is None or log.fault.side == "agent":  # what an evaluator fault cut short says nothing
+        log.metrics = task.measure()
+
+
+def _printable(lines: list[str]) -> str:
+    """Join lines, without the surrogates that no file can hold."""
+    return "".join(lines).strip().encode("utf-8", "replace").decode()

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from proctor.core.results import Bounds, EpisodeResult, Results, Summary
 from proctor.metrics.aggregate import aggregate_metrics
 from proctor.metrics.navigation import DEFINITION
-
-RATES = frozenset({"success", "success_at_0.2m", "oracle_success"})
-"""Metrics that are 0 or 1: their intervals are Wilson's."""
+from proctor.registry import load, names
 
 
 def summarise(episodes: Sequence[EpisodeResult]) -> Results:
@@ -20,7 +18,7 @@ def summarise(episodes: Sequence[EpisodeResult]) -> Results:
     lost = len(episodes) - len(scored)
     successes = sum(episode.success for episode in scored)
     kinds = {episode.distance for episode in scored}
-    final_m = [e.final_distance_to_goal for e in scored if e.final_distance_to_goal is not None]
+    final_m = [episode.final_distance_to_goal for episode in scored]
     reasons = Counter(e.failure_reason for e in episodes if e.failure_reason is not None)
     sides = Counter(episode.error.side for episode in episodes if episode.error is not None)
     summary = Summary(
@@ -37,11 +35,11 @@ def summarise(episodes: Sequence[EpisodeResult]) -> Results:
         error_counts={"agent": sides["agent"], "evaluator": sides["evaluator"]},
         failure_reasons=dict(sorted(reasons.items())),
         definition=DEFINITION,
-        distance=kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "none",
+        distance=kinds.pop() if len(kinds) == 1 else "mixed",
         metrics=aggregate_metrics(
             [episode.metrics for episode in scored],
             [episode.scene_id for episode in scored],
-            rates=RATES,
+            rates={name for name in names("metric") if load("metric", name).is_rate},
         ),
     )
     return Results(summary, list(episodes))

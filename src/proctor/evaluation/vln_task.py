@@ -65,7 +65,9 @@ class VLNTask:
         is_integer = isinstance(answer, int | np.integer) and not isinstance(answer, bool)
         if not (is_integer and 0 <= answer <= 3):
             expected = "expected an integer: 0 STOP, 1 FORWARD, 2 LEFT or 3 RIGHT"
-            found = f"{type(answer).__name__} {answer!r:.80}"
+            # Only plain values are quoted: the repr of others may be huge, or differ from run to run.
+            plain = isinstance(answer, int | float | str | np.number) or answer is None
+            found = f"{type(answer).__name__} {answer!r:.40}" if plain else type(answer).__name__
             raise AgentFault("invalid_action", f"{expected}; found {found}")
         return Action(int(answer))
 
@@ -87,12 +89,15 @@ class VLNTask:
         own = episode.success_threshold
         return self._default_threshold_m if own is None else own
 
+    def measure(self) -> dict[str, float]:
+        """Return the metrics that apply to the episode, as of its last step."""
+        values = {name: metric.get_metric() for name, metric in self._metrics.items()}
+        return {name: value for name, value in values.items() if math.isfinite(value)}
+
     def result(self, episode: Episode, log: EpisodeLog) -> EpisodeResult:
-        """Judge the episode. What an evaluator fault cut short has no metrics."""
+        """Write the episode's record."""
         fault = log.fault
-        lost = fault is not None and fault.side == "evaluator"
-        values = {} if lost else {name: metric.get_metric() for name, metric in self._metrics.items()}
-        success = fault is None and values["success"] == 1.0
+        success = fault is None and log.metrics["success"] == 1.0
         reason = fault.kind if fault else None if success else self._failure_reason(episode, log)
         return EpisodeResult(
             episode_id=episode.episode_id,
@@ -107,7 +112,7 @@ class VLNTask:
             collision_count=self._collision_count,
             trajectory=self._trajectory,
             actions=[int(action) for action in log.actions],
-            metrics={name: value for name, value in values.items() if not math.isnan(value)},
+            metrics=log.metrics,
             distance=self._distance,
             seed=log.seed,
             timing=log.timing,
@@ -120,7 +125,11 @@ class VLNTask:
 
 
 def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], DistanceFn]:
-    """Return the geodesic distance on the episode's map, or the Euclidean one where there is no map."""
+    """Return the distance by which an episode is judged.
+
+    It is geodesic where the scene has a map that connects start and goal, else Euclidean: one and the
+    same for the whole episode.
+    """
     if episode.scene_config_path is None or not Path(episode.scene_config_path).is_file():
         return "euclidean", distance
     start, goal = episode.start_position, episode.goal_position
@@ -130,13 +139,20 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
     def geodesic(a: Vector3, b: Vector3) -> float:
         return geodesic_m(grid, a, b)
 
+    start_xy, goal_xy = (start.x, start.y), (goal.x, goal.y)
+    if not math.isfinite(grid.distance_m(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)):
+        return "euclidean", distance
     return "geodesic", geodesic
 
 
 def geodesic_m(grid: GridMap, a: Vector3, b: Vector3) -> float:
     """Return the length of the shortest drive from a to b, and the climb on top of it.
 
-    Where the map knows no way, it is the Euclidean distance, so that no infinity gets into a mean.
+    The map is a few centimetres too careful. Where a robot has got into a spot that it takes for closed,
+    the drive goes on from the nearest place that is not.
     """
-    planar_m = grid.distance_m((a.x, a.y), (b.x, b.y), radius_m=PLANNING_RADIUS_M)
-    return math.hypot(planar_m, b.z - a.z) if math.isfinite(planar_m) else distance(a, b)
+    start_xy, goal_xy = (a.x, a.y), (b.x, b.y)
+    planar_m = grid.distance_m(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)
+    if not math.isfinite(planar_m):
+        planar_m = float(grid.rough_distances_m(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M))
+    return math.hypot(planar_m, b.z - a.z)

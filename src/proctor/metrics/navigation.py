@@ -87,6 +87,8 @@ class Success(Metric):
         threshold_m: Metres; the task's threshold for the episode if missing.
     """
 
+    is_rate = True
+
     def __init__(self, threshold_m: float | None = None) -> None:
         self._fixed_threshold_m = threshold_m
 
@@ -112,6 +114,8 @@ class Success(Metric):
 class StrictSuccess(Metric):
     """Success within 0.2 m, whatever the episode's threshold."""
 
+    is_rate = True
+
     def __init__(self) -> None:
         self._success = Success(threshold_m=STRICT_THRESHOLD_M)
 
@@ -130,6 +134,8 @@ class StrictSuccess(Metric):
 
 class OracleSuccess(Metric):
     """Whether the agent was ever nearer to the goal than the threshold, the start included."""
+
+    is_rate = True
 
     def reset(self, episode: Episode, task: MetricTask) -> None:
         """Begin with the start position."""
