@@ -22,10 +22,11 @@ need() {
     fi
     echo "Installing $*"
     "${sudo[@]}" apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-has_library() { ldconfig -p 2>/dev/null | grep -q "$1"; }
+# Asks the loader itself: ldconfig is not in every user's PATH.
+has_library() { "$python" -c "import ctypes; ctypes.CDLL('$1')" 2>/dev/null; }
 
 command -v "$python" >/dev/null || need python3 python3-venv
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
@@ -33,10 +34,11 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     exit 2
 fi
 "$python" -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
-if ! has_library libOSMesa.so && ! { has_library libEGL.so.1 && has_library libEGL_mesa.so.0; }; then
+if ! has_library libEGL.so.1 && ! has_library libOSMesa.so.8; then
     need libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri
 fi
 
-[ -x .venv/bin/python ] || "$python" -m venv .venv
+# A venv that an interrupt left half-made has no pip.
+.venv/bin/python -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear .venv
 echo "Installing Python packages into .venv"
-.venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$extras]"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$extras]"

@@ -92,6 +92,15 @@ def test_200_actions_on_free_floor_land_where_they_should():
     assert max(angle_errors_deg) <= 0.3
 
 
+@pytest.mark.parametrize(("linear_mps", "angular_radps"), [(0.3, 0.6), (1.0, 3.0)])
+def test_fast_robots_slow_down_to_land_as_exactly(linear_mps, angular_radps):
+    world, _, executor = simulated(linear_speed_mps=linear_mps, angular_speed_radps=angular_radps)
+    executor.forward()
+    assert world.pose().x == pytest.approx(0.25, abs=0.002)
+    executor.rotate(math.radians(15))
+    assert math.degrees(world.pose().yaw) == pytest.approx(15, abs=0.1)
+
+
 def test_an_action_takes_the_robots_time_at_the_robots_speed():
     _, _, executor = simulated()
     assert executor.forward().duration_s == pytest.approx(2.5, abs=0.15)
@@ -101,10 +110,10 @@ def test_an_action_takes_the_robots_time_at_the_robots_speed():
 
 def test_speeds_are_kept_and_only_the_last_command_is_scaled():
     robot = KinematicRobot()
-    ActionExecutor(robot, linear_speed_mps=0.12).forward()
+    ActionExecutor(robot, linear_speed_mps=0.07).forward()
     speeds = [linear for linear, _ in robot.commands]
-    assert speeds[:-2] == [0.12] * (len(speeds) - 2)
-    assert 0 < speeds[-2] <= 0.12
+    assert speeds[:-2] == [0.07] * (len(speeds) - 2)
+    assert 0 < speeds[-2] <= 0.07
     assert speeds[-1] == 0.0
     assert robot.pose.x == pytest.approx(0.25)
 

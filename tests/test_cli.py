@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -204,6 +205,16 @@ def test_a_mesh_that_is_no_mesh_is_refused(capsys, dataset, name):
         (["--suite", "houses-v1", "--policy", "random", "--episode", "nope"], "unknown episode 'nope'"),
         (["--suite", "houses-v1", "--policy", "random", "--episodes", "0"], "expected at least 1 episode"),
         (["--suite", "houses-v1", "--policy", "random", "--workers", "0"], "expected at least 1 worker"),
+        (["--suite", "houses-v1", "--policy", "random", "orcale"], "did you mean 'oracle'?"),
+        (
+            ["--suite", "houses-v1", "--policy", "random", "--success-threshold", "nan"],
+            "above 0 m, found nan",
+        ),
+        (["--suite", "houses-v1", "--policy", "random", "--max-fault-rate", "nan"], "from 0 to 1, found nan"),
+        (
+            ["--suite", "houses-v1", "--policy", "replay", "--policy-option", "run=no"],
+            "is not the directory of a",
+        ),
         (
             ["--suite", "houses-v1", "--policy", "random", "--policy-option", "x"],
             "expected KEY=VALUE, found 'x'",
@@ -225,11 +236,19 @@ def test_a_name_that_is_nearly_right_gets_a_hint_and_code_2(capsys, tmp_path, wo
     assert not (tmp_path / "run").exists()
 
 
-def test_a_misspelt_flag_gets_a_hint_and_code_2(capsys):
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--policy", "random", "--epsiodes", "3"], "did you mean '--episodes'"),
+        (["--polcy", "random"], "did you mean '--policy'"),
+    ],
+)
+def test_a_misspelt_flag_gets_a_hint_and_code_2(capsys, monkeypatch, words, hint):
+    monkeypatch.setattr(sys, "argv", ["proctor", "run", "--suite", "houses-v1", *words])
     with pytest.raises(SystemExit) as ended:
-        cli.main(["run", "--suite", "houses-v1", "--policy", "random", "--epsiodes", "3"])
+        cli.main()
     assert ended.value.code == 2
-    assert "did you mean '--episodes'" in capsys.readouterr().err
+    assert hint in capsys.readouterr().err
 
 
 def test_the_folder_of_a_different_run_is_refused(capsys, dataset):
@@ -267,9 +286,38 @@ def test_too_many_evaluator_faults_end_with_code_1(capsys, dataset, monkeypatch,
     monkeypatch.syspath_prepend(tmp_path)
     code, out, _ = run(capsys, dataset, env="broken_world:World")
     assert code == 1
+    assert "env_exception, first in ep_1: RuntimeError: crashed" in out
     assert "1 of 3 episodes lost to evaluator faults and left out; SR is between 0% and 33%" in out
     code, _, _ = run(capsys, dataset, "--max-fault-rate", 0.5, env="broken_world:World", out="other")
     assert code == 0
+
+
+def test_a_disk_that_fills_up_in_the_middle_of_a_line_loses_nothing_else(dataset):
+    command = [
+        *(sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset), "--env", "mock"),
+        *("--policy", "random", "--out", str(dataset.parent / "run")),
+    ]
+    journal = dataset.parent / "run" / "episodes.jsonl"
+    quiet = subprocess.run([*command[:-1], str(dataset.parent / "quiet")], capture_output=True, check=True)
+    whole = (dataset.parent / "quiet" / "episodes.jsonl").read_bytes()
+    room = whole.index(b"\n") + 20  # for one line, and a piece of the next
+    done = subprocess.run(
+        command,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "finished episodes are kept" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert journal.read_bytes().count(b"\n") == 1
+    assert journal.read_bytes().endswith(b"\n")
+    subprocess.run(command, capture_output=True, check=True)
+    names = ("quiet", "run")
+    results = [(dataset.parent / name / "results.json").read_bytes() for name in names]
+    assert results[0] == results[1]
+    assert quiet.returncode == 0
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -338,6 +386,11 @@ def test_generate_makes_a_dataset_that_runs(capsys, tmp_path):
     assert results["summary"]["distance"] == "geodesic"
     code, _, err = proctor(capsys, "generate", "--out", suite)
     assert (code, "exists already" in err) == (2, True)
+    code, _, err = proctor(capsys, "generate", "--out", tmp_path / "other", "--seed", -1)
+    assert (code, "expected a seed from 0 up" in err) == (2, True)
+    code, _, err = proctor(capsys, "generate", "--out", "/proc/nowhere/suite")
+    assert (code, "cannot write to /proc/nowhere/suite" in err) == (2, True)
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["run", "suite"]
 
 
 def test_help_teaches_by_example(capsys):

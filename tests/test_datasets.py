@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import pytest
@@ -85,6 +86,8 @@ def test_what_was_written_reads_back_equal(tmp_path):
         ({"max_steps": 1.5}, r"episodes\[1\]\.max_steps"),
         ({"episode_id": "ep_001"}, r"episodes\[1\]\.episode_id: the id 'ep_001' is taken by episodes\[0\]"),
         ({"episode_id": 7}, r"episodes\[1\]\.episode_id: Expected `str`, got `int`"),
+        ({"scene_config_path": "a\0b"}, r"episodes\[1\]\.scene_config_path: no name of a file"),
+        ({"scene_id": "a" * 5000}, r"episodes\[1\]\.scene_config_path: no name of a file"),
         ({"reference_actions": [4]}, r"episodes\[1\]\.reference_actions\[0\]: Invalid enum value 4"),
     ],
 )
@@ -115,6 +118,18 @@ def test_an_empty_dataset_and_an_unknown_top_key_are_refused(tmp_path):
         load_dataset(write(tmp_path))
     with pytest.raises(InvalidFile, match="unknown key 'episods'"):
         load_dataset(write(tmp_path, record(), episods=[]))
+
+
+def test_a_frozen_exam_that_was_changed_is_refused(tmp_path):
+    path = write(tmp_path, record())
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / "checksums.json").write_text(json.dumps({"episodes.json": digest}))
+    assert len(load_dataset(path).episodes) == 1
+    write(tmp_path, record(max_steps=51))
+    with pytest.raises(InvalidFile, match=r"episodes.json: has changed since the exam was frozen"):
+        load_dataset(path)
+    (tmp_path / "checksums.json").unlink()
+    assert len(load_dataset(path).episodes) == 1
 
 
 def test_selection_by_count_and_by_id(tmp_path):

@@ -8,13 +8,13 @@ from scipy.spatial.transform import Rotation
 
 from proctor.core.geometry import (
     distance,
-    multiply_quaternions,
+    pose_after,
     quaternion_of_euler_deg,
     rotation_matrix,
     wrap_angle,
     yaw_of_quaternion,
 )
-from proctor.core.types import Vector3
+from proctor.core.types import Action, Pose2, Vector3
 
 degrees = st.floats(-360, 360)
 
@@ -31,12 +31,13 @@ def test_yaw_survives_the_way_through_a_quaternion(z):
     assert math.degrees(yaw_of_quaternion(quaternion_of_euler_deg(Vector3(0, 0, z)))) == pytest.approx(z)
 
 
-@given(degrees, degrees)
-def test_a_product_of_quaternions_turns_like_the_product_of_matrices(x, z):
-    a, b = quaternion_of_euler_deg(Vector3(x, 10, 0)), quaternion_of_euler_deg(Vector3(0, 20, z))
-    np.testing.assert_allclose(
-        rotation_matrix(multiply_quaternions(a, b)), rotation_matrix(a) @ rotation_matrix(b), atol=1e-12
-    )
+def test_actions_lead_a_quarter_metre_ahead_and_15_degrees_around():
+    pose = Pose2(1.0, 2.0, math.pi / 2)
+    ahead = pose_after(Action.FORWARD, pose)
+    assert (ahead.x, ahead.y, ahead.yaw) == pytest.approx((1.0, 2.25, math.pi / 2))
+    assert pose_after(Action.LEFT, pose).yaw == pytest.approx(math.radians(105))
+    assert pose_after(Action.RIGHT, pose).yaw == pytest.approx(math.radians(75))
+    assert pose_after(Action.STOP, pose) == pose
 
 
 @given(st.floats(-1e3, 1e3))

@@ -117,7 +117,7 @@ def test_a_mesh_needs_its_scene_file_and_must_be_one(tmp_path):
     with pytest.raises(UserError, match="scene's file"):
         GridMap.from_scene(scene)
     (tmp_path / "a.stl").write_text("no mesh")
-    with pytest.raises(InvalidFile, match=r"scene.json: object 'a'"):
+    with pytest.raises(InvalidFile, match=r"scene.json: objects\[0\]\.asset_path: 'a.stl'"):
         GridMap.from_scene(scene, tmp_path / "scene.json")
 
 
@@ -185,14 +185,9 @@ def test_a_line_is_free_if_the_disc_fits_all_along():
     assert free.tolist() == [False, True, True]
 
 
-def test_the_nearest_free_place_is_where_one_stands_or_next_to_it():
-    occupied = np.zeros((60, 60), dtype=bool)
-    occupied[:, :10] = True  # a wall up to x = 0.5
-    grid = GridMap(occupied)
-    assert grid.nearest_free(1.5, 1.5, 0.25) == (1.5, 1.5)
-    assert grid.nearest_free(0.3, 1.52, 0.25) == pytest.approx((0.775, 1.525))
-    with pytest.raises(UserError, match="no place for a disc"):
-        grid.nearest_free(1.5, 1.5, 5.0)
+def test_a_scene_that_would_need_a_huge_map_is_refused():
+    with pytest.raises(UserError, match=r"the objects of 'test' reach over 100001 m x 1 m"):
+        GridMap.from_scene(scene_of(thing(), thing(name="far away", at=(1e5, 0, 0.5))))
 
 
 def test_the_map_of_a_scene_file_is_made_once_for_each_version(tmp_path):

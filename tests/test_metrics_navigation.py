@@ -337,7 +337,7 @@ def test_cls_of_a_reference_without_length_is_the_coverage_if_the_agent_stays_an
 
 
 def test_cls_of_a_path_very_far_away_is_zero():
-    an_episode = episode(start=1e6, reference=[(0,), (4,)])
+    an_episode = episode(start=1e4, reference=[(0,), (4,)])
     assert measure(Cls, an_episode, []) == 0.0
 
 

@@ -30,7 +30,10 @@ def test_a_misspelt_name_gets_a_suggestion_and_the_list():
 
 def test_a_class_of_the_users_own_is_found_by_module_and_name(tmp_path, monkeypatch):
     (tmp_path / "my_agent_module.py").write_text(
-        "class Agent:\n    def __init__(self, speed=1): self.speed = speed\n"
+        "from proctor.core.interfaces import Policy\n"
+        "class Agent(Policy):\n"
+        "    def __init__(self, speed=1): self.speed = speed\n"
+        "    def act(self, observation): return 0\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert build("policy", "my_agent_module:Agent", {"speed": 3}).speed == 3
@@ -38,6 +41,12 @@ def test_a_class_of_the_users_own_is_found_by_module_and_name(tmp_path, monkeypa
         load("policy", "my_agent_module:Agnet")
     with pytest.raises(UserError, match=r"unexpected keyword.*'sped'.*did you mean 'speed'.*options: speed"):
         build("policy", "my_agent_module:Agent", {"sped": 3})
+    with pytest.raises(UserError, match=r"must be a class that inherits proctor.core.interfaces.Env"):
+        load("env", "my_agent_module:Agent")
+    with pytest.raises(UserError, match=r"policy 'proctor.core.interfaces:Policy' lacks act"):
+        load("policy", "proctor.core.interfaces:Policy")
+    with pytest.raises(UnknownName, match="unknown policy ':Agent'"):
+        load("policy", ":Agent")
     sys.modules.pop("my_agent_module")
 
 

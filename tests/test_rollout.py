@@ -159,7 +159,15 @@ class Unprintable(Exception):
 
 @pytest.mark.parametrize(
     "error",
-    [SystemExit(0), Unprintable(), ValueError("\ud800"), RecursionError(), MemoryError()],
+    [
+        SystemExit(0),
+        GeneratorExit(),
+        BaseException(),
+        Unprintable(),
+        ValueError("\ud800"),
+        RecursionError(),
+        MemoryError(),
+    ],
     ids=lambda error: type(error).__name__,
 )
 def test_whatever_a_policy_raises_is_recorded_and_can_be_written_down(error):
@@ -249,6 +257,20 @@ def test_a_privileged_policy_gets_the_episode_and_the_truth():
     assert policy.told.episode == EPISODE
     assert [seen[TRUTH]["step"] for seen in policy.seen] == [0, 1]
     assert policy.seen[1][TRUTH]["position"].x == pytest.approx(0.25)
+
+
+def test_a_policy_cannot_make_itself_privileged():
+    policy = Scripted(1, 0)
+    policy.privileged = True
+    take(policy)
+    assert policy.told.episode is None
+    assert TRUTH not in policy.seen[0]
+
+
+def test_an_endless_error_text_is_cut():
+    result = take(Scripted(ValueError("x" * 1_000_000)))
+    assert len(result.error.message) <= 4000
+    assert len(result.error.traceback) <= 4000
 
 
 def test_one_task_can_judge_many_episodes_without_mixing_them_up():

@@ -1,11 +1,13 @@
-import json
-
+import msgspec
 import numpy as np
 import pytest
 
 from proctor.core.errors import AgentFault, InvalidFile, UserError
 from proctor.core.types import Action, EpisodeInfo
+from proctor.envs.mock import MockEnv
 from proctor.episodes.vln import Episode
+from proctor.evaluation.rollout import rollout
+from proctor.evaluation.vln_task import VLNTask
 from proctor.policies.scripted import ForwardPolicy, MockPolicy, ReplayPolicy
 
 
@@ -50,18 +52,21 @@ def test_the_forward_policy_goes_ahead_and_stops_in_every_episode():
     assert actions(ForwardPolicy(), 38) == [Action.FORWARD] * 37 + [Action.STOP]
 
 
-def write_journal(folder, *records, tail=""):
-    lines = "".join(json.dumps(record) + "\n" for record in records)
-    (folder / "episodes.jsonl").write_text(lines + tail)
+def write_journal(folder, *records, tail=b""):
+    """Run the policy `forward` and change what its records say."""
+    result = rollout(MockEnv(), ForwardPolicy(steps=1), Episode(), VLNTask(), seed=0)
+    changed = [msgspec.structs.replace(result, **record) for record in records]
+    lines = b"".join(msgspec.json.encode(record) + b"\n" for record in changed)
+    (folder / "episodes.jsonl").write_bytes(lines + tail)
 
 
 def test_replay_repeats_the_last_record_of_an_episode_and_then_stops(tmp_path):
     write_journal(
         tmp_path,
-        {"episode_id": "a", "actions": [3], "success": False},
+        {"episode_id": "a", "actions": [3]},
         {"episode_id": "b", "actions": [2, 2, 0]},
         {"episode_id": "a", "actions": [1, 2, 1]},
-        tail='{"episode_id": "b", "acti',
+        tail=b'{"episode_id": "b", "acti',
     )
     policy = ReplayPolicy(str(tmp_path))
     assert after_reset(policy, info("a"), 5) == [1, 2, 1, 0, 0]
@@ -82,7 +87,7 @@ def test_replay_without_a_run_takes_the_reference_actions():
 def test_replay_refuses_what_is_not_a_run(tmp_path):
     with pytest.raises(UserError, match="not the directory of a run"):
         ReplayPolicy(str(tmp_path / "missing"))
-    write_journal(tmp_path, {"episode_id": "a"}, {"episode_id": "b", "actions": []})
+    (tmp_path / "episodes.jsonl").write_text('{"episode_id": "a"}\n')
     with pytest.raises(InvalidFile, match="line 1"):
         ReplayPolicy(str(tmp_path))
 

@@ -145,11 +145,17 @@ def test_sensors_are_what_was_asked_for(scenes):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sensors": ("rgb", "lidar")}, "unknown sensor 'lidar'"),
-        ({"width": 0}, "0x480"),
-        ({"fov_deg": 200.0}, "200"),
-        ({"linear_speed_mps": 0.0}, "linear_speed_mps"),
-        ({"collision_threshold_m": -1.0}, "collision_threshold_m"),
+        ({"sensors": ("rgb", "lidar")}, r"Invalid enum value 'lidar' for `sensors\[1\]`"),
+        ({"sensors": "rgb"}, "Expected `array`, got `str` for `sensors`"),
+        ({"width": 0}, "Expected `int` >= 1 for `width`"),
+        ({"width": 1.5}, "Expected `int`, got `float` for `width`"),
+        ({"width": True}, "Expected `int`, got `bool` for `width`"),
+        ({"height": 100_000}, "Expected `int` <= 4096 for `height`"),
+        ({"fov_deg": 200.0}, "Expected `float` < 180.0 for `fov_deg`"),
+        ({"linear_speed_mps": 0.0}, "for `linear_speed_mps`"),
+        ({"linear_speed_mps": float("inf")}, "for `linear_speed_mps`"),
+        ({"collision_threshold_m": -1.0}, "for `collision_threshold_m`"),
+        ({"end_on_collision": "maybe"}, "Expected `bool`, got `str` for `end_on_collision`"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):
@@ -172,12 +178,18 @@ def test_a_start_on_another_storey_is_refused(env, scenes):
         env.reset(episode(scenes, start_position=(0.0, 0.0, 3.0)))
 
 
-def test_a_start_inside_of_an_obstacle_is_the_evaluators_fault(env, scenes):
-    with pytest.raises(SimulationError, match=r"starts inside of 'wall' at x=1\.9, y=0\.0"):
-        env.reset(episode(scenes, start_position=(1.9, 0.0, 0.0)))
-    with pytest.raises(SimulationError, match="before reset"):
-        env.step(1)
-    env.reset(episode(scenes))
+def test_a_start_inside_of_an_obstacle_is_refused_and_found_before_the_first_episode(env, scenes):
+    inside = episode(scenes, start_position=(1.9, 0.0, 0.0))
+    with pytest.raises(UserError, match=r"starts inside of 'wall' at x=1\.9, y=0\.0"):
+        env.reset(inside)
+    with pytest.raises(UserError, match="starts inside of 'wall'"):
+        env.check([episode(scenes, "floor"), episode(scenes), inside])
+    env.check([episode(scenes, "floor"), episode(scenes)])
+
+
+def test_positions_keep_the_height_of_the_start(env, scenes):
+    env.reset(episode(scenes, start_position=(0.0, 0.0, 0.3)))
+    assert env.step(1)[3]["position"].z == 0.3
 
 
 def test_close_may_be_called_twice_and_the_env_used_again(scenes):

@@ -113,13 +113,6 @@ def test_an_object_may_be_called_robot():
     assert world.touched() == "robot"
 
 
-def test_an_uneven_scale_that_would_bend_a_part_is_refused(tmp_path):
-    tilted = Part(shape="box", size=(1, 1, 1), rotate=(0, 0, 45))
-    item = SceneObject(name="x", scale=(1, 2, 1), parts=[tilted])
-    with pytest.raises(InvalidFile, match=r"s\.json: objects\[0\]\.scale: .*evenly"):
-        world_of(item, scene_path=tmp_path / "s.json")
-
-
 @pytest.mark.parametrize("suffix", [".glb", ".obj", ".stl", ".ply", ".dae"])
 def test_a_mesh_of_each_format_stands_where_the_scene_has_it(tmp_path, suffix):
     mesh = trimesh.creation.box((0.2, 0.4, 1.0))

@@ -10,15 +10,20 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from proctor import __version__
 from proctor.core.errors import ProctorError, UserError, did_you_mean
 from proctor.core.results import Results
+
+if TYPE_CHECKING:
+    from proctor.evaluation.run import RunConfig
 
 DONE, TOO_MANY_FAULTS, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
@@ -36,7 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         errors.print(str(error), markup=False, soft_wrap=True)
         return USER_ERROR
     except ProctorError as error:
-        errors.print(f"[red]failed:[/red] {error}", soft_wrap=True)
+        errors.print("[red]failed:[/red]", end=" ")
+        errors.print(str(error), markup=False, soft_wrap=True)
         return TOO_MANY_FAULTS
     except KeyboardInterrupt:
         errors.print("interrupted; what is finished is safe, the same command goes on from there")
@@ -47,10 +53,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     from proctor.evaluation.executors import Job
     from proctor.evaluation.run import RunConfig
+    from proctor.registry import load
     from proctor.report.tables import score_notes, score_table
 
-    exam = arguments.suite or arguments.dataset.stem
+    dataset = arguments.dataset
+    exam = arguments.suite or (dataset.parent.name if dataset.stem == "episodes" else "") or dataset.stem
     out: Path = arguments.out or Path("runs") / exam
+    if not 0 <= arguments.max_fault_rate <= 1:
+        raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
+    for policy in arguments.policy:
+        load("policy", policy)  # a misspelt name must not cost the time of those before it
     finished: dict[str, Results] = {}
     for policy in dict.fromkeys(arguments.policy):
         label = policy.replace(":", ".").replace("/", "_")
@@ -72,13 +84,13 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         finished[policy] = _run_one(config, out if alone else out / label)
     console.print(score_table(finished, title=f"{exam} on {arguments.env}"))
-    console.print(score_notes(finished), soft_wrap=True)
-    console.print(f"Results: {out}", soft_wrap=True)
+    console.print(score_notes(finished), soft_wrap=True, markup=False)
+    console.print(f"Results: {out}", soft_wrap=True, markup=False)
     worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
 
 
-def _run_one(config: Any, out: Path) -> Results:
+def _run_one(config: RunConfig, out: Path) -> Results:
     from proctor.evaluation.run import Progress as State
     from proctor.evaluation.run import run
 
@@ -91,7 +103,7 @@ def _run_one(config: Any, out: Path) -> Results:
     )
     policy = config.job.policy
     bar = Progress(*columns, console=console)
-    task = bar.add_task(policy, total=None, rate="")
+    task = bar.add_task(escape(policy), total=None, rate="")
 
     def show(state: State) -> None:
         bar.start()  # only now: a request that is refused shows no bar
@@ -102,11 +114,13 @@ def _run_one(config: Any, out: Path) -> Results:
     try:
         report = run(config, out, show)
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()
     if report.done_before == report.results.total_episodes:
-        console.print(f"{policy}: all {report.done_before} episodes were done before; nothing to do")
+        text = f"{policy}: all {report.done_before} episodes were done before; nothing to do"
+        console.print(text, markup=False)
     elif report.done_before:
-        console.print(f"{policy}: went on after {report.done_before} finished episodes")
+        console.print(f"{policy}: went on after {report.done_before} finished episodes", markup=False)
     return report.results
 
 
@@ -126,19 +140,27 @@ def _list(arguments: argparse.Namespace) -> int:
 def _generate(arguments: argparse.Namespace) -> int:
     from proctor.suites.builder import build_suite
 
-    if arguments.out.exists():
-        raise UserError(f"{arguments.out} exists already; give --out a new folder")
+    out: Path = arguments.out
+    if out.exists():
+        raise UserError(f"{out} exists already; give --out a new folder")
     columns = (TextColumn("houses"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("houses", total=arguments.houses)
-        build_suite(
-            arguments.out,
-            houses=arguments.houses,
-            episodes_per_house=arguments.episodes_per_house,
-            seed=arguments.seed,
-            progress=lambda done: bar.update(task, completed=done),
-        )
-    console.print(f"Try it: proctor run --dataset {arguments.out} --policy oracle", soft_wrap=True)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        # Renamed when it is whole: what an interrupt leaves behind is no half of an exam.
+        with TemporaryDirectory(dir=out.parent) as unfinished, Progress(*columns, console=console) as bar:
+            task = bar.add_task("houses", total=arguments.houses)
+            suite = Path(unfinished) / "suite"
+            build_suite(
+                suite,
+                houses=arguments.houses,
+                episodes_per_house=arguments.episodes_per_house,
+                seed=arguments.seed,
+                progress=lambda done: bar.update(task, completed=done),
+            )
+            suite.rename(out)
+    except OSError as error:
+        raise UserError(f"cannot write to {out}: {error.strerror}") from error
+    console.print(f"Try it: proctor run --dataset {out} --policy oracle", soft_wrap=True, markup=False)
     return DONE
 
 
@@ -148,7 +170,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
     del arguments
     table = Table(box=None)
     for heading in ("", "What", "Found", "How to get it"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     findings = examine_machine()
     marks = {
         "ok": "[green]ok[/green]",
@@ -159,6 +181,12 @@ def _doctor(arguments: argparse.Namespace) -> int:
         table.add_row(marks[finding.state], finding.what, finding.found, finding.remedy)
     console.print(table)
     return USER_ERROR if any(finding.state == "missing" for finding in findings) else DONE
+
+
+def _help(arguments: argparse.Namespace) -> int:
+    del arguments
+    _parser().print_help()
+    return DONE
 
 
 def _options(pairs: Sequence[str]) -> dict[str, Any]:
@@ -179,10 +207,10 @@ class _Parser(argparse.ArgumentParser):
     """argparse, with a hint where a flag is nearly right."""
 
     def error(self, message: str) -> NoReturn:
-        _, marker, rest = message.partition("unrecognized arguments: ")
-        if marker:
-            flag = rest.split()[0].partition("=")[0]
-            message += did_you_mean(flag, FLAGS)
+        for word in sys.argv[1:]:
+            flag = word.partition("=")[0]
+            if flag.startswith("--") and flag not in FLAGS:
+                message += did_you_mean(flag, FLAGS)
         super().error(message)
 
 
@@ -204,7 +232,8 @@ exit codes: 0 done, 1 too many evaluator faults, 2 user error, 130 interrupted
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="proctor", description="Exams for embodied agents.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"proctor {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.set_defaults(command=_help)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_run(commands)
     listing = commands.add_parser("list", help="show the names of suites, envs, policies and metrics")
     listing.set_defaults(command=_list)
@@ -232,7 +261,7 @@ def _add_run(commands: Any) -> None:
     )
     exam = run.add_mutually_exclusive_group(required=True)
     exam.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
-    exam.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file of your own")
+    exam.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
     run.add_argument(
         "--policy",
         nargs="+",

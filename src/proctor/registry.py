@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean
+from proctor.core.interfaces import Env, Metric, Policy
 
 Kind = Literal["suite", "env", "policy", "metric"]
 
@@ -46,6 +47,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "collision_rate": "proctor.metrics.navigation:CollisionRate",
     },
 }
+BASES: dict[Kind, type] = {"env": Env, "policy": Policy, "metric": Metric}
 PLURAL: dict[Kind, str] = {
     "suite": "suites",
     "env": "envs",
@@ -65,13 +67,13 @@ def load(kind: Kind, name: str) -> Any:
 
     Raises:
         UnknownName: Nothing has this name.
-        UserError: The module or the class does not exist.
+        UserError: The module or the class does not exist, or is of another kind.
         MissingDependency: The module needs a package that is not installed.
     """
     known = names(kind)
     target = known.get(name, name)
-    module_name, colon, attribute = target.partition(":")
-    if not colon:
+    module_name, _, attribute = target.partition(":")
+    if not (module_name and attribute):
         raise UnknownName(kind, name, known)
     try:
         module = importlib.import_module(module_name)
@@ -86,7 +88,14 @@ def load(kind: Kind, name: str) -> Any:
     if not hasattr(module, attribute):
         hint = did_you_mean(attribute, dir(module))
         raise UserError(f"{kind} '{name}': the module {module_name} has no '{attribute}'{hint}")
-    return getattr(module, attribute)
+    found = getattr(module, attribute)
+    base = BASES[kind]
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise UserError(f"{kind} '{name}' must be a class that inherits {base.__module__}.{base.__name__}")
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
+        raise UserError(f"{kind} '{name}' lacks {missing}")
+    return found
 
 
 def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:
@@ -103,7 +112,10 @@ def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:
         wrong = next((key for key in options if key not in taken), "")
         hint = did_you_mean(wrong, taken) if wrong else ""
         raise UserError(f"{kind} '{name}': {error}{hint}; options: {', '.join(taken) or 'none'}") from None
-    return class_(**options)
+    try:
+        return class_(**options)
+    except SystemExit as error:  # else a script would take it for the end of a run
+        raise UserError(f"{kind} '{name}' called sys.exit({error.code}) while it was being built") from None
 
 
 def suite_folder(name: str) -> Path:

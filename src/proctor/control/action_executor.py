@@ -12,14 +12,14 @@ import numpy as np
 from proctor.control.robot_port import RobotPort
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
-from proctor.core.types import STEP_M, TURN_RAD, Action
+from proctor.core.types import SECTOR_RAD, STEP_M, TURN_RAD, Action
 
-SECTOR_RAD = math.radians(30)
-"""Half of what counts as ahead."""
 LANDED = 0.002
 """A move is over when less than this fraction of its length is left."""
 UNHINDERED = 0.98
 """Who gets this share of the way that was asked for moves freely, though it may touch something."""
+LANDING_MPS, LANDING_RADPS, BRAKING_S = 0.1, 0.3, 0.3
+"""Faster moves slow down to these speeds before they land, in about this time."""
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
 
 
@@ -93,7 +93,8 @@ class ActionExecutor:
         def drive(speed_mps: float) -> None:
             self._port.command(sign * speed_mps, 0.0)
 
-        return self._move(abs(distance_m), driven_m, drive, self._linear_speed_mps, watch_scan=distance_m > 0)
+        speeds = (self._linear_speed_mps, LANDING_MPS)
+        return self._move(abs(distance_m), driven_m, drive, speeds, watch_scan=distance_m > 0)
 
     def rotate(self, angle_rad: float) -> Motion:
         """Turn on the spot; positive is left. Angles beyond a full turn are fine.
@@ -113,7 +114,8 @@ class ActionExecutor:
         def turn(speed_radps: float) -> None:
             self._port.command(0.0, sign * speed_radps)
 
-        return self._move(abs(angle_rad), turned, turn, self._angular_speed_radps, watch_scan=False)
+        speeds = (self._angular_speed_radps, LANDING_RADPS)
+        return self._move(abs(angle_rad), turned, turn, speeds, watch_scan=False)
 
     def move_timed(self, linear_x: float = 0.0, angular_z: float = 0.0, duration_s: float = 1.0) -> Motion:
         """Drive at this velocity for this long, without odometry; the last command is scaled to land."""
@@ -145,13 +147,17 @@ class ActionExecutor:
         goal: float,
         covered: Callable[[], float],
         drive: Callable[[float], None],
-        speed: float,
+        speeds: tuple[float, float],
         *,
         watch_scan: bool,
     ) -> Motion:
-        """Drive until `covered` has reached the goal; both in metres, or both in radians."""
+        """Drive until `covered` has reached the goal; both in metres, or both in radians.
+
+        The speeds are those of the way and of the landing.
+        """
+        speed, landing_speed = speeds
         start_s, touched_before = self._port.now_s(), self._port.in_contact()
-        deadline_s = start_s + DEADLINE_FACTOR * goal / speed + DEADLINE_MARGIN_S
+        deadline_s = start_s + DEADLINE_FACTOR * goal / min(speed, landing_speed) + DEADLINE_MARGIN_S
         done, starting = 0.0, True  # it takes a period to get going
         with self._running():
             while goal - done > LANDED * goal:
@@ -163,7 +169,8 @@ class ActionExecutor:
                         f"the robot covered {done:.3f} of {goal:.3f} m or rad in {deadline_s - start_s:.1f} s"
                         " of its time and touches nothing: check its drive and its odometry"
                     )
-                step = min(speed * self._period_s, goal - done)
+                left = goal - done
+                step = min(self._period_s * min(speed, max(landing_speed, left / BRAKING_S)), left)
                 drive(step / self._period_s)
                 self._port.wait(self._period_s)
                 before, done = done, covered()

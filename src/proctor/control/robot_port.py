@@ -8,7 +8,11 @@ from proctor.core.types import Pose2, Scan
 
 
 class RobotPort(Protocol):
-    """A robot with odometry, a scan and a velocity input, and the clock that governs it."""
+    """A robot with odometry, a scan and a velocity input, and the clock that governs it.
+
+    No call blocks for ever: a port whose robot, topic or clock falls silent raises SimulationError after a
+    deadline in real time, naming what is silent.
+    """
 
     def odometry(self) -> Pose2:
         """Return the newest pose in the odometry frame."""

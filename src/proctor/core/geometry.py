@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from proctor.core.types import Array, Vector3
+from proctor.core.types import STEP_M, TURN_RAD, Action, Array, Pose2, Vector3
 
 
 def wrap_angle(angle: float) -> float:
@@ -47,12 +47,15 @@ def rotation_matrix(wxyz: Array) -> Array:
     )
 
 
-def multiply_quaternions(first: Array, second: Array) -> Array:
-    """Return first ⊗ second, both wxyz: turn by `second`, then by `first`."""
-    w, x, y, z = first
-    matrix = np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]])
-    product: Array = matrix @ second
-    return product
+def pose_after(action: Action, pose: Pose2) -> Pose2:
+    """Return the pose to which an action leads if it is done exactly."""
+    if action is Action.FORWARD:
+        x, y = pose.x + STEP_M * math.cos(pose.yaw), pose.y + STEP_M * math.sin(pose.yaw)
+        return Pose2(x, y, pose.yaw)
+    if action is Action.STOP:
+        return pose
+    turn_rad = TURN_RAD if action is Action.LEFT else -TURN_RAD
+    return Pose2(pose.x, pose.y, wrap_angle(pose.yaw + turn_rad))
 
 
 def distance(a: Vector3, b: Vector3) -> float:

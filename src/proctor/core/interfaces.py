@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from proctor.core.errors import SimulationError
@@ -35,6 +35,13 @@ class Env(abc.ABC):
     @abc.abstractmethod
     def close(self) -> None:
         """Release everything. May be called twice."""
+
+    def check(self, episodes: Sequence[Any]) -> None:  # noqa: B027  (most envs can do any episode)
+        """Find out what of these episodes cannot be done here, before the first one begins.
+
+        Raises:
+            UserError: An episode cannot be done.
+        """
 
     def info(self) -> Info:
         """Return the ground truth of the present state, also right after `reset`.

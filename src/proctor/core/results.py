@@ -9,7 +9,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from proctor.core.documents import write_atomically
+from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
+
+JOURNAL = "episodes.jsonl"
+"""In a run directory: one line per finished episode."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +65,25 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     def is_evaluator_fault(self) -> bool:
         """Whether the evaluator, not the agent, is to blame for the missing score."""
         return self.error is not None and self.error.side == "evaluator"
+
+
+def read_journal(path: Path) -> dict[str, EpisodeResult]:
+    """Return the finished episodes of a journal by id. The last record of an episode wins.
+
+    What follows the last line break is the torn line of a run that was killed, and is nothing.
+
+    Raises:
+        InvalidFile: A line is no record.
+    """
+    *lines, _torn = path.read_bytes().split(b"\n")
+    finished: dict[str, EpisodeResult] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            result = msgspec.json.decode(line, type=EpisodeResult)
+        except msgspec.MsgspecError as error:
+            raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
+        finished[result.episode_id] = result
+    return finished
 
 
 class Interval(msgspec.Struct, frozen=True):

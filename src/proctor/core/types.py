@@ -36,6 +36,8 @@ STEP_M = 0.25
 """How far FORWARD goes."""
 TURN_RAD = math.radians(15)
 """How far LEFT and RIGHT turn."""
+SECTOR_RAD = math.radians(30)
+"""Half of what lies ahead of a robot."""
 
 
 class Vector3(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from proctor.core.geometry import wrap_angle
+from proctor.core.geometry import pose_after
 from proctor.core.interfaces import Env
-from proctor.core.types import STEP_M, TURN_RAD, Action, Info, Observation, Vector3
+from proctor.core.types import Info, Observation, Pose2, Vector3
 from proctor.envs.episode_state import EpisodeState, checked_action, running, start_yaw, started
 from proctor.episodes.vln import Episode
 
@@ -28,13 +27,8 @@ class MockEnv(Env):
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Do one action."""
         state, action = running(self._state), checked_action(action)
-        position, yaw = state.position, state.yaw
-        if action is Action.FORWARD:
-            x, y = position.x + STEP_M * math.cos(yaw), position.y + STEP_M * math.sin(yaw)
-            position = Vector3(x, y, position.z)
-        elif action is not Action.STOP:
-            yaw = wrap_angle(yaw + (TURN_RAD if action is Action.LEFT else -TURN_RAD))
-        state.record(action, position, yaw, collision=False)
+        pose = pose_after(action, Pose2(state.position.x, state.position.y, state.yaw))
+        state.record(action, Vector3(pose.x, pose.y, state.position.z), pose.yaw, collision=False)
         return _observation(), 0.0, state.done, state.info()
 
     def info(self) -> Info:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -18,12 +19,25 @@ from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene, scene_version
 from proctor.sim.base_drive import BaseDrive
 from proctor.sim.camera import RgbdCamera
+from proctor.sim.gl import shared_context
 from proctor.sim.lidar import LaserScanner
 from proctor.sim.world import World
 
-SENSORS = ("rgb", "depth", "scan", "odom")
 STORY_M = 0.5
 """A start this far from z = 0 is on another floor, and the embedded world has one."""
+
+
+class _Options(msgspec.Struct):
+    """What the options of the exam may be."""
+
+    width: Annotated[int, msgspec.Meta(ge=1, le=4096)]
+    height: Annotated[int, msgspec.Meta(ge=1, le=4096)]
+    fov_deg: Annotated[float, msgspec.Meta(gt=0, lt=180)]
+    sensors: list[Literal["rgb", "depth", "scan", "odom"]]
+    collision_threshold_m: Annotated[float, msgspec.Meta(ge=0, le=10)]
+    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)]
+    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)]
+    end_on_collision: bool
 
 
 class VLNEnv(Env):
@@ -44,6 +58,7 @@ class VLNEnv(Env):
 
     Raises:
         UserError: An option makes no sense.
+        MissingDependency: This machine cannot render.
     """
 
     needs_scene = True
@@ -60,15 +75,20 @@ class VLNEnv(Env):
         angular_speed_radps: float = 0.3,
         end_on_collision: bool = False,
     ) -> None:
-        unknown = sorted(set(sensors) - set(SENSORS))
-        if unknown:
-            raise UserError(f"unknown sensor '{unknown[0]}'; available: {', '.join(SENSORS)}")
-        if not (width > 0 and height > 0 and 0 < fov_deg < 180):
-            raise UserError(f"a picture of {width}x{height} pixels over {fov_deg}° cannot be taken")
-        if not (linear_speed_mps > 0 and angular_speed_radps > 0):
-            raise UserError("linear_speed_mps and angular_speed_radps must be above 0")
-        if not collision_threshold_m >= 0:
-            raise UserError(f"collision_threshold_m must be at least 0, found {collision_threshold_m}")
+        options = {
+            "width": width,
+            "height": height,
+            "fov_deg": fov_deg,
+            "sensors": list(sensors) if isinstance(sensors, tuple) else sensors,
+            "collision_threshold_m": collision_threshold_m,
+            "linear_speed_mps": linear_speed_mps,
+            "angular_speed_radps": angular_speed_radps,
+            "end_on_collision": end_on_collision,
+        }
+        try:
+            msgspec.convert(options, _Options)
+        except msgspec.ValidationError as error:
+            raise UserError(str(error).replace(" - at `$.", " for `")) from None
         camera = msgspec.structs.replace(WheeledRobot().camera, width=width, height=height, fov_deg=fov_deg)
         self._robot = WheeledRobot(camera=camera)
         self._sensors = tuple(sensors)
@@ -78,6 +98,8 @@ class VLNEnv(Env):
             "angular_speed_radps": angular_speed_radps,
         }
         self._end_on_collision = end_on_collision
+        if {"rgb", "depth"} & set(sensors):
+            shared_context()  # a machine that cannot render is told so before the first episode
         self._stage: _Stage | None = None
         self._state: EpisodeState | None = None
 
@@ -85,31 +107,27 @@ class VLNEnv(Env):
         """Put the scene and the robot into the episode's first state.
 
         Raises:
-            UserError: The episode has no scene, or starts above or below the floor.
+            UserError: The episode has no scene, or starts inside of something or on another floor.
             InvalidFile: The scene is broken.
-            SimulationError: The robot would start inside of something.
         """
         self._state = None
-        if not episode.scene_config_path:
-            raise UserError(
-                f"episode '{episode.episode_id}': the embedded world needs a scene; set scene_config_path"
-            )
-        start = Vector3.of(episode.start_position)
-        if abs(start.z) > STORY_M:
-            raise UserError(
-                f"episode '{episode.episode_id}': start_position.z is {start.z}, but the floor of the"
-                " embedded world is at 0 (Y-up data?)"
-            )
-        stage = self._stage_of(Path(episode.scene_config_path))
-        stage.world.reset(Pose2(start.x, start.y, start_yaw(episode)))
+        stage = self._stage_of(_scene_of(episode))
+        pose = _place(stage.world, episode)
         stage.drive.reset()
-        obstacle = stage.world.touched()
-        if obstacle is not None:
-            raise SimulationError(
-                f"episode '{episode.episode_id}' starts inside of '{obstacle}' at x={start.x}, y={start.y}"
-            )
-        self._state = EpisodeState(episode, Vector3(start.x, start.y, 0.0), stage.world.pose().yaw)
+        self._state = EpisodeState(episode, episode.start_position, pose.yaw)
         return self._observe(stage)
+
+    def check(self, episodes: Sequence[Episode]) -> None:
+        """Build every scene and put the robot at every start.
+
+        Raises:
+            UserError: An episode has no scene, or starts inside of something or on another floor.
+            InvalidFile: A scene is broken.
+        """
+        for scene_path, group in groupby(sorted(episodes, key=_scene_of), key=_scene_of):
+            world = World(load_scene(scene_path), scene_path, self._robot)
+            for episode in group:
+                _place(world, episode)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Do one action by driving the robot.
@@ -123,7 +141,7 @@ class VLNEnv(Env):
             raise SimulationError("step() was called after close()")
         motion = self._stage.executor.execute(action)
         pose = self._stage.world.pose()
-        state.record(action, Vector3(pose.x, pose.y, 0.0), pose.yaw, collision=motion.collided)
+        state.record(action, Vector3(pose.x, pose.y, state.position.z), pose.yaw, collision=motion.collided)
         state.done = state.done or (self._end_on_collision and motion.collided)
         return self._observe(self._stage), 0.0, state.done, state.info()
 
@@ -156,6 +174,26 @@ class VLNEnv(Env):
         if "odom" in self._sensors:
             observation["odom"] = stage.drive.odometry()
         return {name: observation[name] for name in self._sensors}
+
+
+def _scene_of(episode: Episode) -> Path:
+    if not episode.scene_config_path:
+        name = episode.episode_id
+        raise UserError(f"episode '{name}': the embedded world needs a scene; set scene_config_path")
+    return Path(episode.scene_config_path)
+
+
+def _place(world: World, episode: Episode) -> Pose2:
+    """Put the robot at the start of an episode, if it can stand there."""
+    start, name = episode.start_position, episode.episode_id
+    if abs(start.z) > STORY_M:
+        floor = "the floor of the embedded world is at 0 (Y-up data?)"
+        raise UserError(f"episode '{name}': start_position.z is {start.z}, but {floor}")
+    world.reset(Pose2(start.x, start.y, start_yaw(episode)))
+    obstacle = world.touched()
+    if obstacle is not None:
+        raise UserError(f"episode '{name}' starts inside of '{obstacle}' at x={start.x}, y={start.y}")
+    return world.pose()
 
 
 class _Stage:

@@ -26,6 +26,10 @@ REQUIRED_KEYS = (
 )
 
 
+CHECKSUMS = "checksums.json"
+"""Beside the episodes of a frozen exam: the SHA-256 of each of its files, by name."""
+
+
 class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     """Episodes in the order of their file, with scene paths made absolute."""
 
@@ -65,6 +69,7 @@ def load_dataset(path: Path) -> Dataset:
         file = path / "episodes.json" if path.is_dir() else path
     except OSError as error:
         raise InvalidFile(path, f"cannot be read: {error.strerror}") from None
+    _check_frozen(file.parent)
     value = read_json(file)
     _check_required(value, file)
     episodes = convert(value, _EpisodeFile, file).episodes
@@ -77,10 +82,14 @@ def load_dataset(path: Path) -> Dataset:
             problem = f"the id '{episode.episode_id}' is taken by episodes[{other}]"
             raise InvalidFile(file, problem, place=f"episodes[{index}].episode_id")
         first_index[episode.episode_id] = index
-    located = [
-        msgspec.structs.replace(episode, scene_config_path=_locate_scene(episode, file.parent))
-        for episode in episodes
-    ]
+    located = []
+    for index, episode in enumerate(episodes):
+        try:
+            scene = _locate_scene(episode, file.parent)
+        except (OSError, ValueError) as error:
+            place = f"episodes[{index}].scene_config_path"
+            raise InvalidFile(file, f"no name of a file: {error}"[:120], place=place) from None
+        located.append(msgspec.structs.replace(episode, scene_config_path=scene))
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     return Dataset(path=file, episodes=located, digest=digest)
 
@@ -93,6 +102,19 @@ def save_dataset(episodes: Sequence[Episode], path: Path) -> None:
     ]
     encoded = msgspec.json.encode({"episodes": records})
     write_atomically(path, msgspec.json.format(encoded, indent=1) + b"\n")
+
+
+def _check_frozen(folder: Path) -> None:
+    """Refuse an exam of which a file is no longer what its checksums say."""
+    checksums = folder / CHECKSUMS
+    if not checksums.is_file():
+        return
+    for name, expected in convert(read_json(checksums), dict[str, str], checksums).items():
+        file = folder / name
+        found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "nothing"
+        if found != expected:
+            problem = f"has changed since the exam was frozen; if that was meant, delete {checksums}"
+            raise InvalidFile(file, problem)
 
 
 def _check_required(value: Any, file: Path) -> None:

@@ -8,8 +8,8 @@ from proctor.core.types import Action, Vector3
 
 DEFAULT_MAX_STEPS = 500
 ORIGIN = Vector3(0.0, 0.0, 0.0)
-LARGEST_COORDINATE = 1e6
-"""Of metres or degrees; beyond it, arithmetic would lose its digits."""
+LARGEST_COORDINATE = 1e4
+"""Of metres or degrees. More is a mistake, such as millimetres."""
 
 
 class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{name}: {error}") from None
             if max(abs(vector.x), abs(vector.y), abs(vector.z)) > LARGEST_COORDINATE:
-                raise ValueError(f"{name}: expected numbers within ±{LARGEST_COORDINATE:.0e}, found {vector}")
+                raise ValueError(f"{name}: expected numbers within ±{LARGEST_COORDINATE:.0f}, found {vector}")
             msgspec.structs.force_setattr(self, name, vector)
         if self.reference_path is not None:
             path = [Vector3.of(point) for point in self.reference_path]

@@ -58,6 +58,7 @@ class VLNEvaluator:
         loaded = load_dataset(Path(dataset))
         selected = loaded.select(count=episodes)
         check_scenes(loaded, selected, needs_scene=self._examiner.env.needs_scene)
+        self._examiner.env.check(selected)
         return summarise([self.evaluate_episode(episode) for episode in selected])
 
     def save_results(self, results: Results, path: str | Path) -> None:

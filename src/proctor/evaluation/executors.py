@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -237,6 +239,7 @@ def _heard_or_overdue(workers: list[_Worker]) -> list[_Worker]:
 def _work(job: Job, line: Connection, turn_and_since: Any) -> None:
     """Be a worker: build env and policy, then do episodes until the line goes dead."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    threading.Thread(target=_outlive_no_parent, daemon=True).start()
 
     def announce(turn: Turn) -> None:
         turn_and_since[:] = [float(TURNS.index(turn)), time.monotonic()]
@@ -255,3 +258,11 @@ def _work(job: Job, line: Connection, turn_and_since: Any) -> None:
         return
     finally:
         examiner.close()
+
+
+def _outlive_no_parent() -> None:
+    """End this process when its parent is gone, even if an agent hangs in it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -18,9 +18,9 @@ import msgspec
 
 from proctor.core.documents import read_json, sync_folder, write_atomically
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.results import EpisodeResult, Results
+from proctor.core.results import JOURNAL, EpisodeResult, Results, read_journal
 
-MANIFEST, JOURNAL, RESULTS = "manifest.json", "episodes.jsonl", "results.json"
+MANIFEST, RESULTS = "manifest.json", "results.json"
 
 
 def read_finished(folder: Path, identity: dict[str, Any]) -> dict[str, EpisodeResult]:
@@ -30,49 +30,42 @@ def read_finished(folder: Path, identity: dict[str, Any]) -> dict[str, EpisodeRe
         UserError: The folder is of a different run, or no run's.
     """
     with _disk_errors(folder):
-        # A kill while the manifest was being written leaves a temporary file, which is nothing.
-        if not folder.exists() or all(item.suffix == ".tmp" for item in folder.iterdir()):
+        if not folder.exists() or all(_is_nothing(item) for item in folder.iterdir()):
             return {}
         if not (folder / MANIFEST).exists():
             raise UserError(f"{folder} is not empty and not a run; give --out another folder")
         _check_identity(folder / MANIFEST, identity)
         path = folder / JOURNAL
-        *lines, _torn = path.read_bytes().split(b"\n") if path.exists() else [b""]
-    finished: dict[str, EpisodeResult] = {}
-    for number, line in enumerate(lines, 1):
-        try:
-            result = msgspec.json.decode(line, type=EpisodeResult)
-        except msgspec.MsgspecError as error:
-            raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
-        finished[result.episode_id] = result
-    return finished
+        return read_journal(path) if path.exists() else {}
 
 
 class Journal:
     """A run directory, open for writing. Use as a context manager; only one process can hold it.
 
     Args:
-        folder: The run directory; made if missing. `read_finished` has checked it.
+        folder: The run directory; made if missing.
         identity: What defines the run.
         record: What else the manifest should say: versions, host.
 
     Raises:
-        UserError: The folder is in use, or cannot be written.
+        UserError: The folder is in use, of a different run, or cannot be written.
     """
 
     def __init__(self, folder: Path, identity: dict[str, Any], record: dict[str, Any]) -> None:
         self.folder = folder
         with _disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            if not (folder / MANIFEST).exists():
-                content = msgspec.json.encode({"identity": identity, **record})
-                write_atomically(folder / MANIFEST, msgspec.json.format(content, indent=1) + b"\n")
             self._file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(self._file)
                 raise UserError(f"{folder} is in use by another run") from None
+            if (folder / MANIFEST).exists():  # perhaps only now: another run may have been faster
+                _check_identity(folder / MANIFEST, identity)
+            else:
+                content = msgspec.json.encode({"identity": identity, **record})
+                write_atomically(folder / MANIFEST, msgspec.json.format(content, indent=1) + b"\n")
             sync_folder(folder)
             written = (folder / JOURNAL).read_bytes()
             os.ftruncate(self._file, written.rfind(b"\n") + 1)  # a torn last line
@@ -101,6 +94,11 @@ class Journal:
         """Write `results.json`."""
         with _disk_errors(self.folder):
             results.save(self.folder / RESULTS)
+
+
+def _is_nothing(item: Path) -> bool:
+    """Tell whether a file is only what a run leaves that was killed before it had begun."""
+    return item.suffix == ".tmp" or (item.name == JOURNAL and item.stat().st_size == 0)
 
 
 def _check_identity(manifest: Path, identity: dict[str, Any]) -> None:

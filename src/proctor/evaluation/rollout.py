@@ -13,6 +13,7 @@ from proctor.core.results import EpisodeResult, Fault, Timing
 from proctor.core.types import EpisodeInfo, Info
 
 Turn = Literal["env", "policy", "evaluator"]
+LONGEST_TEXT = 4000
 
 
 class Task(Protocol):
@@ -109,20 +110,23 @@ def rollout(
     for part in (_play, _judge):
         try:
             part(env, policy, episode, task, log)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  the episode boundary: it is recorded
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  the episode boundary: whatever it is, it is recorded
             log.record_fault(error)
     return task.result(episode, log)
 
 
 def _play(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
+    privileged = type(policy).privileged  # of the class, as the manifest says it; not what an agent sets
     task.begin(episode)
     with log.turn("env"):
         observation = env.reset(episode)
-        info = env.info() if policy.privileged else {}
+        info = env.info() if privileged else {}
     with log.turn("policy"):
-        policy.reset(task.briefing(episode, seed=log.seed, privileged=policy.privileged))
+        policy.reset(task.briefing(episode, seed=log.seed, privileged=privileged))
     for _ in range(episode.step_limit):
-        view = {**observation, TRUTH: info} if policy.privileged else observation
+        view = {**observation, TRUTH: info} if privileged else observation
         with log.turn("policy"):
             action = task.parse_action(policy.act(view))
         with log.turn("env"):
@@ -140,5 +144,5 @@ def _judge(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) 
 
 
 def _printable(lines: list[str]) -> str:
-    """Join lines, without the surrogates that no file can hold."""
-    return "".join(lines).strip().encode("utf-8", "replace").decode()
+    """Join lines, without the surrogates that no file can hold, and no longer than anybody reads."""
+    return "".join(lines).strip()[-LONGEST_TEXT:].encode("utf-8", "replace").decode()

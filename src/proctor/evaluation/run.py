@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
+import math
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -21,7 +23,8 @@ from proctor.evaluation.executors import InProcess, Job, WorkerPool
 from proctor.evaluation.journal import Journal, read_finished
 from proctor.evaluation.preflight import check_scenes
 from proctor.evaluation.summary import summarise
-from proctor.registry import load, suite_folder
+from proctor.registry import build, load, suite_folder
+from proctor.scenes.scene_config import asset_file, load_scene
 
 RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec")
 
@@ -66,13 +69,19 @@ def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -
     """
     if config.workers < 1:
         raise UserError(f"expected at least 1 worker, found {config.workers}")
+    if not 0 < config.job.success_threshold_m < math.inf:
+        raise UserError(f"expected a success threshold above 0 m, found {config.job.success_threshold_m}")
     dataset = load_dataset(_dataset_path(config))
     episodes = dataset.select(count=config.episodes, episode_id=config.episode)
     load("policy", config.job.policy)
     check_scenes(dataset, episodes, needs_scene=load("env", config.job.env).needs_scene)
+    out = out.resolve()  # an agent may change the working directory
     identity = _identity(config, dataset, episodes)
     kept = {key: r for key, r in read_finished(out, identity).items() if not r.is_evaluator_fault}
     left = [episode for episode in episodes if episode.episode_id not in kept]
+    if left:
+        with closing(build("env", config.job.env, config.job.env_options)) as env:
+            env.check(left)
     with closing(_executor(config, len(left))) as executor, Journal(out, identity, _record()) as journal:
         finished = [kept[episode.episode_id] for episode in episodes if episode.episode_id in kept]
         on_progress(Progress(len(episodes), finished))
@@ -113,20 +122,39 @@ def _dataset_path(config: RunConfig) -> Path:
 
 def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Episode]) -> dict[str, Any]:
     """Return what must be equal for two calls to be the same run. The number of workers is not in it."""
+    policy = load("policy", config.job.policy)
     ids = "\n".join(episode.episode_id for episode in episodes)
-    scenes = sorted({e.scene_config_path for e in episodes if e.scene_config_path is not None})
-    hashes = [hashlib.sha256(Path(p).read_bytes()).hexdigest() for p in scenes if Path(p).is_file()]
     return {
         "proctor": __version__,
         "task": "vln",
         "dataset": config.suite or dataset.path.name,
         "dataset_sha256": dataset.digest,
-        "scenes_sha256": hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
+        "scenes_sha256": _scenes_digest(episodes),
         "episodes": len(episodes),
         "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
-        "privileged": bool(load("policy", config.job.policy).privileged),
+        "privileged": bool(policy.privileged),
+        "policy_sha256": _source_digest(policy),
         **msgspec.to_builtins(config.job),
     }
+
+
+def _source_digest(policy: type) -> str:
+    """Return a hash of the file that a policy is written in: an edited agent is another agent."""
+    file = inspect.getsourcefile(policy)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
+
+
+def _scenes_digest(episodes: Sequence[Episode]) -> str:
+    """Return a hash of all scene files in use and of the meshes that they name."""
+    digest = hashlib.sha256()
+    for scene in sorted({e.scene_config_path for e in episodes if e.scene_config_path is not None}):
+        path = Path(scene)
+        if not path.is_file():
+            continue
+        assets = [item.asset_path for item in load_scene(path).objects if item.asset_path is not None]
+        for file in (path, *(asset_file(path, asset) for asset in assets)):
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _record() -> dict[str, Any]:

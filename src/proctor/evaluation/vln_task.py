@@ -20,6 +20,8 @@ from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap, map_of_scene
 from proctor.registry import build, names
 
 DEFAULT_SUCCESS_THRESHOLD_M = 0.2
+SMALLER_RADII_M = (0.17, 0.1)
+"""The robot's own radius, and that less what the map may be too careful."""
 
 
 class VLNTask:
@@ -137,22 +139,25 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
 
     @cache  # several metrics ask for the same distance
     def geodesic(a: Vector3, b: Vector3) -> float:
-        return geodesic_m(grid, a, b)
+        length_m = geodesic_m(grid, a, b)
+        if math.isinf(length_m):  # the robot got to where the map, a few centimetres too careful, sees no way
+            rough_m = grid.rough_distances_m((a.x, a.y), (b.x, b.y), radius_m=PLANNING_RADIUS_M)
+            length_m = math.hypot(float(rough_m), b.z - a.z)
+        return length_m
 
-    start_xy, goal_xy = (start.x, start.y), (goal.x, goal.y)
-    if not math.isfinite(grid.distance_m(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)):
-        return "euclidean", distance
-    return "geodesic", geodesic
+    return ("geodesic", geodesic) if math.isfinite(geodesic_m(grid, start, goal)) else ("euclidean", distance)
 
 
 def geodesic_m(grid: GridMap, a: Vector3, b: Vector3) -> float:
-    """Return the length of the shortest drive from a to b, and the climb on top of it.
+    """Return the length of the shortest drive from a to b, and the climb on top of it; infinite if none.
 
-    The map is a few centimetres too careful. Where a robot has got into a spot that it takes for closed,
-    the drive goes on from the nearest place that is not.
+    It is measured for the disc that ways are planned for or, where that does not fit but the robot may have
+    squeezed in, for a smaller one. The last resort, for ends inside of things, is the nearest free place.
     """
     start_xy, goal_xy = (a.x, a.y), (b.x, b.y)
-    planar_m = grid.distance_m(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)
-    if not math.isfinite(planar_m):
-        planar_m = float(grid.rough_distances_m(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M))
-    return math.hypot(planar_m, b.z - a.z)
+    for radius_m in (PLANNING_RADIUS_M, *SMALLER_RADII_M):
+        if grid.is_free(*start_xy, radius_m) and grid.is_free(*goal_xy, radius_m):
+            planar_m = grid.distance_m(start_xy, goal_xy, radius_m=radius_m)
+            if math.isfinite(planar_m):
+                return math.hypot(planar_m, b.z - a.z)
+    return math.hypot(grid.distance_m(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M), b.z - a.z)

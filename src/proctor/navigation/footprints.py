@@ -15,7 +15,7 @@ from scipy.spatial import ConvexHull
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array, Vector3
-from proctor.scenes.meshes import load_mesh_asset
+from proctor.scenes.meshes import convex_body, load_mesh_asset
 from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file
 
 CYLINDER_SIDES = 32
@@ -48,15 +48,15 @@ def footprints_of_scene(
     """
     solids = [
         _placed(solid, item.scale, item.rotate, item.translate)
-        for item in scene.objects
+        for index, item in enumerate(scene.objects)
         if item.rigid_body_type != "none"
-        for solid in _solids_of_object(item, scene_path)
+        for solid in _solids_of_object(item, scene_path, f"objects[{index}].asset_path")
     ]
     footprints = (_footprint(solid, height_band_m) for solid in solids)
     return [footprint for footprint in footprints if footprint is not None]
 
 
-def _solids_of_object(item: SceneObject, scene_path: Path | None) -> list[Solid]:
+def _solids_of_object(item: SceneObject, scene_path: Path | None, place: str) -> list[Solid]:
     if item.asset_path is None:
         return [
             _placed(_unit_solid(part.shape), part.size, part.rotate, part.translate)
@@ -68,8 +68,9 @@ def _solids_of_object(item: SceneObject, scene_path: Path | None) -> list[Solid]
     try:
         asset = load_mesh_asset(asset_file(scene_path, item.asset_path))
     except ValueError as error:
-        raise InvalidFile(scene_path, f"object '{item.name}': {error}") from None
-    return [_solid(hull) for hull in asset.hulls]
+        raise InvalidFile(scene_path, str(error), place=place) from None
+    scale = Vector3.of(item.scale).array()
+    return [_solid(convex_body(points * scale) / scale) for points in asset.pieces]
 
 
 @lru_cache

@@ -74,13 +74,17 @@ class GridMap:
 
         Raises:
             InvalidFile: A mesh asset cannot be read.
-            UserError: The scene has mesh assets and `scene_path` is missing.
+            UserError: The scene is too large, or has mesh assets and `scene_path` is missing.
         """
         footprints = footprints_of_scene(scene, scene_path, height_band_m=height_band_m)
         corners = np.concatenate([shape.vertices for shape in footprints] or [np.zeros((1, 2))])
         # Whole cells from the world's origin, so that walls on round numbers fill whole cells.
         low = np.floor((corners.min(axis=0) - MARGIN_M) / resolution_m + TOUCH_M)
         high = np.ceil((corners.max(axis=0) + MARGIN_M) / resolution_m - TOUCH_M)
+        if (high - low).prod() > LARGEST_CELLS:
+            width_m, depth_m = np.ptp(corners, axis=0)
+            size = f"{width_m:.0f} m x {depth_m:.0f} m"
+            raise UserError(f"the objects of '{scene.scene_name}' reach over {size}, too much for a map")
         columns, rows = (high - low).astype(int)
         origin = low * resolution_m
         occupied = np.zeros((rows, columns), dtype=bool)
@@ -139,20 +143,6 @@ class GridMap:
         free: NDArray[np.bool_] = self.clearances(points).min(axis=-1) > radius_m
         return free
 
-    def nearest_free(self, x: float, y: float, radius_m: float) -> Point:
-        """Return the point if a disc fits there, else the centre of the nearest cell where it does.
-
-        Raises:
-            UserError: The disc fits nowhere.
-        """
-        if self.is_free(x, y, radius_m):
-            return x, y
-        centres = self._finder(radius_m).centres
-        if not len(centres):
-            raise UserError(f"the map has no place for a disc with a radius of {radius_m} m")
-        nearest = centres[np.argmin(((centres - (x, y)) ** 2).sum(axis=1))]
-        return float(nearest[0]), float(nearest[1])
-
     def shortest_path(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array | None:
         """Return the corners (N, 2) of the shortest way for a disc, both ends included.
 
@@ -209,7 +199,7 @@ def map_of_scene(path: Path) -> GridMap:
     return _map_of_version(path, scene_version(path))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _map_of_version(path: Path, version: int) -> GridMap:
     del version  # only there to tell versions apart
     return GridMap.from_scene(load_scene(path), path)

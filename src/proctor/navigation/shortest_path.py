@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = [(dy, dx) for dy in range(-2, 3) for dx in range(-2, 3) if math.gcd(dy, dx) == 1]
 """The 16 steps of the search, at most 27° apart: a way over cells is at most 2.8 % too long."""
-CACHED_GOALS = 8
+CACHED_GOALS = 4
 ROUNDS = 2  # of cutting corners and leaving out
 LONGEST_LEG_M = 1.0
 LEG_SHARES = np.append(0.8 ** np.arange(16), 0.0)

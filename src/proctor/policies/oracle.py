@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from proctor.core.geometry import wrap_angle
+from proctor.core.geometry import pose_after, wrap_angle
 from proctor.core.interfaces import TRUTH, Policy
-from proctor.core.types import STEP_M, TURN_RAD, Action, EpisodeInfo, Observation, Pose2
+from proctor.core.types import STEP_M, Action, EpisodeInfo, Observation, Pose2
 from proctor.navigation.action_planner import ActionPlanner
 from proctor.navigation.grid_map import map_of_scene
 
@@ -52,7 +52,7 @@ class OraclePolicy(Policy):
                 self._planner.block(self._expected.x, self._expected.y)
             self._plan, self._expected = iter(self._planner.plan(pose)), pose
         action = next(self._plan, Action.STOP)
-        self._expected = _after(action, self._expected)
+        self._expected = pose_after(action, self._expected)
         return action
 
 
@@ -63,12 +63,3 @@ def _apart_m(a: Pose2, b: Pose2) -> float:
 def _has_drifted(pose: Pose2, expected: Pose2) -> bool:
     turned_rad = abs(wrap_angle(pose.yaw - expected.yaw))
     return _apart_m(pose, expected) > DRIFT_M or turned_rad > DRIFT_RAD
-
-
-def _after(action: Action, pose: Pose2) -> Pose2:
-    """Return the pose that an action leads to if all goes well."""
-    if action == Action.FORWARD:
-        x, y = pose.x + STEP_M * math.cos(pose.yaw), pose.y + STEP_M * math.sin(pose.yaw)
-        return Pose2(x, y, pose.yaw)
-    turn_rad = {Action.LEFT: TURN_RAD, Action.RIGHT: -TURN_RAD}.get(action, 0.0)
-    return Pose2(pose.x, pose.y, pose.yaw + turn_rad)

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
-import msgspec
 import numpy as np
 
-from proctor.core.errors import AgentFault, InvalidFile, UserError
+from proctor.core.errors import AgentFault, UserError
 from proctor.core.interfaces import Policy
+from proctor.core.results import JOURNAL, read_journal
 from proctor.core.types import Action, EpisodeInfo, Observation
 
-JOURNAL = "episodes.jsonl"
 CHANCES_SUMMED = (0.02, 0.70, 0.85)
 """STOP 2 %, FORWARD 68 %, LEFT 15 % and RIGHT 15 %, each added to those before it."""
 
@@ -80,7 +79,7 @@ class ReplayPolicy(Policy):
 
     def __init__(self, run: str | None = None) -> None:
         self._run = run
-        self._recorded = {} if run is None else _actions_of_run(Path(run))
+        self._recorded = {} if run is None else _actions_of_run(Path(str(run)))
         self._actions: Iterator[int] = iter(())
 
     def reset(self, episode_info: EpisodeInfo) -> None:
@@ -106,27 +105,12 @@ class ReplayPolicy(Policy):
         return Action(next(self._actions, Action.STOP))
 
 
-class _Record(msgspec.Struct):
-    episode_id: str
-    actions: list[Action]
-
-
-def _actions_of_run(folder: Path) -> dict[str, list[Action]]:
-    journal = folder / JOURNAL
+def _actions_of_run(folder: Path) -> dict[str, list[int]]:
     try:
-        content = journal.read_bytes()
+        finished = read_journal(folder / JOURNAL)
     except OSError as error:
-        raise UserError(f"{folder} is not the directory of a run: {journal}: {error.strerror}") from None
-    *lines, _torn = content.split(b"\n")
-    actions = {}
-    for number, line in enumerate(lines, 1):
-        try:
-            record = msgspec.json.decode(line, type=_Record)
-        except msgspec.MsgspecError as error:
-            place = f"line {number}"
-            raise InvalidFile(journal, f"not an episode record: {error}", place=place) from None
-        actions[record.episode_id] = record.actions
-    return actions
+        raise UserError(f"{folder} is not the directory of a run: {error}") from None
+    return {name: result.actions for name, result in finished.items()}
 
 
 def _whole_number(name: str, value: object) -> int:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
-from proctor.core.results import Interval, Results
+from proctor.core.results import EpisodeResult, Interval, Results
 
 COLUMNS = (
     ("SR %", "success", 100.0, 0),
     ("SPL", "spl", 1.0, 2),
     ("nDTW", "ndtw", 1.0, 2),
-    ("Oracle %", "oracle_success", 100.0, 0),
-    ("Error m", "navigation_error", 1.0, 1),
+    ("OSR %", "oracle_success", 100.0, 0),
+    ("NE m", "navigation_error", 1.0, 1),
     ("Bumps", "collisions", 1.0, 1),
 )
 
@@ -31,7 +32,8 @@ def score_table(runs: Mapping[str, Results], *, title: str) -> Table:
     for name, results in runs.items():
         metrics = results.summary.metrics
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in COLUMNS]
-        table.add_row(name, str(results.total_episodes), *cells)
+        scored = results.total_episodes - results.summary.error_counts["evaluator"]
+        table.add_row(escape(name), str(scored), *cells)
     return table
 
 
@@ -43,6 +45,8 @@ def score_notes(runs: Mapping[str, Results]) -> str:
         failures = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
         if failures:
             lines.append(f"{name} failed: {failures}")
+        faults = {episode.error.kind: episode for episode in reversed(results.episodes) if episode.error}
+        lines += [f"  {kind}, first in {e.episode_id}: {_first_line(e)}" for kind, e in faults.items()]
         lost = results.summary.error_counts["evaluator"]
         bounds = results.summary.success_rate_bounds
         if lost:
@@ -51,8 +55,12 @@ def score_notes(runs: Mapping[str, Results]) -> str:
                 f"SR is between {bounds.low:.0%} and {bounds.high:.0%}"
             )
     kinds = sorted({f"{run.summary.definition}, {run.summary.distance} distance" for run in runs.values()})
-    lines.append(f"Definitions: {'; '.join(kinds)}. Below each mean: its 95 % interval.")
+    lines.append(f"Definitions: {'; '.join(kinds)}. Below each mean: its 95 % interval. N: episodes scored.")
     return "\n".join(lines)
+
+
+def _first_line(episode: EpisodeResult) -> str:
+    return episode.error.message.splitlines()[0] if episode.error and episode.error.message else ""
 
 
 def _cell(interval: Interval | None, scale: float, digits: int) -> str:

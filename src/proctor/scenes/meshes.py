@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import trimesh
 from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
 
 from proctor.core.errors import MissingDependency
 from proctor.core.types import Array
@@ -19,6 +20,7 @@ from proctor.core.types import Array
 Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 FLAT_M = 0.01
 """A piece without a volume, such as a sheet, collides as if it were this thick."""
+MAX_PIECES = 5000
 
 BROKEN_FILE = (
     ValueError,
@@ -47,25 +49,32 @@ class MeshAsset(NamedTuple):
     """What a mesh file holds."""
 
     surfaces: list[Surface]
-    hulls: list[Array]
-    """Vertices of convex bodies, one for each connected piece of the mesh: what the physics collides with."""
+    pieces: list[Array]
+    """The vertices of each connected piece. What things bump into is the `convex_body` of each."""
 
 
-@lru_cache(maxsize=32)
 def load_mesh_asset(file: Path) -> MeshAsset:
-    """Read a mesh file. Formats that are Y up by definition are turned to Z up.
+    """Read a mesh file, once for each version of it. Formats that are Y up by definition are turned to Z up.
 
     Raises:
         ValueError: It is not a mesh.
         MissingDependency: The reader for this format is not installed.
     """
+    return _load_version(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=32)
+def _load_version(file: Path, version: int) -> MeshAsset:
+    del version  # only there to tell versions apart
     if file.suffix.lower() == ".dae" and importlib.util.find_spec("collada") is None:
         raise MissingDependency("A reader for .dae files", "pip install pycollada")
     try:
         scene = trimesh.load_scene(file)
         meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
     except _reader_errors() as error:
-        raise ValueError(f"'{file.name}' is not a {file.suffix} mesh: {error}") from None
+        # trimesh blames optional packages where a text file is no text.
+        reason = "" if isinstance(error, ImportError) else f": {error}"
+        raise ValueError(f"'{file.name}' is not a {file.suffix} mesh{reason}") from None
     if not meshes:
         raise ValueError(f"'{file.name}' holds no triangles")
     if _is_y_up(file):
@@ -73,8 +82,19 @@ def load_mesh_asset(file: Path) -> MeshAsset:
             mesh.apply_transform(Y_UP_TO_Z_UP)
     if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
         raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
-    hulls = [_hull(piece) for mesh in meshes for piece in mesh.split(only_watertight=False)]
-    return MeshAsset([_surface(mesh) for mesh in meshes], hulls)
+    return MeshAsset([_surface(mesh) for mesh in meshes], _pieces(meshes, file))
+
+
+def _pieces(meshes: list[Any], file: Path) -> list[Array]:
+    pieces = []
+    for mesh in meshes:
+        welded = trimesh.Trimesh(
+            mesh.vertices, mesh.faces
+        )  # merges corners that only differ in their shading
+        pieces += [np.asarray(piece.vertices) for piece in welded.split(only_watertight=False)]
+        if len(pieces) > MAX_PIECES:
+            raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
+    return pieces
 
 
 def _reader_errors() -> tuple[type[Exception], ...]:
@@ -91,17 +111,21 @@ def _is_y_up(file: Path) -> bool:
     return file.suffix.lower() in (".glb", ".gltf")
 
 
-def _hull(piece: Any) -> Array:
-    low, high = piece.bounds
-    if (high - low).min() < FLAT_M or len(piece.vertices) < 4:
-        # A flat piece has no hull: a thin box around it stands in.
-        middle, half = (low + high) / 2, np.maximum(high - low, FLAT_M) / 2
-        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-        return np.asarray(middle + corners * half)
-    try:
-        return np.asarray(piece.convex_hull.vertices)
-    except BROKEN_FILE:  # a tilted sheet
-        return np.asarray(piece.bounding_box.vertices)
+def convex_body(points: Array) -> Array:
+    """Return the corners of the convex body around points (N, 3), at least FLAT_M thick every way."""
+    middle = points.mean(axis=0)
+    offsets = points - middle
+    axes = np.linalg.eigh(offsets.T @ offsets)[1].T
+    local = offsets @ axes.T
+    thin = np.flatnonzero(np.ptp(local, axis=0) < FLAT_M)
+    if not len(thin):
+        return np.asarray(points[ConvexHull(points).vertices])
+    for axis in thin:  # a sheet, a rod or a point has no hull of its own
+        shift = np.zeros(3)
+        shift[axis] = FLAT_M / 2
+        local = np.concatenate([local - shift, local + shift])
+    corners = local[ConvexHull(local).vertices]
+    return np.asarray(corners @ axes + middle)
 
 
 def _surface(mesh: Any) -> Surface:

@@ -7,6 +7,7 @@ parts with colour and texture, so that a scene needs no mesh files.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ Triple = Vector3 | tuple[float, float, float]
 
 Texture = Literal["plaster", "wood", "planks", "tiles", "carpet", "fabric", "brick", "marble"]
 MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
+SMALLEST_M = 0.0005
 ORIGIN, ONE = Vector3(0.0, 0.0, 0.0), Vector3(1.0, 1.0, 1.0)
 
 
@@ -41,8 +43,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     def __post_init__(self) -> None:
         _set_vectors(self, "size", "translate", "rotate")
         size = Vector3.of(self.size)
-        if min(size.x, size.y, size.z) <= 0:
-            raise ValueError(f"size: expected lengths above 0, found {[size.x, size.y, size.z]}")
+        if not min(size.x, size.y, size.z) >= SMALLEST_M:
+            raise ValueError(f"size: expected at least {SMALLEST_M} m, found {[size.x, size.y, size.z]}")
         if (self.shape != "box" and size.x != size.y) or (self.shape == "sphere" and size.x != size.z):
             raise ValueError(f"size: a {self.shape} is round, found {[size.x, size.y, size.z]}")
         if len(self.color) not in (3, 4) or not all(0 <= channel <= 1 for channel in self.color):
@@ -74,12 +76,26 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
         scale = Vector3.of(self.scale)
         if min(scale.x, scale.y, scale.z) <= 0:
             raise ValueError(f"scale: expected factors above 0, found {[scale.x, scale.y, scale.z]}")
+        if len({scale.x, scale.y, scale.z}) > 1:
+            self._check_uneven_scale(scale)
         if (self.asset_path is None) == (not self.parts):
             raise ValueError("expected either asset_path or parts")
         if self.asset_path is not None:
             _check_asset_path(self.asset_path)
         if self.mass is not None and self.mass <= 0:
             raise ValueError(f"mass: expected kilograms above 0, found {self.mass}")
+
+    def _check_uneven_scale(self, scale: Vector3) -> None:
+        """Refuse a scale that would make a part something else than its shape."""
+        for part in self.parts:
+            rotate = Vector3.of(part.rotate)
+            turned = any(angle % 180 for angle in (rotate.x, rotate.y, rotate.z))
+            oval = part.shape == "cylinder" and scale.x != scale.y
+            if turned or oval or part.shape == "sphere":
+                found = [scale.x, scale.y, scale.z]
+                raise ValueError(
+                    f"scale: {found} would bend a {part.shape}; scale it evenly, or the part itself"
+                )
 
 
 class Light(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -94,6 +110,10 @@ class Light(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
     def __post_init__(self) -> None:
         _set_vectors(self, "translate", "direction")
+        if self.direction == ORIGIN:
+            raise ValueError("direction: expected one that is not zero")
+        if not 0 <= self.intensity < math.inf or not all(0 <= channel <= 1 for channel in self.color):
+            raise ValueError("intensity, color: expected an intensity from 0 up and channels from 0 to 1")
 
 
 class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -167,6 +187,8 @@ def _set_vectors(struct: msgspec.Struct, *names: str) -> None:
 
 def _check_asset_path(asset_path: str) -> None:
     path = PurePosixPath(asset_path.replace("\\", "/"))
+    if not path.parts or "\0" in asset_path or len(asset_path) > 255:
+        raise ValueError(f"asset_path: expected the name of a mesh file, found {asset_path[:40]!r}")
     if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
         raise ValueError(f"asset_path: '{asset_path}' must stay inside the scene's folder")
     if path.suffix.lower() not in MESH_SUFFIXES:

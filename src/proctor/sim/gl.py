@@ -9,8 +9,9 @@ import sys
 from functools import cache
 from typing import Any
 
-from proctor.core.errors import MissingDependency
+from proctor.core.errors import MissingDependency, UserError
 
+BACKENDS = ("egl", "osmesa", "glfw")
 REMEDY = (
     "On Debian and Ubuntu: apt install libegl1 libgl1-mesa-dri (or libosmesa6). "
     "The environment variable MUJOCO_GL (egl, osmesa or glfw) overrides Proctor's choice."
@@ -18,8 +19,15 @@ REMEDY = (
 
 
 def choose_backend() -> None:
-    """Set MUJOCO_GL, unless the user has: egl where it works, else osmesa. Must precede MuJoCo's import."""
-    if os.environ.get("MUJOCO_GL") or not sys.platform.startswith("linux"):
+    """Set MUJOCO_GL, unless the user has: egl where it works, else osmesa. Must precede MuJoCo's import.
+
+    Raises:
+        UserError: The user has set it to something unknown.
+    """
+    chosen = os.environ.get("MUJOCO_GL", "").lower()
+    if chosen not in ("", *BACKENDS):
+        raise UserError(f"MUJOCO_GL={chosen}: expected one of {', '.join(BACKENDS)}")
+    if chosen or not sys.platform.startswith("linux"):
         return
     if _egl_has_a_device():
         os.environ["MUJOCO_GL"] = "egl"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import mujoco
 import numpy as np
 
-from proctor.core.types import Array, Scan
+from proctor.core.types import SECTOR_RAD, Array, Scan
 from proctor.sim.model import Group
 from proctor.sim.world import World
-
-SECTOR_RAD = math.radians(30)
 
 
 class LaserScanner:

@@ -15,7 +15,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array, Vector3
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.meshes import load_mesh_asset
+from proctor.scenes.meshes import convex_body, load_mesh_asset
 from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
 from proctor.sim.meshes import Painter, Placement
 
@@ -165,17 +165,12 @@ class _Builder:
         if item.asset_path is not None:
             self._add_mesh(item, body, frame, place)
         else:
-            self._add_parts(item, body, frame, painter, place)
+            self._add_parts(item, body, frame, painter)
         if painter is not self.painter:
             painter.draw_parts(body, Group.DRAWN)
 
-    def _add_parts(
-        self, item: SceneObject, body: Any, frame: Placement, painter: Painter, place: str
-    ) -> None:
-        try:
-            placements = [place_part(part, frame) for part in item.parts]
-        except ValueError as error:
-            raise self._invalid(str(error), f"{place}.scale") from None
+    def _add_parts(self, item: SceneObject, body: Any, frame: Placement, painter: Painter) -> None:
+        placements = [place_part(part, frame) for part in item.parts]
         solid = item.rigid_body_type != "none"
         volume_m3 = sum(
             _volume_m3(p, at.size) for p, at in zip(item.parts, placements, strict=True) if p.collision
@@ -208,7 +203,8 @@ class _Builder:
             self.painter.draw(placed, body, Group.DRAWN_AND_SCANNED if solid else Group.DRAWN)
         if not solid:
             return
-        hulls = [(hull * frame.size) @ frame.rotation.T + frame.translation for hull in asset.hulls]
+        bodies = [convex_body(points * frame.size) for points in asset.pieces]
+        hulls = [corners @ frame.rotation.T + frame.translation for corners in bodies]
         volume_m3 = sum(float(ConvexHull(hull).volume) for hull in hulls)
         for index, hull in enumerate(hulls):
             name = f"{item.name}#{index}"
@@ -279,18 +275,9 @@ class _Builder:
 
 
 def place_part(part: Part, frame: Placement) -> Placement:
-    """Return where a part stands in its body.
-
-    Raises:
-        ValueError: The object's scale would make the part something else than its shape.
-    """
+    """Return where a part stands in its body."""
     scale = frame.size
     rotation = rotation_matrix(quaternion_of_euler_deg(Vector3.of(part.rotate)))
-    turned = not np.allclose(np.abs(rotation), np.eye(3), atol=1e-9)
-    if np.ptp(scale) > 0 and (
-        turned or part.shape == "sphere" or (part.shape == "cylinder" and scale[0] != scale[1])
-    ):
-        raise ValueError(f"{scale.tolist()} would bend a {part.shape}; scale it evenly, or the part itself")
     return Placement(
         Vector3.of(part.size).array() * scale,
         frame.rotation @ rotation,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 
 import msgspec
@@ -12,8 +13,9 @@ import numpy as np
 
 from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
-from proctor.core.types import STEP_M, TURN_RAD, Action, Array, Pose2, Vector3
-from proctor.episodes.datasets import save_dataset
+from proctor.core.geometry import pose_after
+from proctor.core.types import Action, Array, Pose2, Vector3
+from proctor.episodes.datasets import CHECKSUMS, save_dataset
 from proctor.episodes.vln import DEFAULT_MAX_STEPS, Episode
 from proctor.navigation.action_planner import ActionPlanner
 from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap
@@ -57,6 +59,8 @@ def build_suite(
     """
     if houses < 1 or episodes_per_house < 1:
         raise UserError(f"expected at least 1 house and 1 episode, found {houses} and {episodes_per_house}")
+    if seed < 0:
+        raise UserError(f"expected a seed from 0 up, found {seed}")
     scenes = folder / "scenes"
     scenes.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
@@ -75,7 +79,7 @@ def build_suite(
     files.append(folder / "episodes.json")
     save_dataset(episodes, files[-1])
     checksums = {file.relative_to(folder).as_posix(): _sha256(file) for file in sorted(files)}
-    write_atomically(folder / "checksums.json", msgspec.json.format(msgspec.json.encode(checksums)) + b"\n")
+    write_atomically(folder / CHECKSUMS, msgspec.json.format(msgspec.json.encode(checksums)) + b"\n")
 
 
 def _usable_houses(episodes_per_house: int, seed: int) -> Iterator[tuple[House, list[Episode]]]:
@@ -85,7 +89,7 @@ def _usable_houses(episodes_per_house: int, seed: int) -> Iterator[tuple[House, 
         grid = GridMap.from_scene(house.scene)
         if rooms_are_reachable(house, grid):
             rng = np.random.default_rng([seed, int(house_seed)])
-            episodes = _Examiner(house, grid, rng).episodes(episodes_per_house)
+            episodes = _HouseExaminer(house, grid, rng).episodes(episodes_per_house)
             if len(episodes) == episodes_per_house:
                 yield house, episodes
 
@@ -101,7 +105,7 @@ def rooms_are_reachable(house: House, grid: GridMap) -> bool:
     )
 
 
-class _Examiner:
+class _HouseExaminer:
     """Sets the episodes of one house."""
 
     def __init__(self, house: House, grid: GridMap, rng: np.random.Generator) -> None:
@@ -143,7 +147,7 @@ class _Examiner:
         start, goal = _vector(path[0]), _vector(path[-1])
         pose = Pose2(start.x, start.y, math.radians(yaw_deg))
         actions = ActionPlanner(self._grid, (goal.x, goal.y)).plan(pose)
-        end = _walked(pose, actions)
+        end = reduce(lambda pose, action: pose_after(action, pose), actions, pose)
         if instruction is None or math.dist((end.x, end.y), (goal.x, goal.y)) > REFERENCE_MISS_M:
             return None
         scene_id = self._house.scene.scene_name
@@ -175,17 +179,6 @@ def _dense(path: Array) -> Array:
 
 def _vector(point: Array) -> Vector3:
     return Vector3(round(float(point[0]), 3), round(float(point[1]), 3), 0.0)
-
-
-def _walked(pose: Pose2, actions: list[Action]) -> Pose2:
-    """Return where exact actions lead."""
-    x, y, yaw = pose.x, pose.y, pose.yaw
-    for action in actions:
-        if action == Action.FORWARD:
-            x, y = x + STEP_M * math.cos(yaw), y + STEP_M * math.sin(yaw)
-        else:
-            yaw += TURN_RAD if action == Action.LEFT else -TURN_RAD
-    return Pose2(x, y, yaw)
 
 
 def _free_points(floor: Rect, grid: GridMap) -> Array:

@@ -1,0 +1,55 @@
+"""By which distance an episode is judged."""
+
+import math
+
+import pytest
+
+from proctor.core.types import Vector3
+from proctor.episodes.vln import Episode
+from proctor.evaluation.vln_task import VLNTask
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+
+
+def wall(name, at, size):
+    return SceneObject(name=name, translate=(*at, 1.0), parts=[Part(shape="box", size=(*size, 2.0))])
+
+
+def task_for(tmp_path, *walls, **episode):
+    save_scene(SceneConfig(scene_name="s", objects=list(walls)), tmp_path / "scene.json")
+    episode = Episode(scene_config_path=str(tmp_path / "scene.json"), **episode)
+    task = VLNTask()
+    task.begin(episode)
+    return task
+
+
+def test_the_way_around_a_wall_counts_not_the_way_through_it(tmp_path):
+    task = task_for(tmp_path, wall("w", (1, 0), (0.1, 6)), goal_position=(2, 0, 0))
+    assert task.distance_m(Vector3(0, 0, 0), Vector3(2, 0, 0)) > 2 * math.hypot(1, 3)
+    assert task.distance_m(Vector3(2, 1, 0), Vector3(2, 0, 0)) == pytest.approx(1.0)
+
+
+def test_height_is_added_as_a_right_angle(tmp_path):
+    task = task_for(tmp_path, wall("w", (9, 9), (0.1, 0.1)), goal_position=(3, 0, 4))
+    assert task.distance_m(Vector3(0, 0, 0), Vector3(3, 0, 4)) == pytest.approx(5.0)
+
+
+def test_a_robot_that_has_squeezed_into_a_gap_is_not_taken_to_be_behind_its_wall(tmp_path):
+    walls = [wall("lower", (5, -0.275), (10, 0.1)), wall("upper", (5, 0.275), (10, 0.1))]  # 0.45 m apart
+    task = task_for(tmp_path, *walls, start_position=(-0.6, 0, 0), goal_position=(5, 0.9, 0))
+    assert task.distance_m(Vector3(4.9, 0, 0), Vector3(5, 0.9, 0)) > 9.0
+
+
+def test_a_goal_in_a_sealed_room_is_judged_by_the_straight_line_and_says_so(tmp_path):
+    walls = [
+        *(wall("west", (2, 0), (0.1, 2.1)), wall("east", (4, 0), (0.1, 2.1))),
+        *(wall("south", (3, -1), (2.1, 0.1)), wall("north", (3, 1), (2.1, 0.1))),
+    ]
+    task = task_for(tmp_path, *walls, goal_position=(3, 0, 0))
+    assert task._distance == "euclidean"
+    assert task.distance_m(Vector3(0, 0, 0), Vector3(3, 0, 0)) == 3.0
+
+
+def test_a_start_and_a_goal_far_outside_of_the_scene_are_fine(tmp_path):
+    task = task_for(tmp_path, wall("w", (0, 0), (1, 1)), start_position=(-9, 0, 0), goal_position=(9, 0, 0))
+    assert task._distance == "geodesic"
+    assert 18.0 < task.distance_m(Vector3(-9, 0, 0), Vector3(9, 0, 0)) < 18.3
