@@ -15,6 +15,7 @@ from proctor.navigation.grid_map import GridMap, map_of_scene
 from proctor.registry import suite_folder
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import load_scene
+from proctor.suites import builder
 from proctor.suites.builder import build_suite, rooms_are_reachable
 
 ROBOT_RADIUS_M = 0.17
@@ -53,6 +54,13 @@ def walk(episode, actions):
             yaw += math.radians(15 if action == Action.LEFT else -15)
         points.append((x, y))
     return np.array(points)
+
+
+def test_more_episodes_than_a_house_can_have_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(builder, "HOPELESS", 0)
+    monkeypatch.setattr(builder, "TRIES_PER_EPISODE", 3)
+    with pytest.raises(UserError, match="300 different episodes are too many for one house"):
+        build_suite(tmp_path, houses=1, episodes_per_house=300, seed=0)
 
 
 def test_the_same_seed_builds_the_same_files(built, tmp_path):

@@ -110,6 +110,8 @@ def _run_one(config: RunConfig, out: Path) -> Results:
         scored = [result for result in state.finished if not result.is_evaluator_fault]
         rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""
         bar.update(task, total=state.total, completed=len(state.finished), rate=rate)
+        if not console.is_terminal and len(state.finished) % max(1, state.total // 10) == 0:
+            console.print(f"{policy}: {len(state.finished)} of {state.total} episodes", markup=False)
 
     try:
         report = run(config, out, show)

@@ -107,7 +107,7 @@ def _check_identity(manifest: Path, identity: dict[str, Any]) -> None:
     if not isinstance(theirs, dict):
         raise InvalidFile(manifest, "not the manifest of a run")
     ours = msgspec.to_builtins(identity)
-    for key in sorted({*ours, *theirs}):
+    for key in dict.fromkeys([*ours, *theirs]):
         if ours.get(key) != theirs.get(key):
             raise UserError(
                 f"{manifest.parent} holds a different run: its {key} is {theirs.get(key)!r}, "

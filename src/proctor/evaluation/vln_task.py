@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -137,15 +137,16 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
     start, goal = episode.start_position, episode.goal_position
     grid = map_of_scene(Path(episode.scene_config_path)).covering((start.x, start.y), (goal.x, goal.y))
 
-    @cache  # several metrics ask for the same distance
-    def geodesic(a: Vector3, b: Vector3) -> float:
-        length_m = geodesic_m(grid, a, b)
-        if math.isinf(length_m):  # the robot got to where the map, a few centimetres too careful, sees no way
-            rough_m = grid.rough_distances_m((a.x, a.y), (b.x, b.y), radius_m=PLANNING_RADIUS_M)
-            length_m = math.hypot(float(rough_m), b.z - a.z)
-        return length_m
+    length_m = cache(partial(geodesic_m, grid))  # several metrics ask for the same
 
-    return ("geodesic", geodesic) if math.isfinite(geodesic_m(grid, start, goal)) else ("euclidean", distance)
+    def geodesic(a: Vector3, b: Vector3) -> float:
+        if math.isfinite(length_m(a, b)):
+            return length_m(a, b)
+        # The robot got to where the map, which is a few centimetres too careful, sees no way.
+        rough_m = grid.rough_distances_m((a.x, a.y), (b.x, b.y), radius_m=PLANNING_RADIUS_M)
+        return math.hypot(float(rough_m), b.z - a.z)
+
+    return ("geodesic", geodesic) if math.isfinite(length_m(start, goal)) else ("euclidean", distance)
 
 
 def geodesic_m(grid: GridMap, a: Vector3, b: Vector3) -> float:

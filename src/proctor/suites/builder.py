@@ -35,6 +35,8 @@ REFERENCE_SPACING_M = 0.25
 SAME_ROOM_SHARE = 0.15
 TRIES_PER_EPISODE = 50
 HOUSE_SEEDS = 10_000
+HOPELESS = 10
+"""So many houses in a row without enough episodes mean that none has enough."""
 
 
 def build_suite(
@@ -84,13 +86,18 @@ def build_suite(
 
 def _usable_houses(episodes_per_house: int, seed: int) -> Iterator[tuple[House, list[Episode]]]:
     """Yield houses with their episodes, leaving out those where a room cannot be entered."""
+    misses = 0
     for house_seed in np.random.default_rng(seed).permutation(HOUSE_SEEDS):
+        if misses > HOPELESS:
+            raise UserError(f"{episodes_per_house} different episodes are too many for one house")
+        misses += 1
         house = generate_house(int(house_seed))
         grid = GridMap.from_scene(house.scene)
         if rooms_are_reachable(house, grid):
             rng = np.random.default_rng([seed, int(house_seed)])
             episodes = _HouseExaminer(house, grid, rng).episodes(episodes_per_house)
             if len(episodes) == episodes_per_house:
+                misses = 0
                 yield house, episodes
 
 
@@ -116,12 +123,13 @@ class _HouseExaminer:
     def episodes(self, count: int) -> list[Episode]:
         """Return this many episodes that all have different instructions, or fewer if it is too hard."""
         found: dict[str, Episode] = {}
-        for _ in range(TRIES_PER_EPISODE * count):
+        tries_left = TRIES_PER_EPISODE
+        while len(found) < count and tries_left:
+            tries_left -= 1
             episode = self._attempt(len(found))
-            if episode is not None:
-                found.setdefault(episode.instruction, episode)
-            if len(found) == count:
-                break
+            if episode is not None and episode.instruction not in found:
+                found[episode.instruction] = episode
+                tries_left = TRIES_PER_EPISODE
         return list(found.values())
 
     def _attempt(self, index: int) -> Episode | None:

@@ -1,0 +1,50 @@
+"""What the documentation shows works as it stands."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import trimesh
+
+from proctor.episodes.datasets import load_dataset
+from proctor.evaluation.evaluator import evaluate_vln
+from proctor.navigation.grid_map import map_of_scene
+from proctor.registry import build
+
+REPOSITORY = Path(__file__).parent.parent
+PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+
+
+def blocks(page, language):
+    text = (REPOSITORY / "docs" / page).read_text()
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_policy_of_the_docs_runs_without_a_fault(tmp_path, monkeypatch):
+    (tmp_path / "my_agent.py").write_text(blocks("writing-a-policy.md", "python")[0])
+    monkeypatch.syspath_prepend(tmp_path)
+    agent = build("policy", "my_agent:Agent", {})
+    results = evaluate_vln(REPOSITORY / "datasets" / "sample_r2r.json", env="embedded", policy=agent)
+    assert results.summary.error_counts == {"agent": 0, "evaluator": 0}
+    assert results.summary.metrics["path_length"].mean > 1
+    assert results.summary.metrics["collision_rate"].mean < 0.2
+
+
+def test_the_episode_and_the_scene_of_the_docs_load(tmp_path):
+    episodes, scene = blocks("formats.md", "json")
+    (tmp_path / "scenes" / "meshes").mkdir(parents=True)
+    trimesh.creation.box((0.4, 0.4, 0.9)).export(tmp_path / "scenes" / "meshes" / "chair.glb")
+    (tmp_path / "episodes.json").write_text(episodes)
+    (tmp_path / "scenes" / "scene_001.json").write_text(scene)
+    (episode,) = load_dataset(tmp_path).episodes
+    assert map_of_scene(Path(episode.scene_config_path)).occupied.any()
+    assert {part["name"] for part in json.loads(scene)["objects"]} == {"wall", "table", "chair", "ball"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere_and_nothing_is_left_to_fill_in(page):
+    text = page.read_text()
+    for target in re.findall(r"\]\(([^)#]+)", text):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+    assert not re.search(r"^(BENCH|TABLE|TODO)$|INSTRUCTION", text, re.MULTILINE)
