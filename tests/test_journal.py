@@ -76,6 +76,21 @@ def test_a_folder_of_a_different_run_is_refused_and_left_alone(tmp_path):
     assert {f.name: f.read_bytes() for f in tmp_path.iterdir()} == before
 
 
+def test_a_run_that_was_faster_to_take_the_folder_is_noticed(tmp_path):
+    other = {"policy": "random", "seed": 0}
+    assert read_finished(tmp_path, IDENTITY) == {}
+    with open_journal(tmp_path, other) as journal:
+        journal.append(result("a"))
+    with pytest.raises(UserError, match="holds a different run"):
+        open_journal(tmp_path, IDENTITY)
+
+
+def test_what_a_run_leaves_that_was_killed_before_it_began_is_nothing(tmp_path):
+    (tmp_path / ".manifest.json.1.tmp").write_text("{")
+    (tmp_path / "episodes.jsonl").touch()
+    assert read_finished(tmp_path, IDENTITY) == {}
+
+
 def test_a_folder_with_other_things_in_it_is_refused_and_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("do not touch")
     with pytest.raises(UserError, match="is not empty and not a run"):

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+import trimesh
 
 from proctor.core.errors import InvalidFile, ProctorError, UserError
 from proctor.core.interfaces import Policy
@@ -238,6 +239,88 @@ def test_a_policy_that_never_answers_loses_its_episode(dataset, tmp_path, monkey
     assert by_id["ep_3"].error.kind == "policy_lost"
     assert "no answer in time" in by_id["ep_3"].error.message
     assert report.results.summary.error_counts == {"agent": 3, "evaluator": 0}
+
+
+class Lingering(Policy):
+    """Tells its process id and never answers."""
+
+    def __init__(self, folder):
+        (Path(folder) / str(os.getpid())).touch()
+
+    def act(self, observation):
+        threading.Event().wait()
+
+
+def is_alive(process_id):
+    stat = Path(f"/proc/{process_id}/stat")
+    return stat.exists() and stat.read_text().split()[2] != "Z"
+
+
+def test_workers_do_not_outlive_a_parent_that_was_killed(dataset, tmp_path):
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    command = [
+        *(
+            sys.executable,
+            "-m",
+            "proctor.cli",
+            "run",
+            "--dataset",
+            str(dataset),
+            "--env",
+            "mock",
+            "--workers",
+            "2",
+        ),
+        *(
+            "--policy",
+            "test_run:Lingering",
+            "--policy-option",
+            f"folder={pids}",
+            "--out",
+            str(tmp_path / "run"),
+        ),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    deadline_s = time.monotonic() + 60
+    while not (tmp_path / "run" / "manifest.json").exists() and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    workers = [int(item.name) for item in pids.iterdir()]
+    assert len(workers) == 2
+    while any(map(is_alive, workers)) and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    assert not any(map(is_alive, workers))
+
+
+def test_an_edited_policy_is_another_run(dataset, tmp_path, monkeypatch):
+    source = (
+        "from proctor.core.interfaces import Policy\n"
+        "class Agent(Policy):\n"
+        "    def act(self, observation): return 0\n"
+    )
+    (tmp_path / "edited_agent.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    execute(dataset, tmp_path / "run", policy="edited_agent:Agent")
+    assert execute(dataset, tmp_path / "run", policy="edited_agent:Agent")[0].done_before == 12
+    (tmp_path / "edited_agent.py").write_text(source + "# better\n")
+    with pytest.raises(UserError, match="holds a different run: its policy_sha256"):
+        execute(dataset, tmp_path / "run", policy="edited_agent:Agent")
+
+
+def test_a_replaced_mesh_is_another_run(tmp_path):
+    (tmp_path / "scenes").mkdir()
+    mesh = {"name": "box", "asset_path": "box.stl", "translate": [9, 9, 0]}
+    (tmp_path / "scenes" / "s.json").write_text(json.dumps({"scene_name": "s", "objects": [mesh]}))
+    trimesh.creation.box((1, 1, 1)).export(tmp_path / "scenes" / "box.stl")
+    save_dataset(
+        [Episode(scene_id="s", max_steps=2, goal_position=Vector3(1, 0, 0))], tmp_path / "episodes.json"
+    )
+    execute(tmp_path / "episodes.json", tmp_path / "run")
+    trimesh.creation.box((1, 1, 2)).export(tmp_path / "scenes" / "box.stl")
+    with pytest.raises(UserError, match="holds a different run: its scenes_sha256"):
+        execute(tmp_path / "episodes.json", tmp_path / "run")
 
 
 def test_policies_in_workers_are_closed_in_good_order_and_may_start_processes(dataset, tmp_path):

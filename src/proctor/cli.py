@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         errors.print(str(error), markup=False, soft_wrap=True)
         return TOO_MANY_FAULTS
     except KeyboardInterrupt:
-        errors.print("interrupted; what is finished is safe, the same command goes on from there")
+        errors.print("interrupted; the same command goes on from what is finished")
         return INTERRUPTED
     return code
 

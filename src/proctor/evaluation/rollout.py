@@ -145,4 +145,7 @@ def _judge(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) 
 
 def _printable(lines: list[str]) -> str:
     """Join lines, without the surrogates that no file can hold, and no longer than anybody reads."""
-    return "".join(lines).strip()[-LONGEST_TEXT:].encode("utf-8", "replace").decode()
+    text = "".join(lines).strip()
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[: LONGEST_TEXT // 2]} ... {text[-LONGEST_TEXT // 2 :]}"
+    return text.encode("utf-8", "replace").decode()

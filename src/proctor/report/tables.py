@@ -26,9 +26,9 @@ def score_table(runs: Mapping[str, Results], *, title: str) -> Table:
         title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
     table.add_column("Policy", overflow="fold", min_width=8)
-    table.add_column("N", justify="right", no_wrap=True)
+    table.add_column("N", justify="right", min_width=2)
     for heading, *_ in COLUMNS:
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(heading, justify="right", overflow="fold")
     for name, results in runs.items():
         metrics = results.summary.metrics
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in COLUMNS]
