@@ -65,15 +65,13 @@ def outlines(scene: SceneConfig) -> list[tuple[float, np.ndarray, tuple[int, ...
     """Return for every part the height of its top, its outline on the floor and its colour."""
     found = []
     for item in scene.objects:
-        frame = rotation_matrix(quaternion_of_euler_deg(Vector3.of(item.rotate)))
+        frame = rotation_matrix(quaternion_of_euler_deg(item.rotate))
         for part in item.parts:
-            size, at = Vector3.of(part.size), Vector3.of(part.translate)
-            centre = (
-                frame @ (at.array() * Vector3.of(item.scale).array()) + Vector3.of(item.translate).array()
-            )
+            size, at = part.size, part.translate
+            centre = frame @ (at.array() * item.scale.array()) + item.translate.array()
             if centre[2] - size.z / 2 > CEILING_M or (len(part.color) == 4 and part.color[3] < 1):
                 continue
-            turn = frame @ rotation_matrix(quaternion_of_euler_deg(Vector3.of(part.rotate)))
+            turn = frame @ rotation_matrix(quaternion_of_euler_deg(part.rotate))
             sides = 4 if part.shape == "box" else 24
             angles = np.arange(sides) * math.tau / sides + math.pi / 4
             reach = math.sqrt(0.5) if part.shape == "box" else 0.5

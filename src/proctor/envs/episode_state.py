@@ -54,7 +54,7 @@ class EpisodeState:
 
 def start_yaw(episode: Episode) -> float:
     """Return the heading that an episode's Euler angles stand for."""
-    return yaw_of_quaternion(quaternion_of_euler_deg(Vector3.of(episode.start_rotation)))
+    return yaw_of_quaternion(quaternion_of_euler_deg(episode.start_rotation))
 
 
 def running(state: EpisodeState | None) -> EpisodeState:

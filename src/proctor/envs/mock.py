@@ -21,7 +21,7 @@ class MockEnv(Env):
 
     def reset(self, episode: Episode) -> Observation:
         """Put the robot at the start."""
-        self._state = EpisodeState(episode, Vector3.of(episode.start_position), start_yaw(episode))
+        self._state = EpisodeState(episode, episode.start_position, start_yaw(episode))
         return _observation()
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import trimesh
@@ -69,7 +69,7 @@ def _solids_of_object(item: SceneObject, scene_path: Path | None, place: str) ->
         asset = load_mesh_asset(asset_file(scene_path, item.asset_path))
     except ValueError as error:
         raise InvalidFile(scene_path, str(error), place=place) from None
-    scale = Vector3.of(item.scale).array()
+    scale = item.scale.array()
     return [_solid(convex_body(points * scale) / scale) for points in asset.pieces]
 
 
@@ -91,10 +91,10 @@ def _solid(vertices: ArrayLike) -> Solid:
     return Solid(points, np.concatenate([triangles[:, [0, 1]], triangles[:, 1:], triangles[:, ::2]]))
 
 
-def _placed(solid: Solid, size: Any, rotate_deg: Any, translate: Any) -> Solid:
-    rotation = rotation_matrix(quaternion_of_euler_deg(Vector3.of(rotate_deg)))
-    scaled = solid.vertices * Vector3.of(size).array()
-    return Solid(scaled @ rotation.T + Vector3.of(translate).array(), solid.edges)
+def _placed(solid: Solid, size: Vector3, rotate_deg: Vector3, translate: Vector3) -> Solid:
+    rotation = rotation_matrix(quaternion_of_euler_deg(rotate_deg))
+    scaled = solid.vertices * size.array()
+    return Solid(scaled @ rotation.T + translate.array(), solid.edges)
 
 
 def _footprint(solid: Solid, height_band_m: tuple[float, float]) -> Footprint | None:

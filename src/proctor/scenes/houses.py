@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from proctor.core.types import Vector3
 from proctor.scenes.floor_plan import Door, FloorPlan, Room, plan_floor
 from proctor.scenes.placement import Furnishing, furnish
 from proctor.scenes.scene_config import Light, SceneConfig
@@ -14,11 +15,19 @@ from proctor.scenes.shell import build_shell
 # Lights that shine through walls reach all rooms alike, at the price of two.
 LIGHTS = (
     Light(
-        name="sun", type="directional", direction=(0.45, 0.3, -0.85), color=(1.0, 0.97, 0.92), intensity=0.3
+        name="sun",
+        type="directional",
+        direction=Vector3(0.45, 0.3, -0.85),
+        color=(1.0, 0.97, 0.92),
+        intensity=0.3,
     ),
     # What floors throw back: without it, ceilings are black.
     Light(
-        name="bounce", type="directional", direction=(0.1, 0.2, 1.0), color=(1.0, 0.98, 0.95), intensity=0.35
+        name="bounce",
+        type="directional",
+        direction=Vector3(0.1, 0.2, 1.0),
+        color=(1.0, 0.98, 0.95),
+        intensity=0.35,
     ),
 )
 

@@ -155,8 +155,8 @@ class _Furnisher:
             name=f"{room} {piece.category}" + (f" {earlier + 1}" if earlier else ""),
             category=piece.category,
             room=room,
-            translate=(x, y, 0.0),
-            rotate=(0.0, 0.0, float((pose.yaw_deg + slot.yaw_deg) % 360)),
+            translate=Vector3(x, y, 0.0),
+            rotate=Vector3(0.0, 0.0, float((pose.yaw_deg + slot.yaw_deg) % 360)),
             parts=piece.parts,
         )
         return Furnishing(item, volume, piece.landmark)
@@ -169,7 +169,7 @@ def _at_wall(wall: Side, along: float) -> Pose:
 
 def _opposite(faced: Furnishing, floor: Rect, shift_m: float) -> Pose:
     """Return the pose at the wall that a piece looks at, straight before it but for a shift."""
-    yaw_deg = int(Vector3.of(faced.object.rotate).z)
+    yaw_deg = int(faced.object.rotate.z)
     wall = next(side for side in sides(floor) if side.inward_deg == (yaw_deg + 180) % 360)
     x, y = faced.footprint.centre
     return _at_wall(wall, (x if wall.along == "x" else y) + shift_m)

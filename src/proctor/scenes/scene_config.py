@@ -17,10 +17,8 @@ from proctor.core.documents import convert, read_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
 
-Triple = Vector3 | tuple[float, float, float]
-"""Files may write a triple as `{"x": 1, "y": 2, "z": 3}` or as `[1, 2, 3]`; in code it is a Vector3."""
-
 Texture = Literal["plaster", "wood", "planks", "tiles", "carpet", "fabric", "brick", "marble"]
+VECTOR_KEYS = ("translate", "rotate", "scale", "size", "direction")
 MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
 SMALLEST_M = 0.0005
 ORIGIN, ONE = Vector3(0.0, 0.0, 0.0), Vector3(1.0, 1.0, 1.0)
@@ -30,10 +28,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     """A primitive shape, placed in its object's frame by its centre."""
 
     shape: Literal["box", "cylinder", "sphere"]
-    size: Triple
+    size: Vector3
     """Full extents in metres. Cylinders stand along z; their x and y, and a sphere's three, are equal."""
-    translate: Triple = ORIGIN
-    rotate: Triple = ORIGIN
+    translate: Vector3 = ORIGIN
+    rotate: Vector3 = ORIGIN
     color: tuple[float, ...] = (0.8, 0.8, 0.8)
     """Red, green, blue and, if given, alpha, from 0 to 1."""
     texture: Texture | None = None
@@ -42,7 +40,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
     def __post_init__(self) -> None:
         _set_vectors(self, "size", "translate", "rotate")
-        size = Vector3.of(self.size)
+        size = self.size
         if not min(size.x, size.y, size.z) >= SMALLEST_M:
             raise ValueError(f"size: expected at least {SMALLEST_M} m, found {[size.x, size.y, size.z]}")
         if (self.shape != "box" and size.x != size.y) or (self.shape == "sphere" and size.x != size.z):
@@ -58,10 +56,10 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     category: str = ""
     """What a person would call it: sofa, door, wall."""
     room: str = ""
-    translate: Triple = ORIGIN
-    rotate: Triple = ORIGIN
+    translate: Vector3 = ORIGIN
+    rotate: Vector3 = ORIGIN
     """Euler angles in degrees, applied Z·Y·X."""
-    scale: float | Triple = ONE
+    scale: Vector3 = ONE
     asset_path: str | None = None
     """A mesh file, relative to the scene file's folder and inside it."""
     parts: list[Part] = []
@@ -70,10 +68,8 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """Kilograms of a dynamic object; from its volume at 300 kg/m³ if missing."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scale, Vector3 | tuple):
-            msgspec.structs.force_setattr(self, "scale", Vector3(*(self.scale,) * 3))
         _set_vectors(self, "translate", "rotate", "scale")
-        scale = Vector3.of(self.scale)
+        scale = self.scale
         if min(scale.x, scale.y, scale.z) <= 0:
             raise ValueError(f"scale: expected factors above 0, found {[scale.x, scale.y, scale.z]}")
         if len({scale.x, scale.y, scale.z}) > 1:
@@ -88,8 +84,7 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     def _check_uneven_scale(self, scale: Vector3) -> None:
         """Refuse a scale that would make a part something else than its shape."""
         for part in self.parts:
-            rotate = Vector3.of(part.rotate)
-            turned = any(angle % 180 for angle in (rotate.x, rotate.y, rotate.z))
+            turned = any(angle % 180 for angle in (part.rotate.x, part.rotate.y, part.rotate.z))
             oval = part.shape == "cylinder" and scale.x != scale.y
             if turned or oval or part.shape == "sphere":
                 found = [scale.x, scale.y, scale.z]
@@ -103,8 +98,8 @@ class Light(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
     name: str = "light"
     type: Literal["point", "directional"] = "point"
-    translate: Triple = ORIGIN
-    direction: Triple = Vector3(0.0, 0.0, -1.0)
+    translate: Vector3 = ORIGIN
+    direction: Vector3 = Vector3(0.0, 0.0, -1.0)
     color: tuple[float, float, float] = (1.0, 1.0, 1.0)
     intensity: float = 1.0
 
@@ -141,8 +136,7 @@ def load_scene(path: Path) -> SceneConfig:
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
     """
-    value: Any = read_json(path)
-    scene = convert(value, SceneConfig, path)
+    scene = convert(_with_vectors(read_json(path)), SceneConfig, path)
     for index, item in enumerate(scene.objects):
         if item.asset_path is not None:
             asset = asset_file(path, item.asset_path)
@@ -175,10 +169,23 @@ def asset_file(scene_path: Path, asset_path: str) -> Path:
     return asset
 
 
+def _with_vectors(value: Any, key: str = "") -> Any:
+    """Write as `{x, y, z}` what files may also write as `[x, y, z]` or, for a scale, as one number."""
+    if key in VECTOR_KEYS and isinstance(value, list) and len(value) == 3:
+        return dict(zip("xyz", value, strict=True))
+    if key == "scale" and isinstance(value, int | float):
+        return dict.fromkeys("xyz", value)
+    if isinstance(value, dict):
+        return {name: _with_vectors(item, name) for name, item in value.items()}
+    return [_with_vectors(item) for item in value] if isinstance(value, list) else value
+
+
 def _set_vectors(struct: msgspec.Struct, *names: str) -> None:
     for name in names:
         try:
             given = getattr(struct, name)
+            if isinstance(given, int | float):
+                given = (given,) * 3
             if not isinstance(given, Vector3):  # else a default stays itself and is left out of files
                 msgspec.structs.force_setattr(struct, name, Vector3.of(given))
         except (TypeError, ValueError) as error:

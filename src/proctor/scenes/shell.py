@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from proctor.core.types import Vector3
 from proctor.scenes.floor_plan import (
     DOOR_FRAME_M,
     DOOR_HEIGHT_M,
@@ -136,7 +137,7 @@ def _door_frame(door: Door) -> SceneObject:
         name=f"door {door.rooms[0]} - {door.rooms[1]}",
         category="door",
         room=door.rooms[0],
-        translate=(door.x, door.y, 0.0),
-        rotate=(0.0, 0.0, 90.0 if door.along == "x" else 0.0),
+        translate=Vector3(door.x, door.y, 0.0),
+        rotate=Vector3(0.0, 0.0, 90.0 if door.along == "x" else 0.0),
         parts=parts,
     )

@@ -141,8 +141,8 @@ class _Builder:
                 else mujoco.mjtLightType.mjLIGHT_SPOT,
                 cutoff=180.0,
                 exponent=0.0,
-                pos=Vector3.of(light.translate).array(),
-                dir=Vector3.of(light.direction).array(),
+                pos=light.translate.array(),
+                dir=light.direction.array(),
                 diffuse=share * light.intensity * np.array(light.color),
                 specular=[0, 0, 0],
                 castshadow=False,
@@ -150,9 +150,9 @@ class _Builder:
 
     def _add_object(self, item: SceneObject, place: str) -> None:
         frame = Placement(
-            Vector3.of(item.scale).array(),
-            rotation_matrix(quaternion_of_euler_deg(Vector3.of(item.rotate))),
-            Vector3.of(item.translate).array(),
+            item.scale.array(),
+            rotation_matrix(quaternion_of_euler_deg(item.rotate)),
+            item.translate.array(),
         )
         body, painter = self.spec.worldbody, self.painter
         if item.rigid_body_type == "dynamic":
@@ -277,11 +277,11 @@ class _Builder:
 def place_part(part: Part, frame: Placement) -> Placement:
     """Return where a part stands in its body."""
     scale = frame.size
-    rotation = rotation_matrix(quaternion_of_euler_deg(Vector3.of(part.rotate)))
+    rotation = rotation_matrix(quaternion_of_euler_deg(part.rotate))
     return Placement(
-        Vector3.of(part.size).array() * scale,
+        part.size.array() * scale,
         frame.rotation @ rotation,
-        frame.rotation @ (Vector3.of(part.translate).array() * scale) + frame.translation,
+        frame.rotation @ (part.translate.array() * scale) + frame.translation,
     )
 
 
