@@ -17,6 +17,7 @@ from proctor import cli
 from proctor.core.types import Vector3
 from proctor.episodes.datasets import save_dataset
 from proctor.episodes.vln import Episode
+from proctor.report import machine
 
 
 @pytest.fixture
@@ -369,6 +370,13 @@ def test_doctor_tells_about_rendering(capsys):
     assert code == 0
     assert "Rendering" in out
     assert "mujoco" in out
+
+
+def test_doctor_tells_how_to_get_what_is_missing(capsys, monkeypatch):
+    monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
+    code, out, _ = proctor(capsys, "doctor")
+    assert code == 0
+    assert "pip install 'proctor[gym]'" in out.replace("\n", "")
 
 
 def test_generate_makes_a_dataset_that_runs(capsys, tmp_path):

@@ -180,7 +180,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
         "optional": "[dim]optional[/dim]",
     }
     for finding in findings:
-        table.add_row(marks[finding.state], finding.what, finding.found, finding.remedy)
+        table.add_row(marks[finding.state], *map(escape, (finding.what, finding.found, finding.remedy)))
     console.print(table)
     return USER_ERROR if any(finding.state == "missing" for finding in findings) else DONE
 
