@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from proctor import cli
 from proctor.core.types import Vector3
@@ -374,9 +375,10 @@ def test_doctor_tells_about_rendering(capsys):
 
 def test_doctor_tells_how_to_get_what_is_missing(capsys, monkeypatch):
     monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(cli, "console", Console(width=200))
     code, out, _ = proctor(capsys, "doctor")
     assert code == 0
-    assert "pip install 'proctor[gym]'" in out.replace("\n", "")
+    assert "pip install 'proctor[gym]'" in out
 
 
 def test_generate_makes_a_dataset_that_runs(capsys, tmp_path):
