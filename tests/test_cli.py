@@ -359,6 +359,36 @@ def test_an_interrupt_ends_with_130_and_the_journal_safe(dataset, tmp_path, work
     assert journal.read_bytes().count(b"\n") == 2
 
 
+def test_an_interrupt_while_workers_are_being_built_leaves_no_process_behind(dataset, tmp_path):
+    (tmp_path / "slow_to_build.py").write_text(
+        "import os, pathlib, threading\n"
+        "from proctor.core.interfaces import Policy\n"
+        "class Agent(Policy):\n"
+        "    def __init__(self):\n"
+        f"        pathlib.Path({str(tmp_path)!r}, f'pid{{os.getpid()}}').touch()\n"
+        "        threading.Event().wait()\n"
+        "    def act(self, observation): return 0\n"
+    )
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset), "--env", "mock"),
+            *("--policy", "slow_to_build:Agent", "--out", str(tmp_path / "run"), "--workers", "2"),
+        ],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    deadline_s = time.monotonic() + 60
+    while len(list(tmp_path.glob("pid*"))) < 2 and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    workers = [item.name.removeprefix("pid") for item in tmp_path.glob("pid*")]
+    assert len(workers) == 2
+    assert not any(Path("/proc", worker).exists() for worker in workers)
+    assert not (tmp_path / "run").exists()
+
+
 def test_list_names_everything(capsys):
     code, out, _ = proctor(capsys, "list")
     assert code == 0

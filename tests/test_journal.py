@@ -83,6 +83,8 @@ def test_a_run_that_was_faster_to_take_the_folder_is_noticed(tmp_path):
         journal.append(result("a"))
     with pytest.raises(UserError, match="holds a different run"):
         open_journal(tmp_path, IDENTITY)
+    with open_journal(tmp_path, other) as journal:  # what was refused does not hold the folder
+        journal.append(result("b"))
 
 
 def test_what_a_run_leaves_that_was_killed_before_it_began_is_nothing(tmp_path):

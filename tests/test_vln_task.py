@@ -53,3 +53,15 @@ def test_a_start_and_a_goal_far_outside_of_the_scene_are_fine(tmp_path):
     task = task_for(tmp_path, wall("w", (0, 0), (1, 1)), start_position=(-9, 0, 0), goal_position=(9, 0, 0))
     assert task._distance == "geodesic"
     assert 18.0 < task.distance_m(Vector3(-9, 0, 0), Vector3(9, 0, 0)) < 18.3
+
+
+@pytest.mark.parametrize(("gap_m", "distance"), [(0.30, "euclidean"), (0.45, "geodesic"), (0.90, "geodesic")])
+def test_a_door_connects_two_rooms_if_the_robot_fits_through_it(tmp_path, gap_m, distance):
+    shell = [
+        *(wall("west", (0, 0), (0.1, 4)), wall("east", (6, 0), (0.1, 4))),
+        *(wall("south", (3, -2), (6.1, 0.1)), wall("north", (3, 2), (6.1, 0.1))),
+    ]
+    half = (4 - gap_m) / 2
+    middle = [wall("low", (3, -2 + half / 2), (0.1, half)), wall("high", (3, 2 - half / 2), (0.1, half))]
+    task = task_for(tmp_path, *shell, *middle, start_position=(1, 0, 0), goal_position=(5, 0, 0))
+    assert task._distance == distance

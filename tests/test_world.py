@@ -107,6 +107,12 @@ def test_a_world_that_blows_up_says_so(tmp_path, monkeypatch):
         world.pose()
 
 
+@pytest.mark.parametrize("name", ["world", "#robot"])
+def test_a_name_that_mujoco_has_given_away_is_refused_with_its_place(name):
+    with pytest.raises(InvalidFile, match=r"objects\[0\]: MuJoCo cannot build it: .*repeated name"):
+        world_of(crate(name, rigid_body_type="dynamic"))
+
+
 def test_an_object_may_be_called_robot():
     world = world_of(crate("robot", rigid_body_type="dynamic"))
     world.reset(Pose2(1.0, 0.0, 0.0))

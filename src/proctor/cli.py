@@ -143,10 +143,10 @@ def _generate(arguments: argparse.Namespace) -> int:
     from proctor.suites.builder import build_suite
 
     out: Path = arguments.out
-    if out.exists():
-        raise UserError(f"{out} exists already; give --out a new folder")
     columns = (TextColumn("houses"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     try:
+        if out.exists():
+            raise UserError(f"{out} exists already; give --out a new folder")
         out.parent.mkdir(parents=True, exist_ok=True)
         # Renamed when it is whole: what an interrupt leaves behind is no half of an exam.
         with TemporaryDirectory(dir=out.parent) as unfinished, Progress(*columns, console=console) as bar:

@@ -1,6 +1,7 @@
 """Any VLN environment as a Gymnasium one, registered as `proctor/VLN-v0`.
 
 `gymnasium.make("proctor.envs.gymnasium:proctor/VLN-v0", dataset="houses-v1")` needs no other import.
+For `AsyncVectorEnv` give `context="spawn"`: OpenGL does not survive a fork.
 """
 
 from __future__ import annotations

@@ -52,6 +52,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
             msgspec.structs.force_setattr(self, "reference_path", path)
             if not path:
                 raise ValueError("reference_path: expected at least one point, found none")
+            if any(max(abs(p.x), abs(p.y), abs(p.z)) > LARGEST_COORDINATE for p in path):
+                raise ValueError(f"reference_path: expected numbers within ±{LARGEST_COORDINATE:.0f}")
         if not self.episode_id:
             raise ValueError("episode_id: expected a name, found an empty string")
         if self.max_steps is not None and self.max_steps < 1:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -107,13 +107,13 @@ class WorkerPool:
 
     def __init__(self, job: Job, workers: int) -> None:
         self._job = job
-        self._workers = [_Worker(job) for _ in range(workers)]
-        try:
+        self._workers: list[_Worker] = []
+        with ExitStack() as undo:  # whatever interrupts the building, no process is left behind
+            undo.callback(self.close)
+            self._workers += [_Worker(job) for _ in range(workers)]
             for worker in self._workers:
                 worker.await_ready()
-        except ProctorError:
-            self.close()
-            raise
+            undo.pop_all()
 
     def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
         """Do the episodes; results come as they are ready."""
@@ -121,7 +121,7 @@ class WorkerPool:
         while True:
             for index, worker in enumerate(self._workers):
                 if worker.episode is None and waiting:
-                    self._workers[index] = self._given(worker, waiting.popleft())
+                    self._give(index, waiting.popleft())
             busy = [worker for worker in self._workers if worker.episode is not None]
             if not busy:
                 return
@@ -130,18 +130,21 @@ class WorkerPool:
 
     def close(self) -> None:
         """End all processes: the idle ones in good order, the others at once."""
+        deadline_s = time.monotonic() + CLOSE_DEADLINE_S
         for worker in self._workers:
-            worker.dismiss()
+            worker.line.close()  # which tells an idle worker to close its policy and leave
+        for worker in self._workers:
+            worker.dismiss(deadline_s)
 
-    def _given(self, worker: _Worker, episode: Episode) -> _Worker:
-        """Return the worker with the episode, or a new one if it is no more."""
-        if not worker.assign(episode):
-            worker.dismiss()
-            worker = _Worker(self._job)
-            worker.await_ready()
-            if not worker.assign(episode):
-                raise ProctorError("a worker died right after it had been built")
-        return worker
+    def _give(self, index: int, episode: Episode) -> None:
+        """Give a worker an episode; a new one takes its place if it is no more."""
+        if self._workers[index].assign(episode):
+            return
+        self._workers[index].dismiss(time.monotonic())
+        self._workers[index] = _Worker(self._job)
+        self._workers[index].await_ready()
+        if not self._workers[index].assign(episode):
+            raise ProctorError("a worker died right after it had been built")
 
 
 class _Worker:
@@ -156,7 +159,7 @@ class _Worker:
         self._process.start()
         theirs.close()
         self._job = job
-        self._is_lost = False
+        self._is_well = False
         self.episode: Episode | None = None
 
     @property
@@ -175,10 +178,11 @@ class _Worker:
             raise ProctorError(f"a worker could not build {what} ({self._end()})")
         if complaint != READY:
             raise UserError(complaint)
+        self._is_well = True
 
     def assign(self, episode: Episode) -> bool:
         """Give it an episode to do; tell whether it lives to take it."""
-        if self._is_lost:
+        if not self._is_well:
             return False
         self._turn[:] = [0.0, time.monotonic()]
         try:
@@ -194,13 +198,14 @@ class _Worker:
         with suppress(EOFError, OSError):
             if self.line.poll(0):
                 return msgspec.json.decode(self.line.recv_bytes(), type=EpisodeResult)
-        self._is_lost = True
+        self._is_well = False
         return self._lost(episode)
 
-    def dismiss(self) -> None:
-        """End it."""
-        self.line.close()  # which tells an idle worker to close its policy and leave
-        self._process.join(CLOSE_DEADLINE_S if self.episode is None and not self._is_lost else 0.0)
+    def dismiss(self, deadline_s: float) -> None:
+        """End it; give it until the deadline if it is idle and well."""
+        self.line.close()
+        if self._is_well and self.episode is None:
+            self._process.join(max(0.0, deadline_s - time.monotonic()))
         self._process.terminate()
         self._process.join(1.0)
         self._process.kill()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,19 +56,21 @@ class Journal:
         with _disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(self._file)
-                raise UserError(f"{folder} is in use by another run") from None
-            if (folder / MANIFEST).exists():  # perhaps only now: another run may have been faster
-                _check_identity(folder / MANIFEST, identity)
-            else:
-                content = msgspec.json.encode({"identity": identity, **record})
-                write_atomically(folder / MANIFEST, msgspec.json.format(content, indent=1) + b"\n")
-            sync_folder(folder)
-            written = (folder / JOURNAL).read_bytes()
-            os.ftruncate(self._file, written.rfind(b"\n") + 1)  # a torn last line
+            with ExitStack() as undo:
+                undo.callback(os.close, self._file)
+                try:
+                    fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise UserError(f"{folder} is in use by another run") from None
+                if (folder / MANIFEST).exists():  # perhaps only now: another run may have been faster
+                    _check_identity(folder / MANIFEST, identity)
+                else:
+                    content = msgspec.json.encode({"identity": identity, **record})
+                    write_atomically(folder / MANIFEST, msgspec.json.format(content, indent=1) + b"\n")
+                sync_folder(folder)
+                written = (folder / JOURNAL).read_bytes()
+                os.ftruncate(self._file, written.rfind(b"\n") + 1)  # a torn last line
+                undo.pop_all()
 
     def __enter__(self) -> Journal:
         return self

@@ -16,12 +16,12 @@ from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, EpisodeInfo, Info, Vector3
 from proctor.episodes.vln import Episode
 from proctor.evaluation.rollout import EpisodeLog
-from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap, map_of_scene
+from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, map_of_scene
 from proctor.registry import build, names
 
 DEFAULT_SUCCESS_THRESHOLD_M = 0.2
-SMALLER_RADII_M = (0.17, 0.1)
-"""The robot's own radius, and that less what the map may be too careful."""
+CAREFUL_RADIUS_M = 0.1
+"""The robot's radius less what the map may be too careful."""
 
 
 class VLNTask:
@@ -152,13 +152,14 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
 def geodesic_m(grid: GridMap, a: Vector3, b: Vector3) -> float:
     """Return the length of the shortest drive from a to b, and the climb on top of it; infinite if none.
 
-    It is measured for the disc that ways are planned for or, where that does not fit but the robot may have
-    squeezed in, for a smaller one. The last resort, for ends inside of things, is the nearest free place.
+    It is measured for the disc that ways are planned for or, where that finds no way, for the robot's own.
+    Where not even that fits, the map being a little too careful, it is a smaller one; and the last resort,
+    for ends inside of things, is the nearest free place.
     """
     start_xy, goal_xy = (a.x, a.y), (b.x, b.y)
-    for radius_m in (PLANNING_RADIUS_M, *SMALLER_RADII_M):
+    for radius_m in (PLANNING_RADIUS_M, ROBOT.radius_m, CAREFUL_RADIUS_M):
         if grid.is_free(*start_xy, radius_m) and grid.is_free(*goal_xy, radius_m):
             planar_m = grid.distance_m(start_xy, goal_xy, radius_m=radius_m)
-            if math.isfinite(planar_m):
+            if math.isfinite(planar_m) or radius_m <= ROBOT.radius_m:
                 return math.hypot(planar_m, b.z - a.z)
     return math.hypot(grid.distance_m(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M), b.z - a.z)

@@ -78,7 +78,11 @@ class _Builder:
         self._add_lights()
         self._add_robot()  # first of all bodies, so that its joints are the first in qpos
         for index, item in enumerate(self.scene.objects):
-            self._add_object(item, f"objects[{index}]")
+            place = f"objects[{index}]"
+            try:
+                self._add_object(item, place)
+            except ValueError as error:  # such as a name that MuJoCo has given away
+                raise self._invalid(f"MuJoCo cannot build it: {error}", place) from None
         self.painter.draw_parts(self.spec.worldbody, Group.DRAWN)
         try:
             return self.spec.compile()
