@@ -39,6 +39,11 @@ class _Options(msgspec.Struct):
     angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)]
     end_on_collision: bool
 
+    @property
+    def has_camera(self) -> bool:
+        """Whether anything is to be drawn."""
+        return "rgb" in self.sensors or "depth" in self.sensors
+
 
 class VLNEnv(Env):
     """A wheeled robot in a scene.
@@ -86,19 +91,12 @@ class VLNEnv(Env):
             "end_on_collision": end_on_collision,
         }
         try:
-            msgspec.convert(options, _Options)
+            self._options = msgspec.convert(options, _Options)
         except msgspec.ValidationError as error:
             raise UserError(str(error).replace(" - at `$.", " for `")) from None
         camera = msgspec.structs.replace(WheeledRobot().camera, width=width, height=height, fov_deg=fov_deg)
         self._robot = WheeledRobot(camera=camera)
-        self._sensors = tuple(sensors)
-        self._motion = {
-            "collision_threshold_m": collision_threshold_m,
-            "linear_speed_mps": linear_speed_mps,
-            "angular_speed_radps": angular_speed_radps,
-        }
-        self._end_on_collision = end_on_collision
-        if {"rgb", "depth"} & set(sensors):
+        if self._options.has_camera:
             shared_context()  # a machine that cannot render is told so before the first episode
         self._stage: _Stage | None = None
         self._state: EpisodeState | None = None
@@ -142,7 +140,7 @@ class VLNEnv(Env):
         motion = self._stage.executor.execute(action)
         pose = self._stage.world.pose()
         state.record(action, Vector3(pose.x, pose.y, state.position.z), pose.yaw, collision=motion.collided)
-        state.done = state.done or (self._end_on_collision and motion.collided)
+        state.done = state.done or (self._options.end_on_collision and motion.collided)
         return self._observe(self._stage), 0.0, state.done, state.info()
 
     def info(self) -> Info:
@@ -161,7 +159,7 @@ class VLNEnv(Env):
             if self._stage is not None:
                 self._stage.close()
                 self._stage = None
-            self._stage = _Stage(scene_path, self._robot, self._sensors, self._motion)
+            self._stage = _Stage(scene_path, self._robot, self._options)
         return self._stage
 
     def _observe(self, stage: _Stage) -> Observation:
@@ -169,11 +167,11 @@ class VLNEnv(Env):
         if stage.camera is not None:
             rgb, depth = stage.camera.render()
             observation = {"rgb": rgb, "depth": depth}
-        if "scan" in self._sensors:
+        if "scan" in self._options.sensors:
             observation["scan"] = stage.scanner.scan()
-        if "odom" in self._sensors:
+        if "odom" in self._options.sensors:
             observation["odom"] = stage.drive.odometry()
-        return {name: observation[name] for name in self._sensors}
+        return {name: observation[name] for name in self._options.sensors}
 
 
 def _scene_of(episode: Episode) -> Path:
@@ -199,15 +197,18 @@ def _place(world: World, episode: Episode) -> Pose2:
 class _Stage:
     """A scene with everything that is built for it; kept as long as episodes use it."""
 
-    def __init__(
-        self, scene_path: Path, robot: WheeledRobot, sensors: Sequence[str], motion: dict[str, float]
-    ) -> None:
+    def __init__(self, scene_path: Path, robot: WheeledRobot, options: _Options) -> None:
         self.made_of = (scene_path, scene_version(scene_path))
         self.world = World(load_scene(scene_path), scene_path, robot)
         self.scanner = LaserScanner(self.world)
-        self.drive = BaseDrive(self.world, self.scanner, scan_reach_m=motion["collision_threshold_m"])
-        self.executor = ActionExecutor(self.drive, **motion)
-        self.camera = RgbdCamera(self.world) if {"rgb", "depth"} & set(sensors) else None
+        self.drive = BaseDrive(self.world, self.scanner, scan_reach_m=options.collision_threshold_m)
+        self.executor = ActionExecutor(
+            self.drive,
+            linear_speed_mps=options.linear_speed_mps,
+            angular_speed_radps=options.angular_speed_radps,
+            collision_threshold_m=options.collision_threshold_m,
+        )
+        self.camera = RgbdCamera(self.world) if options.has_camera else None
 
     def close(self) -> None:
         if self.camera is not None:

@@ -73,12 +73,12 @@ def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -
         raise UserError(f"expected a success threshold above 0 m, found {config.job.success_threshold_m}")
     dataset = load_dataset(_dataset_path(config))
     episodes = dataset.select(count=config.episodes, episode_id=config.episode)
-    load("policy", config.job.policy)
-    check_scenes(dataset, episodes, needs_scene=load("env", config.job.env).needs_scene)
+    needs_scene = load("env", config.job.env).needs_scene
     out = out.resolve()  # an agent may change the working directory
     identity = _identity(config, dataset, episodes)
     kept = {key: r for key, r in read_finished(out, identity).items() if not r.is_evaluator_fault}
     left = [episode for episode in episodes if episode.episode_id not in kept]
+    check_scenes(dataset, left, needs_scene=needs_scene)
     if left:
         with closing(build("env", config.job.env, config.job.env_options)) as env:
             env.check(left)
