@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from proctor import cli
+from proctor.cli import exams
 from proctor.core.types import Vector3
 from proctor.episodes.datasets import save_dataset
 from proctor.episodes.vln import Episode
@@ -405,7 +406,7 @@ def test_doctor_tells_about_rendering(capsys):
 
 def test_doctor_tells_how_to_get_what_is_missing(capsys, monkeypatch):
     monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(cli, "console", Console(width=200))
+    monkeypatch.setattr(exams, "console", Console(width=200))
     code, out, _ = proctor(capsys, "doctor")
     assert code == 0
     assert "pip install 'proctor[gym]'" in out

@@ -1,0 +1,68 @@
+"""The `proctor` command: what it offers, and how it ends.
+
+Exit codes: 0 done, 1 finished with more evaluator faults than allowed, 2 user error, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from proctor import __version__
+from proctor.cli.exams import add_exams
+from proctor.cli.run import add_run
+from proctor.cli.terminal import DONE, INTERRUPTED, TOO_MANY_FAULTS, USER_ERROR, errors
+from proctor.core.errors import ProctorError, UserError, did_you_mean
+
+FLAGS: set[str] = set()
+"""All flags of all commands, for hints: argparse reports a misspelt one without its command's own list."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.command(arguments)
+    except UserError as error:
+        errors.print("[red]error:[/red]", end=" ")
+        errors.print(str(error), markup=False, soft_wrap=True)
+        return USER_ERROR
+    except ProctorError as error:
+        errors.print("[red]failed:[/red]", end=" ")
+        errors.print(str(error), markup=False, soft_wrap=True)
+        return TOO_MANY_FAULTS
+    except KeyboardInterrupt:
+        errors.print("interrupted; the same command goes on from what is finished")
+        return INTERRUPTED
+    return code
+
+
+def _help(arguments: argparse.Namespace) -> int:
+    del arguments
+    _parser().print_help()
+    return DONE
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with a hint where a flag is nearly right."""
+
+    def error(self, message: str) -> NoReturn:
+        for word in sys.argv[1:]:
+            flag = word.partition("=")[0]
+            if flag.startswith("--") and flag not in FLAGS:
+                message += did_you_mean(flag, FLAGS)
+        super().error(message)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="proctor", description="Exams for embodied agents.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"proctor {__version__}")
+    parser.set_defaults(command=_help)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    add_run(commands)
+    add_exams(commands)
+    for command in commands.choices.values():
+        FLAGS.update(command._option_string_actions)  # noqa: SLF001  (argparse offers no other way)
+    return parser

@@ -1,0 +1,88 @@
+"""`proctor list`, `generate` and `doctor`: what there is, more of it, and what is missing."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from proctor.cli.terminal import DONE, USER_ERROR, console
+from proctor.core.errors import UserError
+
+
+def add_exams(commands: Any) -> None:
+    """Add the commands."""
+    listing = commands.add_parser("list", help="show the names of suites, envs, policies and metrics")
+    listing.set_defaults(command=_list)
+    generate = commands.add_parser("generate", help="make houses and episodes of your own")
+    generate.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
+    generate.add_argument("--houses", type=int, default=4, metavar="N")
+    generate.add_argument("--episodes-per-house", type=int, default=4, metavar="N")
+    generate.add_argument("--seed", type=int, default=0, help="same seed, same houses")
+    generate.set_defaults(command=_generate)
+    doctor = commands.add_parser("doctor", help="tell what this machine has, and how to get the rest")
+    doctor.set_defaults(command=_doctor)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from proctor.registry import PLURAL, names
+
+    del arguments
+    table = Table(box=None, show_header=False)
+    for kind, plural in PLURAL.items():
+        table.add_row(f"[bold]{plural}[/bold]")
+        for name, target in names(kind).items():
+            table.add_row(f"  {name}", f"[dim]{target}[/dim]")
+    console.print(table)
+    return DONE
+
+
+def _generate(arguments: argparse.Namespace) -> int:
+    from proctor.suites.builder import build_suite
+
+    out: Path = arguments.out
+    columns = (TextColumn("houses"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    try:
+        if out.exists():
+            raise UserError(f"{out} exists already; give --out a new folder")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        # Renamed when it is whole: what an interrupt leaves behind is no half of an exam.
+        with TemporaryDirectory(dir=out.parent) as unfinished, Progress(*columns, console=console) as bar:
+            task = bar.add_task("houses", total=arguments.houses)
+            suite = Path(unfinished) / "suite"
+            build_suite(
+                suite,
+                houses=arguments.houses,
+                episodes_per_house=arguments.episodes_per_house,
+                seed=arguments.seed,
+                progress=lambda done: bar.update(task, completed=done),
+            )
+            suite.rename(out)
+    except OSError as error:
+        raise UserError(f"cannot write to {out}: {error.strerror}") from error
+    console.print(f"Try it: proctor run --dataset {out} --policy oracle", soft_wrap=True, markup=False)
+    return DONE
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from proctor.report.machine import examine_machine
+
+    del arguments
+    table = Table(box=None)
+    for heading in ("", "What", "Found", "How to get it"):
+        table.add_column(heading, overflow="fold")
+    findings = examine_machine()
+    marks = {
+        "ok": "[green]ok[/green]",
+        "missing": "[red]missing[/red]",
+        "optional": "[dim]optional[/dim]",
+    }
+    for finding in findings:
+        table.add_row(marks[finding.state], *map(escape, (finding.what, finding.found, finding.remedy)))
+    console.print(table)
+    return USER_ERROR if any(finding.state == "missing" for finding in findings) else DONE

@@ -1,0 +1,166 @@
+"""`proctor run`: let policies take an exam."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, console
+from proctor.core.errors import UserError
+from proctor.core.results import Results
+
+if TYPE_CHECKING:
+    from proctor.evaluation.run import RunConfig
+
+RUN_EXAMPLES = """\
+examples:
+  proctor run --suite houses-v1 --policy oracle
+  proctor run --suite houses-v1 --policy random forward oracle --episodes 10 --workers 2
+  proctor run --dataset my_episodes.json --policy my_agent:Agent --out runs/my_agent
+  proctor run --suite houses-v1 --policy replay --policy-option run=runs/oracle
+
+The same command on the same folder goes on where it stopped; a finished run is not done again.
+exit codes: 0 done, 1 too many evaluator faults, 2 user error, 130 interrupted
+"""
+
+
+def add_run(commands: Any) -> None:
+    """Add the command."""
+    run = commands.add_parser(
+        "run",
+        help="let one or more policies take an exam",
+        description="Let one or more policies take an exam, and print their scores.",
+        epilog=RUN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    exam = run.add_mutually_exclusive_group(required=True)
+    exam.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
+    exam.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
+    run.add_argument(
+        "--policy",
+        nargs="+",
+        required=True,
+        metavar="NAME",
+        help="a name (proctor list) or module:Class",
+    )
+    run.add_argument("--env", default="embedded", metavar="NAME", help="the world (default: embedded)")
+    which = run.add_mutually_exclusive_group()
+    which.add_argument("--episodes", type=int, metavar="N", help="only the first N")
+    which.add_argument("--episode", metavar="ID", help="only this one")
+    run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    run.add_argument("--seed", type=int, default=0, help="all randomness depends on it (default: 0)")
+    run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/EXAM/POLICY)")
+    run.add_argument(
+        "--success-threshold",
+        type=float,
+        default=0.2,
+        metavar="M",
+        help="metres from the goal, where an episode does not say it (default: 0.2)",
+    )
+    run.add_argument("--env-option", action="append", default=[], metavar="KEY=VALUE", help="e.g. width=320")
+    run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
+    run.add_argument(
+        "--max-fault-rate",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="exit with 1 above this share of evaluator faults (default: 0)",
+    )
+    run.set_defaults(command=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from proctor.evaluation.executors import Job
+    from proctor.evaluation.run import RunConfig
+    from proctor.registry import load
+    from proctor.report.tables import score_notes, score_table
+
+    dataset = arguments.dataset
+    exam = arguments.suite or (dataset.parent.name if dataset.stem == "episodes" else "") or dataset.stem
+    out: Path = arguments.out or Path("runs") / exam
+    if not 0 <= arguments.max_fault_rate <= 1:
+        raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
+    for policy in arguments.policy:
+        load("policy", policy)  # a misspelt name must not cost the time of those before it
+    finished: dict[str, Results] = {}
+    for policy in dict.fromkeys(arguments.policy):
+        label = policy.replace(":", ".").replace("/", "_")
+        alone = len(arguments.policy) == 1 and arguments.out is not None
+        config = RunConfig(
+            job=Job(
+                env=arguments.env,
+                policy=policy,
+                env_options=_options(arguments.env_option),
+                policy_options=_options(arguments.policy_option),
+                seed=arguments.seed,
+                success_threshold_m=arguments.success_threshold,
+            ),
+            suite=arguments.suite,
+            dataset=arguments.dataset,
+            episodes=arguments.episodes,
+            episode=arguments.episode,
+            workers=arguments.workers,
+        )
+        finished[policy] = _run_one(config, out if alone else out / label)
+    console.print(score_table(finished, title=f"{exam} on {arguments.env}"))
+    console.print(score_notes(finished), soft_wrap=True, markup=False)
+    console.print(f"Results: {out}", soft_wrap=True, markup=False)
+    worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
+    return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
+
+
+def _run_one(config: RunConfig, out: Path) -> Results:
+    from proctor.evaluation.run import Progress as State
+    from proctor.evaluation.run import run
+
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("SR {task.fields[rate]:>4}"),
+        TimeRemainingColumn(),
+    )
+    policy = config.job.policy
+    bar = Progress(*columns, console=console)
+    task = bar.add_task(escape(policy), total=None, rate="")
+
+    def show(state: State) -> None:
+        bar.start()  # only now: a request that is refused shows no bar
+        scored = [result for result in state.finished if not result.is_evaluator_fault]
+        rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""
+        bar.update(task, total=state.total, completed=len(state.finished), rate=rate)
+        if not console.is_terminal and len(state.finished) % max(1, state.total // 10) == 0:
+            console.print(f"{policy}: {len(state.finished)} of {state.total} episodes", markup=False)
+
+    try:
+        report = run(config, out, show)
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+    if report.done_before == report.results.total_episodes:
+        text = f"{policy}: all {report.done_before} episodes were done before; nothing to do"
+        console.print(text, markup=False)
+    elif report.done_before:
+        console.print(f"{policy}: went on after {report.done_before} finished episodes", markup=False)
+    return report.results
+
+
+def _options(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return KEY=VALUE pairs as a dict; values are JSON where they can be, else text."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise UserError(f"expected KEY=VALUE, found '{pair}'")
+        try:
+            options[key] = json.loads(text)
+        except json.JSONDecodeError:
+            options[key] = text
+    return options
