@@ -87,7 +87,7 @@ def main() -> None:
     wanted = sys.argv[1] if len(sys.argv) > 1 else dataset.episodes[0].episode_id
     (episode,) = dataset.select(episode_id=wanted)
     pictures, way = photographs(episode)
-    house = plan(load_scene(Path(episode.scene_config_path or "")), way, episode.goal_position)
+    house = plan(load_scene(Path(episode.scene_config_path or "")), way, episode.goal)
     photo_height = (HEIGHT_PX - 2 * GAP_PX) // 3
     photo_width = photo_height * 4 // 3
     caption_px = 56

@@ -23,6 +23,8 @@ def result(episode_id):
         steps=1,
         collision_count=0,
         trajectory=[],
+        headings=[],
+        collision_steps=[],
         actions=[1],
         metrics={"success": 0.0},
         distance="euclidean",

@@ -51,8 +51,12 @@ def add_run(commands: Any) -> None:
         help="a name (proctor list) or module:Class",
     )
     run.add_argument("--env", default="embedded", metavar="NAME", help="the world (default: embedded)")
+    run.add_argument(
+        "--scenes", type=Path, metavar="DIR", help="where the dataset's scenes are, if not beside it"
+    )
+    run.add_argument("--split", metavar="NAME", help="only this part, such as val_unseen")
     which = run.add_mutually_exclusive_group()
-    which.add_argument("--episodes", type=int, metavar="N", help="only the first N")
+    which.add_argument("--episodes", type=int, metavar="N", help="only N, from all scenes in turn")
     which.add_argument("--episode", metavar="ID", help="only this one")
     run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
     run.add_argument("--seed", type=int, default=0, help="all randomness depends on it (default: 0)")
@@ -104,6 +108,8 @@ def _run(arguments: argparse.Namespace) -> int:
             ),
             suite=arguments.suite,
             dataset=arguments.dataset,
+            scenes=arguments.scenes,
+            split=arguments.split,
             episodes=arguments.episodes,
             episode=arguments.episode,
             workers=arguments.workers,

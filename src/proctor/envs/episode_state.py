@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from proctor.core.errors import SimulationError
-from proctor.core.geometry import distance, quaternion_of_euler_deg, yaw_of_quaternion
+from proctor.core.geometry import distance
 from proctor.core.types import Action, Info, Vector3
 from proctor.episodes.vln import Episode
 
@@ -44,17 +44,12 @@ class EpisodeState:
         return {
             "position": self.position,
             "yaw": self.yaw,
-            "distance_to_goal": distance(self.position, self.episode.goal_position),
+            "distance_to_goal": distance(self.position, self.episode.goal),
             "collision": self.collision,
             "collision_count": self.collision_count,
             "step": self.step,
             "trajectory": self.trajectory.copy(),
         }
-
-
-def start_yaw(episode: Episode) -> float:
-    """Return the heading that an episode's Euler angles stand for."""
-    return yaw_of_quaternion(quaternion_of_euler_deg(episode.start_rotation))
 
 
 def running(state: EpisodeState | None) -> EpisodeState:

@@ -9,7 +9,7 @@ import numpy as np
 from proctor.core.geometry import pose_after
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3
-from proctor.envs.episode_state import EpisodeState, checked_action, running, start_yaw, started
+from proctor.envs.episode_state import EpisodeState, checked_action, running, started
 from proctor.episodes.vln import Episode
 
 
@@ -21,7 +21,7 @@ class MockEnv(Env):
 
     def reset(self, episode: Episode) -> Observation:
         """Put the robot at the start."""
-        self._state = EpisodeState(episode, episode.start_position, start_yaw(episode))
+        self._state = EpisodeState(episode, episode.start_position, episode.start_yaw)
         return _observation()
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:

@@ -13,7 +13,7 @@ from proctor.control.action_executor import ActionExecutor
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3
-from proctor.envs.episode_state import EpisodeState, checked_action, running, start_yaw, started
+from proctor.envs.episode_state import EpisodeState, checked_action, running, started
 from proctor.episodes.vln import Episode
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene, scene_version
@@ -187,7 +187,7 @@ def _place(world: World, episode: Episode) -> Pose2:
     if abs(start.z) > STORY_M:
         floor = "the floor of the embedded world is at 0 (Y-up data?)"
         raise UserError(f"episode '{name}': start_position.z is {start.z}, but {floor}")
-    world.reset(Pose2(start.x, start.y, start_yaw(episode)))
+    world.reset(Pose2(start.x, start.y, episode.start_yaw))
     obstacle = world.touched()
     if obstacle is not None:
         raise UserError(f"episode '{name}' starts inside of '{obstacle}' at x={start.x}, y={start.y}")

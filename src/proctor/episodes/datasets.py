@@ -6,6 +6,7 @@ The native format is `{"episodes": [{"episode_id": ..., "scene_id": ..., ...}]}`
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,11 +39,13 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     """SHA-256 of the episode file."""
 
-    def select(self, *, count: int | None = None, episode_id: str | None = None) -> list[Episode]:
-        """Return the first `count` episodes, or the one with this id, or all.
+    def select(
+        self, *, split: str | None = None, count: int | None = None, episode_id: str | None = None
+    ) -> list[Episode]:
+        """Return a split, `count` of its episodes taken from all scenes in turn, or the one with this id.
 
         Raises:
-            UnknownName: No episode has this id.
+            UnknownName: No episode has this id or split.
             UserError: The count is below 1.
         """
         if episode_id is not None:
@@ -52,15 +55,22 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
             return found
         if count is not None and count < 1:
             raise UserError(f"expected at least 1 episode, found {count}")
-        return self.episodes[:count]
+        episodes = [episode for episode in self.episodes if split in (None, episode.split)]
+        if not episodes:
+            raise UnknownName("split", str(split), {e.split for e in self.episodes if e.split is not None})
+        return episodes if count is None else _spread(episodes, count)
 
 
 class _EpisodeFile(msgspec.Struct, forbid_unknown_fields=True):
     episodes: list[Episode]
 
 
-def load_dataset(path: Path) -> Dataset:
+def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
     """Read a native episode file, or a folder that holds an `episodes.json`.
+
+    Args:
+        path: The file or folder.
+        scenes: A folder with the scenes, where they are not beside the episodes.
 
     Raises:
         InvalidFile: Something in it is wrong; the message says what and where.
@@ -102,6 +112,16 @@ def save_dataset(episodes: Sequence[Episode], path: Path) -> None:
     ]
     encoded = msgspec.json.encode({"episodes": records})
     write_atomically(path, msgspec.json.format(encoded, indent=1) + b"\n")
+
+
+def _spread(episodes: list[Episode], count: int) -> list[Episode]:
+    """Return this many episodes, one of each scene before the second of any, in their order."""
+    turns: Counter[str] = Counter()
+    ranks = []
+    for index, episode in enumerate(episodes):
+        ranks.append((turns[episode.scene_id], index))
+        turns[episode.scene_id] += 1
+    return [episodes[index] for index in sorted(index for _, index in sorted(ranks)[:count])]
 
 
 def _check_frozen(folder: Path) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import msgspec
 
+from proctor.core.errors import UserError
+from proctor.core.geometry import quaternion_of_euler_deg, yaw_of_quaternion
 from proctor.core.types import Action, Vector3
 
 DEFAULT_MAX_STEPS = 500
@@ -24,7 +28,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     start_position: Vector3 = ORIGIN
     start_rotation: Vector3 = ORIGIN
     """Euler angles in degrees, applied Z·Y·X."""
-    goal_position: Vector3 = ORIGIN
+    goal_position: Vector3 | None = ORIGIN
+    """Where to stop; null where a challenge withholds it, which makes an episode that cannot be scored."""
     instruction: str = ""
     scene_config_path: str | None = None
     """The scene file. Without it, `scene_id` names `scenes/<scene_id>.json` beside the dataset."""
@@ -36,24 +41,18 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     """The path a person would take, dense. Without it nDTW, SDTW and CLS are not measured."""
     reference_actions: list[Action] | None = None
     language: str = "en"
+    level: Literal["short", "medium", "long"] | None = None
+    """How much the instruction says."""
     split: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("start_position", "start_rotation", "goal_position"):
-            try:
-                vector = Vector3.of(getattr(self, name))
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{name}: {error}") from None
-            if max(abs(vector.x), abs(vector.y), abs(vector.z)) > LARGEST_COORDINATE:
-                raise ValueError(f"{name}: expected numbers within ±{LARGEST_COORDINATE:.0f}, found {vector}")
-            msgspec.structs.force_setattr(self, name, vector)
+            if name != "goal_position" or self.goal_position is not None:
+                self._set(name, _vector(name, getattr(self, name)))
         if self.reference_path is not None:
-            path = [Vector3.of(point) for point in self.reference_path]
-            msgspec.structs.force_setattr(self, "reference_path", path)
-            if not path:
+            if not self.reference_path:
                 raise ValueError("reference_path: expected at least one point, found none")
-            if any(max(abs(p.x), abs(p.y), abs(p.z)) > LARGEST_COORDINATE for p in path):
-                raise ValueError(f"reference_path: expected numbers within ±{LARGEST_COORDINATE:.0f}")
+            self._set("reference_path", [_vector("reference_path", p) for p in self.reference_path])
         if not self.episode_id:
             raise ValueError("episode_id: expected a name, found an empty string")
         if self.max_steps is not None and self.max_steps < 1:
@@ -61,7 +60,36 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         if self.success_threshold is not None and not self.success_threshold > 0:
             raise ValueError(f"success_threshold: expected metres above 0, found {self.success_threshold}")
 
+    def _set(self, name: str, value: Any) -> None:
+        msgspec.structs.force_setattr(self, name, value)
+
+    @property
+    def goal(self) -> Vector3:
+        """Where to stop.
+
+        Raises:
+            UserError: It is withheld.
+        """
+        if self.goal_position is None:
+            raise UserError(f"episode '{self.episode_id}' has no goal: it cannot be scored")
+        return self.goal_position
+
+    @property
+    def start_yaw(self) -> float:
+        """The heading at the start, in radians."""
+        return yaw_of_quaternion(quaternion_of_euler_deg(self.start_rotation))
+
     @property
     def step_limit(self) -> int:
         """How many actions the agent has."""
         return self.max_steps if self.max_steps is not None else DEFAULT_MAX_STEPS
+
+
+def _vector(name: str, given: Any) -> Vector3:
+    try:
+        vector = Vector3.of(given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None
+    if max(abs(vector.x), abs(vector.y), abs(vector.z)) > LARGEST_COORDINATE:
+        raise ValueError(f"{name}: expected numbers within ±{LARGEST_COORDINATE:.0f}, found {vector}")
+    return vector

@@ -35,8 +35,12 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     job: Job
     suite: str | None = None
     dataset: Path | None = None
+    scenes: Path | None = None
+    """The folder with the dataset's scenes, where they are not beside it."""
+    split: str | None = None
+    """Only this part of the dataset."""
     episodes: int | None = None
-    """Only the first so many."""
+    """Only so many, taken from all scenes in turn."""
     episode: str | None = None
     """Only the one with this id."""
     workers: int = 1
@@ -71,8 +75,8 @@ def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -
         raise UserError(f"expected at least 1 worker, found {config.workers}")
     if not 0 < config.job.success_threshold_m < math.inf:
         raise UserError(f"expected a success threshold above 0 m, found {config.job.success_threshold_m}")
-    dataset = load_dataset(_dataset_path(config))
-    episodes = dataset.select(count=config.episodes, episode_id=config.episode)
+    dataset = load_dataset(_dataset_path(config), scenes=config.scenes)
+    episodes = dataset.select(split=config.split, count=config.episodes, episode_id=config.episode)
     needs_scene = load("env", config.job.env).needs_scene
     out = out.resolve()  # an agent may change the working directory
     identity = _identity(config, dataset, episodes)
@@ -82,7 +86,10 @@ def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -
     if left:
         with closing(build("env", config.job.env, config.job.env_options)) as env:
             env.check(left)
-    with closing(_executor(config, len(left))) as executor, Journal(out, identity, _record()) as journal:
+    with (
+        closing(_executor(config, len(left))) as executor,
+        Journal(out, identity, _record(config, dataset)) as journal,
+    ):
         finished = [kept[episode.episode_id] for episode in episodes if episode.episode_id in kept]
         on_progress(Progress(len(episodes), finished))
         for result in executor.run(left):
@@ -157,7 +164,8 @@ def _scenes_digest(episodes: Sequence[Episode]) -> str:
     return digest.hexdigest()
 
 
-def _record() -> dict[str, Any]:
+def _record(config: RunConfig, dataset: Dataset) -> dict[str, Any]:
+    """Return what else the manifest says: where the exam lies, for the report, and what it was run with."""
     packages = {}
     for name in RECORDED_PACKAGES:
         try:
@@ -165,6 +173,10 @@ def _record() -> dict[str, Any]:
         except PackageNotFoundError:
             continue
     return {
+        "source": {
+            "dataset": str(dataset.path.resolve()),
+            "scenes": str(config.scenes.resolve()) if config.scenes else None,
+        },
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": packages,

@@ -20,6 +20,7 @@ from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, map_o
 from proctor.registry import build, names
 
 DEFAULT_SUCCESS_THRESHOLD_M = 0.2
+HEADING_DIGITS = 6
 CAREFUL_RADIUS_M = 0.1
 """The robot's radius less what the map may be too careful."""
 
@@ -37,12 +38,14 @@ class VLNTask:
         self._distance: Literal["geodesic", "euclidean"] = "euclidean"
         self._distance_fn: DistanceFn = distance
         self._trajectory: list[Vector3] = []
-        self._collision_count = 0
+        self._headings: list[float] = []
+        self._collision_steps: list[int] = []
 
     def begin(self, episode: Episode) -> None:
         """Find the episode's map and start its metrics."""
         self._trajectory = [episode.start_position]
-        self._collision_count = 0
+        self._headings = [round(episode.start_yaw, HEADING_DIGITS)]
+        self._collision_steps = []
         self._distance, self._distance_fn = _distance_of(episode)
         for metric in self._metrics.values():
             metric.reset(episode, self)
@@ -77,7 +80,9 @@ class VLNTask:
         """Measure the state after a step."""
         position, collided = Vector3.of(info["position"]), bool(info["collision"])
         self._trajectory.append(position)
-        self._collision_count += collided
+        self._headings.append(round(float(info.get("yaw", self._headings[-1])), HEADING_DIGITS))
+        if collided:
+            self._collision_steps.append(len(self._trajectory) - 1)
         state = {**info, "position": position, "collision": collided, "action": action}
         for metric in self._metrics.values():
             metric.update(state)
@@ -109,10 +114,12 @@ class VLNTask:
             success=success,
             failure_reason=reason,
             error=fault,
-            final_distance_to_goal=distance(self._trajectory[-1], episode.goal_position),
+            final_distance_to_goal=distance(self._trajectory[-1], episode.goal),
             steps=len(log.actions),
-            collision_count=self._collision_count,
+            collision_count=len(self._collision_steps),
             trajectory=self._trajectory,
+            headings=self._headings,
+            collision_steps=self._collision_steps,
             actions=[int(action) for action in log.actions],
             metrics=log.metrics,
             distance=self._distance,
@@ -134,7 +141,7 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
     """
     if episode.scene_config_path is None or not Path(episode.scene_config_path).is_file():
         return "euclidean", distance
-    start, goal = episode.start_position, episode.goal_position
+    start, goal = episode.start_position, episode.goal
     grid = map_of_scene(Path(episode.scene_config_path)).covering((start.x, start.y), (goal.x, goal.y))
 
     length_m = cache(partial(geodesic_m, grid))  # several metrics ask for the same

@@ -68,7 +68,7 @@ class NavigationError(Metric):
     def reset(self, episode: Episode, task: MetricTask) -> None:
         """Begin at the start position."""
         self._task = task
-        self._goal = episode.goal_position
+        self._goal = episode.goal
         self._position = episode.start_position
 
     def update(self, state: Info) -> None:
@@ -95,7 +95,7 @@ class Success(Metric):
     def reset(self, episode: Episode, task: MetricTask) -> None:
         """Begin without a STOP."""
         self._task = task
-        self._goal = episode.goal_position
+        self._goal = episode.goal
         self._stopped_at: Vector3 | None = None
         fixed_m = self._fixed_threshold_m
         self._threshold_m = task.success_threshold_m(episode) if fixed_m is None else fixed_m
@@ -140,7 +140,7 @@ class OracleSuccess(Metric):
     def reset(self, episode: Episode, task: MetricTask) -> None:
         """Begin with the start position."""
         self._task = task
-        self._goal = episode.goal_position
+        self._goal = episode.goal
         self._threshold_m = task.success_threshold_m(episode)
         self._position: Vector3 | None = None
         self._reached = False
@@ -205,7 +205,7 @@ class Spl(Metric):
         """Return a value from 0 to 1."""
         if not self._success.get_metric():
             return 0.0
-        shortest_m = self._task.distance_m(self._episode.start_position, self._episode.goal_position)
+        shortest_m = self._task.distance_m(self._episode.start_position, self._episode.goal)
         return spl(success=True, shortest_m=shortest_m, travelled_m=self._length.get_metric())
 
 

@@ -36,7 +36,7 @@ class OraclePolicy(Policy):
         """Read the goal and the map."""
         episode = episode_info.episode
         start_xy = (episode.start_position.x, episode.start_position.y)
-        goal_xy = (episode.goal_position.x, episode.goal_position.y)
+        goal_xy = (episode.goal.x, episode.goal.y)
         scene = Path(episode.scene_config_path) if episode.scene_config_path else None
         has_map = scene is not None and scene.is_file()
         grid = map_of_scene(scene).covering(start_xy, goal_xy) if scene and has_map else None

@@ -55,6 +55,8 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     name: str
     category: str = ""
     """What a person would call it: sofa, door, wall."""
+    color: str = ""
+    """The colour that a person would give it, in one English word; empty where none stands out."""
     room: str = ""
     translate: Vector3 = ORIGIN
     rotate: Vector3 = ORIGIN
