@@ -92,8 +92,8 @@ def dining(rng: Generator) -> Group:
 
 def kitchen_row(rng: Generator) -> Group:
     """Return sink, counter and stove side by side."""
-    front = fixtures.FRONTS[rng.integers(len(fixtures.FRONTS))]
-    pieces = [fixtures.kitchen_sink(front), fixtures.kitchen_counter(rng, front), fixtures.stove()]
+    front = furniture.pick(rng, fixtures.FRONTS)
+    pieces = [fixtures.kitchen_sink(front.rgb), fixtures.kitchen_counter(rng, front), fixtures.stove()]
     y = -sum(piece.width_m for piece in pieces) / 2
     group = []
     for piece in pieces:

@@ -154,6 +154,7 @@ class _Furnisher:
         item = SceneObject(
             name=f"{room} {piece.category}" + (f" {earlier + 1}" if earlier else ""),
             category=piece.category,
+            color=piece.color,
             room=room,
             translate=Vector3(x, y, 0.0),
             rotate=Vector3(0.0, 0.0, float((pose.yaw_deg + slot.yaw_deg) % 360)),
