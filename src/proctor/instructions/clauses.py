@@ -10,7 +10,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 Hand: TypeAlias = Literal["left", "right"]
-Direction: TypeAlias = Literal["left", "right", "slightly left", "slightly right", "around"]
+Direction: TypeAlias = Literal[
+    "left", "right", "slightly left", "slightly right", "sharply left", "sharply right", "around"
+]
 DoorSide: TypeAlias = Literal["", "left", "right", "ahead"]
 Relation: TypeAlias = Literal["next to", "in front of", "between"]
 
@@ -24,7 +26,7 @@ class Thing(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """Turn by a quarter or so, a little (`slightly left`), or around."""
+    """Turn by a quarter or so, a little (`slightly left`), by more (`sharply left`), or around."""
 
     direction: Direction
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+
+import numpy as np
 
 from proctor.instructions.clauses import Thing
 from proctor.instructions.surroundings import Landmark
+from proctor.instructions.vocabulary import COLORS, THINGS
 
 UNNAMED = frozenset({"ceiling", "ceiling lamp", "door", "floor", "rug", "wall", "window"})
 """Not spoken of: they are everywhere, or underfoot."""
@@ -19,13 +22,14 @@ TWINS: tuple[frozenset[str], ...] = (
 )
 """Things that one word may mean."""
 SHADES: tuple[frozenset[str], ...] = (
-    frozenset({"white", "beige", "cream", "silver"}),
-    frozenset({"gray", "silver", "black"}),
-    frozenset({"brown", "orange", "beige"}),
-    frozenset({"orange", "yellow", "gold"}),
-    frozenset({"red", "pink", "orange"}),
-    frozenset({"blue", "turquoise", "teal", "purple"}),
-    frozenset({"green", "turquoise", "teal", "olive"}),
+    frozenset({"white", "beige"}),
+    frozenset({"white", "grey"}),
+    frozenset({"brown", "beige"}),
+    frozenset({"orange", "yellow"}),
+    frozenset({"orange", "red"}),
+    frozenset({"blue", "turquoise"}),
+    frozenset({"blue", "purple"}),
+    frozenset({"green", "turquoise"}),
 )
 """Colours that somebody may call by each other's name."""
 
@@ -46,6 +50,20 @@ def fits(thing: Thing, mark: Landmark) -> bool:
     return kind and color
 
 
-def is_unmistakable(thing: Thing, mark: Landmark, others: Iterable[Landmark]) -> bool:
+def is_unmistakable(thing: Thing, mark: Landmark, others: Collection[Landmark]) -> bool:
     """Tell whether the words mean one landmark, and none of the others by mistake."""
     return names(thing, mark) and not any(other is not mark and fits(thing, other) for other in others)
+
+
+def is_named(mark: Landmark) -> bool:
+    """Tell whether there are words for a landmark, and people use them to tell the way."""
+    return mark.category in THINGS and mark.category not in UNNAMED
+
+
+def words_for(mark: Landmark, rivals: Collection[Landmark], rng: np.random.Generator) -> Thing | None:
+    """Return words that mean this landmark and none of its rivals; with the colour if needed, or at will."""
+    options = [Thing(mark.category)]
+    if mark.color in COLORS:
+        options.append(Thing(mark.category, mark.color))
+    good = [thing for thing in options if is_unmistakable(thing, mark, rivals)]
+    return good[int(rng.integers(len(good)))] if good else None

@@ -1,8 +1,8 @@
 """What the robot's camera sees, by casting a coarse grid of rays. No renderer, and so cheap.
 
 The camera looks level. Then the horizontal part of a ray depends only on its column in the picture, and the
-vertical part only on its row. Boxes and upright cylinders are crossed by a ray where both parts cross them, so
-a picture of W columns and H rows costs W + H crossings per solid, not W · H.
+vertical part only on its row. Boxes and upright cylinders are crossed by a ray where both parts cross them,
+so a picture of W columns and H rows costs W + H crossings per solid, not W · H.
 """
 
 from __future__ import annotations
@@ -42,19 +42,17 @@ class View(NamedTuple):
     free_shares: dict[int, float]
     """Share of a thing that is neither hidden by others nor outside of the picture."""
 
-    @property
-    def seen(self) -> set[int]:
-        """Things that nobody would overlook."""
+    def seen(self, margin: float = 1.0) -> set[int]:
+        """Return the things that nobody would overlook, with this factor to spare."""
         return {
             thing
             for thing, share in self.shares.items()
-            if share >= SEEN_SHARE and self.free_shares[thing] >= SEEN_FREE_SHARE
+            if share >= margin * SEEN_SHARE and self.free_shares[thing] >= margin * SEEN_FREE_SHARE
         }
 
-    @property
-    def glimpsed(self) -> set[int]:
-        """Things that somebody might notice."""
-        return {thing for thing, share in self.shares.items() if share >= GLIMPSED_SHARE}
+    def glimpsed(self, margin: float = 1.0) -> set[int]:
+        """Return the things that somebody might notice, or would if they were larger by this factor."""
+        return {thing for thing, share in self.shares.items() if margin * share >= GLIMPSED_SHARE}
 
 
 class Sight:
@@ -120,8 +118,12 @@ class Sight:
         if not len(self._balls.things):
             return upright
         balls = self._balls.crossed_by_rays(eye, rays, self._up)
-        columns, entries, exits, things = (np.concatenate(both) for both in zip(upright, balls, strict=True))
-        return columns, entries, exits, things
+        return (
+            np.concatenate([upright[0], balls[0]]),
+            np.concatenate([upright[1], balls[1]]),
+            np.concatenate([upright[2], balls[2]]),
+            np.concatenate([upright[3], balls[3]]),
+        )
 
     def _silhouettes(self, columns: Ints, things: Ints, in_front: NDArray[np.bool_]) -> dict[int, int]:
         """Return how many rays meet each thing, hidden or not."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from proctor.core.geometry import wrap_angle
 from proctor.instructions.clauses import Stop, Thing
-from proctor.instructions.reference import UNNAMED, is_unmistakable
+from proctor.instructions.reference import is_named, words_for
 from proctor.instructions.surroundings import Landmark
-from proctor.instructions.vocabulary import COLORS, FRONTED, THINGS
+from proctor.instructions.vocabulary import FRONTED
 from proctor.instructions.way import Way
 
 NEXT_TO_M = 0.8
@@ -46,9 +46,8 @@ def find_stop(way: Way, rng: np.random.Generator) -> tuple[Stop, list[Landmark]]
 
 
 def _is_candidate(mark: Landmark, way: Way) -> bool:
-    if mark.category not in THINGS or mark.category in UNNAMED or mark.room != way.rooms[-1]:
-        return False
-    return float(mark.distances_m(way.points[-1:])[0]) <= BETWEEN_M
+    near = float(mark.distances_m(way.points[-1:])[0]) <= BETWEEN_M
+    return near and is_named(mark) and mark.room == way.rooms[-1]
 
 
 def approach(way: Way) -> int:
@@ -58,15 +57,11 @@ def approach(way: Way) -> int:
 
 def _words(mark: Landmark, way: Way, rng: np.random.Generator) -> Thing | None:
     start = approach(way)
-    if mark.index not in way.seen(start - way.steps(1.0), way.count - 1):
+    if mark.number not in way.seen(start, way.count - 1):
         return None
     glimpsed = way.glimpsed(start, way.count - 1)
-    rivals = [o for o in way.surroundings.landmarks if o.index in glimpsed or o.room == mark.room]
-    options = [Thing(mark.category)]
-    if mark.color in COLORS:
-        options.append(Thing(mark.category, mark.color))
-    good = [thing for thing in options if is_unmistakable(thing, mark, rivals)]
-    return good[int(rng.integers(len(good)))] if good else None
+    rivals = [o for o in way.surroundings.landmarks if o.number in glimpsed or o.room == mark.room]
+    return words_for(mark, rivals, rng)
 
 
 def is_next_to(mark: Landmark, way: Way, *, slack_m: float) -> bool:
@@ -86,7 +81,7 @@ def is_in_front(mark: Landmark, point: np.ndarray, *, slack_m: float) -> bool:
     depth_m = float(np.ptp(mark.outline @ np.array([cos, sin]))) / 2
     low_m, high_m = FRONT_M
     near_enough = low_m - slack_m <= ahead - depth_m <= high_m + slack_m
-    return near_enough and aside <= min(max(mark.half_width_m(), 0.3), FRONT_SIDE_M) + slack_m
+    return bool(near_enough) and aside <= min(max(mark.half_width_m(), 0.3), FRONT_SIDE_M) + slack_m
 
 
 def is_between(mark: Landmark, other: Landmark, point: np.ndarray, *, slack: float) -> bool:

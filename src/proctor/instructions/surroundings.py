@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
 from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
@@ -24,11 +25,10 @@ class Room(NamedTuple):
     low: Array  # (N, 2)
     high: Array  # (N, 2)
 
-    def contains(self, points: Array) -> Array:
+    def contains(self, points: Array) -> NDArray[np.bool_]:
         """Tell for points (N, 2) whether they lie in the room."""
-        inside = (points[:, None] >= self.low) & (points[:, None] <= self.high)
-        found: Array = inside.all(axis=2).any(axis=1)
-        return found
+        inside = np.all((points[:, None] >= self.low) & (points[:, None] <= self.high), axis=2)
+        return np.asarray(np.any(inside, axis=1))
 
 
 class Door(NamedTuple):
@@ -54,7 +54,8 @@ class Solid(NamedTuple):
 class Landmark(NamedTuple):
     """A thing with a name, and where it is."""
 
-    index: int
+    number: int
+    """Index of the object in the scene."""
     name: str
     category: str
     color: str
@@ -76,8 +77,8 @@ class Landmark(NamedTuple):
         share = np.clip((offset * edge).sum(axis=2) / np.maximum((edge**2).sum(axis=1), 1e-12), 0.0, 1.0)
         foot = start + share[..., None] * edge
         best = ((points[:, None] - foot) ** 2).sum(axis=2).argmin(axis=1)
-        inside = (edge[:, 0] * offset[..., 1] - edge[:, 1] * offset[..., 0] >= 0).all(axis=1)
-        found: Array = np.where(inside[:, None], points, foot[np.arange(len(points)), best])
+        inside = np.all(edge[:, 0] * offset[..., 1] - edge[:, 1] * offset[..., 0] >= 0, axis=1, keepdims=True)
+        found: Array = np.where(inside, points, foot[np.arange(len(points)), best])
         return found
 
     def distances_m(self, points: Array) -> Array:
@@ -129,10 +130,6 @@ class Surroundings(NamedTuple):
             for index in np.flatnonzero(room.contains(points)):
                 names[index] = room.name
         return names
-
-    def landmark(self, index: int) -> Landmark:
-        """Return the landmark with an index."""
-        return next(mark for mark in self.landmarks if mark.index == index)
 
 
 def _alpha(part: Part) -> float:

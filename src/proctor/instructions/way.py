@@ -29,8 +29,8 @@ ABEAM_RAD = math.radians(90)
 class Crossing(NamedTuple):
     """Where a way leaves one room for the next."""
 
-    index: int
-    """Of the first point in the next room."""
+    at: int
+    """Index of the first point in the next room."""
     left: str
     entered: str
     door: Door | None
@@ -52,10 +52,13 @@ class Way:
         surroundings: The scene.
         path_xy: The way as points (N, 2).
         start_yaw: The heading before the first step.
+        margin: By how much better than needed things must be seen, and be hidden.
     """
 
-    def __init__(self, surroundings: Surroundings, path_xy: Array, start_yaw: float) -> None:
-        self.surroundings, self.start_yaw = surroundings, start_yaw
+    def __init__(
+        self, surroundings: Surroundings, path_xy: Array, start_yaw: float, *, margin: float = 1.0
+    ) -> None:
+        self.surroundings, self.start_yaw, self._margin = surroundings, start_yaw, margin
         self.points = _evenly_spaced(np.asarray(path_xy, dtype=np.float64))
         self.count = len(self.points)
         self.spacing_m = _length_m(self.points) / max(1, self.count - 1)
@@ -71,7 +74,8 @@ class Way:
 
     def direction(self, start: int, end: int) -> float:
         """Return the direction of the chord from one point to another, both moved onto the way."""
-        first, last = max(0, start), min(self.count - 1, end)
+        first = min(max(0, start), self.count - 2)
+        last = max(min(self.count - 1, end), first + 1)
         dx, dy = self.points[last] - self.points[first]
         return math.atan2(dy, dx)
 
@@ -123,7 +127,7 @@ class Way:
 
     def stretch(self, index: int) -> tuple[int, int]:
         """Return the first and the last point of the stay in the room at a point."""
-        edges = [0, *(crossing.index for crossing in self.crossings), self.count]
+        edges = [0, *(crossing.at for crossing in self.crossings), self.count]
         return next((a, b - 1) for a, b in pairwise(edges) if a <= index < b)
 
     def is_straight(self, start: int, end: int, tolerance_rad: float) -> bool:
@@ -150,11 +154,14 @@ class Way:
 
     def seen(self, start: int, end: int) -> set[int]:
         """Return what is seen well from somewhere between two points."""
-        return set().union(*(view.seen for index, view in self.looks if start <= index <= end))
+        views = [view for index, view in self.looks if start <= index <= end]
+        return set().union(*(view.seen(self._margin) for view in views))
 
     def glimpsed(self, start: int, end: int) -> set[int]:
         """Return what is in view at all from somewhere between two points."""
-        return set().union(*(view.glimpsed for index, view in self.looks if start <= index <= end))
+        return set().union(
+            *(view.glimpsed(self._margin) for index, view in self.looks if start <= index <= end)
+        )
 
     def passing(self, mark: Landmark) -> tuple[int, float, float] | None:
         """Return where a thing is left behind, how near it is there, and the bearing of its nearest point.

@@ -1,4 +1,4 @@
-"""Decides what to say about a way: only what is true, seen and unmistakable, with a margin on every threshold."""
+"""Writes instructions: only what is true, seen and unmistakable, with a margin on every threshold."""
 
 from __future__ import annotations
 
@@ -27,15 +27,20 @@ from proctor.instructions.clauses import (
     Toward,
     Turn,
 )
-from proctor.instructions.reference import UNNAMED, fits, is_unmistakable
+from proctor.instructions.phrasebook import say
+from proctor.instructions.reference import fits, is_named, words_for
 from proctor.instructions.stopping import find_stop
 from proctor.instructions.surroundings import Landmark, Surroundings
-from proctor.instructions.vocabulary import COLORS, ROOMS, THINGS
+from proctor.instructions.vocabulary import ROOMS
 from proctor.instructions.way import Crossing, Way
+from proctor.scenes.scene_config import SceneConfig
 
 Level: TypeAlias = Literal["short", "medium", "long"]
+LEVELS: tuple[Level, ...] = ("short", "medium", "long")
 
 SHORTEST_M = 1.0
+SIGHT_MARGIN = 1.3
+"""By how much better than needed things must be seen, and rivals be out of sight."""
 SHORTEST_STAY_M = 0.6
 """Rooms of which a way cuts off a smaller corner make it impossible to tell."""
 BEND_RAD, STRAIGHT_RAD = math.radians(55), math.radians(15)
@@ -52,17 +57,52 @@ MOST_PASSED = {"medium": 2, "long": 4}
 class Event(NamedTuple):
     """A clause and where on the way it happens."""
 
-    index: int
+    at: int
+    """Index of a point of the way."""
     clause: Clause
 
 
+def write_instruction(
+    scene: SceneConfig | Surroundings,
+    path_xy: Array,
+    start_yaw: float,
+    *,
+    level: Level,
+    language: str,
+    rng: np.random.Generator,
+) -> str | None:
+    """Describe a way in words that a person can follow.
+
+    Args:
+        scene: The scene, or what was read from it, which saves time if there are many ways.
+        path_xy: The way as points (N, 2).
+        start_yaw: The heading before the first step.
+        level: How much to say.
+        language: `en` or `zh`.
+        rng: Chooses among what could be said, and how.
+
+    Returns:
+        The instruction, or None where no landmark tells the goal apart.
+
+    Raises:
+        UnknownName: The language is not spoken here.
+    """
+    clauses = describe(scene, path_xy, start_yaw, level=level, rng=rng)
+    return None if clauses is None else say(clauses, language, rng)
+
+
 def describe(
-    surroundings: Surroundings, path_xy: Array, start_yaw: float, *, level: Level, rng: np.random.Generator
+    scene: SceneConfig | Surroundings,
+    path_xy: Array,
+    start_yaw: float,
+    *,
+    level: Level,
+    rng: np.random.Generator,
 ) -> list[Clause] | None:
     """Return what to say about a way.
 
     Args:
-        surroundings: The scene.
+        scene: The scene, or what was read from it, which saves time if there are many ways.
         path_xy: The way as points (N, 2).
         start_yaw: The heading before the first step.
         level: `short` tells the goal alone, `medium` rooms, turns and some landmarks, `long` every step.
@@ -71,7 +111,8 @@ def describe(
     Returns:
         The clauses, or None if the goal cannot be told without mistake.
     """
-    way = Way(surroundings, path_xy, start_yaw)
+    surroundings = scene if isinstance(scene, Surroundings) else Surroundings.of(scene)
+    way = Way(surroundings, path_xy, start_yaw, margin=SIGHT_MARGIN)
     if surroundings.has_meshes or way.length_m < SHORTEST_M or not _rooms_are_clear(way):
         return None
     found = find_stop(way, rng)
@@ -86,7 +127,7 @@ def describe(
 
 def _rooms_are_clear(way: Way) -> bool:
     """Tell whether every room has a name and is crossed for long enough to notice it."""
-    edges = [0, *(crossing.index for crossing in way.crossings), way.count - 1]
+    edges = [0, *(crossing.at for crossing in way.crossings), way.count - 1]
     stays_m = [(b - a) * way.spacing_m for a, b in pairwise(edges)]
     return all(name in ROOMS for name in way.rooms) and min(stays_m) >= SHORTEST_STAY_M
 
@@ -102,8 +143,8 @@ class _Teller:
     def tell(self, stop: Stop) -> list[Clause]:
         """Return all clauses in order."""
         events = [*self._start(), *self._doors(), *self._bends()]
-        events = sorted(events, key=lambda event: event.index)
-        events = sorted([*events, *self._passed()], key=lambda event: event.index)
+        events = sorted(events, key=lambda event: event.at)
+        events = sorted([*events, *self._passed()], key=lambda event: event.at)
         events.append(Event(self._way.count - 1, stop))
         if self._long:
             events = self._with_distances(events)
@@ -130,32 +171,34 @@ class _Teller:
             side, turn = self._turns_at(crossing, following)
             door = crossing.door is not None and self._chance(0.6)
             if number == 0 and (self._chance(0.7) or not self._long):
-                events.append(Event(crossing.index, Leave(crossing.left)))
+                events.append(Event(crossing.at, Leave(crossing.left)))
             if following is not None and not self._long and not side and turn is None:
-                events.append(Event(crossing.index, Cross(crossing.entered)))
+                events.append(Event(crossing.at, Cross(crossing.entered)))
             else:
-                events.append(Event(crossing.index, Enter(crossing.entered, side, door)))
+                events.append(Event(crossing.at, Enter(crossing.entered, side, door)))
             if turn is not None:
-                events.append(Event(crossing.index, turn))
+                events.append(Event(crossing.at, turn))
         return events
 
     def _turns_at(self, crossing: Crossing, following: Crossing | None) -> tuple[DoorSide, Turn | None]:
         """Return on which side a door lies for who comes near, and how to turn behind it."""
         into, out_of, total = crossing.into, crossing.out_of, crossing.turn
         side: DoorSide = ""
-        if abs(into) >= BEND_RAD or (abs(total) >= BEND_RAD and into * total > 0 and abs(into) >= abs(out_of)):
+        if abs(into) >= BEND_RAD or (
+            abs(total) >= BEND_RAD and into * total > 0 and abs(into) >= abs(out_of)
+        ):
             side = hand(into)
         elif abs(into) <= STRAIGHT_RAD and self._long and self._chance(0.3):
             side = "ahead"
         turn = None
-        strong = BEND_RAD <= abs(out_of) <= math.radians(125)
+        strong = BEND_RAD <= abs(out_of) <= math.radians(115)
         if strong or (abs(total) >= BEND_RAD and out_of * total > 0 and abs(out_of) > abs(into)):
             turn = Turn(hand(out_of))
         if turn is not None and following is not None:
-            stay_m = (following.index - crossing.index) * self._way.spacing_m
+            stay_m = (following.at - crossing.at) * self._way.spacing_m
             if stay_m < 2.2 and out_of * following.into > 0:
                 turn = None  # one bend, which the next door tells
-        left_m = (self._way.count - 1 - crossing.index) * self._way.spacing_m
+        left_m = (self._way.count - 1 - crossing.at) * self._way.spacing_m
         return side, turn if left_m > 1.2 else None
 
     def _bends(self) -> list[Event]:
@@ -163,13 +206,13 @@ class _Teller:
         way, events = self._way, []
         turns = np.abs(way.turns)
         apart = way.steps(1.0)
-        taken = [crossing.index for crossing in way.crossings]
+        taken = [crossing.at for crossing in way.crossings]
         order = np.argsort(-turns, kind="stable")
         for index in (int(number) for number in order):
             if turns[index] < BEND_RAD:
                 break
             inside = way.steps(0.8) <= index <= way.count - 1 - way.steps(0.8)
-            if inside and turns[index] <= math.radians(125) and all(abs(index - o) > apart for o in taken):
+            if inside and turns[index] <= math.radians(115) and all(abs(index - o) > apart for o in taken):
                 taken.append(index)
                 events.append(Event(index, Turn(hand(float(way.turns[index])))))
         return events
@@ -180,14 +223,14 @@ class _Teller:
         self._rng.shuffle(found)
         chosen: list[Event] = []
         for event in found:
-            near = [other for other in chosen if abs(other.index - event.index) * self._way.spacing_m < 1.5]
+            near = [other for other in chosen if abs(other.at - event.at) * self._way.spacing_m < 1.5]
             if not near and len(chosen) < self._most_passed:
                 chosen.append(event)
         return chosen
 
     def _passing(self, mark: Landmark) -> Event | None:
         way = self._way
-        if mark.category not in THINGS or mark.category in UNNAMED or mark in self._used:
+        if not is_named(mark) or mark in self._used:
             return None
         found = way.passing(mark)
         if found is None:
@@ -200,7 +243,7 @@ class _Teller:
             return None
         side = hand(bearing)
         first = way.stretch(index)[0]
-        if mark.index not in way.seen(first, index - 1) or not _is_beside(way, mark, index, side):
+        if mark.number not in way.seen(first, index - 1) or not _is_beside(way, mark, index, side):
             return None
         thing = self._words(mark, first - way.steps(1.0), index)
         return None if thing is None else Event(index, Pass(thing, side))
@@ -209,7 +252,7 @@ class _Teller:
         """Return words for a landmark that fit nothing else in its room or in view between two points."""
         way = self._way
         glimpsed = way.glimpsed(start, end)
-        rivals = [o for o in way.surroundings.landmarks if o.index in glimpsed or o.room == mark.room]
+        rivals = [o for o in way.surroundings.landmarks if o.number in glimpsed or o.room == mark.room]
         thing = words_for(mark, rivals, self._rng)
         clash = thing is None or any(fits(thing, used) for used in self._used)
         return None if clash else thing
@@ -217,19 +260,21 @@ class _Teller:
     def _with_distances(self, events: list[Event]) -> list[Event]:
         """Say now and then how far, or where to, a straight stretch leads."""
         way, told = self._way, []
-        first = events[0].index if events else 0
+        first = events[0].at if events else 0
         pairs = [(Event(0, Stay("")), events[0])] if first > 0 else []
         pairs += list(pairwise(events))
         if first <= 0:
             told.append(events[0])
         for before, after in pairs:
-            length_m = (after.index - before.index) * way.spacing_m
+            length_m = (after.at - before.at) * way.spacing_m
             extra: Clause | None = None
-            if length_m >= FORWARD_M[0] and not isinstance(before.clause, Stay) | isinstance(before.clause, Pass):
-                extra = self._toward(before.index) if self._chance(0.4) else None
-                extra = extra or self._forward(before.index, after.index, length_m)
+            if length_m >= FORWARD_M[0] and not isinstance(before.clause, Stay) | isinstance(
+                before.clause, Pass
+            ):
+                extra = self._toward(before.at) if self._chance(0.4) else None
+                extra = extra or self._forward(before.at, after.at, length_m)
             if extra is not None and not (told and isinstance(told[-1].clause, Forward | Toward)):
-                told.append(Event(before.index, extra))
+                told.append(Event(before.at, extra))
             told.append(after)
         return told
 
@@ -249,21 +294,12 @@ class _Teller:
         for mark in way.surroundings.landmarks:
             dx, dy = mark.centre - here
             off = abs(wrap_angle(math.atan2(dy, dx) - yaw))
-            named = mark.category in THINGS and mark.category not in UNNAMED and mark not in self._used
-            if named and mark.index in seen and off <= TOWARD_RAD and math.hypot(dx, dy) > TOWARD_M + 0.5:
+            named = is_named(mark) and mark not in self._used
+            if named and mark.number in seen and off <= TOWARD_RAD and math.hypot(dx, dy) > TOWARD_M + 0.5:
                 thing = self._words(mark, index, end)
                 if thing is not None:
                     return Toward(thing)
         return None
-
-
-def words_for(mark: Landmark, rivals: list[Landmark], rng: np.random.Generator) -> Thing | None:
-    """Return words that mean this landmark and none of its rivals; with the colour if needed, or at will."""
-    options = [Thing(mark.category)]
-    if mark.color in COLORS:
-        options.append(Thing(mark.category, mark.color))
-    good = [thing for thing in options if is_unmistakable(thing, mark, rivals)]
-    return good[int(rng.integers(len(good)))] if good else None
 
 
 def hand(angle: float) -> Hand:
@@ -272,13 +308,15 @@ def hand(angle: float) -> Hand:
 
 
 def turn_word(angle: float) -> Direction | None:
-    """Return the word for a turn; None for what is straight on, or between two words."""
-    degrees = math.degrees(abs(angle))
-    if degrees >= 145:
+    """Return the word for a turn, well inside of what may be called so; None for what is nearly straight."""
+    degrees, left = math.degrees(abs(angle)), angle > 0
+    if degrees >= 148:
         return "around"
-    if 25 <= degrees <= 45:
-        return "slightly left" if angle > 0 else "slightly right"
-    return hand(angle) if 55 <= degrees <= 125 else None
+    if degrees >= 112:
+        return "sharply left" if left else "sharply right"
+    if degrees >= 52:
+        return hand(angle)
+    return None if degrees < 25 else "slightly left" if left else "slightly right"
 
 
 def _is_beside(way: Way, mark: Landmark, index: int, side: Hand) -> bool:

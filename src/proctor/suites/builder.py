@@ -17,11 +17,12 @@ from proctor.core.geometry import pose_after
 from proctor.core.types import Action, Array, Pose2, Vector3
 from proctor.episodes.datasets import CHECKSUMS, save_dataset
 from proctor.episodes.vln import DEFAULT_MAX_STEPS, Episode
+from proctor.instructions.surroundings import Surroundings
+from proctor.instructions.writer import LEVELS, write_instruction
 from proctor.navigation.action_planner import ActionPlanner
 from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap
 from proctor.scenes.floor_plan import Rect
 from proctor.scenes.houses import House, generate_house
-from proctor.scenes.instructions import write_instruction
 from proctor.scenes.scene_config import save_scene
 
 CLEARANCE_M = 0.3
@@ -117,6 +118,7 @@ class _HouseExaminer:
 
     def __init__(self, house: House, grid: GridMap, rng: np.random.Generator) -> None:
         self._house, self._grid, self._rng = house, grid, rng
+        self._surroundings = Surroundings.of(house.scene)
         self._landmarks = [item for item in house.furniture if item.landmark]
         self._free = {room.name: _free_points(room.floor, grid) for room in house.rooms}
 
@@ -151,12 +153,17 @@ class _HouseExaminer:
 
     def _episode(self, index: int, path: Array, *, yaw_deg: float) -> Episode | None:
         """Return the episode along a path; None if there is nothing to say, or no good way to go."""
-        instruction = write_instruction(self._house, path)
+        level = LEVELS[index % len(LEVELS)]
+        instruction = write_instruction(
+            self._surroundings, path, math.radians(yaw_deg), level=level, language="en", rng=self._rng
+        )
+        if instruction is None:
+            return None
         start, goal = _vector(path[0]), _vector(path[-1])
         pose = Pose2(start.x, start.y, math.radians(yaw_deg))
         actions = ActionPlanner(self._grid, (goal.x, goal.y)).plan(pose)
         end = reduce(lambda pose, action: pose_after(action, pose), actions, pose)
-        if instruction is None or math.dist((end.x, end.y), (goal.x, goal.y)) > REFERENCE_MISS_M:
+        if math.dist((end.x, end.y), (goal.x, goal.y)) > REFERENCE_MISS_M:
             return None
         scene_id = self._house.scene.scene_name
         return Episode(
@@ -170,6 +177,7 @@ class _HouseExaminer:
             success_threshold=SUCCESS_THRESHOLD_M,
             reference_path=[_vector(point) for point in path],
             reference_actions=[*actions, Action.STOP],
+            level=level,
             split="test",
         )
 
