@@ -38,6 +38,8 @@ AFTER_FORWARD_M = 1.2
 """What is said after a distance happens where that distance ends, give or take this."""
 CLEAR_BEND_RAD, CLEAR_START_RAD, CLEAR_DOOR_RAD = (math.radians(degrees) for degrees in (80, 35, 72))
 """A long instruction must say turns from these angles on."""
+NOTICED_RAD = math.radians(60)
+"""Who makes such a turn to one side cannot be said to turn to the other."""
 COVERED_M = 1.0
 ENDS_M = 1.0
 """Bends this near to the start, the goal or a door need not be said as such."""
@@ -121,10 +123,33 @@ class _Checker:
                 reached = self._ahead(reached, clause.distance_m)
                 within = way.steps(AFTER_FORWARD_M)
             else:
-                reached = finding.mask & _later(reached, within)
+                allowed = _later(reached, within)
+                if isinstance(clause, Turn) and clause.direction != "around":
+                    allowed &= self._without_other_turn(reached, clause)
+                reached = finding.mask & allowed
                 within = way.count
             places.append(reached)
         return places
+
+    def _without_other_turn(self, reached: Mask, turn: Turn) -> Mask:
+        """Return where one may turn without having turned clearly to the other side since the last clause."""
+        way = self._way
+        others = [index for index, angle in self._noticed_turns() if not _turns_to(turn, angle)]
+        allowed: Mask = np.ones(way.count, dtype=bool)
+        for other in others:
+            # Beyond the other turn only what is said beyond it, too, may be meant.
+            behind: Mask = np.zeros(way.count, dtype=bool)
+            behind[other:] = True
+            allowed &= ~behind | _later(reached & behind, way.count)
+        return allowed
+
+    def _noticed_turns(self) -> list[tuple[int, float]]:
+        """Return where nobody would overlook a turn, and how far it goes."""
+        way = self._way
+        turns = [(1, way.start_turn)] if isinstance(self._clauses[0], Turn) else []
+        turns += [(crossing.at + 1, crossing.out_of) for crossing in way.crossings]
+        turns += [(index, float(way.turns[index])) for index in self._clear_bends()]
+        return [(index, angle) for index, angle in turns if abs(angle) >= NOTICED_RAD]
 
     def _ahead(self, starts: Mask, distance_m: int) -> Mask:
         """Return where one may be after going straight for about a distance."""
