@@ -127,8 +127,9 @@ class Language:
         """Yield every way to read a phrase that begins at a place of a text, with the place where it ends."""
         for pattern, expression in self._expressions:
             found = expression.match(text, start)
-            if found is not None:
-                yield self._clauses(pattern, found), found.end()
+            clauses = None if found is None else self._clauses(pattern, found)
+            if found is not None and clauses is not None:
+                yield clauses, found.end()
 
     @cached_property
     def _expressions(self) -> list[tuple[Pattern, re.Pattern[str]]]:
@@ -147,7 +148,9 @@ class Language:
     @cached_property
     def _alternatives(self) -> dict[str, str]:
         found = {name: "|".join(map(re.escape, self._reverse[name])) for name in self.tables}
-        found["thing"] = "|".join(map(re.escape, self._things))
+        words = {name: f"(?:{found[name]})" for name in ("category", "color")}
+        words["measure"] = f"(?:{'|'.join({*self._measures.values()})})"
+        found["thing"] = "|".join(text.format(**words) for text in self._thing)
         return found
 
     @cached_property
@@ -165,7 +168,7 @@ class Language:
 
     @cached_property
     def _things(self) -> dict[str, Thing]:
-        """Every name of every thing, the longest first."""
+        """Every name of every thing."""
         found = {}
         for text in self._thing:
             colors = self._reverse["color"].items() if "{color}" in text else [("", "")]
@@ -174,13 +177,15 @@ class Language:
                     measure = self._measures.get(category, "")
                     name = text.format(category=word, color=color_word, measure=measure)
                     found[name] = Thing(category, color)
-        return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))
+        return found
 
-    def _clauses(self, pattern: Pattern, found: re.Match[str]) -> list[Clause]:
+    def _clauses(self, pattern: Pattern, found: re.Match[str]) -> list[Clause] | None:
+        """Return what was found; None if a thing has a measure word that is not its own."""
         fields = [dict(fixed) for fixed in pattern.fixed]
         for number, slot in enumerate(pattern.slots):
             word = found[f"s{number}"]
-            is_thing = slot.table in ("thing", "other")
-            value = self._things[word] if is_thing else self._reverse[slot.table][word]
-            fields[slot.clause][slot.field] = value
+            words = self._things if slot.table in ("thing", "other") else self._reverse[slot.table]
+            if word not in words:
+                return None
+            fields[slot.clause][slot.field] = words[word]
         return [kind(**values) for kind, values in zip(pattern.kinds, fields, strict=True)]

@@ -76,7 +76,7 @@ class Sight:
         self._height_m = camera.height_m
         upright = [solid for solid in surroundings.solids if solid.shape != "sphere"]
         balls = [solid for solid in surroundings.solids if solid.shape == "sphere"]
-        self._upright, self._balls = _Solids(upright), _Solids(balls)
+        self._upright, self._balls = _Solids.of(upright), _Solids.of(balls)
 
     def look(self, pose: Pose2) -> View:
         """Return what is in the picture from a pose."""
@@ -107,17 +107,16 @@ class Sight:
         eye = np.array([pose.x, pose.y, self._height_m])
         cos, sin = math.cos(pose.yaw), math.sin(pose.yaw)
         rays = np.stack([cos - sin * self._left, sin + cos * self._left], axis=1)  # (wide, 2), depth 1
-        solids, columns, entries, exits = self._upright.crossed_by_columns(eye, rays)
-        low, high = self._upright.crossed_by_rows(eye, self._up)
+        near = self._upright.in_sector(eye, (cos, sin), self._left[0])
+        solids, columns, entries, exits = near.crossed_by_columns(eye, rays)
+        low, high = near.crossed_by_rows(eye, self._up)
         upright = (
             columns,
             np.maximum(entries[:, None], low[solids]),
             np.minimum(exits[:, None], high[solids]),
-            self._upright.things[solids],
+            near.things[solids],
         )
-        if not len(self._balls.things):
-            return upright
-        balls = self._balls.crossed_by_rays(eye, rays, self._up)
+        balls = self._balls.in_sector(eye, (cos, sin), self._left[0]).crossed_by_rays(eye, rays, self._up)
         return (
             np.concatenate([upright[0], balls[0]]),
             np.concatenate([upright[1], balls[1]]),
@@ -135,16 +134,38 @@ class Sight:
         return {int(thing): int(totals[thing]) for thing in np.flatnonzero(totals)}
 
 
-class _Solids:
+class _Solids(NamedTuple):
     """Solids as arrays."""
 
-    def __init__(self, solids: list[Solid]) -> None:
-        self.things: Ints = np.array([solid.thing for solid in solids], dtype=np.int64)
-        self.centre: Array = np.array([solid.centre for solid in solids]).reshape(-1, 3)
-        self.half: Array = np.array([solid.half for solid in solids]).reshape(-1, 3)
-        self.round = np.array([solid.shape == "cylinder" for solid in solids], dtype=bool)
+    things: Ints
+    centre: Array  # (N, 3)
+    half: Array  # (N, 3)
+    round: NDArray[np.bool_]
+    cos: Array
+    sin: Array
+
+    @classmethod
+    def of(cls, solids: list[Solid]) -> _Solids:
+        """Put solids into arrays."""
         yaw = np.array([solid.yaw for solid in solids])
-        self.cos, self.sin = np.cos(yaw), np.sin(yaw)
+        return cls(
+            np.array([solid.thing for solid in solids], dtype=np.int64),
+            np.array([solid.centre for solid in solids]).reshape(-1, 3),
+            np.array([solid.half for solid in solids]).reshape(-1, 3),
+            np.array([solid.shape == "cylinder" for solid in solids], dtype=bool),
+            np.cos(yaw),
+            np.sin(yaw),
+        )
+
+    def in_sector(self, eye: Array, forward: tuple[float, float], tan: float) -> _Solids:
+        """Return those that may be in range and between the outermost rays."""
+        offset = self.centre[:, :2] - eye[:2]
+        reach = np.hypot(self.half[:, 0], self.half[:, 1])
+        ahead = offset @ np.array(forward)
+        aside = np.abs(offset @ np.array([-forward[1], forward[0]]))
+        kept = (ahead > -reach) & (ahead < RANGE_M + reach)
+        kept &= aside - tan * ahead <= math.hypot(1.0, tan) * reach
+        return _Solids(*(values[kept] for values in self))
 
     def crossed_by_columns(self, eye: Array, rays: Array) -> tuple[Ints, Ints, Floats, Floats]:
         """Return solid, column, entry and exit of every crossing, seen from above."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -59,6 +60,8 @@ class Way:
         self, surroundings: Surroundings, path_xy: Array, start_yaw: float, *, margin: float = 1.0
     ) -> None:
         self.surroundings, self.start_yaw, self._margin = surroundings, start_yaw, margin
+        self._sight = Sight(surroundings)
+        self._looks: dict[int, View] = {}
         self.points = _evenly_spaced(np.asarray(path_xy, dtype=np.float64))
         self.count = len(self.points)
         self.spacing_m = _length_m(self.points) / max(1, self.count - 1)
@@ -139,29 +142,31 @@ class Way:
             for index in range(start, max(start + 1, end - step + 1))
         )
 
-    @cached_property
-    def looks(self) -> list[tuple[int, View]]:
-        """What is seen from points along the way, the first of all with the heading before the first step."""
-        sight = Sight(self.surroundings)
-        x, y = self.points[0]
-        found = [(0, sight.look(Pose2(float(x), float(y), self.start_yaw)))]
-        for index in range(0, self.count, LOOK_EVERY):
-            x, y = self.points[index]
-            ahead = min(index, self.count - 1 - self.steps(GAZE_M))
-            yaw = self.direction(ahead, ahead + self.steps(GAZE_M))
-            found.append((index, sight.look(Pose2(float(x), float(y), yaw))))
-        return found
-
     def seen(self, start: int, end: int) -> set[int]:
         """Return what is seen well from somewhere between two points."""
-        views = [view for index, view in self.looks if start <= index <= end]
-        return set().union(*(view.seen(self._margin) for view in views))
+        return set().union(*(view.seen(self._margin) for view in self._views(start, end)))
 
     def glimpsed(self, start: int, end: int) -> set[int]:
         """Return what is in view at all from somewhere between two points."""
-        return set().union(
-            *(view.glimpsed(self._margin) for index, view in self.looks if start <= index <= end)
-        )
+        return set().union(*(view.glimpsed(self._margin) for view in self._views(start, end)))
+
+    def _views(self, start: int, end: int) -> Iterator[View]:
+        """Yield the pictures between two points; before the first step also that with the first heading."""
+        if start <= 0:
+            yield self._view(-1)
+        first = max(0, -(-start // LOOK_EVERY) * LOOK_EVERY)
+        for index in range(first, min(end, self.count - 1) + 1, LOOK_EVERY):
+            yield self._view(index)
+
+    def _view(self, index: int) -> View:
+        """Return the picture at a point, looking where the way leads; -1 is the start before any turn."""
+        if index not in self._looks:
+            gaze = self.steps(GAZE_M)
+            ahead = min(index, self.count - 1 - gaze)
+            x, y = self.points[max(0, index)]
+            yaw = self.start_yaw if index < 0 else self.direction(ahead, ahead + gaze)
+            self._looks[index] = self._sight.look(Pose2(float(x), float(y), yaw))
+        return self._looks[index]
 
     def passing(self, mark: Landmark) -> tuple[int, float, float] | None:
         """Return where a thing is left behind, how near it is there, and the bearing of its nearest point.
