@@ -161,9 +161,10 @@ def bar_stool(rng: Rng) -> Piece:
     parts = [
         cylinder(0.36, 0.03, (0.0, 0.0, 0.0), METAL),
         cylinder(0.05, 0.63, (0.0, 0.0, 0.03), METAL),
-        cylinder(0.36, 0.08, (0.0, 0.0, 0.66), color, "fabric"),
+        cylinder(0.36, 0.1, (0.0, 0.0, 0.66), color, "fabric"),
+        box((0.05, 0.3, 0.26), (-0.15, 0.0, 0.74), color, "fabric"),
     ]
-    return Piece("bar stool", 0.36, 0.36, 0.74, parts, landmark=False, color=word)
+    return Piece("bar stool", 0.36, 0.36, 1.0, parts, landmark=False, color=word)
 
 
 def office_chair(rng: Rng) -> Piece:

@@ -91,8 +91,8 @@ def weight_bench(rng: Rng) -> Piece:
     word, color = pick(rng, FABRICS[:6])
     parts = [
         box((1.1, 0.34, 0.1), (0.05, 0.0, 0.4), color, "fabric"),
-        *(box((0.06, 0.36, 0.4), (x, 0.0, 0.0), BLACK) for x in (-0.4, 0.5)),
-        *(box((0.06, 0.06, 1.0), (-0.45, hand * 0.4, 0.0), BLACK) for hand in (-1, 1)),
+        *(box((0.06, 0.36, 0.4), (x, 0.0, 0.0), color) for x in (-0.4, 0.5)),
+        *(box((0.06, 0.06, 1.0), (-0.45, hand * 0.4, 0.0), color) for hand in (-1, 1)),
         rod(0.035, 1.5, (-0.4, 0.0, 1.0), METAL, along="y", collision=True),
         *(rod(0.4, 0.06, (-0.4, hand * 0.62, 1.0), DARK, along="y", collision=True) for hand in (-1, 1)),
         *(rod(0.3, 0.05, (-0.4, hand * 0.68, 1.0), DARK, along="y") for hand in (-1, 1)),
