@@ -17,7 +17,26 @@ from proctor.core.documents import convert, read_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
 
-Texture = Literal["plaster", "wood", "planks", "tiles", "carpet", "fabric", "brick", "marble"]
+Texture = Literal[
+    "plaster",
+    "stripes",
+    "ornament",
+    "brick",
+    "tiles",
+    "mosaic",
+    "checks",
+    "marble",
+    "wood",
+    "planks",
+    "parquet",
+    "carpet",
+    "pattern",
+    "fabric",
+    "leaves",
+    "books",
+    "painting",
+    "landscape",
+]
 VECTOR_KEYS = ("translate", "rotate", "scale", "size", "direction")
 MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
 SMALLEST_M = 0.0005

@@ -14,6 +14,7 @@ from proctor.core.geometry import pose_after
 from proctor.core.types import Action, Array, Pose2, Vector3
 from proctor.episodes.vln import DEFAULT_MAX_STEPS, Episode
 from proctor.instructions.phrasebook import say
+from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.writer import describe
 from proctor.navigation.action_planner import ActionPlanner
 from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap
@@ -61,6 +62,7 @@ class HouseExam:
 
     def __init__(self, house: House, grid: GridMap, split: str, rng: np.random.Generator) -> None:
         self._house, self._grid, self._split, self._rng = house, grid, split, rng
+        self._surroundings = Surroundings.of(house.scene)
         self._landmarks = [item for item in house.furniture if item.landmark]
         self._free = {room.name: free_points(room.floor, grid) for room in house.rooms}
 
@@ -103,7 +105,7 @@ class HouseExam:
         level = LEVELS[index % len(LEVELS)]
         start, goal = _vector(path[0]), _vector(path[-1])
         pose = Pose2(start.x, start.y, math.radians(yaw_deg))
-        clauses = describe(self._house.scene, path, pose.yaw, level=level, rng=self._rng)
+        clauses = describe(self._surroundings, path, pose.yaw, level=level, rng=self._rng)
         if clauses is None:
             return None
         actions = ActionPlanner(self._grid, (goal.x, goal.y)).plan(pose)
