@@ -63,15 +63,22 @@ class HouseExam:
     def __init__(self, house: House, grid: GridMap, split: str, rng: np.random.Generator) -> None:
         self._house, self._grid, self._split, self._rng = house, grid, split, rng
         self._surroundings = Surroundings.of(house.scene)
-        self._landmarks = [item for item in house.furniture if item.landmark]
         self._free = {room.name: free_points(room.floor, grid) for room in house.rooms}
+        self._goals: list[tuple[str, Array]] = []
+        """For each landmark its room, and the places near it."""
+        for item in house.furniture:
+            if item.landmark:
+                points = self._free[item.object.room]
+                near = points[_distances_m(item.footprint, points) <= GOAL_REACH_M]
+                if len(near):
+                    self._goals.append((item.object.room, near))
 
     def questions(self, count: int) -> list[Question]:
         """Return this many with different instructions, or fewer if it is too hard."""
         found: list[Question] = []
         told: set[str] = set()
         tries = 0
-        while len(found) < count and tries < TRIES:
+        while len(found) < count and tries < TRIES and self._goals:
             tries += 1
             question = self._attempt(len(found), any_length=tries > TRIES // 2)
             if question is not None and told.isdisjoint(question.instructions.values()):
@@ -83,22 +90,34 @@ class HouseExam:
     def _attempt(self, index: int, *, any_length: bool) -> Question | None:
         """Draw an episode at random; None if it is no good."""
         rng = self._rng
-        landmark = self._landmarks[rng.integers(len(self._landmarks))]
-        goal_room = landmark.object.room
-        others = [room for room in self._free if room != goal_room]
-        start_room = goal_room if rng.random() < SAME_ROOM_SHARE else others[rng.integers(len(others))]
-        starts, goals = self._free[start_room], self._free[goal_room]
-        goals = goals[[landmark.footprint.distance_m(x, y) <= GOAL_REACH_M for x, y in goals]]
-        if not (len(starts) and len(goals)):
-            return None
-        start_xy, goal_xy = starts[rng.integers(len(starts))], goals[rng.integers(len(goals))]
-        path = self._grid.shortest_path(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)
+        room, goals = self._goals[rng.integers(len(self._goals))]
+        goal_xy = goals[rng.integers(len(goals))]
         shortest_m, longest_m = LENGTHS_M[index // len(LEVELS) % len(LENGTHS_M)]
         if any_length:
             shortest_m, longest_m = LENGTHS_M[0][0], LENGTHS_M[-1][1]
+        start_xy = self._start(goal_xy, room, shortest_m, longest_m)
+        if start_xy is None:
+            return None
+        path = self._grid.shortest_path(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)
         if path is None or not shortest_m <= _length_m(path) <= longest_m:
             return None
         return self._question(index, _dense(path), yaw_deg=15.0 * int(rng.integers(24)))
+
+    def _start(self, goal_xy: Array, goal_room: str, shortest_m: float, longest_m: float) -> Array | None:
+        """Return a place about so far from the goal, in any room with such places; None if there is none."""
+        rng, places = self._rng, {}
+        for room, points in self._free.items():
+            if len(points):
+                far_m = self._grid.rough_distances_m(points, goal_xy, radius_m=PLANNING_RADIUS_M)
+                places[room] = points[(shortest_m < far_m) & (far_m < longest_m)]
+        rooms = [room for room, points in places.items() if len(points)]
+        others = [room for room in rooms if room != goal_room]
+        if not rooms:
+            return None
+        stay = goal_room in rooms and (not others or rng.random() < SAME_ROOM_SHARE)
+        points = places[goal_room if stay else others[rng.integers(len(others))]]
+        start: Array = points[rng.integers(len(points))]
+        return start
 
     def _question(self, index: int, path: Array, *, yaw_deg: float) -> Question | None:
         """Return the episode along a path; None if there is nothing to say, or no good way to go."""
@@ -148,6 +167,14 @@ def free_points(floor: Rect, grid: GridMap) -> Array:
     order = np.argsort(-clearances, kind="stable")
     free: Array = points[order[: np.count_nonzero(clearances > CLEARANCE_M)]]
     return free
+
+
+def _distances_m(rect: Rect, points: Array) -> Array:
+    """Return how far points are from a rectangle; 0 inside."""
+    x, y = points[:, 0], points[:, 1]
+    outside_x = np.maximum(np.maximum(rect.x0 - x, x - rect.x1), 0.0)
+    outside_y = np.maximum(np.maximum(rect.y0 - y, y - rect.y1), 0.0)
+    return np.asarray(np.hypot(outside_x, outside_y))
 
 
 def _length_m(path: Array) -> float:
