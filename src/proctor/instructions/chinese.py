@@ -12,9 +12,10 @@ NUMBERS = "一两三四五六七八九十"
 NEXT = (Stop, {"relation": "next to"})
 FRONT = (Stop, {"relation": "in front of"})
 BETWEEN = (Stop, {"relation": "between"})
-DOOR = (Enter, {"door": True})
+DOOR = (Enter, {"via": "door"})
+ARCH = (Enter, {"via": "archway"})
 AHEAD = (Enter, {"side": "ahead"})
-AHEAD_DOOR = (Enter, {"side": "ahead", "door": True})
+AHEAD_DOOR = (Enter, {"side": "ahead", "via": "door"})
 AROUND = (Turn, {"direction": "around"})
 
 TURNS = (
@@ -62,7 +63,13 @@ ROOM_CHANGES = (
     P("穿过门进入{room}", DOOR),
     P("从门口走进{room}", DOOR),
     P("走过通往{room}的门", DOOR),
-    P("过门进到{room}", DOOR),
+    P("经过门口进到{room}", DOOR),
+    P("穿过拱门进入{room}", ARCH),
+    P("从拱门走进{room}", ARCH),
+    P("穿过宽敞的门洞来到{room}", ARCH),
+    P("穿过{side:aside}的拱门进入{room}", ARCH),
+    P("{side:hand}转穿过拱门走进{room}", ARCH),
+    P("穿过正前方的拱门进入{room}", (Enter, {"side": "ahead", "via": "archway"})),
     P("{side:hand}转进入{room}", Enter),
     P("向{side:hand}拐进{room}", Enter),
     P("往{side:hand}走进{room}", Enter),

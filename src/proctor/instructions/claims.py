@@ -119,9 +119,9 @@ class Claims:
     def _(self, clause: Enter) -> Finding:
         entered = [crossing for crossing in self._way.crossings if crossing.entered == clause.room]
         message = f"the way never enters the {clause.room}"
-        if entered and clause.door:
-            entered = [crossing for crossing in entered if crossing.door is not None]
-            message = f"no door leads the way into the {clause.room}"
+        if entered and clause.via:
+            entered = [c for c in entered if c.door is not None and c.door.passage == clause.via]
+            message = f"no {clause.via} leads the way into the {clause.room}"
         if entered and clause.side:
             angles = ", ".join(f"{math.degrees(crossing.into):.0f}°" for crossing in entered)
             entered = [crossing for crossing in entered if _lies(crossing, clause.side)]

@@ -14,6 +14,7 @@ Direction: TypeAlias = Literal[
     "left", "right", "slightly left", "slightly right", "sharply left", "sharply right", "around"
 ]
 DoorSide: TypeAlias = Literal["", "left", "right", "ahead"]
+Passage: TypeAlias = Literal["", "door", "archway"]
 Relation: TypeAlias = Literal["next to", "in front of", "between"]
 
 
@@ -55,8 +56,8 @@ class Enter(msgspec.Struct, frozen=True):
     room: str
     side: DoorSide = ""
     """Where the way in lies for who comes near; empty if it is not said."""
-    door: bool = False
-    """Whether it is said that there is a door."""
+    via: Passage = ""
+    """What leads there; empty if it is not said."""
 
 
 class Cross(msgspec.Struct, frozen=True):

@@ -13,9 +13,10 @@ LEFT_RIGHT = {"left": ("left",), "right": ("right",)}
 NEXT = (Stop, {"relation": "next to"})
 FRONT = (Stop, {"relation": "in front of"})
 BETWEEN = (Stop, {"relation": "between"})
-DOOR = (Enter, {"door": True})
+DOOR = (Enter, {"via": "door"})
+ARCH = (Enter, {"via": "archway"})
 AHEAD = (Enter, {"side": "ahead"})
-AHEAD_DOOR = (Enter, {"side": "ahead", "door": True})
+AHEAD_DOOR = (Enter, {"side": "ahead", "via": "door"})
 AROUND = (Turn, {"direction": "around"})
 
 TURNS = (
@@ -64,6 +65,12 @@ ROOM_CHANGES = (
     P("take the door to {room}", DOOR),
     P("pass through the doorway into {room}", DOOR),
     P("use the door that leads to {room}", DOOR),
+    P("go through the archway into {room}", ARCH),
+    P("pass under the archway into {room}", ARCH),
+    P("walk through the wide opening into {room}", ARCH),
+    P("go through the archway on your {side:hand} into {room}", ARCH),
+    P("turn {side:hand} through the archway into {room}", ARCH),
+    P("go straight through the archway into {room}", (Enter, {"side": "ahead", "via": "archway"})),
     P("turn {side:hand} into {room}", Enter),
     P("go {side:hand} into {room}", Enter),
     P("take the door on your {side:hand} into {room}", DOOR),

@@ -114,11 +114,15 @@ class Language:
 
     def _name(self, thing: Thing, rng: np.random.Generator, chosen: Choices, before: str) -> str:
         texts = [text for text in self._thing if ("{color}" in text) == bool(thing.color)]
+        category = self._word("category", thing.category, rng, chosen)
+        # Chinese says neither 左边的红色的沙发 nor 红色床.
         if before.endswith("的"):
             texts = [text for text in texts if "的" not in text]
+        elif len(category) == 1 and thing.color:
+            texts = [text for text in texts if "的" in text]
         text = texts[int(rng.integers(len(texts)))]
         return text.format(
-            category=self._word("category", thing.category, rng, chosen),
+            category=category,
             color=self._word("color", thing.color, rng, chosen) if thing.color else "",
             measure=self._measures.get(thing.category, ""),
         )

@@ -87,7 +87,7 @@ def say(clauses: Sequence[Clause], language: str, rng: np.random.Generator) -> s
         openers = tuple(opener for opener in style.following if opener not in used[-2:] or not opener)
         if number == 0:
             openers = style.first if len(groups) > 1 else ("",)
-        elif number == len(groups) - 1:
+        elif number == len(groups) - 1 and len(group) == 1:
             openers = style.last
         opener = "" if group[0].startswith(style.statements) else _pick(openers, rng)
         used.append(opener)

@@ -10,17 +10,22 @@ from proctor.instructions.clauses import Thing
 from proctor.instructions.surroundings import Landmark
 from proctor.instructions.vocabulary import COLORS, THINGS
 
-UNNAMED = frozenset({"ceiling", "ceiling lamp", "door", "floor", "rug", "wall", "window"})
+UNNAMED = frozenset({"ceiling", "ceiling lamp", "door", "floor", "rug", "shadow", "wall", "window"})
 """Not spoken of: they are everywhere, or underfoot."""
 TWINS: tuple[frozenset[str], ...] = (
-    frozenset({"armchair", "office chair", "chair", "dining chair"}),
-    frozenset({"table", "side table", "coffee table"}),
-    frozenset({"sideboard", "cabinet", "dresser", "chest of drawers"}),
+    frozenset({"armchair", "office chair", "chair"}),
+    frozenset({"bar stool", "stool"}),
+    frozenset({"bed", "crib"}),
+    frozenset({"bench", "weight bench"}),
     frozenset({"bookshelf", "shelf"}),
-    frozenset({"floor lamp", "lamp"}),
-    frozenset({"washing machine", "dryer"}),
+    frozenset({"clock", "grandfather clock"}),
+    frozenset({"coffee table", "dining table", "table"}),
+    frozenset({"counter", "kitchen island"}),
+    frozenset({"dresser", "shoe cabinet", "sideboard"}),
 )
 """Things that one word may mean."""
+WITHIN: dict[str, frozenset[str]] = {"counter": frozenset({"sink", "stove"})}
+"""Things that may be taken for a part of another."""
 SHADES: tuple[frozenset[str], ...] = (
     frozenset({"white", "beige"}),
     frozenset({"white", "grey"}),
@@ -41,7 +46,9 @@ def names(thing: Thing, mark: Landmark) -> bool:
 
 def fits(thing: Thing, mark: Landmark) -> bool:
     """Tell whether somebody might think that the words mean a landmark."""
-    kind = thing.category == mark.category or any({thing.category, mark.category} <= twins for twins in TWINS)
+    both = {thing.category, mark.category}
+    part = mark.category in WITHIN.get(thing.category, ())
+    kind = part or len(both) == 1 or any(both <= twins for twins in TWINS)
     color = (
         not thing.color
         or mark.color in ("", thing.color)

@@ -11,9 +11,13 @@ from scipy.spatial import ConvexHull
 
 from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array
+from proctor.instructions.clauses import Passage
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
 FLOOR, DOOR = "floor", "door"
+ARCHWAY_M = 1.35
+"""An opening wider than this is not called a door."""
+POST_M, DOOR_HEIGHT_M = 0.15, 1.5
 OPAQUE = 0.9
 """What is more transparent than this hides nothing."""
 
@@ -38,6 +42,12 @@ class Door(NamedTuple):
     y: float
     yaw: float
     """Direction through the door, one of two."""
+    width_m: float
+
+    @property
+    def passage(self) -> Passage:
+        """What people would call it."""
+        return "archway" if self.width_m > ARCHWAY_M else "door"
 
 
 class Solid(NamedTuple):
@@ -113,7 +123,7 @@ class Surroundings(NamedTuple):
             if item.category == FLOOR and item.room:
                 floors.setdefault(item.room, []).extend(placed)
             elif item.category == DOOR:
-                doors.append(Door(item.translate.x, item.translate.y, math.radians(item.rotate.z)))
+                doors.append(_door(item))
             elif item.category and item.room and placed and item.category != "wall":
                 landmarks.append(_landmark(item, index, placed))
             solids += [
@@ -130,6 +140,13 @@ class Surroundings(NamedTuple):
             for index in np.flatnonzero(room.contains(points)):
                 names[index] = room.name
         return names
+
+
+def _door(item: SceneObject) -> Door:
+    """Return a door, as wide as its posts are apart."""
+    posts = [part.translate.y for part in item.parts if part.size.y < POST_M and part.size.z > DOOR_HEIGHT_M]
+    width_m = max(posts) - min(posts) if posts else 0.0
+    return Door(item.translate.x, item.translate.y, math.radians(item.rotate.z), width_m)
 
 
 def _alpha(part: Part) -> float:

@@ -23,7 +23,8 @@ GAZE_M = 0.4
 """A walker looks to where the way leads within this length."""
 LOOK_EVERY = 4
 """Points of the way between two pictures."""
-DOOR_REACH_M = 0.8
+DOOR_REACH_M = 0.3
+"""How far beside a door a way may pass through it, as paths have corners."""
 ABEAM_RAD = math.radians(90)
 
 
@@ -124,7 +125,9 @@ class Way:
 
     def _door_at(self, index: int) -> Door | None:
         x, y = (self.points[index - 1] + self.points[index]) / 2
-        doors = [(math.hypot(door.x - x, door.y - y), door) for door in self.surroundings.doors]
+        doors = [
+            (math.hypot(door.x - x, door.y - y) - door.width_m / 2, door) for door in self.surroundings.doors
+        ]
         distance_m, door = min(doors, key=lambda pair: pair[0], default=(math.inf, None))
         return door if distance_m < DOOR_REACH_M else None
 

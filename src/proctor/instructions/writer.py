@@ -21,6 +21,7 @@ from proctor.instructions.clauses import (
     Hand,
     Leave,
     Pass,
+    Passage,
     Stay,
     Stop,
     Thing,
@@ -169,13 +170,13 @@ class _Teller:
         for number, crossing in enumerate(crossings):
             following = crossings[number + 1] if number + 1 < len(crossings) else None
             side, turn = self._turns_at(crossing, following)
-            door = crossing.door is not None and self._chance(0.6)
+            via: Passage = crossing.door.passage if crossing.door and self._chance(0.6) else ""
             if number == 0 and (self._chance(0.7) or not self._long):
                 events.append(Event(crossing.at, Leave(crossing.left)))
             if following is not None and not self._long and not side and turn is None:
                 events.append(Event(crossing.at, Cross(crossing.entered)))
             else:
-                events.append(Event(crossing.at, Enter(crossing.entered, side, door)))
+                events.append(Event(crossing.at, Enter(crossing.entered, side, via)))
             if turn is not None:
                 events.append(Event(crossing.at, turn))
         return events
@@ -282,7 +283,7 @@ class _Teller:
         straight = self._way.is_straight(start, end, FORWARD_RAD)
         rough_m = round(length_m)
         clear = FORWARD_M[0] <= length_m <= FORWARD_M[1] and abs(length_m - rough_m) <= FORWARD_MISS_M
-        return Forward(rough_m) if straight and clear and self._chance(0.6) else None
+        return Forward(rough_m) if straight and clear and self._chance(0.8) else None
 
     def _toward(self, index: int) -> Toward | None:
         way = self._way
