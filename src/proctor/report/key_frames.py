@@ -44,7 +44,9 @@ def key_steps(verdict: Verdict) -> list[int]:
     last, wrong = len(verdict.result.trajectory) - 1, verdict.diagnosis.step
     if wrong >= last or wrong <= 0:
         return sorted({0, last // 3, 2 * last // 3, last})
-    return sorted({0, wrong, (wrong + last) // 2, last})
+    if wrong <= 3:
+        return sorted({0, wrong, (wrong + last) // 2, last})
+    return sorted({0, wrong // 2, wrong, last})
 
 
 def choose(

@@ -19,7 +19,7 @@ from proctor.core.results import EpisodeResult
 from proctor.core.types import Array, Vector3
 from proctor.episodes.vln import Episode
 from proctor.metrics.navigation import DEFINITION
-from proctor.navigation.grid_map import PLANNING_RADIUS_M, map_of_scene
+from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, map_of_scene
 from proctor.report.diagnosis import Diagnosis, diagnose
 from proctor.report.key_frames import KeyFrames
 from proctor.report.plan import draw_plan
@@ -75,8 +75,12 @@ def goal_distances(result: EpisodeResult, episode: Episode) -> Array | None:
         return None
     start = episode.start_position
     grid = grid.covering((start.x, start.y), (goal.x, goal.y))
-    points = [(point.x, point.y) for point in result.trajectory]
+    points = np.array([(point.x, point.y) for point in result.trajectory])
     planar_m = grid.rough_distances_m(points, (goal.x, goal.y), radius_m=PLANNING_RADIUS_M)
+    narrow = grid.clearances(points) <= PLANNING_RADIUS_M
+    if narrow.any():  # there, ways are measured for the robot itself
+        own_m = grid.rough_distances_m(points[narrow], (goal.x, goal.y), radius_m=ROBOT.radius_m)
+        planar_m[narrow] = np.minimum(planar_m[narrow], own_m)
     climbs_m = np.array([goal.z - point.z for point in result.trajectory])
     distances_m: Array = np.hypot(planar_m, climbs_m)
     return distances_m

@@ -99,6 +99,7 @@ def read_runs(folders: Sequence[Path], summarise: Summarise) -> tuple[list[RunRe
             empty.append(f"{folder} has no finished episode yet")
     if not records:
         raise UserError(f"{'; '.join(empty)}; the command that began it goes on with it")
+    records.sort(key=lambda run: bool(run.identity.get("privileged")))  # what is told the goal comes last
     return records, empty
 
 

@@ -39,6 +39,7 @@ function showEpisode(row) {
   if (!$("episode").open) $("episode").showModal();
   $("ep-body").scrollTop = 0;
   $("episode").scrollTop = 0;
+  $("ep-title").focus();
   timeline.draw(Math.max(timeline.svg.parentElement.clientWidth, 280));
   goTo(row.kind === "success" ? timeline.last : clamp(row.step, 0, timeline.last));
   const position = shown.indexOf(row);

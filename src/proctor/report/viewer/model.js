@@ -17,8 +17,8 @@ const KINDS = {
   evaluator_fault: ["Evaluator fault", "the evaluator failed; not scored"],
 };
 const MARKS = {
-  success: "✓", passed_goal: "⤼", stopped_early: "◔", wrong_first_turn: "↱", stopped_far: "■", looped: "↻",
-  stuck: "▥", collided: "✶", timeout: "⧗", never_moved: "○", agent_fault: "!", evaluator_fault: "?",
+  success: "✓", passed_goal: "»", stopped_early: "‹", wrong_first_turn: "↱", stopped_far: "□", looped: "↺",
+  stuck: "■", collided: "×", timeout: "…", never_moved: "○", agent_fault: "!", evaluator_fault: "?",
 };
 const ACTIONS = { S: "STOP", F: "FORWARD", L: "LEFT", R: "RIGHT", "?": "?" };
 

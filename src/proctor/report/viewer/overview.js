@@ -8,7 +8,6 @@ const SCORES = [
   ["oracle_success", "Oracle success", "OSR", 1, "%", "was within the threshold at any time"],
   ["success_at_0.2m", "Success within 0.2 m", "SR@0.2", 1, "%", "the strict threshold"],
   ["collisions", "Bumps per episode", "Bumps", -1, "", "steps in which the robot touched something"],
-  ["steps", "Steps per episode", "Steps", 0, "", "turns and STOP included"],
 ];
 
 const inUnit = (value, unit) =>
@@ -60,19 +59,18 @@ function scoreCard([name, title, , direction, unit, meaning]) {
   if (!found.length) return null;
   const isShare = unit === "%" || name === "spl" || name === "ndtw";
   const top = isShare ? 1 : Math.max(...found.map((run) => run.metrics[name][2]), 1e-6) * 1.05;
-  const card = el("article.card", null, el("h3", null, title), el("p.dim.small", null, meaning),
+  const card = el("article.card", null, el("h3", null, title, el("span.dim.better", null, direction > 0 ? "higher is better" : "lower is better")), el("p.dim.small", null, meaning),
     ...found.map((run) => {
       const [mean, low, high, n] = run.metrics[name];
       const said = `${run.name}: ${title} ${inUnit(mean, unit)}, 95 % interval ${inUnit(low, unit)} to ${inUnit(high, unit)}, ${plural(n, "episode")}`;
       return whisker(run, run.metrics[name], [0, top], inUnit(mean, unit), said);
     }));
-  const better = direction === 0 ? "" : direction > 0 ? "higher is better →" : "← lower is better";
-  card.append(el("div.scale", null, el("span", null, "0"), el("span", null, better), el("span", null, inUnit(top, unit))));
+  card.append(el("div.scale", null, el("span", null, "0"), el("span", null, inUnit(top, unit))));
   return card;
 }
 
 function faultCard() {
-  return el("article.card", null, el("h3", null, "Faults"), el("p.dim.small", null, "of the agent (count as failures), of the evaluator (left out)"),
+  return el("article.card", null, el("h3", null, "Faults"), el("p.dim.small", null, "of the agent: failures; of the evaluator: left out"),
     ...RUNS.map((run) => el("div.whisker.plain", { css: { "--c": run.color } }, el("span.name", null, run.name),
       el("span", null, `${run.faults.agent} agent`), el("b", null, `${run.faults.evaluator} evaluator`))));
 }
@@ -101,7 +99,7 @@ function drawClasses() {
       const label = `${run.name}, ${KINDS[kind][0]}: ${count} of ${totals[run.index]}`;
       return el("td", null, el("button.bar-button", { type: "button", disabled: !count, title: label, "aria-label": label, css: { "--c": run.color },
         onclick: () => { setFilters({ "f-run": String(run.index), "f-kind": kind }); $("episodes-heading").scrollIntoView(); } },
-      el("i", { css: { width: `${(100 * share) / most}%` } }), el("span", null, count ? `${count} · ${percent(share)}` : "0")));
+      el("span", null, count ? `${count} · ${percent(share)}` : "0"), el("i", { css: { width: `${(100 * share) / most}%` } })));
     })));
   $("classes").append(el("table.classes", null, el("thead", null, head), el("tbody", null, ...lines)));
 }
@@ -112,7 +110,7 @@ function drawSpread() {
   const shortest = (row) => row.episode.far ?? row.episode.length;
   $("spread").append(...[
     histograms("Distance to the goal at the end", "m", (row) => row.m.navigation_error ?? row.end),
-    histograms("Path driven, as a multiple of the shortest", "×", (row) => row.m.path_length / shortest(row)),
+    histograms("Path driven ÷ shortest way", "", (row) => row.m.path_length / shortest(row)),
     histograms("Steps", "steps", (row) => row.act.length),
   ].filter(Boolean));
   const useful = Object.keys(GROUPS).filter((group) => valuesOf(group).length > 0);

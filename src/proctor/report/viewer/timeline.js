@@ -27,7 +27,7 @@ class Timeline {
   draw(width) {
     this.width = width;
     const { row } = this;
-    const curve = row.d ? 96 : 0;
+    const curve = row.d ? 108 : 14;
     const strip = curve + 8;
     const height = strip + 40;
     const parts = [];
@@ -55,8 +55,8 @@ class Timeline {
 
   curve(high) {
     const metres = this.row.d.map((cm) => cm / 100);
-    const top = Math.max(...metres, this.row.episode.near || 0) * 1.08 || 1;
-    const y = (value) => 4 + (high - 4) * (1 - value / top);
+    const top = Math.max(...metres, this.row.episode.near || 0) || 1;
+    const y = (value) => 16 + (high - 16) * (1 - value / top);
     const spots = metres.map((value, step) => `${this.x(step).toFixed(1)},${y(value).toFixed(1)}`);
     const ticks = tickStep(top, 3);
     const parts = [];
