@@ -77,7 +77,7 @@ class _Wanted(NamedTuple):
 
 def _frames(text: str | None) -> _Wanted:
     if text is None:
-        return _Wanted(24, 1500)
+        return _Wanted(24, 900)
     if text in ("none", "all"):
         return _Wanted(0 if text == "none" else None)
     if not text.isdecimal():
@@ -103,8 +103,8 @@ def _draw(runs: list[RunRecord], episode_id: str, out: Path | None) -> int:
         goal=episode.goal_position if episode is not None else None,
         success_threshold=(episode.success_threshold if episode else None) or run.success_threshold_m,
         collisions=result.collision_steps,
-        title=f"{episode_id}, {run.name}: {diagnose(result, episode).sentence}",
-        caption=result.instruction,
+        title=f"{episode_id}, {run.name}",
+        caption=f"{result.instruction} {diagnose(result, episode).sentence}",
     )
     file = out or Path(f"{''.join(c if c.isalnum() or c in '-_.' else '_' for c in episode_id)}.png")
     try:

@@ -206,7 +206,7 @@ def _ending(
         end = f"ran out of steps after {last}, {error_m:.1f} m from the goal"
         return Diagnosis("timeout", step, f"{clause}; {end}." if clause else f"{end[0].upper()}{end[1:]}.")
     on_the_way = _on_the_way(episode, positions, distances_m)
-    if on_the_way:
+    if on_the_way is not None:
         return Diagnosis(
             "stopped_early", last, f"Stopped on the way{on_the_way}, {error_m:.1f} m short of the goal."
         )

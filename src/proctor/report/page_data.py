@@ -19,13 +19,14 @@ from proctor.core.results import EpisodeResult
 from proctor.core.types import Array, Vector3
 from proctor.episodes.vln import Episode
 from proctor.metrics.navigation import DEFINITION
-from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, map_of_scene
 from proctor.report.diagnosis import Diagnosis, diagnose
+from proctor.report.goal_distances import goal_distances
 from proctor.report.key_frames import KeyFrames
 from proctor.report.plan import draw_plan
 from proctor.report.run_record import RunRecord
 
-PLAN_WIDTH_PX = 900
+PLAN_WIDTH_PX, SMALL_PLAN_WIDTH_PX, MANY_SCENES = 900, 560, 24
+"""Where there are many scenes, their plans are drawn smaller: they take most of the time."""
 LETTERS = "SFLR"
 """By action: STOP, FORWARD, LEFT, RIGHT."""
 DIGITS = 4
@@ -59,33 +60,6 @@ def judge(runs: Sequence[RunRecord]) -> list[Verdict]:
     return [found[index, result.episode_id] for index, result in asked]
 
 
-def goal_distances(result: EpisodeResult, episode: Episode) -> Array | None:
-    """Return how far the goal was at each point of a trajectory, by the distance it was judged by.
-
-    The geodesic ones are a quick estimate, at most 3 % too long. None where goal or map are not there.
-    """
-    if episode.goal_position is None:
-        return None
-    goal = episode.goal_position
-    if result.distance == "euclidean":
-        return np.array([distance(point, goal) for point in result.trajectory])
-    try:
-        grid = map_of_scene(Path(episode.scene_config_path or ""))
-    except UserError:
-        return None
-    start = episode.start_position
-    grid = grid.covering((start.x, start.y), (goal.x, goal.y))
-    points = np.array([(point.x, point.y) for point in result.trajectory])
-    planar_m = grid.rough_distances_m(points, (goal.x, goal.y), radius_m=PLANNING_RADIUS_M)
-    narrow = grid.clearances(points) <= PLANNING_RADIUS_M
-    if narrow.any():  # there, ways are measured for the robot itself
-        own_m = grid.rough_distances_m(points[narrow], (goal.x, goal.y), radius_m=ROBOT.radius_m)
-        planar_m[narrow] = np.minimum(planar_m[narrow], own_m)
-    climbs_m = np.array([goal.z - point.z for point in result.trajectory])
-    distances_m: Array = np.hypot(planar_m, climbs_m)
-    return distances_m
-
-
 def page_data(
     runs: Sequence[RunRecord],
     verdicts: Sequence[Verdict],
@@ -95,7 +69,8 @@ def page_data(
     """Return the document that the page draws."""
     episodes: dict[tuple[str, str], int] = {}
     asked: list[dict[str, Any]] = []
-    plans = _Plans()
+    scenes = {v.episode.scene_config_path for v in verdicts if v.episode is not None}
+    plans = _Plans(PLAN_WIDTH_PX if len(scenes) <= MANY_SCENES else SMALL_PLAN_WIDTH_PX)
     results = []
     for verdict in verdicts:
         run = runs[verdict.run]
@@ -213,7 +188,8 @@ def _result(verdict: Verdict, episode: int, frames: KeyFrames | None) -> dict[st
 class _Plans:
     """The plans of all scenes, each drawn once."""
 
-    def __init__(self) -> None:
+    def __init__(self, width_px: int) -> None:
+        self._width_px = width_px
         self.drawn: list[dict[str, Any]] = []
         self.problems: list[str] = []
         self._numbers: dict[tuple[str, float], int | None] = {}
@@ -229,7 +205,7 @@ class _Plans:
 
     def _draw(self, scene_path: str, floor_z: float) -> int | None:
         try:
-            plan = draw_plan(Path(scene_path), width_px=PLAN_WIDTH_PX, floor_z=floor_z)
+            plan = draw_plan(Path(scene_path), width_px=self._width_px, floor_z=floor_z)
         except UserError as error:
             self.problems.append(f"No plan: {error}")
             return None

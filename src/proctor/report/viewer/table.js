@@ -1,6 +1,6 @@
 // The table of episodes: search, filters, sorting. Only what is looked at is in the document.
 
-const CHUNK = 80;
+const CHUNK = 50;
 const COLUMNS = [
   ["Ended as", (row) => KINDS[row.kind][0], (row) => mark(row.kind)],
   ["Episode", (row) => row.episode.id, (row) => el("a", { href: linkTo(row) }, row.episode.id)],
