@@ -1,6 +1,8 @@
 """`proctor report`: what is read, what is written, and what is said when something is missing."""
 
+import base64
 import hashlib
+import io
 import json
 import shutil
 from itertools import pairwise
@@ -11,6 +13,7 @@ import pytest
 from PIL import Image
 
 from proctor import cli
+from proctor.core.recordings import recording_folder
 from proctor.core.results import Fault, read_journal
 from proctor.core.types import Vector3
 from proctor.envs.vln import VLNEnv
@@ -309,6 +312,26 @@ def test_key_frames_are_drawn_again_from_the_recorded_actions(capsys, house_runs
         assert steps[-1] == len(result["act"])
         assert result["framing"] == ""
         assert all(picture.startswith("data:image/jpeg;base64,") for _, picture in result["frames"])
+
+
+def test_pictures_that_were_kept_are_preferred(capsys, house_runs, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(house_runs / "oracle", run)
+    (result,) = read_journal(run / "episodes.jsonl").values()
+    frames = recording_folder(run, result.episode_id) / "frames"
+    frames.mkdir(parents=True)
+    for step in range(result.steps + 1):
+        Image.new("RGB", (640, 480), (200, 0, 0)).save(frames / f"{step:05d}.jpg")
+    proctor(capsys, "report", run)
+    (row,) = data_of(run / "report.html")["results"]
+    assert row["framed"] == "recorded"
+    assert len(row["frames"]) == 4
+    picture = Image.open(io.BytesIO(base64.b64decode(row["frames"][0][1].partition(",")[2])))
+    assert picture.size == (320, 240)
+    assert picture.getpixel((100, 100))[0] > 190
+    (frames / "00000.jpg").write_bytes(b"nothing")
+    assert proctor(capsys, "report", run)[0] == 0
+    assert "cannot be read" in data_of(run / "report.html")["results"][0]["framing"]
 
 
 def test_a_replay_that_goes_elsewhere_is_noticed_and_not_shown(house_runs):

@@ -6,6 +6,7 @@ import io
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from PIL import Image
 from proctor.core.errors import ProctorError
 from proctor.core.geometry import distance
 from proctor.core.interfaces import Env
+from proctor.core.recordings import FRAMES, recording_folder
 from proctor.core.results import EpisodeResult
 from proctor.episodes.vln import Episode
 from proctor.registry import build
@@ -58,7 +60,7 @@ def choose(
         runs: All runs.
         verdicts: All episodes.
         most: How many at most; None for all.
-        most_steps: How many steps they may have together; None for any.
+        most_steps: How many steps those of them may have together that were not recorded; None for any.
     """
     groups: defaultdict[tuple[int, str], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
@@ -74,7 +76,8 @@ def choose(
     ranked.sort(key=lambda item: item[:3])
     chosen, steps = [], 0
     for *_, verdict in ranked[:most]:
-        steps += verdict.result.steps
+        if not _recorded_frames(runs[verdict.run], verdict.result.episode_id):
+            steps += verdict.result.steps
         if most_steps is not None and steps > most_steps:
             break
         chosen.append(verdict)
@@ -88,7 +91,10 @@ def collect(runs: Sequence[RunRecord], chosen: Sequence[Verdict]) -> dict[tuple[
     for verdict in chosen:
         key = (verdict.run, verdict.result.episode_id)
         identity = runs[verdict.run].identity
-        if verdict.episode is None:
+        recorded = _recorded(runs[verdict.run], verdict)
+        if recorded is not None:
+            found[key] = recorded
+        elif verdict.episode is None:
             found[key] = KeyFrames([], "none", "The dataset is gone, so nothing can be driven again.")
         elif identity.get("env") not in REPLAYABLE:
             found[key] = KeyFrames(
@@ -99,6 +105,25 @@ def collect(runs: Sequence[RunRecord], chosen: Sequence[Verdict]) -> dict[tuple[
     for group in by_env.values():
         found |= _replay_all(runs, group)
     return found
+
+
+def _recorded(run: RunRecord, verdict: Verdict) -> KeyFrames | None:
+    """Return the key frames that were kept during the run; None if there are none."""
+    files = _recorded_frames(run, verdict.result.episode_id)
+    wanted = [(step, files[step]) for step in key_steps(verdict) if step in files]
+    if not wanted:
+        return None
+    try:
+        pictures = [(step, jpeg(np.asarray(Image.open(file).convert("RGB")))) for step, file in wanted]
+    except OSError as error:
+        return KeyFrames([], "none", f"The recorded pictures cannot be read: {error}")
+    return KeyFrames(pictures, "recorded")
+
+
+def _recorded_frames(run: RunRecord, episode_id: str) -> dict[int, Path]:
+    """Return the pictures of an episode's recording by the number of steps done."""
+    folder = recording_folder(run.folder, episode_id) / FRAMES
+    return {int(file.stem): file for file in folder.glob("*.jpg") if file.stem.isdigit()}
 
 
 def _replay_all(runs: Sequence[RunRecord], group: Sequence[Verdict]) -> dict[tuple[int, str], KeyFrames]:

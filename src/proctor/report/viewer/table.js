@@ -34,7 +34,7 @@ function setUpTable() {
   $("f-length").append(option("", "any"), ...valuesOf("reference length").map((bin) => option(bin, bin)));
   $("filters").addEventListener("input", applyFilters);
   $("filters").addEventListener("submit", (event) => event.preventDefault());
-  $("filters").addEventListener("reset", () => queueMicrotask(applyFilters));
+  $("clear").addEventListener("click", () => setFilters({}));
   const head = COLUMNS.map(([name], column) => el("th", { scope: "col", "data-column": column, class: column >= NUMERIC_FROM ? "number" : "" },
     el("button", { type: "button", onclick: () => sortBy(column) }, name)));
   $("table").tHead.append(el("tr", null, ...head));
