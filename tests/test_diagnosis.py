@@ -131,6 +131,12 @@ def test_wrong_first_turn(text, step, clause, end):
     assert found.sentence.startswith(f"{clause}; ended ")
 
 
+def test_a_departure_that_did_not_get_far():
+    to_the_left = [(0, 0), (-2, 2), (-4, 4)]  # behind the robot, on the left
+    found = drive("FFFF" + "L" * 3 + "F" + "S", reference=to_the_left, goal=(-4, 4))
+    assert found.sentence.startswith("Went straight on at step 1 where the reference goes left; ended ")
+
+
 def test_driving_back_past_the_start_is_a_wrong_first_turn():
     found = drive(ahead(3) + BACK + ahead(5) + "S")
     assert found.kind == "wrong_first_turn"

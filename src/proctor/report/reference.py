@@ -62,7 +62,7 @@ def departure_from(path: Array, positions: Array, headings: Sequence[float]) -> 
     came = start_yaw if at_m < LOOK_M / 2 else _direction(path, at_m - LOOK_M, at_m)
     wanted = _way(_direction(path, at_m, at_m + LOOK_M) - came) if at_m < length_m - 0.05 else "ahead"
     gone_m = np.linalg.norm(positions[step:] - positions[step], axis=1)
-    ahead = positions[step + int(np.argmax(gone_m >= OFF_PATH_M))] - positions[step]
+    ahead = positions[step + int(np.argmax(gone_m >= min(LOOK_M, gone_m.max())))] - positions[step]
     took = _way(math.atan2(ahead[1], ahead[0]) - came)
     return Departure(
         step=step if took == "ahead" else _turn_before(step, positions, headings),

@@ -77,7 +77,7 @@ class EpisodeMap {
     const length = tickStep(x1 - x0, 6);
     const u = this.unit;
     const [x, y] = [x0 + 3 * u, -y0 - 3 * u];
-    return svg("g", { class: "scale-bar" }, svg("path", { d: `M${x},${y - u} v${u} h${length} v${-u}` }),
+    return svg("g", { class: "scale-bar" }, svg("rect", { x: x - u, y: y - 4.6 * u, width: length + 2 * u, height: 5.6 * u, rx: u }), svg("path", { d: `M${x},${y - u} v${u} h${length} v${-u}` }),
       svg("text", { x: x + length / 2, y: y - 1.4 * u, "font-size": 2.6 * u }, `${length} m`));
   }
 

@@ -38,7 +38,7 @@ class Timeline {
       const x = this.x(i);
       parts.push(svg("rect", { x: x + (cell > 4 ? 0.5 : 0), y: strip, width: Math.max(cell - (cell > 4 ? 1 : 0), 0.6), height: 18, class: `act act-${action === "?" ? "x" : action}` },
         svg("title", null, `step ${i + 1}: ${ACTIONS[action]}`)));
-      if (cell >= 11) parts.push(svg("text", { x: x + cell / 2, y: strip + 13, class: "letter" }, action));
+      if (cell >= 11) parts.push(svg("text", { x: x + cell / 2, y: strip + 13, class: `letter letter-${action === "?" ? "x" : action}` }, action));
     }
     for (const step of row.bump) {
       const x = this.x(step - 0.5);
