@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from proctor import __version__
+from proctor.cli.compare import add_compare
 from proctor.cli.exams import add_exams
 from proctor.cli.report import add_report
 from proctor.cli.run import add_run
@@ -64,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_run(commands)
     add_report(commands)
+    add_compare(commands)
     add_exams(commands)
     for command in commands.choices.values():
         FLAGS.update(command._option_string_actions)  # noqa: SLF001  (argparse offers no other way)
