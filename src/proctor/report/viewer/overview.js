@@ -59,7 +59,7 @@ function scoreCard([name, title, , direction, unit, meaning]) {
   if (!found.length) return null;
   const isShare = unit === "%" || name === "spl" || name === "ndtw";
   const top = isShare ? 1 : Math.max(...found.map((run) => run.metrics[name][2]), 1e-6) * 1.05;
-  const card = el("article.card", null, el("h3", null, title, el("span.dim.better", null, direction > 0 ? "higher is better" : "lower is better")), el("p.dim.small", null, meaning),
+  const card = el("article.card", null, el("h3", null, title, el("span.dim.better", { title: direction > 0 ? "higher is better" : "lower is better" }, direction > 0 ? "↑ better" : "↓ better")), el("p.dim.small", null, meaning),
     ...found.map((run) => {
       const [mean, low, high, n] = run.metrics[name];
       const said = `${run.name}: ${title} ${inUnit(mean, unit)}, 95 % interval ${inUnit(low, unit)} to ${inUnit(high, unit)}, ${plural(n, "episode")}`;
