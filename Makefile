@@ -29,6 +29,7 @@ check: .venv/.ready
 	$(BIN)/lint-imports
 
 test: check
+	@scripts/setup.sh --browser
 	$(BIN)/pytest
 
 slow: .venv/.ready

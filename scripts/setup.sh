@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up .venv and what rendering needs. Called by make; may be run as often as you like.
-#   scripts/setup.sh EXTRAS     e.g. dev or dev,bench
+#   scripts/setup.sh EXTRAS       e.g. dev or dev,bench
+#   scripts/setup.sh --browser    Chromium, in which the report is tested
 set -euo pipefail
 cd "$(dirname "$0")/.."
 extras=${1:-dev}
@@ -24,6 +25,14 @@ need() {
     "${sudo[@]}" apt-get update -qq
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
+
+if [ "$extras" = --browser ]; then
+    for name in chromium chromium-browser google-chrome; do
+        if command -v "$name" >/dev/null; then exit 0; fi
+    done
+    need chromium || true  # without it the tests of the report say so themselves
+    exit 0
+fi
 
 # Asks the loader itself: ldconfig is not in every user's PATH.
 has_library() { "$python" -c "import ctypes; ctypes.CDLL('$1')" 2>/dev/null; }

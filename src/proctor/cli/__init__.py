@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from proctor import __version__
+from proctor.cli.compare import add_compare
 from proctor.cli.exams import add_exams
+from proctor.cli.report import add_report
 from proctor.cli.run import add_run
 from proctor.cli.terminal import DONE, INTERRUPTED, TOO_MANY_FAULTS, USER_ERROR, errors
 from proctor.core.errors import ProctorError, UserError, did_you_mean
@@ -62,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(command=_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_run(commands)
+    add_report(commands)
+    add_compare(commands)
     add_exams(commands)
     for command in commands.choices.values():
         FLAGS.update(command._option_string_actions)  # noqa: SLF001  (argparse offers no other way)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, console
 from proctor.core.errors import UserError
+from proctor.core.recordings import RECORDINGS
 from proctor.core.results import Results
 
 if TYPE_CHECKING:
+    from proctor.evaluation.recorder import RecordingConfig
     from proctor.evaluation.run import RunConfig
 
 RUN_EXAMPLES = """\
@@ -24,6 +27,7 @@ examples:
   proctor run --suite houses-v1 --policy random forward oracle --episodes 10 --workers 2
   proctor run --dataset my_episodes.json --policy my_agent:Agent --out runs/my_agent
   proctor run --suite houses-v1 --policy replay --policy-option run=runs/oracle
+  proctor run --suite houses-v1 --policy my_agent:Agent --save-frames
 
 The same command on the same folder goes on where it stopped; a finished run is not done again.
 exit codes: 0 done, 1 too many evaluator faults, 2 user error, 130 interrupted
@@ -70,6 +74,7 @@ def add_run(commands: Any) -> None:
     )
     run.add_argument("--env-option", action="append", default=[], metavar="KEY=VALUE", help="e.g. width=320")
     run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
+    _add_recording(run)
     run.add_argument(
         "--max-fault-rate",
         type=float,
@@ -78,6 +83,24 @@ def add_run(commands: Any) -> None:
         help="exit with 1 above this share of evaluator faults (default: 0)",
     )
     run.set_defaults(command=_run)
+
+
+def _add_recording(run: argparse.ArgumentParser) -> None:
+    run.add_argument(
+        "--save-steps",
+        action="store_true",
+        help="record pose, action, collision and latency of each step",
+    )
+    run.add_argument(
+        "--save-frames", action="store_true", help="record what the agent saw, too, as JPEG files"
+    )
+    run.add_argument(
+        "--frames-budget-mb",
+        type=float,
+        default=1000.0,
+        metavar="MB",
+        help="for all frames of a run; when it is spent, steps are still recorded (default: 1000)",
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -91,6 +114,7 @@ def _run(arguments: argparse.Namespace) -> int:
     out: Path = arguments.out or Path("runs") / exam
     if not 0 <= arguments.max_fault_rate <= 1:
         raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
+    recording = _recording(arguments)
     for policy in arguments.policy:
         load("policy", policy)  # a misspelt name must not cost the time of those before it
     finished: dict[str, Results] = {}
@@ -113,6 +137,7 @@ def _run(arguments: argparse.Namespace) -> int:
             episodes=arguments.episodes,
             episode=arguments.episode,
             workers=arguments.workers,
+            recording=recording,
         )
         finished[policy] = _run_one(config, out if alone else out / label)
     privileged = [name for name in finished if load("policy", name).privileged]
@@ -125,6 +150,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _run_one(config: RunConfig, out: Path) -> Results:
+    from proctor.evaluation.recorder import recording_notes
     from proctor.evaluation.run import Progress as State
     from proctor.evaluation.run import run
 
@@ -157,7 +183,21 @@ def _run_one(config: RunConfig, out: Path) -> Results:
         console.print(text, markup=False)
     elif report.done_before:
         console.print(f"{policy}: went on after {report.done_before} finished episodes", markup=False)
+    if report.recorded is not None:
+        for line in recording_notes(report.recorded, unrecorded=report.unrecorded, folder=out / RECORDINGS):
+            console.print(f"{policy}: {line}", markup=False, soft_wrap=True)
     return report.results
+
+
+def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
+    from proctor.evaluation.recorder import RecordingConfig
+
+    budget_mb = arguments.frames_budget_mb
+    if not 0 <= budget_mb < math.inf:
+        raise UserError(f"--frames-budget-mb: expected megabytes from 0 up, found {budget_mb}")
+    if not (arguments.save_steps or arguments.save_frames):
+        return None
+    return RecordingConfig(frames=arguments.save_frames, frames_budget_bytes=round(budget_mb * 1e6))
 
 
 def _options(pairs: Sequence[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, nullcontext, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -24,6 +24,7 @@ from proctor.core.errors import ProctorError, UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Fault
 from proctor.episodes.vln import Episode
+from proctor.evaluation.recorder import Recorder, Recorders
 from proctor.evaluation.rollout import EpisodeLog, Turn, rollout
 from proctor.evaluation.vln_task import DEFAULT_SUCCESS_THRESHOLD_M, VLNTask
 from proctor.registry import build
@@ -50,21 +51,27 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class Examiner:
     """An env, a policy and a task, ready to do one episode after the other."""
 
-    def __init__(self, env: Env, policy: Policy, task: VLNTask, *, seed: int) -> None:
+    def __init__(
+        self, env: Env, policy: Policy, task: VLNTask, *, seed: int, recorder: Recorder | None = None
+    ) -> None:
         self.env, self.policy = env, policy
-        self._task, self._seed = task, seed
+        self._task, self._seed, self._recorder = task, seed, recorder
 
     @classmethod
-    def of(cls, job: Job) -> Examiner:
+    def of(cls, job: Job, recorder: Recorder | None = None) -> Examiner:
         """Build env and policy by name."""
         policy = build("policy", job.policy, job.policy_options)
         env = build("env", job.env, job.env_options)
-        return cls(env, policy, VLNTask(success_threshold_m=job.success_threshold_m), seed=job.seed)
+        task = VLNTask(success_threshold_m=job.success_threshold_m)
+        return cls(env, policy, task, seed=job.seed, recorder=recorder)
 
     def examine(self, episode: Episode, announce: Callable[[Turn], None] | None = None) -> EpisodeResult:
         """Do one episode. Its seed depends on the run's seed and its id, not on what came before."""
         seed = episode_seed(self._seed, episode.episode_id)
-        return rollout(self.env, self.policy, episode, self._task, seed=seed, announce=announce)
+        with self._recorder.episode(episode.episode_id) if self._recorder else nullcontext() as witness:
+            return rollout(
+                self.env, self.policy, episode, self._task, seed=seed, announce=announce, witness=witness
+            )
 
     def close(self) -> None:
         """Close policy and env, the env even if the policy cannot be closed."""
@@ -85,8 +92,8 @@ class InProcess:
         UserError: Env or policy cannot be built as asked.
     """
 
-    def __init__(self, job: Job) -> None:
-        self._examiner = Examiner.of(job)
+    def __init__(self, job: Job, recorders: Recorders | None = None) -> None:
+        self._examiner = Examiner.of(job, recorders.recorder(0) if recorders else None)
 
     def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
         """Do the episodes in their order."""
@@ -105,12 +112,12 @@ class WorkerPool:
         ProctorError: A process died while it was building them.
     """
 
-    def __init__(self, job: Job, workers: int) -> None:
-        self._job = job
+    def __init__(self, job: Job, workers: int, recorders: Recorders | None = None) -> None:
+        self._job, self._recorders = job, recorders
         self._workers: list[_Worker] = []
         with ExitStack() as undo:  # whatever interrupts the building, no process is left behind
             undo.callback(self.close)
-            self._workers += [_Worker(job) for _ in range(workers)]
+            self._workers += [_Worker(job, recorders, index) for index in range(workers)]
             for worker in self._workers:
                 worker.await_ready()
             undo.pop_all()
@@ -141,7 +148,7 @@ class WorkerPool:
         if self._workers[index].assign(episode):
             return
         self._workers[index].dismiss(time.monotonic())
-        self._workers[index] = _Worker(self._job)
+        self._workers[index] = _Worker(self._job, self._recorders, index)
         self._workers[index].await_ready()
         if not self._workers[index].assign(episode):
             raise ProctorError("a worker died right after it had been built")
@@ -150,12 +157,12 @@ class WorkerPool:
 class _Worker:
     """A process of ours, its line to us, and the episode it is doing."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, recorders: Recorders | None, index: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.line, theirs = context.Pipe()
         # Whose turn it is and since when: the last thing that can be known of a process that dies.
         self._turn = context.RawArray("d", [0.0, time.monotonic()])
-        self._process = context.Process(target=_work, args=(job, theirs, self._turn))
+        self._process = context.Process(target=_work, args=(job, theirs, self._turn, recorders, index))
         self._process.start()
         theirs.close()
         self._job = job
@@ -241,7 +248,7 @@ def _heard_or_overdue(workers: list[_Worker]) -> list[_Worker]:
             return found
 
 
-def _work(job: Job, line: Connection, turn_and_since: Any) -> None:
+def _work(job: Job, line: Connection, turn_and_since: Any, recorders: Recorders | None, index: int) -> None:
     """Be a worker: build env and policy, then do episodes until the line goes dead."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     threading.Thread(target=_outlive_no_parent, daemon=True).start()
@@ -250,7 +257,7 @@ def _work(job: Job, line: Connection, turn_and_since: Any) -> None:
         turn_and_since[:] = [float(TURNS.index(turn)), time.monotonic()]
 
     try:
-        examiner = Examiner.of(job)
+        examiner = Examiner.of(job, recorders.recorder(index) if recorders else None)
     except UserError as error:
         line.send_bytes(str(error).encode())
         return

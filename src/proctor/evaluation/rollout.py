@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from proctor.core.errors import AgentFault
 from proctor.core.interfaces import TRUTH, Env, Policy
 from proctor.core.results import EpisodeResult, Fault, Timing
-from proctor.core.types import EpisodeInfo, Info
+from proctor.core.types import EpisodeInfo, Info, Observation
 
 Turn = Literal["env", "policy", "evaluator"]
 LONGEST_TEXT = 4000
@@ -38,23 +38,50 @@ class Task(Protocol):
         """Write the episode's record."""
 
 
+class Witness(Protocol):
+    """Somebody who watches an episode, such as a recorder. It must not change what it is shown."""
+
+    def see(self, observation: Observation) -> None:
+        """Take in what the policy is about to see; at the end, what it would have seen next."""
+
+    def step(self, action: Any, info: Info, *, policy_s: float, env_s: float) -> None:
+        """Take in a step and how long the two sides took for it."""
+
+
 class EpisodeLog:
     """What the loop itself knows of an episode: actions, whose turn it is, where the time went.
 
     Args:
         seed: The episode's.
         announce: Told whose turn it is, whenever that changes.
+        witness: Shown all that happens.
     """
 
-    def __init__(self, seed: int, announce: Callable[[Turn], None] | None = None) -> None:
+    def __init__(
+        self, seed: int, announce: Callable[[Turn], None] | None = None, witness: Witness | None = None
+    ) -> None:
         self.seed = seed
         self.actions: list[Any] = []
         self.metrics: dict[str, float] = {}
         self.fault: Fault | None = None
-        self._announce = announce
+        self._announce, self._witness = announce, witness
         self._turn: Turn = "evaluator"
         self._since_s = time.perf_counter()
         self._spent_s: dict[Turn, float] = {"env": 0.0, "policy": 0.0, "evaluator": 0.0}
+        self._spent_before_s = self._spent_s
+
+    def see(self, observation: Observation) -> None:
+        """Show the witness what the policy is about to see."""
+        if self._witness is not None:
+            self._spent_before_s = dict(self._spent_s)
+            self._witness.see(observation)
+
+    def step(self, action: Any, info: Info) -> None:
+        """Note an action that was done."""
+        self.actions.append(action)
+        if self._witness is not None:
+            took_s = {turn: self._spent_s[turn] - self._spent_before_s[turn] for turn in self._spent_s}
+            self._witness.step(action, info, policy_s=took_s["policy"], env_s=took_s["env"])
 
     def turn(self, turn: Turn) -> EpisodeLog:
         """Charge the time of a `with` block, and the blame if it raises, to one side."""
@@ -101,12 +128,13 @@ def rollout(
     *,
     seed: int,
     announce: Callable[[Turn], None] | None = None,
+    witness: Witness | None = None,
 ) -> EpisodeResult:
     """Let a policy take one episode.
 
     Whatever goes wrong inside the episode ends up in the result, with the side that is to blame.
     """
-    log = EpisodeLog(seed, announce)
+    log = EpisodeLog(seed, announce, witness)
     for part in (_play, _judge):
         try:
             part(env, policy, episode, task, log)
@@ -125,13 +153,15 @@ def _play(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -
         info = env.info() if privileged else {}
     with log.turn("policy"):
         policy.reset(task.briefing(episode, seed=log.seed, privileged=privileged))
+    log.see(observation)
     for _ in range(episode.step_limit):
         view = {**observation, TRUTH: info} if privileged else observation
         with log.turn("policy"):
             action = task.parse_action(policy.act(view))
         with log.turn("env"):
             observation, _, done, info = env.step(action)
-        log.actions.append(action)
+        log.step(action, info)
+        log.see(observation)
         task.update(action, info)
         if done:
             break

@@ -16,12 +16,14 @@ import msgspec
 
 from proctor import __version__
 from proctor.core.errors import UserError
+from proctor.core.recordings import recording_folder
 from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.vln import Episode
 from proctor.evaluation.executors import InProcess, Job, WorkerPool
 from proctor.evaluation.journal import Journal, read_finished
 from proctor.evaluation.preflight import check_scenes
+from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
 from proctor.registry import build, load, suite_folder
 from proctor.scenes.scene_config import asset_file, load_scene
@@ -44,13 +46,20 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     episode: str | None = None
     """Only the one with this id."""
     workers: int = 1
+    recording: RecordingConfig | None = None
+    """What to record while episodes run. The results do not depend on it."""
 
 
 class RunReport(msgspec.Struct, frozen=True):
-    """A finished run, and how many of its episodes had been done by an earlier call."""
+    """A finished run."""
 
     results: Results
     done_before: int
+    """How many of its episodes had been done by an earlier call."""
+    recorded: Recorded | None = None
+    """How much was recorded by this call, if that was asked for."""
+    unrecorded: int = 0
+    """How many episodes an earlier call had done without recording them."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -86,10 +95,15 @@ def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -
     if left:
         with closing(build("env", config.job.env, config.job.env_options)) as env:
             env.check(left)
+    workers = max(1, min(config.workers, len(left)))
+    recorders = Recorders(out, config.recording, workers) if config.recording else None
     with (
-        closing(_executor(config, len(left))) as executor,
+        closing(_executor(config, workers, recorders) if left else _Idle()) as executor,
         Journal(out, identity, _record(config, dataset)) as journal,
     ):
+        discard_recordings(out, [episode.episode_id for episode in left])
+        if recorders:
+            recorders.count_what_is_there()
         finished = [kept[episode.episode_id] for episode in episodes if episode.episode_id in kept]
         on_progress(Progress(len(episodes), finished))
         for result in executor.run(left):
@@ -99,7 +113,8 @@ def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -
         by_id = {result.episode_id: result for result in finished}
         results = summarise([by_id[episode.episode_id] for episode in episodes])
         journal.save_results(results)
-    return RunReport(results, len(kept))
+    unrecorded = sum(not recording_folder(out, key).exists() for key in kept) if recorders else 0
+    return RunReport(results, len(kept), recorders.total() if recorders else None, unrecorded)
 
 
 class _Idle:
@@ -112,11 +127,10 @@ class _Idle:
         pass
 
 
-def _executor(config: RunConfig, episodes: int) -> InProcess | WorkerPool | _Idle:
-    if episodes == 0:
-        return _Idle()
-    workers = min(config.workers, episodes)
-    return InProcess(config.job) if workers == 1 else WorkerPool(config.job, workers)
+def _executor(config: RunConfig, workers: int, recorders: Recorders | None) -> InProcess | WorkerPool:
+    if workers == 1:
+        return InProcess(config.job, recorders)
+    return WorkerPool(config.job, workers, recorders)
 
 
 def _dataset_path(config: RunConfig) -> Path:

@@ -1,0 +1,115 @@
+"""`proctor report`: what the agents did, and why they failed, as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from proctor.cli.terminal import DONE, console
+from proctor.core.errors import UnknownName, UserError
+
+if TYPE_CHECKING:
+    from proctor.report.run_record import RunRecord
+
+REPORT_EXAMPLES = """\
+examples:
+  proctor report runs/first                       all runs in the folder, side by side
+  proctor report runs/mine --baseline runs/first  mine, with baselines beside it
+  proctor report runs/mine --frames all           what the robot saw, in every episode
+  proctor report runs/mine --png house_6053_0     a picture of one episode's path
+"""
+
+
+def add_report(commands: Any) -> None:
+    """Add the command."""
+    report = commands.add_parser(
+        "report",
+        help="show what agents did and why they failed, as one HTML file",
+        description="Write one HTML file about one or more runs. It works offline and can be sent to others.",
+        epilog=REPORT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    report.add_argument(
+        "folder", type=Path, metavar="DIR", help="a run's folder, or a folder of such folders"
+    )
+    report.add_argument(
+        "--baseline", type=Path, nargs="+", default=[], metavar="DIR", help="further runs to put beside it"
+    )
+    report.add_argument(
+        "--out", type=Path, metavar="FILE", help="the file to write (default: DIR/report.html)"
+    )
+    report.add_argument(
+        "--frames",
+        metavar="N|all|none",
+        help="for how many episodes to show what the robot saw (default: up to 24, failures first)",
+    )
+    report.add_argument("--png", metavar="EPISODE", help="instead, draw the path of one episode")
+    report.set_defaults(command=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from proctor.evaluation.summary import summarise
+    from proctor.report.html import write_report
+    from proctor.report.run_record import find_runs, read_runs
+
+    frames = _frames(arguments.frames)
+    folder: Path = arguments.folder
+    runs, empty = read_runs(find_runs([folder, *arguments.baseline]), summarise)
+    if arguments.png is not None:
+        return _draw(runs, arguments.png, arguments.out)
+    for line in [*empty, *(f"{run.name}: {notice}" for run in runs for notice in run.notices)]:
+        console.print(line, markup=False, soft_wrap=True)
+    out = arguments.out or folder / "report.html"
+    write_report(runs, out, frames=frames.episodes, replayed_steps=frames.steps, notices=empty)
+    size_mb = out.stat().st_size / 1e6
+    console.print(f"Report: {out} ({size_mb:.1f} MB)", markup=False, soft_wrap=True)
+    return DONE
+
+
+class _Wanted(NamedTuple):
+    """How many episodes to show in pictures, and how many steps to drive again for that; None for all."""
+
+    episodes: int | None
+    steps: int | None = None
+
+
+def _frames(text: str | None) -> _Wanted:
+    if text is None:
+        return _Wanted(24, 900)
+    if text in ("none", "all"):
+        return _Wanted(0 if text == "none" else None)
+    if not text.isdecimal():
+        raise UserError(f"--frames: expected a number, all or none, found '{text}'")
+    return _Wanted(int(text))
+
+
+def _draw(runs: list[RunRecord], episode_id: str, out: Path | None) -> int:
+    """Write the picture of one episode of the first run that has it."""
+    from proctor.report.diagnosis import diagnose
+    from proctor.report.trajectory_plot import plot_trajectory
+
+    done = {result.episode_id: (run, result) for run in reversed(runs) for result in run.results.episodes}
+    if episode_id not in done:
+        raise UnknownName("episode", episode_id, done)
+    run, result = done[episode_id]
+    episode = run.episodes.get(episode_id)
+    scene = Path(episode.scene_config_path) if episode is not None and episode.scene_config_path else None
+    picture = plot_trajectory(
+        scene,
+        driven=result.trajectory,
+        reference=episode.reference_path if episode is not None else None,
+        goal=episode.goal_position if episode is not None else None,
+        success_threshold=(episode.success_threshold if episode else None) or run.success_threshold_m,
+        collisions=result.collision_steps,
+        title=f"{episode_id}, {run.name}",
+        caption=f"{result.instruction} {diagnose(result, episode).sentence}",
+    )
+    file = out or Path(f"{''.join(c if c.isalnum() or c in '-_.' else '_' for c in episode_id)}.png")
+    try:
+        picture.save(file, "PNG")
+    except OSError as error:
+        raise UserError(f"cannot write {file}: {error.strerror}") from error
+    console.print(f"Picture: {file}", markup=False, soft_wrap=True)
+    return DONE

@@ -1,0 +1,111 @@
+"""A comparison for the terminal, 80 columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from proctor.report.compare import Comparison, Flip
+
+ROWS = {
+    "success": ("SR %", 100.0, 0),
+    "success_at_0.2m": ("SR at 0.2 m %", 100.0, 0),
+    "oracle_success": ("OSR %", 100.0, 0),
+    "spl": ("SPL", 1.0, 3),
+    "ndtw": ("nDTW", 1.0, 3),
+    "sdtw": ("SDTW", 1.0, 3),
+    "cls": ("CLS", 1.0, 3),
+    "navigation_error": ("NE m", 1.0, 2),
+    "path_length": ("Path m", 1.0, 2),
+    "steps": ("Steps", 1.0, 1),
+    "collisions": ("Bumps", 1.0, 1),
+    "collision_rate": ("Bumps per step", 1.0, 3),
+}
+"""What metrics are called in tables, by what they are multiplied, and how many digits tell something."""
+MARKS = {
+    "better": "[green]+ better[/green]",
+    "worse": "[red]- worse[/red]",
+    "higher": "higher",
+    "lower": "lower",
+    "equal": "[dim]equal[/dim]",
+    "unclear": "[dim]unclear[/dim]",
+}
+FEW_SCENES = 10
+MOST_FLIPS = 20
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Return one row per metric: both means, their difference with its 95 % interval, what that says."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("Metric", overflow="fold")
+    for heading in ("A", "B", "B - A", "95 % interval"):
+        table.add_column(heading, justify="right")
+    table.add_column("B is", min_width=8)
+    for name in sorted(comparison.metrics, key=lambda name: [*ROWS, name].index(name)):
+        metric = comparison.metrics[name]
+        label, scale, digits = ROWS.get(name, (name, 1.0, 3))
+        values = (metric.a, metric.b, metric.difference.mean, metric.difference.low, metric.difference.high)
+        a, b, mean, low, high = (round(scale * value, digits) + 0.0 for value in values)  # no negative zero
+        table.add_row(
+            escape(label),
+            f"{a:.{digits}f}",
+            f"{b:.{digits}f}",
+            f"[bold]{mean:+.{digits}f}[/bold]",
+            f"{low:+.{digits}f} to {high:+.{digits}f}",
+            MARKS[metric.reading],
+        )
+    return table
+
+
+def comparison_header(comparison: Comparison) -> str:
+    """Return which runs are compared, on what, and what is wrong with that."""
+    lines = []
+    for letter, name, path, privileged in (
+        ("A", comparison.a, comparison.a_path, comparison.a_is_privileged),
+        ("B", comparison.b, comparison.b_path, comparison.b_is_privileged),
+    ):
+        place = f"  ({path})" if path and path != name else ""
+        lines.append(f"{letter}: {name}{' (privileged)' if privileged else ''}{place}")
+    lines.append(f"{comparison.pairs} episodes in pairs, from {comparison.scenes} scenes")
+    alone = [
+        f"{count} only in {letter}"
+        for letter, count in (("A", comparison.only_in_a), ("B", comparison.only_in_b))
+        if count
+    ]
+    if comparison.evaluator_faults:
+        alone.append(f"{comparison.evaluator_faults} lost to evaluator faults")
+    if alone:
+        lines.append(f"Left out: {', '.join(alone)}")
+    lines += [f"! {warning}" for warning in comparison.warnings]
+    return "\n".join(lines)
+
+
+def comparison_notes(comparison: Comparison) -> str:
+    """Return which episodes flipped, how to read the table, and the verdict."""
+    lines = [
+        *_flips("B succeeded where A failed", comparison.gained),
+        *_flips("B failed where A succeeded", comparison.lost),
+        "Intervals: bootstrap of the differences, by scene. p: exact McNemar test on success.",
+    ]
+    if comparison.scenes < FEW_SCENES:
+        lines.append("With so few scenes intervals are rather too narrow.")
+    if comparison.metrics:
+        lines.append(
+            f"Of {len(comparison.metrics)} intervals, one in twenty leaves zero out by chance alone."
+        )
+    return "\n".join([*lines, "", comparison.verdict])
+
+
+def _flips(title: str, flips: Sequence[Flip]) -> list[str]:
+    if not flips:
+        return []
+    shown = flips[:MOST_FLIPS]
+    width = max(len(flip.episode_id) for flip in shown)
+    lines = [f"{title} ({len(flips)}):"]
+    lines += [f"  {flip.episode_id:<{width}}  {flip.failure_reason}" for flip in shown]
+    if len(flips) > MOST_FLIPS:
+        lines.append(f"  and {len(flips) - MOST_FLIPS} more; --json lists all")
+    return [*lines, ""]

@@ -1,0 +1,85 @@
+"""The report: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from proctor.core.documents import write_atomically
+from proctor.core.errors import UserError
+from proctor.report.key_frames import choose, collect
+from proctor.report.page_data import judge, page_data
+from proctor.report.run_record import RunRecord
+
+SCRIPTS = (
+    "dom.js",
+    "model.js",
+    "charts.js",
+    "overview.js",
+    "table.js",
+    "map.js",
+    "timeline.js",
+    "episode.js",
+    "app.js",
+)
+"""Joined to one script, in this order."""
+
+
+def write_report(
+    runs: Sequence[RunRecord],
+    out: Path,
+    *,
+    frames: int | None = 0,
+    replayed_steps: int | None = None,
+    notices: Sequence[str] = (),
+) -> None:
+    """Write the report of one or more runs on one exam.
+
+    Args:
+        runs: The runs, as `read_runs` gives them.
+        out: The HTML file.
+        frames: For how many episodes to show what the robot saw; None for all.
+        replayed_steps: How many steps these may have together, about 100 a second; None for any number.
+        notices: What else to tell the reader.
+
+    Raises:
+        UserError: The file cannot be written.
+    """
+    verdicts = judge(runs)
+    chosen = choose(runs, verdicts, most=frames, most_steps=replayed_steps)
+    data = page_data(runs, verdicts, collect(runs, chosen), notices)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(out, page(data).encode())
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror}") from error
+
+
+def page(data: dict[str, Any]) -> str:
+    """Return the page with its style, its script and its data inside."""
+    viewer = files("proctor.report") / "viewer"
+    script = '"use strict";\n' + "\n".join((viewer / name).read_text("utf-8") for name in SCRIPTS)
+    parts = {
+        "STYLE": (viewer / "style.css").read_text("utf-8"),
+        "SCRIPT_HASH": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "SCRIPT": script,
+        "DATA": embedded_json(data),
+    }
+    text = (viewer / "index.html").read_text("utf-8")
+    for name, part in parts.items():  # the data last: it may contain anything
+        text = text.replace(f"<!--{name}-->", part, 1)
+    return text
+
+
+def embedded_json(data: Any) -> str:
+    """Return JSON that can stand in a script element whatever texts are in it."""
+    text = msgspec.json.encode(data).decode()
+    for character in "<>&\u2028\u2029":  # these occur in strings only
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

@@ -1,0 +1,198 @@
+"""What the robot saw at the moments that matter: from the run's recording, else driven and drawn again."""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from proctor.core.errors import ProctorError
+from proctor.core.geometry import distance
+from proctor.core.interfaces import Env
+from proctor.core.recordings import FRAMES, recording_folder
+from proctor.core.results import EpisodeResult
+from proctor.episodes.vln import Episode
+from proctor.registry import build
+from proctor.report.run_record import RunRecord
+
+if TYPE_CHECKING:
+    from proctor.report.page_data import Verdict
+
+WIDTH_PX = 320
+JPEG_QUALITY = 78
+SAME_M = 0.02
+"""A replay that is further than this from the recorded path went somewhere else."""
+REPLAYABLE = ("embedded",)
+
+
+class KeyFrames(NamedTuple):
+    """Pictures of one episode."""
+
+    pictures: list[tuple[int, bytes]]
+    """Number of steps done, and the JPEG."""
+    source: Literal["recorded", "replayed", "none"]
+    note: str = ""
+    """What a reader must know about them."""
+
+
+def key_steps(verdict: Verdict) -> list[int]:
+    """Return the moments that tell an episode's story: start, where it went wrong, end, and between."""
+    last, wrong = len(verdict.result.trajectory) - 1, verdict.diagnosis.step
+    if wrong >= last or wrong <= 0:
+        return sorted({0, last // 3, 2 * last // 3, last})
+    if wrong <= 3:
+        return sorted({0, wrong, (wrong + last) // 2, last})
+    return sorted({0, wrong // 2, wrong, last})
+
+
+def choose(
+    runs: Sequence[RunRecord], verdicts: Sequence[Verdict], *, most: int | None, most_steps: int | None
+) -> list[Verdict]:
+    """Choose the episodes to show in pictures: failures first, all classes in turn.
+
+    Args:
+        runs: All runs.
+        verdicts: All episodes.
+        most: How many at most; None for all.
+        most_steps: How many steps those of them may have together that were not recorded; None for any.
+    """
+    groups: defaultdict[tuple[int, str], list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        kind = verdict.diagnosis.kind
+        if kind != "evaluator_fault":
+            privileged = bool(runs[verdict.run].identity.get("privileged"))
+            groups[2 * privileged + (kind == "success"), kind].append(verdict)
+    ranked = [
+        (rank, turn, kind, verdict)
+        for (rank, kind), group in groups.items()
+        for turn, verdict in enumerate(group)
+    ]
+    ranked.sort(key=lambda item: item[:3])
+    chosen, steps = [], 0
+    for *_, verdict in ranked[:most]:
+        if not _recorded_frames(runs[verdict.run], verdict.result.episode_id):
+            steps += verdict.result.steps
+        if most_steps is not None and steps > most_steps:
+            break
+        chosen.append(verdict)
+    return chosen
+
+
+def collect(runs: Sequence[RunRecord], chosen: Sequence[Verdict]) -> dict[tuple[int, str], KeyFrames]:
+    """Return the key frames of these episodes by run and id."""
+    found: dict[tuple[int, str], KeyFrames] = {}
+    by_env: defaultdict[str, list[Verdict]] = defaultdict(list)
+    for verdict in chosen:
+        key = (verdict.run, verdict.result.episode_id)
+        identity = runs[verdict.run].identity
+        recorded = _recorded(runs[verdict.run], verdict)
+        if recorded is not None:
+            found[key] = recorded
+        elif verdict.episode is None:
+            found[key] = KeyFrames([], "none", "The dataset is gone, so nothing can be driven again.")
+        elif identity.get("env") not in REPLAYABLE:
+            found[key] = KeyFrames(
+                [], "none", f"The env '{identity.get('env')}' cannot be driven again here."
+            )
+        else:
+            by_env[repr(identity.get("env_options"))].append(verdict)
+    for group in by_env.values():
+        found |= _replay_all(runs, group)
+    return found
+
+
+def _recorded(run: RunRecord, verdict: Verdict) -> KeyFrames | None:
+    """Return the key frames that were kept during the run; None if there are none."""
+    files = _recorded_frames(run, verdict.result.episode_id)
+    wanted = [(step, files[step]) for step in key_steps(verdict) if step in files]
+    if not wanted:
+        return None
+    try:
+        pictures = [(step, jpeg(np.asarray(Image.open(file).convert("RGB")))) for step, file in wanted]
+    except OSError as error:
+        return KeyFrames([], "none", f"The recorded pictures cannot be read: {error}")
+    return KeyFrames(pictures, "recorded")
+
+
+def _recorded_frames(run: RunRecord, episode_id: str) -> dict[int, Path]:
+    """Return the pictures of an episode's recording by the number of steps done."""
+    folder = recording_folder(run.folder, episode_id) / FRAMES
+    return {int(file.stem): file for file in folder.glob("*.jpg") if file.stem.isdigit()}
+
+
+def _replay_all(runs: Sequence[RunRecord], group: Sequence[Verdict]) -> dict[tuple[int, str], KeyFrames]:
+    """Drive episodes again that have the same env and options."""
+    found = {}
+    identity = runs[group[0].run].identity
+    try:
+        env = build("env", identity["env"], _small(identity.get("env_options") or {}))
+    except ProctorError as error:
+        gone = KeyFrames([], "none", f"Could not be driven again: {error}")
+        return {(v.run, v.result.episode_id): gone for v in group}
+    with closing(env):
+        for verdict in sorted(group, key=lambda v: v.result.scene_id):  # a scene is built once
+            if verdict.episode is not None:
+                frames = replay(env, verdict.episode, verdict.result, key_steps(verdict))
+                found[verdict.run, verdict.result.episode_id] = frames
+    return found
+
+
+def replay(env: Env, episode: Episode, result: EpisodeResult, steps: Sequence[int]) -> KeyFrames:
+    """Drive the recorded actions again and take pictures, as long as the robot is where it was then.
+
+    Args:
+        env: The world, with a camera.
+        episode: What was asked.
+        result: What was done.
+        steps: After which steps to take a picture.
+    """
+    pictures: list[tuple[int, bytes]] = []
+    try:
+        view = env.reset(episode)
+        for done, recorded in enumerate(result.trajectory):
+            if done:
+                view, _, _, info = env.step(result.actions[done - 1])
+                off_m = distance(info["position"], recorded)
+                if off_m > SAME_M:
+                    note = _astray(off_m, done)
+                    return KeyFrames(pictures, "replayed", note)
+            if done in steps:
+                pictures.append((done, jpeg(view["rgb"])))
+    except ProctorError as error:
+        return KeyFrames(pictures, "replayed", f"Could not be driven again: {error}")
+    return KeyFrames(pictures, "replayed")
+
+
+def _astray(off_m: float, step: int) -> str:
+    return (
+        f"Driven again, the robot was {off_m:.2f} m away from where it had been after step {step}: "
+        "the scene or the software has changed. Pictures from there on are left out."
+    )
+
+
+def jpeg(rgb: Any) -> bytes:
+    """Return a picture as a JPEG that is small enough for a page with many."""
+    image = Image.fromarray(np.asarray(rgb))
+    if image.width > WIDTH_PX:
+        image = image.resize((WIDTH_PX, max(1, round(image.height * WIDTH_PX / image.width))))
+    stream = io.BytesIO()
+    image.save(stream, "JPEG", quality=JPEG_QUALITY, optimize=True)
+    return stream.getvalue()
+
+
+def _small(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the run with a small camera and nothing else to look with."""
+    width, height = options.get("width", 640), options.get("height", 480)
+    scale = min(1.0, WIDTH_PX / width)
+    return {
+        **options,
+        "width": round(width * scale),
+        "height": max(1, round(height * scale)),
+        "sensors": ["rgb"],
+    }

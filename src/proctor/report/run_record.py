@@ -1,0 +1,182 @@
+"""Run directories as a report reads them: who ran, what was asked, what came of it, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from proctor.core.documents import read_json
+from proctor.core.errors import InvalidFile, UserError
+from proctor.core.results import JOURNAL, EpisodeResult, Results, read_journal
+from proctor.episodes.datasets import Dataset, load_dataset
+from proctor.episodes.vln import Episode
+from proctor.registry import names, suite_folder
+
+MANIFEST = "manifest.json"
+DEFAULT_THRESHOLD_M = 0.2
+
+Summarise = Callable[[Sequence[EpisodeResult]], Results]
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, finished or not."""
+
+    name: str
+    folder: Path
+    identity: dict[str, Any]
+    manifest: dict[str, Any]
+    results: Results
+    """Of the episodes that are finished."""
+    episodes: dict[str, Episode]
+    """What was asked, by id; empty if the dataset is gone."""
+    notices: list[str]
+    """What a reader must know before trusting the numbers."""
+
+    @property
+    def expected(self) -> int:
+        """How many episodes the whole run has."""
+        return max(_integer(self.identity.get("episodes")), len(self.results.episodes))
+
+    @property
+    def success_threshold_m(self) -> float:
+        """The run's, for episodes that do not say."""
+        value = self.identity.get("success_threshold_m")
+        return float(value) if isinstance(value, int | float) else DEFAULT_THRESHOLD_M
+
+
+def find_runs(folders: Sequence[Path]) -> list[Path]:
+    """Return the run directories among these folders and the folders right inside of them.
+
+    Raises:
+        UserError: A folder is no run's and holds none.
+    """
+    found: dict[Path, None] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"{folder}: no such folder")
+        inside = (
+            [folder]
+            if (folder / MANIFEST).is_file()
+            else sorted(f for f in folder.iterdir() if (f / MANIFEST).is_file())
+        )
+        if not inside:
+            raise UserError(
+                f"{folder} is not a run: neither it nor a folder in it has a {MANIFEST}; "
+                "give the folder that 'proctor run --out' wrote to"
+            )
+        found.update((run.resolve(), None) for run in inside)
+    return list(found)
+
+
+def read_runs(folders: Sequence[Path], summarise: Summarise) -> tuple[list[RunRecord], list[str]]:
+    """Read all runs that have something to show.
+
+    Args:
+        folders: Run directories.
+        summarise: Makes the numbers of a run; the journal is read rather than `results.json`, which an
+            unfinished run does not have yet.
+
+    Returns:
+        The runs, and a line about each that is empty.
+
+    Raises:
+        UserError: Not one run has a finished episode.
+        InvalidFile: A file of a run is broken.
+    """
+    records: list[RunRecord] = []
+    empty: list[str] = []
+    loaded: dict[tuple[str, str | None], Dataset | str] = {}
+    for folder in folders:
+        journal = folder / JOURNAL
+        finished = read_journal(journal) if journal.is_file() else {}
+        if finished:
+            record = _record(folder, finished, summarise, loaded, {record.name for record in records})
+            records.append(record)
+        else:
+            empty.append(f"{folder} has no finished episode yet")
+    if not records:
+        raise UserError(f"{'; '.join(empty)}; the command that began it goes on with it")
+    records.sort(key=lambda run: bool(run.identity.get("privileged")))  # what is told the goal comes last
+    return records, empty
+
+
+def _record(
+    folder: Path,
+    finished: dict[str, EpisodeResult],
+    summarise: Summarise,
+    loaded: dict[tuple[str, str | None], Dataset | str],
+    taken: set[str],
+) -> RunRecord:
+    manifest = read_json(folder / MANIFEST)
+    identity = manifest.get("identity") if isinstance(manifest, dict) else None
+    if not isinstance(identity, dict):
+        raise InvalidFile(folder / MANIFEST, "not the manifest of a run")
+    episodes, notices = _episodes_of(manifest, identity, loaded)
+    order = {episode_id: index for index, episode_id in enumerate(episodes)}
+    ordered = sorted(finished.values(), key=lambda r: (order.get(r.episode_id, len(order)), r.episode_id))
+    expected = _integer(identity.get("episodes"))
+    if len(finished) < expected:
+        notices.insert(0, f"This run is unfinished: {len(finished)} of {expected} episodes are done.")
+    policy = str(identity.get("policy", folder.name))
+    return RunRecord(
+        name=_unique(policy, folder, taken),
+        folder=folder,
+        identity=identity,
+        manifest=manifest,
+        results=summarise(ordered),
+        episodes=episodes,
+        notices=notices,
+    )
+
+
+def _episodes_of(
+    manifest: dict[str, Any], identity: dict[str, Any], loaded: dict[tuple[str, str | None], Dataset | str]
+) -> tuple[dict[str, Episode], list[str]]:
+    """Return the episodes of a run if its dataset is still what it was, else none and why."""
+    without = "so there are no reference paths, goals or maps below"
+    path, scenes = _source(manifest, identity)
+    if path is None:
+        return {}, [f"The manifest does not say where the episodes were, {without}."]
+    key = (path, scenes)
+    if key not in loaded:
+        try:
+            loaded[key] = load_dataset(Path(path), scenes=None if scenes is None else Path(scenes))
+        except UserError as error:
+            loaded[key] = str(error)
+    dataset = loaded[key]
+    if isinstance(dataset, str):
+        return {}, [f"The episodes of this run cannot be read ({dataset}), {without}."]
+    if dataset.digest != identity.get("dataset_sha256"):
+        return {}, [f"{path} has changed since this run, {without}."]
+    return {episode.episode_id: episode for episode in dataset.episodes}, []
+
+
+def _source(manifest: dict[str, Any], identity: dict[str, Any]) -> tuple[str | None, str | None]:
+    source = manifest.get("source")
+    if isinstance(source, dict) and isinstance(source.get("dataset"), str):
+        scenes = source.get("scenes")
+        path: str = source["dataset"]
+        if Path(path).exists():
+            return path, scenes if isinstance(scenes, str) else None
+    # A run that came from another machine: a suite is here as well.
+    suite = str(identity.get("dataset", ""))
+    if suite in names("suite"):
+        return str(suite_folder(suite)), None
+    return (source["dataset"] if isinstance(source, dict) and source.get("dataset") else None), None
+
+
+def _unique(policy: str, folder: Path, taken: set[str]) -> str:
+    """Return a name for a run: its policy, or also its folder where another run has the same."""
+    candidates = [policy, f"{policy} ({folder.name})"]
+    number = 2
+    while candidates[0] in taken and candidates[-1] in taken:
+        candidates.append(f"{policy} ({folder.name} {number})")
+        number += 1
+    return candidates[0] if candidates[0] not in taken else candidates[-1]
+
+
+def _integer(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

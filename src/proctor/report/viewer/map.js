@@ -1,0 +1,111 @@
+// The map of an episode: plan, reference, driven path, and the robot at a step. Metres, +y up.
+
+const PROGRESS = [[43, 58, 160], [125, 44, 160], [200, 50, 110], [233, 110, 45], [240, 165, 30]];
+
+/** Return the colour of a share of the way: dark blue at the start, amber at the end. */
+function progressColor(share) {
+  const at = clamp(share, 0, 1) * (PROGRESS.length - 1);
+  const index = Math.min(Math.floor(at), PROGRESS.length - 2);
+  const mix = PROGRESS[index].map((v, i) => Math.round(v + (at - index) * (PROGRESS[index + 1][i] - v)));
+  return `rgb(${mix.join(",")})`;
+}
+
+class EpisodeMap {
+  constructor(row, others) {
+    this.row = row;
+    this.others = others;
+    this.points = pathOf(row);
+    this.whole = false;
+    this.svg = svg("svg", { class: "map", role: "img", "aria-label": `Map of ${row.episode.id}: reference path, driven path, goal` });
+    this.draw();
+  }
+
+  /** Return the shown part of the world: the ways with some room around them, or the whole plan. */
+  view() {
+    const plan = DATA.plans[this.row.episode.plan];
+    const points = [...this.points, ...pairs(this.row.episode.ref), ...pairs(this.row.episode.goal), ...this.others.flatMap(pathOf)];
+    const [xs, ys] = [points.map((p) => p[0]), points.map((p) => p[1])];
+    let box = [Math.min(...xs) - 1.2, Math.min(...ys) - 1.2, Math.max(...xs) + 1.2, Math.max(...ys) + 1.2];
+    if (this.whole && plan) box = box.map((v, i) => (i < 2 ? Math.min(v, plan.box[i]) : Math.max(v, plan.box[i])));
+    const short = 0.7 * Math.max(box[2] - box[0], box[3] - box[1]);
+    for (const axis of [0, 1]) {
+      const lack = Math.max(0, short - (box[axis + 2] - box[axis])) / 2;
+      box[axis] -= lack;
+      box[axis + 2] += lack;
+    }
+    return box;
+  }
+
+  draw() {
+    const { row, points } = this;
+    const [x0, y0, x1, y1] = this.view();
+    this.svg.setAttribute("viewBox", `${x0} ${-y1} ${x1 - x0} ${y1 - y0}`);
+    this.unit = Math.max(x1 - x0, y1 - y0) / 100;
+    const u = this.unit;
+    const plan = DATA.plans[row.episode.plan];
+    const layers = [svg("rect", { x: x0 - 100, y: -y1 - 100, width: x1 - x0 + 200, height: y1 - y0 + 200, class: "paper" })];
+    if (plan) {
+      const [a, b, c, d] = plan.box;
+      layers.push(svg("image", { href: plan.image, x: a, y: -d, width: c - a, height: d - b, class: "plan", preserveAspectRatio: "none" }));
+    }
+    const [goal] = pairs(row.episode.goal);
+    if (goal) {
+      layers.push(svg("circle", { cx: goal[0], cy: -goal[1], r: row.episode.near, class: "goal-zone" }, svg("title", null, `goal, within ${row.episode.near} m`)));
+      layers.push(svg("path", { d: star(goal[0], -goal[1], 1.9 * u), class: "goal" }));
+    }
+    if (row.episode.ref) layers.push(line(pairs(row.episode.ref), "reference"));
+    for (const other of this.others) layers.push(line(pathOf(other), "other casing"), svg("g", { css: { stroke: other.run.color } }, line(pathOf(other), "other")));
+    layers.push(line(points, "casing"), ...coloured(points));
+    for (const step of row.bump) if (points[step]) layers.push(cross(points[step], 0.75 * u, step));
+    layers.push(svg("circle", { cx: points[0][0], cy: -points[0][1], r: 1.3 * u, class: "start" }, svg("title", null, "start")));
+    const end = points[points.length - 1];
+    layers.push(svg("rect", { x: end[0] - 1.1 * u, y: -end[1] - 1.1 * u, width: 2.2 * u, height: 2.2 * u, class: "end" }, svg("title", null, "end")));
+    if (row.kind !== "success" && points[row.step]) {
+      const [x, y] = points[row.step];
+      layers.push(svg("g", { class: "wrong" }, svg("title", null, row.say), svg("circle", { cx: x, cy: -y, r: 2.6 * u }),
+        svg("path", { d: `M${x + 1.9 * u},${-y - 1.9 * u} l${1.6 * u},${-1.6 * u}` }),
+        svg("circle", { cx: x + 4.8 * u, cy: -y - 4.8 * u, r: 1.9 * u, class: "flag" }),
+        svg("text", { x: x + 4.8 * u, y: -y - 4.8 * u, "font-size": 2.9 * u }, "!")));
+    }
+    this.robot = svg("path", { d: `M${2.4 * u},0 L${-1.6 * u},${-1.5 * u} L${-0.8 * u},0 L${-1.6 * u},${1.5 * u} Z`, class: "robot" });
+    layers.push(this.robot, this.scaleBar([x0, y0, x1, y1]));
+    this.svg.replaceChildren(...layers);
+    this.moveTo(this.step ?? 0);
+  }
+
+  scaleBar([x0, y0, x1]) {
+    const length = tickStep(x1 - x0, 6);
+    const u = this.unit;
+    const [x, y] = [x0 + 3 * u, -y0 - 3 * u];
+    return svg("g", { class: "scale-bar" }, svg("rect", { x: x - u, y: y - 4.6 * u, width: length + 2 * u, height: 5.6 * u, rx: u }), svg("path", { d: `M${x},${y - u} v${u} h${length} v${-u}` }),
+      svg("text", { x: x + length / 2, y: y - 1.4 * u, "font-size": 2.6 * u }, `${length} m`));
+  }
+
+  moveTo(step) {
+    this.step = step;
+    const [x, y] = this.points[Math.min(step, this.points.length - 1)];
+    this.robot.setAttribute("transform", `translate(${x},${-y}) rotate(${-(this.row.yaw[step] ?? 0)})`);
+  }
+}
+
+const line = (points, kind) => svg("polyline", { points: points.map(([x, y]) => `${x},${-y}`).join(" "), class: kind });
+
+/** Return the driven path in pieces, coloured by how much of the episode was over. */
+function coloured(points) {
+  const pieces = Math.min(40, points.length - 1);
+  return Array.from({ length: Math.max(pieces, 0) }, (_, i) => {
+    const [from, to] = [i, i + 1].map((j) => Math.round((j * (points.length - 1)) / pieces));
+    const piece = line(points.slice(from, to + 1), "driven");
+    piece.style.stroke = progressColor((from + to) / 2 / (points.length - 1));
+    return piece;
+  });
+}
+
+function star(x, y, r) {
+  const corner = (i) => [x + r * (i % 2 ? 0.45 : 1) * Math.sin((i * Math.PI) / 5), y - r * (i % 2 ? 0.45 : 1) * Math.cos((i * Math.PI) / 5)];
+  return `M${Array.from({ length: 10 }, (_, i) => corner(i).join(",")).join("L")}Z`;
+}
+
+function cross([x, y], r, step) {
+  return svg("path", { d: `M${x - r},${-y - r} l${2 * r},${2 * r} m0,${-2 * r} l${-2 * r},${2 * r}`, class: "bump" }, svg("title", null, `bump at step ${step}`));
+}

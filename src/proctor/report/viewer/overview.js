@@ -1,0 +1,142 @@
+// The upper half of the page: who, how well, and why not better.
+
+const SCORES = [
+  ["success", "Success rate", "SR", 1, "%", "STOP within the threshold"],
+  ["spl", "SPL", "SPL", 1, "", "success, weighted by path length"],
+  ["ndtw", "nDTW", "nDTW", 1, "", "how well the path follows the reference"],
+  ["navigation_error", "Navigation error", "NE", -1, "m", "distance to the goal at the end"],
+  ["oracle_success", "Oracle success", "OSR", 1, "%", "was within the threshold at any time"],
+  ["success_at_0.2m", "Success within 0.2 m", "SR@0.2", 1, "%", "the strict threshold"],
+  ["collisions", "Bumps per episode", "Bumps", -1, "", "steps in which the robot touched something"],
+];
+
+const inUnit = (value, unit) =>
+  unit === "%" ? percent(value) : `${number(value, unit === "m" || value >= 10 ? 1 : 2)}${unit && ` ${unit}`}`;
+
+function drawOverview() {
+  const several = RUNS.length > 1;
+  document.title = `${DATA.exam}: ${RUNS.map((run) => run.name).join(", ")} – Proctor report`;
+  $("title").textContent = several ? `${DATA.exam}: ${plural(RUNS.length, "policy").replace("policys", "policies")}` : `${DATA.exam}: ${RUNS[0].name}`;
+  const scenes = new Set(DATA.episodes.map((episode) => episode.scene)).size;
+  const worlds = [...new Set(RUNS.map((run) => run.env))].join(", ");
+  $("subtitle").textContent = `${plural(DATA.episodes.length, "episode")} in ${plural(scenes, "scene")}, on ${worlds}`;
+  drawNotices();
+  $("legend").append(...RUNS.map((run) => el("span.key", { css: { "--c": run.color }, title: run.folder }, run.name,
+    run.privileged && el("span.badge", { title: "It is told the goal: an upper bound, not a competitor." }, "★ privileged"),
+    run.expected > rowsOf(run).length && el("span.badge.warn", null, "unfinished"))));
+  $("scores").append(...SCORES.map(scoreCard).filter(Boolean), faultCard());
+  $("scores-table").append(scoreTable());
+  const distances = [...new Set(RUNS.map((run) => run.distance))].join(" and ");
+  $("scores-note").textContent =
+    `Mean and 95 % interval. Definitions of ${DATA.definition}, ${distances} distance.` +
+    (RUNS.some((run) => run.privileged) ? " ★ is privileged: it is told the goal." : "");
+  drawClasses();
+  drawSpread();
+  drawFooter();
+}
+
+const rowsOf = (run) => ROWS.filter((row) => row.run === run);
+
+function drawNotices() {
+  const said = DATA.notices.map((text) => ["", text]);
+  for (const run of RUNS) {
+    for (const text of run.notices) said.push([run.name, text]);
+    if (run.faults.evaluator) {
+      const text = `${plural(run.faults.evaluator, "episode")} of ${rowsOf(run).length} lost to evaluator faults and left out of all numbers. ` +
+        `The success rate is between ${percent(run.bounds[0])} and ${percent(run.bounds[1])}.`;
+      said.push([run.name, text]);
+    }
+  }
+  const together = Map.groupBy ? Map.groupBy(said, ([, text]) => text) : new Map(said.map((pair) => [pair[1], [pair]]));
+  for (const [text, group] of together) {
+    const who = group.map(([name]) => name).filter(Boolean).join(", ");
+    $("notices").append(el("p.notice", { role: "note" }, who && el("b", null, `${who}: `), text));
+  }
+}
+
+function scoreCard([name, title, , direction, unit, meaning]) {
+  const found = RUNS.filter((run) => run.metrics[name]);
+  if (!found.length) return null;
+  const isShare = unit === "%" || name === "spl" || name === "ndtw";
+  const top = isShare ? 1 : Math.max(...found.map((run) => run.metrics[name][2]), 1e-6) * 1.05;
+  const card = el("article.card", null, el("h3", null, title, el("span.dim.better", { title: direction > 0 ? "higher is better" : "lower is better" }, direction > 0 ? "↑ better" : "↓ better")), el("p.dim.small", null, meaning),
+    ...found.map((run) => {
+      const [mean, low, high, n] = run.metrics[name];
+      const said = `${run.name}: ${title} ${inUnit(mean, unit)}, 95 % interval ${inUnit(low, unit)} to ${inUnit(high, unit)}, ${plural(n, "episode")}`;
+      return whisker(run, run.metrics[name], [0, top], inUnit(mean, unit), said);
+    }));
+  card.append(el("div.scale", null, el("span", null, "0"), el("span", null, inUnit(top, unit))));
+  return card;
+}
+
+function faultCard() {
+  return el("article.card", null, el("h3", null, "Faults"), el("p.dim.small", null, "of the agent: failures; of the evaluator: left out"),
+    ...RUNS.map((run) => el("div.whisker.plain", { css: { "--c": run.color } }, el("span.name", null, run.name),
+      el("span", null, `${run.faults.agent} agent`), el("b", null, `${run.faults.evaluator} evaluator`))));
+}
+
+function scoreTable() {
+  const names = [...new Set(RUNS.flatMap((run) => Object.keys(run.metrics)))];
+  const head = el("tr", null, el("th", null, "Policy"), el("th", null, "Episodes"), ...names.map((name) => el("th", null, name)));
+  const body = RUNS.map((run) => el("tr", null, el("th", null, run.name), el("td", null, `${rowsOf(run).length} of ${run.expected}`),
+    ...names.map((name) => {
+      const value = run.metrics[name];
+      return el("td", null, value ? `${number(value[0], 3)} ` : "–", value && el("span.dim", null, `${number(value[1], 3)}–${number(value[2], 3)}`));
+    })));
+  return el("table.numbers", null, el("thead", null, head), el("tbody", null, ...body));
+}
+
+function drawClasses() {
+  const totals = RUNS.map((run) => rowsOf(run).length);
+  const used = Object.keys(KINDS).filter((kind) => ROWS.some((row) => row.kind === kind));
+  const most = Math.max(...used.flatMap((kind) => RUNS.map((run) => rowsOf(run).filter((row) => row.kind === kind).length / totals[run.index])));
+  const head = el("tr", null, el("th", null, "Ended as"), ...RUNS.map((run) => el("th", null, run.name)));
+  const lines = used.map((kind) => el("tr", null,
+    el("th", { scope: "row" }, mark(kind), el("span.small.dim.meaning", null, KINDS[kind][1])),
+    ...RUNS.map((run) => {
+      const count = rowsOf(run).filter((row) => row.kind === kind).length;
+      const share = count / totals[run.index];
+      const label = `${run.name}, ${KINDS[kind][0]}: ${count} of ${totals[run.index]}`;
+      return el("td", null, el("button.bar-button", { type: "button", disabled: !count, title: label, "aria-label": label, css: { "--c": run.color },
+        onclick: () => { setFilters({ "f-run": String(run.index), "f-kind": kind }); $("episodes-heading").scrollIntoView(); } },
+      el("span", null, count ? `${count} · ${percent(share)}` : "0"), el("i", { css: { width: `${(100 * share) / most}%` } })));
+    })));
+  $("classes").append(el("table.classes", null, el("thead", null, head), el("tbody", null, ...lines)));
+}
+
+const mark = (kind) => el("span.kind", { "data-kind": kind }, el("i", { "aria-hidden": "true" }, MARKS[kind]), KINDS[kind][0]);
+
+function drawSpread() {
+  const shortest = (row) => row.episode.far ?? row.episode.length;
+  $("spread").append(...[
+    histograms("Distance to the goal at the end", "m", (row) => row.m.navigation_error ?? row.end),
+    histograms("Path driven ÷ shortest way", "", (row) => row.m.path_length / shortest(row)),
+    histograms("Steps", "steps", (row) => row.act.length),
+  ].filter(Boolean));
+  const useful = Object.keys(GROUPS).filter((group) => valuesOf(group).length > 0);
+  $("by").append(...useful.map((group) => el("option", { value: group }, group)));
+  $("by").addEventListener("change", drawBy);
+  if (useful.length) drawBy();
+}
+
+function drawBy() {
+  const group = $("by").value;
+  const blocks = valuesOf(group).map((value) => el("div.group", null, el("h4", null, String(value)),
+    ...RUNS.map((run) => {
+      const rows = rowsOf(run).filter((row) => scored(row) && GROUPS[group](row) === value);
+      if (!rows.length) return null;
+      const rate = wilson(rows.filter((row) => row.kind === "success").length, rows.length);
+      const said = `${run.name}, ${value}: ${percent(rate[0])} of ${rows.length}, 95 % interval ${percent(rate[1])} to ${percent(rate[2])}`;
+      return whisker(run, rate, [0, 1], `${percent(rate[0])} of ${rows.length}`, said);
+    })));
+  $("by-chart").replaceChildren(el("div.groups", null, ...blocks));
+}
+
+function drawFooter() {
+  const lines = RUNS.map((run) => {
+    const options = Object.values(run.options).some((o) => Object.keys(o || {}).length) ? `, ${JSON.stringify(run.options)}` : "";
+    const packages = Object.entries(run.packages).map(([name, version]) => `${name} ${version}`).join(", ");
+    return el("li", null, `${run.name}: ${run.env}, seed ${run.seed}, Proctor ${run.version}${options}; ${packages}; ${run.folder}`);
+  });
+  $("footer").append(el("p", null, `Made by Proctor ${DATA.proctor}. Everything is in this one file.`), el("ul", null, ...lines));
+}

@@ -1,0 +1,106 @@
+// The table of episodes: search, filters, sorting. Only what is looked at is in the document.
+
+const CHUNK = 50;
+const COLUMNS = [
+  ["Ended as", (row) => KINDS[row.kind][0], (row) => mark(row.kind)],
+  ["Episode", (row) => row.episode.id, (row) => el("a", { href: linkTo(row) }, row.episode.id)],
+  ["Policy", (row) => row.run.name, (row) => el("span.key", { css: { "--c": row.run.color } }, row.run.name)],
+  ["Scene", (row) => row.episode.scene, (row) => row.episode.scene],
+  ["Instruction and what happened", (row) => row.episode.text, (row) => el("div", null, el("div.clamp", null, row.episode.text), el("div.clamp.dim", null, row.say))],
+  ["Length m", (row) => row.episode.length ?? row.episode.far ?? NaN, (row, value) => number(value, 1)],
+  ["Steps", (row) => row.act.length, (row, value) => value],
+  ["Bumps", (row) => row.bump.length, (row, value) => value],
+  ["NE m", (row) => row.m.navigation_error ?? NaN, (row, value) => number(value, 1)],
+  ["SPL", (row) => row.m.spl ?? NaN, (row, value) => number(value, 2)],
+  ["nDTW", (row) => row.m.ndtw ?? NaN, (row, value) => number(value, 2)],
+];
+const NUMERIC_FROM = 5;
+
+let shown = ROWS;
+let rendered = 0;
+let order = { column: null, down: false };
+
+const linkTo = (row) => `#ep=${encodeURIComponent(row.episode.id)}&run=${encodeURIComponent(row.run.name)}`;
+
+function option(value, text) {
+  return el("option", { value }, text);
+}
+
+function setUpTable() {
+  $("f-run").append(option("", "all"), ...RUNS.map((run) => option(run.index, run.name)));
+  const kinds = Object.keys(KINDS).filter((kind) => ROWS.some((row) => row.kind === kind));
+  $("f-kind").append(option("", "anything"), option("failure", "any failure"), ...kinds.map((kind) => option(kind, KINDS[kind][0])));
+  $("f-scene").append(option("", "all"), ...valuesOf("scene").map((scene) => option(scene, scene)));
+  $("f-length").append(option("", "any"), ...valuesOf("reference length").map((bin) => option(bin, bin)));
+  $("filters").addEventListener("input", applyFilters);
+  $("filters").addEventListener("submit", (event) => event.preventDefault());
+  $("clear").addEventListener("click", () => setFilters({}));
+  const head = COLUMNS.map(([name], column) => el("th", { scope: "col", "data-column": column, class: column >= NUMERIC_FROM ? "number" : "" },
+    el("button", { type: "button", onclick: () => sortBy(column) }, name)));
+  $("table").tHead.append(el("tr", null, ...head));
+  $("table").tBodies[0].addEventListener("click", (event) => {
+    const line = event.target.closest("tr");
+    if (line && !event.target.closest("a")) location.hash = linkTo(ROWS[Number(line.dataset.row)]);
+  });
+  new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && renderMore(), { rootMargin: "600px" }).observe($("more"));
+  applyFilters();
+}
+
+function setFilters(values) {
+  $("filters").reset();
+  for (const [id, value] of Object.entries(values)) $(id).value = value;
+  applyFilters();
+}
+
+function applyFilters() {
+  const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const [run, kind, scene, bin] = ["f-run", "f-kind", "f-scene", "f-length"].map((id) => $(id).value);
+  shown = ROWS.filter((row) =>
+    (run === "" || row.r === Number(run)) &&
+    (kind === "" || row.kind === kind || (kind === "failure" && row.kind !== "success" && scored(row))) &&
+    (scene === "" || row.episode.scene === scene) &&
+    (bin === "" || lengthBin(row.episode) === bin) &&
+    words.every((word) => row.haystack.includes(word)));
+  sortShown();
+  renderTable();
+}
+
+function sortBy(column) {
+  const numeric = column >= NUMERIC_FROM;
+  order = order.column === column ? { column, down: !order.down } : { column, down: numeric };
+  sortShown();
+  renderTable();
+}
+
+function sortShown() {
+  if (order.column === null) return;
+  const keyOf = COLUMNS[order.column][1];
+  const sign = order.down ? -1 : 1;
+  const keys = new Map(shown.map((row) => [row, keyOf(row)]));
+  const compare = new Intl.Collator("en", { numeric: true }).compare;
+  shown.sort((a, b) => {
+    const [x, y] = [keys.get(a), keys.get(b)];
+    if (typeof x === "string") return sign * compare(x, y) || a.index - b.index;
+    if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y) || a.index - b.index;
+    return sign * (x - y) || a.index - b.index;
+  });
+}
+
+function renderTable() {
+  $("table").tBodies[0].replaceChildren();
+  rendered = 0;
+  renderMore();
+  $("count").textContent = shown.length === ROWS.length ? `${plural(ROWS.length, "row")}` : `${shown.length} of ${plural(ROWS.length, "row")}`;
+  for (const cell of $("table").tHead.rows[0].cells) {
+    const mine = Number(cell.dataset.column) === order.column;
+    cell.setAttribute("aria-sort", mine ? (order.down ? "descending" : "ascending") : "none");
+  }
+}
+
+function renderMore(most = CHUNK) {
+  const next = shown.slice(rendered, rendered + most);
+  rendered += next.length;
+  $("table").tBodies[0].append(...next.map((row) => el("tr", { "data-row": row.index },
+    ...COLUMNS.map(([name, keyOf, show], column) => el("td", { "data-name": name, class: column >= NUMERIC_FROM ? "number" : "" }, show(row, keyOf(row)))))));
+  $("more").textContent = rendered < shown.length ? `${shown.length - rendered} more below` : "";
+}
