@@ -1,4 +1,4 @@
-"""Synthetic files in the formats of R2R-CE and RxR-CE, with all the properties the real ones were found to have.
+"""Synthetic files in the formats of R2R-CE and RxR-CE, with the properties that the real ones have.
 
 Y up; quaternions xyzw and about y only; v1-3 headings are multiples of 30 degrees, those of v1-2 are not;
 forward is (-sin, -cos) over (x, z); LEFT is +15 degrees (RxR: 30); the gt starts at the start, has one more
@@ -15,7 +15,26 @@ from pathlib import Path
 import numpy as np
 
 STEP_M = 0.25
-WORDS = ["<pad>", "<unk>", *"walk past the table turn left right at stairs stop near sofa door kitchen".split()]
+WORDS = [
+    "<pad>",
+    "<unk>",
+    *[
+        "walk",
+        "past",
+        "the",
+        "table",
+        "turn",
+        "left",
+        "right",
+        "at",
+        "stairs",
+        "stop",
+        "near",
+        "sofa",
+        "door",
+        "kitchen",
+    ],
+]
 SCENES = [f"scene{index:02}Ab" for index in range(11)]
 
 

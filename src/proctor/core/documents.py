@@ -66,14 +66,21 @@ def read_json(path: Path) -> Any:
     return parse_json(read_bytes(path), path)
 
 
-def parse_json(raw: bytes, path: Path) -> Any:
+def parse_json(raw: bytes, path: Path, *, nan_as_text: bool = False) -> Any:
     """Parse what `read_bytes` returned.
+
+    Args:
+        raw: The document.
+        path: Its file, for the message.
+        nan_as_text: Whether NaN and Infinity become text, for who wants to go on and complain later.
 
     Raises:
         InvalidFile: It is not a JSON document.
     """
+    constant = str if nan_as_text else None
     try:
-        value = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_unique_keys)
+        text = raw.decode("utf-8-sig")
+        value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=constant)
         _check(value, "", 0)
     except UnicodeDecodeError as error:
         raise InvalidFile(path, f"not UTF-8 text (byte {error.start})") from None
@@ -138,6 +145,14 @@ def write_atomically(path: Path, content: bytes) -> None:
         sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON document, packed if the name ends with `.gz`: the same bytes for the same value."""
+    content = (
+        msgspec.json.format(msgspec.json.encode(value), indent=-1 if path.suffix == ".gz" else 1) + b"\n"
+    )
+    write_atomically(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def sync_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from proctor.core.documents import convert, parse_json, read_bytes, read_json, write_atomically
+from proctor.core.documents import convert, parse_json, read_bytes, read_json, write_json
 from proctor.core.errors import InvalidFile, UnknownName, UserError
 from proctor.episodes.vln import Episode
 from proctor.episodes.vlnce import is_vlnce, load_vlnce
@@ -179,8 +179,7 @@ def save_dataset(episodes: Sequence[Episode], path: Path) -> None:
         {key: getattr(episode, key) for key in REQUIRED_KEYS} | msgspec.to_builtins(episode)
         for episode in episodes
     ]
-    encoded = msgspec.json.encode({"episodes": records})
-    write_atomically(path, msgspec.json.format(encoded, indent=1) + b"\n")
+    write_json(path, {"episodes": records})
 
 
 def _native_episodes(value: Any, file: Path) -> list[Episode]:

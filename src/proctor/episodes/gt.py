@@ -46,11 +46,22 @@ class Start(NamedTuple):
     heading_rad: float
 
 
+def gt_name(episodes_file: Path) -> Path:
+    """Return what the gt file beside an episode file is called."""
+    stem = stem_of(episodes_file)
+    return episodes_file.with_name(f"{stem}_gt{episodes_file.name.removeprefix(stem)}")
+
+
 def gt_file(episodes_file: Path) -> Path | None:
-    """Return the gt file beside an episode file, if there is one."""
-    stem = episodes_file.name.removesuffix(".gz").removesuffix(".json")
+    """Return the gt file beside an episode file, packed or not, if there is one."""
+    stem = stem_of(episodes_file)
     candidates = (episodes_file.with_name(f"{stem}_gt{ending}") for ending in (".json.gz", ".json"))
     return next((file for file in candidates if file.is_file()), None)
+
+
+def stem_of(file: Path) -> str:
+    """Return `val_unseen` of `val_unseen.json.gz`."""
+    return file.name.removesuffix(".gz").removesuffix(".json")
 
 
 def parse_gt(raw: bytes, file: Path) -> dict[str, GroundTruth]:

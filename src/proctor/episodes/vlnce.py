@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from proctor.core.documents import decode, read_bytes
+from proctor.core.documents import decode, read_bytes, write_json
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Action, Vector3
 from proctor.episodes.axes import (
@@ -33,8 +33,10 @@ from proctor.episodes.gt import (
     Start,
     actions_of,
     gt_file,
+    gt_name,
     mismatch,
     parse_gt,
+    stem_of,
     turn_deg_of,
 )
 from proctor.episodes.vln import Episode, Origin
@@ -112,7 +114,7 @@ def format_of(records: Sequence[Record]) -> Format:
 
 def split_of(file: Path) -> str | None:
     """Return the split that a file is named for, such as `val_unseen_guide.json.gz`, or None."""
-    stem = file.name.removesuffix(".gz").removesuffix(".json")
+    stem = stem_of(file)
     for role in ROLES:
         stem = stem.removesuffix(f"_{role}")
     return stem if stem in SPLITS else None
@@ -256,6 +258,24 @@ def to_gt(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
             "forward_steps": actions.count(Action.FORWARD),
         }
     return entries
+
+
+def save_vlnce(episodes: Sequence[Episode], path: Path, format_: Format) -> Path | None:
+    """Write an episode file and, if any episode has a reference path, the gt file beside it.
+
+    Returns:
+        The gt file, or None.
+
+    Raises:
+        UserError: An episode cannot be written in this format.
+    """
+    document, gt = to_vlnce(episodes, format_), to_gt(episodes, format_)
+    write_json(path, document)
+    if not gt:
+        return None
+    beside = gt_name(path)
+    write_json(beside, gt)
+    return beside
 
 
 def _check_rotations(records: Sequence[Record], file: Path) -> None:

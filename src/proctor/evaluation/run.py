@@ -135,7 +135,7 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Episode]) 
         "proctor": __version__,
         "task": "vln",
         "dataset": config.suite or dataset.path.name,
-        "scenes_sha256": _scenes_digest(episodes),
+        "scenes_sha256": scenes_digest(episodes),
         "episodes": len(episodes),
         "dataset_sha256": dataset.digest,
         "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
@@ -151,7 +151,7 @@ def _source_digest(policy: type) -> str:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
 
 
-def _scenes_digest(episodes: Sequence[Episode]) -> str:
+def scenes_digest(episodes: Sequence[Episode]) -> str:
     """Return a hash of all scene files in use and of the meshes that they name."""
     digest = hashlib.sha256()
     for scene in sorted({e.scene_config_path for e in episodes if e.scene_config_path is not None}):
