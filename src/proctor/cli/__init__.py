@@ -1,6 +1,7 @@
 """The `proctor` command: what it offers, and how it ends.
 
-Exit codes: 0 done, 1 finished with more evaluator faults than allowed, 2 user error, 130 interrupted.
+Exit codes: 0 done, 1 finished with more evaluator faults than allowed or (`check-dataset`) with errors
+found, 2 user error, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from proctor import __version__
+from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
 from proctor.cli.run import add_run
 from proctor.cli.terminal import DONE, INTERRUPTED, TOO_MANY_FAULTS, USER_ERROR, errors
@@ -63,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_run(commands)
     add_exams(commands)
+    add_datasets(commands)
     for command in commands.choices.values():
         FLAGS.update(command._option_string_actions)  # noqa: SLF001  (argparse offers no other way)
     return parser

@@ -91,7 +91,7 @@ def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
     if scenes is not None and not scenes.is_dir():
         raise UserError(f"{scenes} is no folder; scenes are looked for in a folder")
     file = episode_file(path)
-    _check_frozen(file.parent)
+    check_frozen(file.parent)
     raw = read_bytes(file)
     format_: Literal["native", "r2r-ce", "rxr-ce"] = "native"
     notes: list[str] = []
@@ -183,7 +183,7 @@ def save_dataset(episodes: Sequence[Episode], path: Path) -> None:
 
 
 def _native_episodes(value: Any, file: Path) -> list[Episode]:
-    _check_required(value, file)
+    check_required(value, file)
     return convert(value, _EpisodeFile, file).episodes
 
 
@@ -207,7 +207,7 @@ def _spread(episodes: list[Episode], count: int) -> list[Episode]:
     return [episodes[index] for index in sorted(index for _, index in sorted(ranks)[:count])]
 
 
-def _check_frozen(folder: Path) -> None:
+def check_frozen(folder: Path) -> None:
     """Refuse an exam of which a file is no longer what its checksums say."""
     checksums = folder / CHECKSUMS
     if not checksums.is_file():
@@ -220,7 +220,7 @@ def _check_frozen(folder: Path) -> None:
             raise InvalidFile(file, problem)
 
 
-def _check_required(value: Any, file: Path) -> None:
+def check_required(value: Any, file: Path) -> None:
     """Complain about missing keys, which `Episode` itself has defaults for."""
     if not isinstance(value, dict) or not isinstance(value.get("episodes"), list):
         is_gt = "_gt.json" in file.name
