@@ -28,6 +28,8 @@ HEADING_TOLERANCE_DEG = 5.0
 TOLERATED_SHARE = 0.1
 """Sliding along walls turns a few first moves aside, less than one in a hundred."""
 V1_3_GRID_DEG = 30.0
+MANY = 20
+"""Episodes that are no accident."""
 
 
 class GroundTruth(msgspec.Struct, frozen=True):
@@ -97,10 +99,10 @@ def actions_of(entry: GroundTruth, *, turn_deg: int) -> list[Action]:
 
 
 def turn_deg_of(starts: Mapping[str, Start], gt: Mapping[str, GroundTruth], *, usual: int) -> int:
-    """Return by how much a turn in this gt turns: what fits the first moves best."""
-    hits = {turn_deg: _hits(starts, gt, turn_deg) for turn_deg in TURNS_DEG}
-    best = max(hits.values())
-    return usual if hits[usual] == best else max(hits, key=lambda turn_deg: hits[turn_deg])
+    """Return by how much a turn in this gt turns: the usual angle, unless the first moves say otherwise."""
+    (other,) = set(TURNS_DEG) - {usual}
+    usual_hits, other_hits = _hits(starts, gt, usual), _hits(starts, gt, other)
+    return other if other_hits >= MANY and other_hits > 2 * usual_hits else usual
 
 
 def mismatch(starts: Mapping[str, Start], gt: Mapping[str, GroundTruth], *, turn_deg: int) -> str | None:
