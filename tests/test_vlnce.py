@@ -5,6 +5,7 @@ import gzip
 import json
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -315,7 +316,7 @@ def test_native_episodes_can_be_written_as_r2r(tmp_path):
         start_rotation=Vector3(0, 0, 30),
         goal_position=Vector3(1, 1, 0),
         instruction="Go.",
-        reference_path=[Vector3(0, 0, 0), Vector3(1, 1, 0)],
+        reference_path=[Vector3(0, 0, 0), Vector3(0.25 * math.sqrt(0.5), 0.25 * math.sqrt(0.5), 0)],
         reference_actions=[Action.LEFT, Action.FORWARD, Action.STOP],
     )
     save_vlnce([episode], tmp_path / "e.json", "r2r-ce")
@@ -327,6 +328,10 @@ def test_native_episodes_can_be_written_as_r2r(tmp_path):
         "house",
         episode.reference_actions,
     )
+    elsewhere = msgspec.structs.replace(episode, reference_path=[Vector3(0, 0, 0), Vector3(0.25, 0, 0)])
+    save_vlnce([elsewhere], tmp_path / "e.json", "r2r-ce")
+    (back,) = load_dataset(tmp_path / "e.json").episodes
+    assert (back.reference_path, back.reference_actions) == (elsewhere.reference_path, None)
     with pytest.raises(UserError, match="no instruction id, which RxR-CE needs"):
         save_vlnce([episode], tmp_path / "x.json", "rxr-ce")
     tilted = Episode(start_rotation=Vector3(10, 0, 0))

@@ -6,6 +6,7 @@ The axes are Habitat's, see `episodes.axes`. Licences forbid to ship these data:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path, PurePosixPath
@@ -16,7 +17,8 @@ import numpy as np
 
 from proctor.core.documents import decode, read_bytes, write_json
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.types import Action, Vector3
+from proctor.core.geometry import pose_after
+from proctor.core.types import Action, Pose2, Vector3
 from proctor.episodes.axes import (
     HEADING_OF_YAW_0_RAD,
     Quadruple,
@@ -44,6 +46,7 @@ from proctor.episodes.vln import Episode, Origin
 Format = Literal["r2r-ce", "rxr-ce"]
 ROLES = ("guide", "follower")
 SPLITS = ("train", "val_seen", "val_unseen", "test", "test_challenge")
+SAME_PLACE_M = 0.02
 RADIUS_M = 3.0
 """Within which a STOP is a success, where a goal does not say it."""
 
@@ -244,6 +247,9 @@ def to_vlnce(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
 def to_gt(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
     """Return the content of the gt file of all episodes that have a reference path.
 
+    There, actions and locations are of one drive. Reference actions of episodes of our own that lead
+    elsewhere than along the reference path are left out.
+
     Raises:
         UserError: A reference turns by an angle that the format does not know.
     """
@@ -251,11 +257,12 @@ def to_gt(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
     for episode in episodes:
         if episode.reference_path is None:
             continue
-        actions = _their_actions(episode, usual_turn_deg(format_))
+        of_one_drive = episode.origin is not None or _drives_along(episode)
+        actions = _their_actions(episode, usual_turn_deg(format_)) if of_one_drive else []
         entries[episode.episode_id] = {
             "locations": [to_habitat(point) for point in episode.reference_path],
             "actions": actions,
-            "forward_steps": actions.count(Action.FORWARD),
+            "forward_steps": len(episode.reference_path) - 1,
         }
     return entries
 
@@ -318,6 +325,21 @@ def _instruction(episode: Episode, origin: Origin, format_: Format) -> dict[str,
         "instruction_text": episode.instruction,
         "language": episode.language,
     }
+
+
+def _drives_along(episode: Episode) -> bool:
+    """Tell whether the reference actions lead from point to point of the reference path, one per move."""
+    path, actions = episode.reference_path or [], episode.reference_actions or []
+    if len(path) != actions.count(Action.FORWARD) + 1:
+        return False
+    pose, points = Pose2(path[0].x, path[0].y, episode.start_yaw), iter(path[1:])
+    for action in actions:
+        pose = pose_after(action, pose)
+        if action is Action.FORWARD:
+            point = next(points)
+            if math.hypot(pose.x - point.x, pose.y - point.y) > SAME_PLACE_M:
+                return False
+    return True
 
 
 def _their_actions(episode: Episode, turn_deg: int) -> list[int]:
