@@ -1,6 +1,5 @@
 """R2R-CE and RxR-CE: what is in the files arrives, in our axes; what is wrong with them is said."""
 
-import copy
 import gzip
 import json
 import math
@@ -28,7 +27,7 @@ def split(tmp_path):
 
 
 def changed(folder, change, *, gt=True, make=vlnce_files.r2r):
-    document, truth = copy.deepcopy(make())
+    document, truth = make()
     change(document["episodes"])
     return vlnce_files.write_split(folder, document, truth if gt else None)
 
@@ -132,7 +131,6 @@ def test_the_gt_of_another_split_or_dataset_is_refused(tmp_path):
 
 def test_a_few_first_moves_along_a_wall_are_no_reason_to_refuse(tmp_path):
     document, gt = vlnce_files.r2r(60)
-    gt = copy.deepcopy(gt)
     (x, _, z), second = gt["1"]["locations"][:2]
     second[0], second[2] = x + 0.25 * math.sin(1.0), z + 0.25 * math.cos(1.0)
     assert load_dataset(vlnce_files.write_split(tmp_path, document, gt)).notes == []

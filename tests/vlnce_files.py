@@ -7,6 +7,7 @@ location than FORWARD actions, and ends with STOP near the goal; tokens are padd
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import math
@@ -92,8 +93,8 @@ def r2r(episodes=9, *, seed=0, version="v1-3"):
         text = " ".join(rng.choice(WORDS[2:], size=26)) + f" {index}."
         tokens = [int(t) for t in rng.integers(2, len(WORDS), size=27)] + [0] * 173
         instruction = {"instruction_text": text, "instruction_tokens": tokens}
-        records.append({"episode_id": index + 1, **shared, "instruction": instruction})
-        gts[str(index + 1)] = gt
+        records.append({"episode_id": index + 1, **copy.deepcopy(shared), "instruction": instruction})
+        gts[str(index + 1)] = copy.deepcopy(gt)
     vocabulary = {
         "word_list": WORDS,
         "word2idx_dict": {word: index for index, word in enumerate(WORDS)},

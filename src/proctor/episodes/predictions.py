@@ -9,6 +9,7 @@ Habitat's axes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -96,9 +97,8 @@ def write_predictions(
             raise UserError(
                 f"episode '{result.episode_id}': expected a number as its instruction id, {found}"
             )
-        changed = [result.trajectory[0]]
-        changed += [point for point in result.trajectory[1:] if point != changed[-1]]
-        lines.append({"instruction_id": int(number), "path": [to_habitat(point) for point in changed]})
+        changed = [to_habitat(point) for point, _ in groupby(result.trajectory)]
+        lines.append({"instruction_id": int(number), "path": changed})
     lines.sort(key=lambda line: line["instruction_id"])
     write_atomically(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
 
