@@ -27,7 +27,7 @@ def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: 
         first_use.setdefault(episode.scene_config_path, episode)
     for scene, episode in first_use.items():
         if scene is not None and Path(scene).is_file():
-            map_of_scene(Path(scene))
+            map_of_scene(Path(scene), episode.start_position.z)
         elif needs_scene:
             index = dataset.episodes.index(episode)
             problem = f"there is no scene file {scene}" if scene else _no_file(episode)
