@@ -19,7 +19,7 @@ from proctor.core.types import Array
 from proctor.navigation.footprints import Footprint, footprints_of_scene
 from proctor.navigation.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.mesh_scene import House, house_of
+from proctor.scenes.mesh_house import MeshHouse, house_of
 from proctor.scenes.scene_config import SceneConfig, load_scene, scene_version
 from proctor.scenes.surface_grid import CELL_M, MAP_CELLS
 
@@ -107,7 +107,7 @@ class GridMap:
     @classmethod
     def _from_house(
         cls,
-        house: House,
+        house: MeshHouse,
         floor_z: float,
         scene: SceneConfig,
         scene_path: Path | None,
@@ -119,7 +119,8 @@ class GridMap:
             return cls(np.ones((2, 2), dtype=bool), ends=True)
         resolution_m = CELL_M * MAP_CELLS
         rows, columns = (cells // MAP_CELLS for cells in grid.blocked.shape)
-        occupied = grid.blocked.reshape(rows, MAP_CELLS, columns, MAP_CELLS).any(axis=(1, 3))
+        cells = grid.blocked.reshape(rows, MAP_CELLS, columns, MAP_CELLS)
+        occupied = np.asarray(cells.any(axis=(1, 3)))
         band_world = (floor_z + height_band_m[0], floor_z + height_band_m[1])
         for shape in footprints_of_scene(scene, scene_path, height_band_m=band_world):
             _draw(shape, occupied, resolution_m, np.array(grid.origin_world))
@@ -249,7 +250,7 @@ def floor_of_scene(path: Path, z: float | None = None) -> float:
 
 
 @lru_cache(maxsize=8)
-def _house_of_version(path: Path, version: int) -> House | None:
+def _house_of_version(path: Path, version: int) -> MeshHouse | None:
     del version  # only there to tell versions apart
     return house_of(load_scene(path), path, BAND_M)
 

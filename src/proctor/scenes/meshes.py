@@ -73,7 +73,7 @@ def load_mesh_asset(file: Path) -> MeshAsset:
 
 
 def load_surfaces(file: Path) -> list[Surface]:
-    """Read what is to be seen of a mesh file, turned like `load_mesh_asset` does, once for each version of it.
+    """Read what is to be seen of a mesh file, turned to Z up like a thing, once for each version of it.
 
     Raises:
         ValueError: It is not a mesh, or too large.
@@ -125,7 +125,8 @@ def _read(file: Path) -> list[Any]:
     turn = Y_UP_TO_Z_UP if is_turned(file) else np.eye(4)
     for mesh in meshes:
         if file.suffix.lower() == ".dae" and mesh.units is not None:  # the one format that says its unit
-            mesh.apply_scale(trimesh.units.unit_conversion(mesh.units, "meters"))
+            metres = trimesh.units.unit_conversion(mesh.units, "meters")
+            mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
         mesh.apply_transform(turn)
     return meshes
 

@@ -76,7 +76,7 @@ def draw_floor(triangles: Array, floor_z: float, height_band_m: tuple[float, flo
     across = np.cross(near[:, 1] - near[:, 0], near[:, 2] - near[:, 0])
     normals = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-30)
     level = np.abs(normals[:, 2]) > LEVEL_FLOOR
-    floor = _cut(near[level], floor_z - FLOOR_TOLERANCE_M, floor_z + FLOOR_TOLERANCE_M)
+    floor = cut(near[level], 2, floor_z - FLOOR_TOLERANCE_M, floor_z + FLOOR_TOLERANCE_M)
     if not len(floor):
         return None
     corners = floor[..., :2].reshape(-1, 2)
@@ -89,8 +89,8 @@ def draw_floor(triangles: Array, floor_z: float, height_band_m: tuple[float, flo
         raise ValueError(f"its floor reaches over {width_m:.0f} m x {depth_m:.0f} m, too much for a map")
     # Behind their faces things are solid: a wall that ends on a cell's border must not fill the next cell.
     solid = near - NUDGE_M * normals[:, None]
-    steep = _cut(solid[~level], low_m, high_m)
-    flat = _cut(solid[level], max(low_m, floor_z + FLOOR_TOLERANCE_M), high_m)
+    steep = cut(solid[~level], 2, low_m, high_m)
+    flat = cut(solid[level], 2, max(low_m, floor_z + FLOOR_TOLERANCE_M), high_m)
     origin = first * CELL_M
     drawn = [_draw((part[..., :2] - origin) / CELL_M, rows, columns) for part in (floor, steep, flat)]
     has_floor = _close(drawn[0])
@@ -114,14 +114,14 @@ def _cut_off(free: Mask) -> Mask:
     return np.asarray(small[parts])
 
 
-def _cut(triangles: Array, low_m: float, high_m: float) -> Array:
-    """Return what of the triangles lies between two heights, as triangles."""
-    return _above(_above(triangles, low_m, 1.0), high_m, -1.0)
+def cut(triangles: Array, axis: int, low: float, high: float) -> Array:
+    """Return what of triangles (N, 3, 3) lies between two places on an axis, as triangles."""
+    return _beyond(_beyond(triangles, axis, low, 1.0), axis, high, -1.0)
 
 
-def _above(triangles: Array, height_m: float, sign: float) -> Array:
-    """Return what of the triangles lies above a height, or below it for the sign -1."""
-    over = sign * (triangles[..., 2] - height_m)
+def _beyond(triangles: Array, axis: int, place: float, sign: float) -> Array:
+    """Return what of the triangles lies beyond a place on an axis, or before it for the sign -1."""
+    over = sign * (triangles[..., axis] - place)
     corners_in = (over > 0).sum(axis=1)
     parts = [triangles[corners_in == 3]]
     for count in (1, 2):

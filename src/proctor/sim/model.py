@@ -15,17 +15,18 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array, Vector3
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.mesh_scene import house_of
+from proctor.scenes.mesh_house import house_of
 from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
-from proctor.sim.boxes import boxes_around
-from proctor.sim.meshes import Painter, Placement
+from proctor.sim.boxes import boxes_of_floor
+from proctor.sim.meshes import Painter, Placement, add_shell, add_shell_geom
 
 TIMESTEP_S = 0.01
 MAX_DEPTH_M = 65.0  # in millimetres, 16 bits hold no more
 DENSITY_KG_M3 = 300.0
 MAX_LIGHTS = 7  # of OpenGL's eight, one is the headlight
 MAX_INTENSITY = 0.6
+LIT_INTENSITY = 0.25  # on top of the light that textures of scans hold
 # From above and from below: without them all sides of a thing have one brightness.
 DAYLIGHT = (
     Light(type="directional", direction=Vector3(0.45, 0.3, -0.85), intensity=0.2),
@@ -33,6 +34,7 @@ DAYLIGHT = (
 )
 
 ROBOT = "#robot"  # objects may be called robot, too
+SLICE, SLICE_M = "#slice", 0.02
 FLOOR_END = "#the end of the floor"
 # Contacts: the robot minds solid things, loose things mind both those and the floor.
 SOLID, FLOOR = 1, 2
@@ -92,7 +94,7 @@ class _Builder:
                 self._add_object(item, place)
             except ValueError as error:  # such as a name that MuJoCo has given away
                 raise self._invalid(f"MuJoCo cannot build it: {error}", place) from None
-        self._add_boxes()
+        self._add_house()
         self.painter.draw_parts(self.spec.worldbody, Group.DRAWN)
         self._add_lights()
         try:
@@ -147,12 +149,12 @@ class _Builder:
     def _add_lights(self) -> None:
         headlight = self.spec.visual.headlight
         headlight.ambient, headlight.diffuse, headlight.specular = [0.62] * 3, [0.2] * 3, [0.0] * 3
+        most = MAX_INTENSITY
         if self.is_lit and not self.scene.lights:
-            headlight.ambient, headlight.diffuse = [1.0] * 3, [0.0] * 3
-            return
+            headlight.ambient, headlight.diffuse, most = [0.8] * 3, [0.1] * 3, LIT_INTENSITY
         lights = sorted(self.scene.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
         # Without shadows every lamp shines into every room: dimmed together, so that nothing is washed out.
-        share = min(1.0, MAX_INTENSITY / max(1e-9, sum(light.intensity for light in lights)))
+        share = min(1.0, most / max(1e-9, sum(light.intensity for light in lights)))
         for light in lights:
             directional = light.type == "directional"
             self.spec.worldbody.add_light(
@@ -184,7 +186,7 @@ class _Builder:
             frame = Placement(frame.size, np.eye(3), np.zeros(3))
             painter = Painter(self.spec)
         if item.collision == "surface":
-            self._add_house(item, frame)
+            self._draw_house(item, frame)
         elif item.asset_path is not None:
             self._add_mesh(item, body, frame, place)
         else:
@@ -237,34 +239,38 @@ class _Builder:
                 **self._solid(item, index, Group.UNSEEN, volume_m3),
             )
 
-    def _add_house(self, item: SceneObject, frame: Placement) -> None:
+    def _draw_house(self, item: SceneObject, frame: Placement) -> None:
         """Draw a house. What it collides as depends on all of its meshes, and comes later."""
         surfaces = load_surfaces(asset_file(Path(str(self.scene_path)), str(item.asset_path)))
         for surface in surfaces:
-            placed = place_surface(surface, frame)
-            self.painter.draw(placed, self.spec.worldbody, Group.DRAWN_AND_SCANNED)
+            self.painter.draw(place_surface(surface, frame), self.spec.worldbody, Group.DRAWN)
         # Textures of scans hold the light of the day they were taken.
         pictured = sum(len(surface.faces) for surface in surfaces if surface.image is not None)
         self.is_lit |= 2 * pictured > sum(len(surface.faces) for surface in surfaces)
 
-    def _add_boxes(self) -> None:
-        """Put what of a house is in the robot's way on this floor, and where the floor ends, as boxes."""
-        grid = self.house.grid(self.floor_z) if self.house is not None else None
-        if grid is None:
+    def _add_house(self) -> None:
+        """Put the floor of a house that the robot stands on, as boxes to bump into and slices to scan."""
+        if self.house is None:
             return
-        robot, name = self.robot, next(o.name for o in self.scene.objects if o.collision == "surface")
-        for kind, cells in ((name, grid.obstacle), (FLOOR_END, grid.void & ~grid.obstacle)):
-            for index, box in enumerate(boxes_around(grid, cells)):
-                low, high = np.array(box.low_world), np.array(box.high_world)
-                self.spec.worldbody.add_geom(
-                    name=f"{kind}#{index}",
-                    type=mujoco.mjtGeom.mjGEOM_BOX,
-                    size=[*(high - low) / 2, robot.height_m / 2],
-                    pos=[*(high + low) / 2, self.floor_z + robot.height_m / 2],
-                    group=Group.UNSEEN,
-                    contype=SOLID,
-                    conaffinity=SOLID,
-                )
+        robot, body = self.robot, self.spec.worldbody
+        name = next(item.name for item in self.scene.objects if item.collision == "surface")
+        half_m = robot.height_m / 2
+        for index, box in enumerate(boxes_of_floor(self.house.grid(self.floor_z))):
+            low, high = np.array(box.low_world), np.array(box.high_world)
+            body.add_geom(
+                name=f"{FLOOR_END if box.is_void else name}#{index}",
+                type=mujoco.mjtGeom.mjGEOM_BOX,
+                size=[*(high - low) / 2, half_m],
+                pos=[*(high + low) / 2, self.floor_z + half_m],
+                group=Group.UNSEEN,
+                contype=SOLID,
+                conaffinity=SOLID,
+            )
+        # The lidar never leaves its plane: it sees little of the house, and that quicker in small pieces.
+        lidar_z = self.floor_z + robot.lidar.height_m
+        for index, surface in enumerate(self.house.slices(lidar_z - SLICE_M, lidar_z + SLICE_M)):
+            if add_shell(self.spec, f"{SLICE}{index}", surface):
+                add_shell_geom(body, f"{SLICE}{index}", Group.SCANNED)
 
     def _solid(self, item: SceneObject, index: int, group: Group, volume_m3: float) -> dict[str, Any]:
         """Return what all colliding geoms have in common."""

@@ -11,7 +11,7 @@ from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.mesh_scene import house_of
+from proctor.scenes.mesh_house import house_of
 from proctor.scenes.scene_config import SceneConfig
 from proctor.sim.model import ROBOT, build_model
 
