@@ -245,8 +245,17 @@ def floor_of_scene(path: Path, z: float | None = None) -> float:
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
     """
-    house = _house_of_version(path, scene_version(path))
+    house = house_of_scene(path)
     return 0.0 if house is None else house.floor_near(z)
+
+
+def house_of_scene(path: Path) -> MeshHouse | None:
+    """Return the house of a scene that is a mesh, made once for each version of the file.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+    """
+    return _house_of_version(path, scene_version(path))
 
 
 @lru_cache(maxsize=8)
