@@ -14,6 +14,8 @@ LEVEL = 0.95
 """How much of a normal must point along an axis for its triangle to be level across it."""
 # How much better the other axis must look than the one that the file or its format names, or that is usual.
 AGAINST_THE_FILE, AGAINST_CUSTOM = 2.0, 1.25
+LEAST_SHARE, FLAT_SHARE = 0.05, 0.75
+"""Lying on its side, a house still has this share of its area level; of a mere floor, it is this and more."""
 UNITS = (("millimetres", 0.001, 1300.0), ("centimetres", 0.01, 180.0))
 """Houses of at least this height, in metres, do not exist; in this unit they do."""
 FLAT_MM = 1000.0
@@ -55,8 +57,11 @@ def find_frame(file: Path) -> MeshFrame:
     turned, defined = is_turned(file), file.suffix.lower() in DEFINED
     # As read, z is up. The other way to read it is the file's z where it was turned, its y where not.
     other = 1
-    evidence = _evidence(triangles, other) / max(_evidence(triangles, 2), 1e-12)
-    is_other = evidence > (AGAINST_THE_FILE if defined else AGAINST_CUSTOM)
+    as_read, otherwise = _evidence(triangles, 2), _evidence(triangles, other)
+    ratio = otherwise.weight / max(as_read.weight, 1e-12)
+    # Walls alone would lie down to be a floor.
+    is_house = as_read.share >= LEAST_SHARE or otherwise.share >= FLAT_SHARE
+    is_other = is_house and ratio > (AGAINST_THE_FILE if defined else AGAINST_CUSTOM)
     axis = "Z" if turned == is_other else "Y"
     if is_other:
         named = "though its format is" if defined else "not"
@@ -73,18 +78,27 @@ def find_frame(file: Path) -> MeshFrame:
     return MeshFrame(turn_deg, scale, notes)
 
 
-def _evidence(triangles: Array, axis: int) -> float:
-    """Return how much an axis looks like up: the area across it, times that at its fullest height."""
+class _Evidence(NamedTuple):
+    """How much an axis looks like up."""
+
+    weight: float
+    """The area across it, times that at its fullest height."""
+    share: float
+    """Of all area that which lies across it."""
+
+
+def _evidence(triangles: Array, axis: int) -> _Evidence:
     across = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]) / 2
     areas = np.linalg.norm(across, axis=1)
     level = np.abs(across[:, axis]) > LEVEL * areas
     if not level.any():
-        return 0.0
+        return _Evidence(0.0, 0.0)
     heights = triangles[level, :, axis].mean(axis=1)
     # The same bins for both axes, else the longer one would gather more in each.
     bin_size = np.ptp(triangles[..., 1:].reshape(-1, 2), axis=0).min() / 50 or 1.0
     bins = np.bincount(((heights - heights.min()) / bin_size).astype(int), areas[level])
-    return float(bins.max() * areas[level].sum())
+    across_it = areas[level].sum()
+    return _Evidence(float(bins.max() * across_it), float(across_it / areas.sum()))
 
 
 def _unit(height: float, length: float) -> tuple[str, float]:

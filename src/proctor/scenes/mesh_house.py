@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +27,7 @@ SMALLEST_SHARE = 0.15
 WALL_M, ROOF_M = 1.5, 1.0
 """If a house has walls of this height, what lies this close below its top is its roof."""
 MOST_FLOORS = 20
-TILE_M = 2.0
+TILE_M, OVERLAP_M = 2.0, 1e-5
 
 
 class Placed(NamedTuple):
@@ -153,7 +154,11 @@ def _bare_surface(triangles: Array) -> Surface:
 def _split(triangles: Array, axis: int) -> list[Array]:
     places = triangles[..., axis]
     first, last = int(places.min() // TILE_M), int(places.max() // TILE_M)
-    return [cut(triangles, axis, tile * TILE_M, (tile + 1) * TILE_M) for tile in range(first, last + 1)]
+    borders = np.arange(first, last + 2) * TILE_M
+    # What lies on a border belongs to both sides, not to none.
+    return [
+        cut(triangles, axis, low - OVERLAP_M, high + OVERLAP_M) for low, high in itertools.pairwise(borders)
+    ]
 
 
 def house_of(
