@@ -6,11 +6,13 @@ import json
 
 import pytest
 
+import mesh_houses
 import vlnce_files
 from proctor.core.errors import InvalidFile, UnknownName, UserError
 from proctor.core.types import Vector3
 from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
+from proctor.episodes.vlnce import save_vlnce
 from proctor.evaluation.dataset_doctor import examine, write_fixed
 from proctor.registry import suite_folder
 
@@ -173,6 +175,8 @@ def test_equal_instructions_duplicates_and_starts_at_the_goal_are_found(tmp_path
     assert found["equal-instruction"].count == 3
     assert found["duplicate"].places == ["episodes[2]"]
     assert found["start-at-goal"].places == ["episodes[3]"]
+    save_dataset([episodes[0], episodes[2]], tmp_path / "episodes.json")
+    assert "equal-instruction" not in findings(examine(tmp_path / "episodes.json"))
 
 
 def test_a_native_file_that_the_loader_refuses_is_mended(tmp_path):
@@ -244,6 +248,22 @@ def test_goals_in_things_beyond_the_map_and_out_of_reach_are_found(room):
     (left,) = load_dataset(fixed.file).episodes
     assert left.episode_id == "in"
     assert left.scene_config_path == str(room / "scenes" / "room.json")
+
+
+def test_the_ends_of_an_episode_are_checked_each_on_its_floor(tmp_path):
+    mesh_houses.write(mesh_houses.two_storeys(), tmp_path / "house.glb", turn=mesh_houses.Y_UP)
+    start = Vector3(1, 1, 2.8)
+    goals = {"same": (2, 3, 2.8), "below": (2, 3, 0), "hole": (6, 2, 2.8), "wall": (4, 1, 2.8)}
+    episodes = [
+        Episode(
+            episode_id=k, scene_id="house", start_position=start, goal_position=Vector3(*xyz), instruction=k
+        )
+        for k, xyz in goals.items()
+    ]
+    save_vlnce(episodes, tmp_path / "val_seen.json.gz", "r2r-ce")
+    patient = examine(tmp_path / "val_seen.json.gz", scenes=tmp_path)
+    assert patient.findings.filters["unreachable"] == {1}
+    assert patient.findings.filters["off-map"] == {2, 3}
 
 
 def test_a_scenes_folder_without_the_scenes_is_an_error_that_names_them(room, tmp_path):

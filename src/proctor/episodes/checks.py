@@ -100,8 +100,7 @@ def _check_instructions(episodes: Episodes, findings: Findings) -> None:
     same_words = _groups(said, lambda e: (e.scene_id, " ".join(e.instruction.lower().split())))
     equal = []
     for indices in same_words:
-        tasks = {(said[index].start_position, said[index].goal_position) for index in indices}
-        if len({goal for _, goal in tasks}) > 1:
+        if len({said[index].goal_position for index in indices}) > 1:
             equal += indices
     text = "the same words for different goals in one scene"
     findings.add("warning", "equal-instruction", text, episodes=sorted(equal))

@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from proctor.core.documents import write_json
 from proctor.core.errors import InvalidFile, UnknownName, UserError
@@ -19,7 +19,7 @@ from proctor.episodes.gt import gt_name, stem_of
 from proctor.episodes.patient import Patient
 from proctor.episodes.vln import Episode
 from proctor.evaluation.vln_task import geodesic_m
-from proctor.navigation.grid_map import MARGIN_M, GridMap, map_of_scene
+from proctor.navigation.grid_map import MARGIN_M, GridMap, floor_of_scene, map_of_scene
 
 
 class Fixed(NamedTuple):
@@ -157,23 +157,27 @@ def _check_maps(patient: Patient) -> None:
     unreachable: list[int] = []
     for scene, indices in by_scene.items():
         try:
-            grid = map_of_scene(scene)
+            for index in indices:
+                verdict = _verdict(scene, patient.episodes[index])
+                off_map += [index] if verdict == "off-map" else []
+                unreachable += [index] if verdict == "unreachable" else []
         except UserError as error:
             patient.findings.add("error", "scene", str(error), episodes=indices)
-            continue
-        for index in indices:
-            _check_on_map(patient.episodes[index], index, grid, off_map, unreachable)
     _add_map_findings(patient.findings, sorted(off_map), sorted(unreachable))
 
 
-def _check_on_map(
-    episode: Episode, index: int, grid: GridMap, off_map: list[int], unreachable: list[int]
-) -> None:
-    goal = episode.goal_position
-    if any(_is_off(grid, point) for point in (episode.start_position, goal) if point is not None):
-        off_map.append(index)
-    elif goal is not None and not math.isfinite(geodesic_m(grid, episode.start_position, goal)):
-        unreachable.append(index)
+def _verdict(scene: Path, episode: Episode) -> Literal["off-map", "unreachable", ""]:
+    """Tell what is wrong with the ends of an episode on the maps of their floors."""
+    start, goal = episode.start_position, episode.goal_position
+    ends = [start] if goal is None else [start, goal]
+    if any(_is_off(map_of_scene(scene, point.z), point) for point in ends):
+        return "off-map"
+    if goal is None:
+        return ""
+    if floor_of_scene(scene, start.z) != floor_of_scene(scene, goal.z):
+        return "unreachable"
+    grid = map_of_scene(scene, start.z).covering((start.x, start.y), (goal.x, goal.y))
+    return "" if math.isfinite(geodesic_m(grid, start, goal)) else "unreachable"
 
 
 def _is_off(grid: GridMap, point: Vector3) -> bool:

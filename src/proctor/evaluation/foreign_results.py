@@ -41,7 +41,7 @@ def read_vlnce_results(path: Path) -> ForeignResults:
         InvalidFile: It is no such file.
     """
     try:
-        value = json.loads(read_bytes(path), parse_constant=lambda _: None)
+        value = json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise InvalidFile(path, f"invalid JSON: {error}") from None
     expected = 'expected {"success": 0.31, "spl": ...}, or such a record per episode id'

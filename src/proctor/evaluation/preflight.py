@@ -8,7 +8,8 @@ from pathlib import Path
 from proctor.core.errors import InvalidFile
 from proctor.episodes.datasets import Dataset
 from proctor.episodes.vln import Episode
-from proctor.navigation.grid_map import map_of_scene
+from proctor.navigation.grid_map import house_of_scene, map_of_scene
+from proctor.scenes.scene_config import load_scene
 
 
 def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: bool) -> None:
@@ -28,10 +29,36 @@ def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: 
         first_use.setdefault(episode.scene_config_path, episode)
     for scene, episode in first_use.items():
         if scene is not None and Path(scene).is_file():
-            map_of_scene(Path(scene))
+            map_of_scene(Path(scene), episode.start_position.z)
         elif needs_scene:
             problem = f"there is no scene file {scene}" if scene else _no_file(dataset, episodes, episode)
             raise InvalidFile(dataset.path, problem, place=_place(dataset, episode, "scene_config_path"))
+
+
+def scene_notes(episodes: Sequence[Episode]) -> list[str]:
+    """Return what people should know about the scenes before they trust a run in them.
+
+    That is how meshes were read, where their floors are, and how many goals cannot be reached on wheels.
+
+    Raises:
+        InvalidFile: A scene is broken.
+    """
+    by_scene: dict[Path, list[Episode]] = {}
+    for episode in episodes:
+        if episode.scene_config_path is not None and Path(episode.scene_config_path).is_file():
+            by_scene.setdefault(Path(episode.scene_config_path), []).append(episode)
+    notes = []
+    for path, group in by_scene.items():
+        house = house_of_scene(path)
+        if house is None:
+            continue
+        notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
+        ends = [(e.start_position.z, e.goal_position.z) for e in group if e.goal_position is not None]
+        apart = sum(house.floor_near(start_z) != house.floor_near(goal_z) for start_z, goal_z in ends)
+        if apart:
+            whose = f"{apart} of {len(ends)} episodes have their goal on another floor than their start"
+            notes.append(f"{path.name}: {whose}, where a robot on wheels cannot get")
+    return notes
 
 
 def _check_goals(dataset: Dataset, episodes: Sequence[Episode]) -> None:

@@ -1,10 +1,10 @@
-"""Mesh files as whole scenes, and where the scene of an episode is found."""
+"""Where the scene of an episode is found: a scene file, or a mesh."""
 
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from proctor.scenes.scene_config import MESH_SUFFIXES
+from proctor.scenes.mesh_files import MESH_SUFFIXES
 
 SCENE_SUFFIXES = (".json", *MESH_SUFFIXES)
 """Of scene files, the preferred ones first: who writes a scene file beside a mesh wants it to be used."""
