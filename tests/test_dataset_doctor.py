@@ -96,6 +96,15 @@ def test_every_mistake_of_a_file_is_found_in_one_go(tmp_path):
     assert places == ["episodes[3].start_position[1]", "episodes[4].start_position[1]", "episodes[8]"]
 
 
+@pytest.mark.parametrize("rotation", [[0, 0, 0, 0], [0, 1e300, 0, 0], [0.7, 0, 0.7, 0.01], [0.0, 0.05, 0, 0]])
+def test_rotations_without_a_heading_are_mended_or_dropped_but_never_copied(tmp_path, files, rotation):
+    document, gt = files
+    document["episodes"][0]["start_rotation"] = rotation
+    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert sum(kind.startswith("quaternion") for kind in errors(patient))
+    assert len(load_dataset(write_fixed(patient, tmp_path / "f.json").file).episodes) >= 8
+
+
 def test_a_corrected_copy_loads_and_names_what_it_lacks(tmp_path, files):
     document, gt = files
     records = document["episodes"]

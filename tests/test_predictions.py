@@ -116,6 +116,7 @@ def test_a_run_folder_is_written_once_and_not_over_another(tmp_path, r2r):
     [
         (lambda p: p["1"][0].update(position=[0.0, 50.0, 0.0]), r"1: begins .* m from the episode's start"),
         (lambda p: p["1"][2].update(position=[0.0, 1.0]), r"1\[2\]\.position: Expected `array` of length 3"),
+        (lambda p: p["1"][2].update(position=[0, 1e300, 0]), r"1\[2\]\.position: expected numbers within"),
         (lambda p: p["1"][2].pop("position"), r"1\[2\]: .*missing.*`position`"),
         (lambda p: p["1"].clear(), r"1: expected at least the start state"),
         (lambda p: p.update({"1": {}}), "not a predictions file"),

@@ -82,7 +82,7 @@ def classify_rotations(quaternions: Array) -> Rotations:
     zero = np.abs(quaternions) < NO_TILT
     a, b, c, d = zero.T
     return Rotations(
-        unit=np.abs(np.linalg.norm(quaternions, axis=1) - 1) < NO_TILT,
+        unit=np.abs(np.linalg.norm(quaternions.clip(-2, 2), axis=1) - 1) < NO_TILT,  # clipped: no overflow
         about_y=a & c & ~(b & d),
         about_y_wxyz=b & d & ~(a & c),
         about_z=(a & b & ~c & ~d) | (b & c & ~a & ~d),

@@ -42,6 +42,9 @@ from proctor.episodes.vlnce import (
     usual_turn_deg,
 )
 
+HUGE, SHORT = 1e3, 0.1
+"""Beyond these lengths a quaternion is not one that somebody forgot to normalise."""
+
 
 class Patient:
     """A dataset under examination.
@@ -189,10 +192,11 @@ class _VlnceReading:
         seen = classify_rotations(quaternions)
         wxyz = seen.about_y_wxyz | ((seen.order == "wxyz") & ~seen.about_y)
         quaternions[wxyz] = np.roll(quaternions[wxyz], -1, axis=1)
-        yaw_only = quaternions * [0, 1, 0, 1]
+        huge = (np.abs(quaternions) > HUGE).any(axis=1)
+        yaw_only = np.where(huge[:, None], 0.0, quaternions * [0, 1, 0, 1])
         lengths = np.linalg.norm(yaw_only, axis=1)
         flat = classify_rotations(quaternions).about_y
-        lost = ~flat & ((lengths < 0.1) | seen.about_z)
+        lost = (lengths < SHORT) | (~flat & seen.about_z)
         tilted, long = ~flat & ~lost, ~seen.unit & ~lost
         add = self._findings.add
         text = "start_rotation is in the order wxyz, expected xyzw"

@@ -20,6 +20,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, Vector3
 from proctor.episodes.axes import Triple, from_habitat, heading_of_yaw, to_habitat, yaw_of_heading
+from proctor.episodes.vln import LARGEST_COORDINATE
 
 PredictionFormat = Literal["r2r", "rxr"]
 
@@ -103,6 +104,13 @@ def write_predictions(
     write_atomically(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
 
 
+def _point(given: Triple, path: Path, place: str) -> Vector3:
+    if max(map(abs, given)) > LARGEST_COORDINATE:
+        expected = f"expected numbers within ±{LARGEST_COORDINATE:.0f}"
+        raise InvalidFile(path, f"{expected}, found {list(given)}", place=place)
+    return from_habitat(given)
+
+
 def _states(result: EpisodeResult) -> list[dict[str, Any]]:
     stopped = bool(result.actions) and result.actions[-1] == Action.STOP
     last = len(result.trajectory) - 1
@@ -129,7 +137,7 @@ def _read_r2r(value: Any, path: Path) -> dict[str, Prediction]:
             raise InvalidFile(path, "expected at least the start state, found none", place=key)
         headings = [state.heading for state in states if state.heading is not None]
         by_id[key] = Prediction(
-            positions=[from_habitat(state.position) for state in states],
+            positions=[_point(s.position, path, f"{key}[{i}].position") for i, s in enumerate(states)],
             yaws=[yaw_of_heading(h) for h in headings] if len(headings) == len(states) else None,
             stop_at=next((index for index, state in enumerate(states) if state.stop), None),
         )
@@ -152,6 +160,6 @@ def _read_rxr(raw: bytes, path: Path) -> dict[str, Prediction]:
         if not line.path:
             raise InvalidFile(path, "expected at least the start, found none", place=f"line {number}, path")
         # A STOP moves nothing: it is one more state at the end of the path.
-        points = [from_habitat(point) for point in line.path]
+        points = [_point(point, path, f"line {number}, path[{i}]") for i, point in enumerate(line.path)]
         by_id[key] = Prediction([*points, points[-1]], None, len(points))
     return by_id
