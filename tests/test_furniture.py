@@ -3,7 +3,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from proctor.scenes import fixtures, furniture
+from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
+from proctor.scenes import cabinets, decor
+from proctor.scenes.colors import PALETTE
 from proctor.scenes.floor_plan import WALL_HEIGHT_M
 from proctor.scenes.interiors import CEILING_LAMP, INTERIORS
 
@@ -16,7 +18,8 @@ def pieces(seed):
 
 
 def corners(part):
-    centre, half = part.translate.array(), part.size.array() / 2
+    turn = np.abs(rotation_matrix(quaternion_of_euler_deg(part.rotate)))
+    centre, half = part.translate.array(), turn @ part.size.array() / 2
     return centre - half, centre + half
 
 
@@ -60,7 +63,9 @@ def test_nothing_stands_in_the_air():
 def test_no_two_faces_of_a_piece_fight_for_the_same_place():
     for piece in pieces(0):
         for first, second in combinations(piece.parts, 2):
-            if first.shape != "box" or second.shape != "box" or first.color == second.color:
+            turned = any((first.rotate.x, first.rotate.y, second.rotate.x, second.rotate.y))
+            boxes = first.shape == second.shape == "box"
+            if not boxes or turned or first.color == second.color:
                 continue
             (low, high), (other_low, other_high) = corners(first), corners(second)
             for axis in range(3):
@@ -77,15 +82,33 @@ def test_no_two_faces_of_a_piece_fight_for_the_same_place():
 def test_rugs_pictures_and_windows_stop_nobody():
     rng = np.random.default_rng(0)
     for piece in (
-        furniture.rug(rng, 1.0, 2.0),
-        fixtures.picture(rng),
-        fixtures.window(rng),
-        fixtures.mirror(),
+        decor.rug(rng, 1.0, 2.0),
+        decor.picture(rng),
+        decor.window(rng),
+        decor.mirror(),
     ):
         assert not any(part.collision for part in piece.parts)
-    assert all(part.collision for part in furniture.sofa(rng).parts)
 
 
 def test_makers_draw_different_pieces():
     rng = np.random.default_rng(0)
-    assert len({str(furniture.wardrobe(rng)) for _ in range(10)}) > 3
+    assert len({str(cabinets.wardrobe(rng)) for _ in range(10)}) > 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_stands_on_the_floor_stops_a_robot_nearly_wherever_it_is(seed):
+    """What is only looked at may not jut out of what a robot bumps into."""
+    for piece in pieces(seed):
+        if piece.bottom_m > 0 or piece.height_m < 0.05:
+            continue
+        solid = np.array([corners(part) for part in piece.parts if part.collision])
+        low, high = solid[:, 0].min(axis=0), solid[:, 1].max(axis=0)
+        for part in piece.parts:
+            part_low, part_high = corners(part)
+            if part_low[2] < 1.3:
+                assert np.all(part_low[:2] > low[:2] - 0.15), (piece.category, part)
+                assert np.all(part_high[:2] < high[:2] + 0.15), (piece.category, part)
+
+
+def test_colours_are_words_of_the_palette():
+    assert {piece.color for seed in range(3) for piece in pieces(seed)} == {*PALETTE, ""}

@@ -1,11 +1,14 @@
 import hashlib
 import math
+import re
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+from proctor.instructions.checker import check_instruction
 
 from proctor.core.documents import read_json
 from proctor.core.errors import UserError
@@ -15,18 +18,21 @@ from proctor.navigation.grid_map import GridMap, map_of_scene
 from proctor.registry import suite_folder
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import load_scene
-from proctor.suites import builder
-from proctor.suites.builder import build_suite, rooms_are_reachable
+from proctor.suites import builder, house_exam
+from proctor.suites.builder import HELD_OUT_SEEDS, RECIPES, TRAINING_SEEDS, Recipe, Split, build_suite
+from proctor.suites.house_exam import rooms_are_reachable
 
 ROBOT_RADIUS_M = 0.17
+SPLITS = ("val_seen", "val_unseen")
 SCAN_THRESHOLD_M = 0.2
+RECIPE = Recipe((Split("train", 1), Split("val_unseen", 1, HELD_OUT_SEEDS)), episodes_per_house=3, seed=5)
 SAMPLE = Path(__file__).parent.parent / "datasets" / "sample_r2r.json"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("suite")
-    build_suite(folder, houses=2, episodes_per_house=3, seed=5)
+    build_suite(folder, RECIPE)
     return folder
 
 
@@ -34,8 +40,16 @@ def files(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.json")}
 
 
-def houses_v1():
-    return load_dataset(suite_folder("houses-v1")).episodes
+def one_split(*, houses=1, episodes=1, seed=0):
+    return Recipe((Split("train", houses),), episodes, seed)
+
+
+def houses_v1(language="en"):
+    return load_dataset(suite_folder("houses-v1") / builder.episodes_file(language)).episodes
+
+
+def house_seed(episode):
+    return int(episode.scene_id.removeprefix("house_"))
 
 
 def ends(episode):
@@ -58,18 +72,18 @@ def walk(episode, actions):
 
 def test_more_episodes_than_a_house_can_have_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(builder, "HOPELESS", 0)
-    monkeypatch.setattr(builder, "TRIES_PER_EPISODE", 3)
+    monkeypatch.setattr(house_exam, "TRIES", 3)
     with pytest.raises(UserError, match="300 different episodes are too many for one house"):
-        build_suite(tmp_path, houses=1, episodes_per_house=300, seed=0)
+        build_suite(tmp_path, one_split(episodes=300))
 
 
 def test_the_same_seed_builds_the_same_files(built, tmp_path):
-    build_suite(tmp_path, houses=2, episodes_per_house=3, seed=5)
+    build_suite(tmp_path, RECIPE)
     assert files(tmp_path) == files(built)
 
 
 def test_another_seed_builds_other_houses(built, tmp_path):
-    build_suite(tmp_path, houses=1, episodes_per_house=1, seed=6)
+    build_suite(tmp_path, one_split(seed=6))
     assert not {*files(tmp_path)} & {name for name in files(built) if name.startswith("scenes/")}
 
 
@@ -77,14 +91,14 @@ def test_builds_as_many_houses_and_episodes_as_asked_for_and_tells_so(built, tmp
     episodes = load_dataset(built).episodes
     assert [len([*group]) for _, group in groupby(e.scene_id for e in episodes)] == [3, 3]
     told = []
-    build_suite(tmp_path / "new" / "folder", houses=2, episodes_per_house=1, seed=1, progress=told.append)
+    build_suite(tmp_path / "new" / "folder", one_split(houses=2), told.append)
     assert told == [1, 2]
 
 
 @pytest.mark.parametrize("counts", [(0, 1), (1, 0), (-2, 1)])
 def test_refuses_to_build_nothing(tmp_path, counts):
     with pytest.raises(UserError, match="at least 1"):
-        build_suite(tmp_path, houses=counts[0], episodes_per_house=counts[1], seed=0)
+        build_suite(tmp_path, one_split(houses=counts[0], episodes=counts[1]))
 
 
 def test_every_room_of_generated_houses_can_be_entered():
@@ -116,11 +130,66 @@ def test_houses_v1_is_what_its_checksums_say():
 
 def test_houses_v1_has_enough_episodes_in_scenes_that_load():
     episodes = houses_v1()
-    assert len(episodes) == 32
-    assert len({episode.scene_id for episode in episodes}) == 8
+    assert len(episodes) >= 240
+    assert len({episode.scene_id for episode in episodes}) >= 24
     for scene in {episode.scene_config_path for episode in episodes}:
         assert len(load_scene(Path(scene)).objects) > 30
-        assert Path(scene).stat().st_size < 60_000
+        assert Path(scene).stat().st_size < 150_000
+
+
+def test_houses_v1_keeps_houses_apart_that_nobody_may_train_on():
+    seeds = {split: {house_seed(e) for e in houses_v1() if e.split == split} for split in SPLITS}
+    assert seeds["val_seen"] <= {*TRAINING_SEEDS}
+    assert seeds["val_unseen"] <= {*HELD_OUT_SEEDS}
+    assert min(map(len, seeds.values())) >= 10
+
+
+def test_houses_v1_says_little_more_and_much_in_equal_shares():
+    levels = Counter(episode.level for episode in houses_v1())
+    assert {*levels} == {"short", "medium", "long"}
+    assert min(levels.values()) > 0.25 * sum(levels.values())
+    words = {level: [len(e.instruction.split()) for e in houses_v1() if e.level == level] for level in levels}
+    assert np.mean(words["short"]) < 0.7 * np.mean(words["medium"]) < 0.5 * np.mean(words["long"])
+
+
+def test_houses_v1_in_chinese_is_the_same_exam():
+    for ours, theirs in zip(houses_v1(), houses_v1("zh"), strict=True):
+        assert msgspec.structs.replace(theirs, instruction=ours.instruction, language="en") == ours
+        assert theirs.language == "zh"
+        assert re.search("[\u4e00-\u9fff]", theirs.instruction)
+        assert not re.search("[A-Za-z]{4}", theirs.instruction)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_two_instructions_of_a_house_are_equal(language):
+    told = Counter((episode.scene_id, episode.instruction) for episode in houses_v1(language))
+    assert max(told.values()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_clause_of_houses_v1_is_true_visible_and_unmistakable(language):
+    for episode in houses_v1(language):
+        scene = load_scene(Path(episode.scene_config_path))
+        assert check_instruction(scene, episode) == [], (episode.episode_id, episode.instruction)
+
+
+def test_some_clauses_of_houses_v1_are_true_visible_and_unmistakable():
+    for language in ("en", "zh"):
+        for episode in houses_v1(language)[::12]:
+            scene = load_scene(Path(episode.scene_config_path))
+            assert check_instruction(scene, episode) == [], (episode.episode_id, episode.instruction)
+
+
+@pytest.mark.slow
+def test_the_houses_of_val_seen_are_in_the_training_set(tmp_path):
+    seed = RECIPES["houses-v1"].seed
+    build_suite(tmp_path, one_split(houses=16, episodes=10, seed=seed))
+    training = load_dataset(tmp_path).episodes
+    seen = [episode for episode in houses_v1() if episode.split == "val_seen"]
+    assert {e.scene_id for e in seen} <= {e.scene_id for e in training}
+    tasks = {(e.scene_id, e.start_position, e.goal_position) for e in training}
+    assert tasks.isdisjoint((e.scene_id, e.start_position, e.goal_position) for e in seen)
 
 
 def test_starts_and_goals_are_free_and_a_good_walk_apart(built):
@@ -153,38 +222,6 @@ def test_houses_v1_reference_actions_lead_to_the_goal_without_a_touch():
         assert episode.reference_actions.count(Action.STOP) == 1
         assert math.dist(points[-1], ends(episode)[1]) < 0.2
         assert grid.clearances(points).min() > max(ROBOT_RADIUS_M, SCAN_THRESHOLD_M)
-
-
-def rooms_crossed(episode):
-    scene = load_scene(Path(episode.scene_config_path))
-    floors = {item.room: item.parts[0] for item in scene.objects if item.category == "floor"}
-    crossed = [
-        room
-        for point in episode.reference_path
-        for room, part in floors.items()
-        if abs(point.x - part.translate.x) < part.size.x / 2
-        and abs(point.y - part.translate.y) < part.size.y / 2
-    ]
-    return [room for room, _ in groupby(crossed)]
-
-
-def test_houses_v1_instructions_name_the_rooms_that_the_path_crosses():
-    for episode in houses_v1():
-        first, *others = rooms_crossed(episode)
-        places = [episode.instruction.index(f" the {room}") for room in (first, *others)]
-        assert places == sorted(places)
-        assert episode.instruction.startswith(f"Leave the {first}, go " if others else f"Stay in the {first}")
-
-
-def test_houses_v1_instructions_name_the_only_such_thing_in_the_last_room_and_it_is_near():
-    for episode in houses_v1():
-        category = episode.instruction.rpartition(" the ")[2].rstrip(".")
-        last = rooms_crossed(episode)[-1]
-        objects = load_scene(Path(episode.scene_config_path)).objects
-        [landmark] = [item for item in objects if (item.room, item.category) == (last, category)]
-        half_sofa_m = 1.2
-        centre = landmark.translate.x, landmark.translate.y
-        assert math.dist(centre, ends(episode)[1]) < 1.5 + half_sofa_m, episode.instruction
 
 
 def test_the_sample_dataset_has_the_documented_form_and_goals_that_can_be_reached():

@@ -6,13 +6,15 @@ import pytest
 from proctor.scenes.scene_config import Texture
 from proctor.scenes.textures import PIXELS, TILE_M, texture_image
 
+COLORFUL = ("books", "painting", "landscape")
+
 
 @pytest.mark.parametrize("name", get_args(Texture))
-def test_every_texture_is_a_bright_seamless_picture(name):
+def test_every_texture_is_a_seamless_picture(name):
     image = texture_image(name)
     assert image.shape == (PIXELS, PIXELS, 3)
     assert image.dtype == np.uint8
-    assert image.mean() > 180
+    assert image.mean() > (60 if name in COLORFUL else 180)
     assert TILE_M[name] > 0
     rows, columns = image[:, :, 0].astype(float), image[:, :, 0].T.astype(float)
     for lines in (rows, columns):

@@ -31,6 +31,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "forward": "proctor.policies.scripted:ForwardPolicy",
         "replay": "proctor.policies.scripted:ReplayPolicy",
         "oracle": "proctor.policies.oracle:OraclePolicy",
+        "blind": "proctor.policies.blind:BlindPolicy",
     },
     "metric": {
         "success": "proctor.metrics.navigation:Success",

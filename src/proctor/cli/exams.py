@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from proctor.cli.terminal import DONE, USER_ERROR, console
-from proctor.core.errors import UserError
+from proctor.core.errors import UnknownName, UserError
 
 
 def add_exams(commands: Any) -> None:
@@ -24,6 +24,7 @@ def add_exams(commands: Any) -> None:
     generate.add_argument("--houses", type=int, default=4, metavar="N")
     generate.add_argument("--episodes-per-house", type=int, default=4, metavar="N")
     generate.add_argument("--seed", type=int, default=0, help="same seed, same houses")
+    generate.add_argument("--suite", metavar="NAME", help="build a suite that comes with Proctor once more")
     generate.set_defaults(command=_generate)
     doctor = commands.add_parser("doctor", help="tell what this machine has, and how to get the rest")
     doctor.set_defaults(command=_doctor)
@@ -43,9 +44,16 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from proctor.suites.builder import build_suite
+    from proctor.suites.builder import RECIPES, Recipe, Split, build_suite
 
     out: Path = arguments.out
+    if arguments.suite is None:
+        split = Split("train", arguments.houses)
+        recipe = Recipe((split,), arguments.episodes_per_house, arguments.seed)
+    elif arguments.suite in RECIPES:
+        recipe = RECIPES[arguments.suite]
+    else:
+        raise UnknownName("suite", arguments.suite, RECIPES)
     columns = (TextColumn("houses"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     try:
         if out.exists():
@@ -53,15 +61,9 @@ def _generate(arguments: argparse.Namespace) -> int:
         out.parent.mkdir(parents=True, exist_ok=True)
         # Renamed when it is whole: what an interrupt leaves behind is no half of an exam.
         with TemporaryDirectory(dir=out.parent) as unfinished, Progress(*columns, console=console) as bar:
-            task = bar.add_task("houses", total=arguments.houses)
+            task = bar.add_task("houses", total=sum(split.houses for split in recipe.splits))
             suite = Path(unfinished) / "suite"
-            build_suite(
-                suite,
-                houses=arguments.houses,
-                episodes_per_house=arguments.episodes_per_house,
-                seed=arguments.seed,
-                progress=lambda done: bar.update(task, completed=done),
-            )
+            build_suite(suite, recipe, lambda done: bar.update(task, completed=done))
             suite.rename(out)
     except OSError as error:
         raise UserError(f"cannot write to {out}: {error.strerror}") from error

@@ -116,8 +116,10 @@ def _run(arguments: argparse.Namespace) -> int:
             workers=arguments.workers,
         )
         finished[policy] = _run_one(config, out if alone else out / label)
-    console.print(score_table(finished, title=f"{exam} on {arguments.env}"))
-    console.print(score_notes(finished), soft_wrap=True, markup=False)
+    privileged = [name for name in finished if load("policy", name).privileged]
+    title = f"{exam} on {arguments.env}"
+    console.print(score_table(finished, title=title, privileged=privileged))
+    console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
     console.print(f"Results: {out}", soft_wrap=True, markup=False)
     worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from rich import box
 from rich.markup import escape
@@ -10,8 +10,10 @@ from rich.table import Table
 
 from proctor.core.results import EpisodeResult, Interval, Results
 
+STAR = "*"
 COLUMNS = (
     ("SR %", "success", 100.0, 0),
+    ("0.2 m", "success_at_0.2m", 100.0, 0),
     ("SPL", "spl", 1.0, 2),
     ("nDTW", "ndtw", 1.0, 2),
     ("OSR %", "oracle_success", 100.0, 0),
@@ -20,8 +22,8 @@ COLUMNS = (
 )
 
 
-def score_table(runs: Mapping[str, Results], *, title: str) -> Table:
-    """Return one row per run: means with their 95 % intervals below them."""
+def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collection[str] = ()) -> Table:
+    """Return one row per run: means with their 95 % intervals below them; privileged runs get a star."""
     table = Table(
         title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
@@ -33,11 +35,11 @@ def score_table(runs: Mapping[str, Results], *, title: str) -> Table:
         metrics = results.summary.metrics
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in COLUMNS]
         scored = results.total_episodes - results.summary.error_counts["evaluator"]
-        table.add_row(escape(name), str(scored), *cells)
+        table.add_row(escape(name) + STAR * (name in privileged), str(scored), *cells)
     return table
 
 
-def score_notes(runs: Mapping[str, Results]) -> str:
+def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()) -> str:
     """Return what a reader must know to read the table: why episodes failed, and the definitions."""
     lines = []
     for name, results in runs.items():
@@ -56,6 +58,9 @@ def score_notes(runs: Mapping[str, Results]) -> str:
             )
     kinds = sorted({f"{run.summary.definition}, {run.summary.distance} distance" for run in runs.values()})
     lines.append(f"Definitions: {'; '.join(kinds)}. Below each mean: its 95 % interval. N: episodes scored.")
+    lines.append("SR: stopped within the episode's threshold; 0.2 m: stopped within 0.2 m.")
+    if privileged:
+        lines.append(f"{STAR} knows the goal and its own position: an upper bound, no contestant.")
     return "\n".join(lines)
 
 
@@ -66,5 +71,7 @@ def _first_line(episode: EpisodeResult) -> str:
 def _cell(interval: Interval | None, scale: float, digits: int) -> str:
     if interval is None:
         return "-"
+    if digits == 1 and scale * interval.high >= 10:
+        digits = 0  # else it is too wide for its column
     mean, low, high = (f"{scale * x:.{digits}f}" for x in (interval.mean, interval.low, interval.high))
     return f"[bold]{mean}[/bold]\n[dim]{low}-{high}[/dim]"

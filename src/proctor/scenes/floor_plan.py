@@ -14,13 +14,8 @@ WALL_THICKNESS_M = 0.12
 WALL_HEIGHT_M = 2.6
 DOOR_HEIGHT_M = 2.05
 DOOR_FRAME_M = 0.05
-MIN_ROOM_M = 2.5
-
-HALL = "hall"
-PUBLIC_ROOMS = (HALL, "living room", "kitchen", "dining room", "study")
-"""Rooms that one may walk through to reach another."""
-ROOMS_BY_SIZE = ("living room", "dining room", "bedroom", "kitchen", "guest room", "study", "bathroom")
-ESSENTIAL_ROOMS = ("living room", "kitchen", "bedroom")
+ARCHWAY_M = 1.4
+"""Openings from this width on are archways."""
 
 
 class Rect(NamedTuple):
@@ -100,6 +95,15 @@ class Door(NamedTuple):
     width_m: float
     """Clear width, inside the frame."""
     rooms: tuple[str, str]
+    color: str = ""
+    """Of its leaf, in one word; empty where there is none."""
+    leaf: Rect | None = None
+    """The floor that the leaf covers, which stands open along the wall."""
+
+    @property
+    def is_archway(self) -> bool:
+        """Whether it is a wide opening, without frame and leaf."""
+        return self.width_m >= ARCHWAY_M
 
     def zone(self, reach_m: float) -> Rect:
         """Return the floor that somebody passing the door needs, this far to both sides of the wall."""
@@ -135,126 +139,3 @@ def sides(rect: Rect) -> tuple[Side, Side, Side, Side]:
         Side("x", rect.y1, rect.x0, rect.x1, 270),
         Side("y", rect.x0, rect.y0, rect.y1, 0),
     )
-
-
-def plan_floor(rng: np.random.Generator) -> FloorPlan:
-    """Draw a house of four to eight rooms, every one of them behind a door."""
-    outline = Rect(0.0, 0.0, _metres(rng.uniform(9.0, 14.0)), _metres(rng.uniform(8.0, 12.0)))
-    fewest = max(4, int(outline.area_m2 / 22))
-    count = int(rng.integers(fewest, max(fewest, min(8, int(outline.area_m2 / 14))) + 1))
-    cells = _corridor_cells(outline, count, rng) if rng.random() < 0.6 else _open_cells(outline, count, rng)
-    rooms = _name_rooms(cells, rng)
-    return FloorPlan(outline, rooms, _place_doors(rooms, rng))
-
-
-def _corridor_cells(outline: Rect, count: int, rng: np.random.Generator) -> list[Rect]:
-    """Lay a hall across the house, the hall first, and rows of rooms on both sides of it."""
-    turned = outline.depth_m > outline.width_m
-    length_m, across_m = (outline.depth_m, outline.width_m) if turned else (outline.width_m, outline.depth_m)
-    hall_m = _metres(rng.uniform(1.6, 2.1))
-    low = _metres(rng.uniform(0.42, 0.58) * (across_m - hall_m))
-    high = _metres(low + hall_m)
-    most_in_row = int(length_m / 2.9)
-    others = min(count - 1, 2 * most_in_row)
-    lower_count = int(np.clip(others // 2 + rng.integers(0, 2), others - most_in_row, most_in_row))
-    cells = [
-        Rect(0.0, low, length_m, high),
-        *_row(Rect(0.0, 0.0, length_m, low), lower_count, rng),
-        *_row(Rect(0.0, high, length_m, across_m), others - lower_count, rng),
-    ]
-    return [Rect(cell.y0, cell.x0, cell.y1, cell.x1) for cell in cells] if turned else cells
-
-
-def _row(rect: Rect, count: int, rng: np.random.Generator) -> list[Rect]:
-    shares = rng.uniform(0.9, 1.15, count)
-    cuts = [_metres(rect.x0 + rect.width_m * part) for part in np.cumsum(shares) / np.sum(shares)]
-    starts = [rect.x0, *cuts[:-1]]
-    return [Rect(start, rect.y0, end, rect.y1) for start, end in zip(starts, cuts, strict=True)]
-
-
-def _open_cells(outline: Rect, count: int, rng: np.random.Generator) -> list[Rect]:
-    """Halve the house again and again; the cell with the most neighbours, which becomes the hall, first."""
-    cells = _split(outline, count, rng)
-    neighbours = [sum(_shared_wall(cell, other) is not None for other in cells) for cell in cells]
-    hall = cells.pop(int(np.argmax(neighbours)))
-    return [hall, *cells]
-
-
-def _split(rect: Rect, count: int, rng: np.random.Generator) -> list[Rect]:
-    if count == 1:
-        return [rect]
-    first_count = count // 2 if rng.random() < 0.5 else count - count // 2
-    share = first_count / count + rng.uniform(-0.06, 0.06)
-    if rect.width_m >= rect.depth_m:
-        cut = _metres(np.clip(rect.x0 + share * rect.width_m, rect.x0 + MIN_ROOM_M, rect.x1 - MIN_ROOM_M))
-        first, second = rect._replace(x1=cut), rect._replace(x0=cut)
-    else:
-        cut = _metres(np.clip(rect.y0 + share * rect.depth_m, rect.y0 + MIN_ROOM_M, rect.y1 - MIN_ROOM_M))
-        first, second = rect._replace(y1=cut), rect._replace(y0=cut)
-    return _split(first, first_count, rng) + _split(second, count - first_count, rng)
-
-
-def _name_rooms(cells: list[Rect], rng: np.random.Generator) -> tuple[Room, ...]:
-    """Name the hall, which is the first cell, and give the other names by size."""
-    others = sorted(cells[1:], key=lambda cell: -cell.area_m2 * rng.uniform(0.9, 1.1))
-    chosen = {*ESSENTIAL_ROOMS}
-    if len(others) > len(chosen):
-        chosen.add("bathroom")
-    optional = [name for name in ROOMS_BY_SIZE if name not in chosen]
-    missing = max(0, len(others) - len(chosen))
-    chosen.update(str(name) for name in rng.choice(optional, missing, replace=False))
-    names = [name for name in ROOMS_BY_SIZE if name in chosen]
-    return (Room(HALL, cells[0]), *(Room(name, cell) for name, cell in zip(names, others, strict=True)))
-
-
-def _place_doors(rooms: tuple[Room, ...], rng: np.random.Generator) -> tuple[Door, ...]:
-    """Join all rooms, through the hall where possible, and some of the public ones twice."""
-    candidates: dict[tuple[str, str], Door] = {}
-    for index, first in enumerate(rooms):
-        for second in rooms[index + 1 :]:
-            wall = _shared_wall(first.cell, second.cell)
-            if wall is not None:
-                candidates[first.name, second.name] = _door_in(wall, (first.name, second.name), rng)
-    reached, doors = {HALL}, []
-    while len(reached) < len(rooms):
-        border = [pair for pair in candidates if (pair[0] in reached) != (pair[1] in reached)]
-        pair = min(
-            border, key=lambda pair: _detour(pair[0] if pair[0] in reached else pair[1]) + rng.random()
-        )
-        reached.update(pair)
-        doors.append(candidates.pop(pair))
-    extra = [
-        door for door in candidates.values() if set(door.rooms) <= {*PUBLIC_ROOMS} and rng.random() < 0.5
-    ]
-    return (*doors, *extra[:2])
-
-
-def _detour(room: str) -> int:
-    """Return how much people dislike to walk through a room to reach the next one."""
-    if room == HALL:
-        return 0
-    return 1 if room in PUBLIC_ROOMS else 5
-
-
-def _shared_wall(first: Rect, second: Rect) -> Side | None:
-    """Return the wall between two cells if a door fits into it."""
-    for side in sides(first):
-        for other in sides(second):
-            if side.along == other.along and side.at == other.at and side.inward_deg != other.inward_deg:
-                start, end = max(side.start, other.start), min(side.end, other.end)
-                if end - start >= 1.7:
-                    return side._replace(start=start, end=end)
-    return None
-
-
-def _door_in(wall: Side, rooms: tuple[str, str], rng: np.random.Generator) -> Door:
-    width_m = _metres(rng.uniform(0.9, 1.1))
-    margin_m = WALL_THICKNESS_M / 2 + DOOR_FRAME_M + 0.15 + width_m / 2
-    along = _metres(rng.uniform(wall.start + margin_m, wall.end - margin_m))
-    x, y = (along, wall.at) if wall.along == "x" else (wall.at, along)
-    return Door(x, y, wall.along, width_m, rooms)
-
-
-def _metres(value: float) -> float:
-    """Round to 5 cm: equal walls get equal coordinates, and files stay short."""
-    return round(round(float(value) * 20) / 20, 2)

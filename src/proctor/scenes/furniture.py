@@ -1,252 +1,244 @@
-"""Furniture made of primitive parts.
-
-Every maker draws its sizes and colours from a generator and returns a `Piece`: it stands at its own
-origin, turns its back to -x, its front to +x, and its width lies along y.
-"""
+"""What one sits, lies, eats and works on."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
+from proctor.scenes.colors import FABRICS, WOODS, Paint, darker, lighter
+from proctor.scenes.pieces import BLACK, METAL, WHITE, Piece, Rng, fronts, legs, pick
 from proctor.scenes.scene_config import Part
-from proctor.scenes.shapes import Triple, box, cylinder, sphere
-
-WHITE: Triple = (0.95, 0.95, 0.94)
-BLACK: Triple = (0.06, 0.06, 0.07)
-STEEL: Triple = (0.70, 0.72, 0.75)
-GREEN: Triple = (0.16, 0.42, 0.17)
-WOODS: tuple[Triple, ...] = ((0.45, 0.29, 0.17), (0.65, 0.47, 0.29), (0.30, 0.19, 0.12), (0.78, 0.64, 0.45))
-FABRICS: tuple[Triple, ...] = (
-    (0.20, 0.34, 0.55),
-    (0.60, 0.20, 0.20),
-    (0.25, 0.45, 0.35),
-    (0.45, 0.43, 0.42),
-    (0.78, 0.55, 0.22),
-    (0.42, 0.27, 0.50),
-)
+from proctor.scenes.shapes import Triple, box, cylinder, sphere, trim
 
 
-class Piece(NamedTuple):
-    """A piece of furniture or a fixture, in its own frame."""
-
-    category: str
-    depth_m: float
-    width_m: float
-    height_m: float
-    """Top above the floor."""
-    parts: list[Part]
-    bottom_m: float = 0.0
-    """Above 0 for what hangs on a wall."""
-    landmark: bool = True
-    """Whether people would name it to describe a place."""
-
-
-def bed(rng: np.random.Generator, *, width_m: float = 1.6) -> Piece:
+def bed(rng: Rng, *, width_m: float = 1.6) -> Piece:
     """Return a bed with its headboard at the back."""
-    wood, cover = _pick(rng, WOODS), _pick(rng, FABRICS)
+    wood, (word, cover) = pick(rng, WOODS).rgb, pick(rng, FABRICS)
+    head_m = round(rng.uniform(0.85, 1.15), 2)
     pillow_m = 0.6 if width_m > 1.2 else 0.65
     pillows = (-width_m / 4, width_m / 4) if width_m > 1.2 else (0.0,)
     parts = [
-        box((0.06, width_m, 1.0), (-1.02, 0.0, 0.0), wood, "wood"),
-        box((2.0, width_m, 0.3), (0.01, 0.0, 0.0), wood, "wood"),
-        box((1.96, width_m - 0.06, 0.2), (0.0, 0.0, 0.3), WHITE, "fabric"),
-        box((1.35, width_m + 0.02, 0.24), (0.345, 0.0, 0.28), cover, "fabric"),
-        *(box((0.38, pillow_m, 0.12), (-0.74, y, 0.5), WHITE, "fabric") for y in pillows),
+        box((0.06, width_m, head_m), (-1.02, 0.0, 0.0), wood, "wood"),
+        box((2.0, width_m, 0.18), (0.01, 0.0, 0.08), wood, "wood"),
+        *(box((0.08, width_m - 0.1, 0.1), (x, 0.0, 0.0), wood, "wood") for x in (-0.9, 0.93)),
+        box((1.96, width_m - 0.06, 0.26), (0.0, 0.0, 0.26), WHITE, "fabric"),
+        box((1.38, width_m + 0.02, 0.3), (0.345, 0.0, 0.24), cover, "fabric"),
+        trim((0.22, width_m + 0.03, 0.31), (-0.37, 0.0, 0.24), lighter(cover, 0.5), "fabric"),
+        *(trim((0.4, pillow_m, 0.14), (-0.76, y, 0.5), WHITE, "fabric", turn=(0, -14, 0)) for y in pillows),
     ]
-    return Piece("bed", 2.1, width_m + 0.02, 1.0, parts)
+    return Piece("bed", 2.1, width_m + 0.04, head_m, parts, color=word)
 
 
-def nightstand(rng: np.random.Generator) -> Piece:
+def nightstand(rng: Rng) -> Piece:
     """Return a small cabinet with a lamp on it."""
-    wood = _pick(rng, WOODS)
+    word, wood = pick(rng, WOODS)
     parts = [
-        box((0.38, 0.42, 0.5), (0.0, 0.0, 0.0), wood, "wood"),
-        cylinder(0.06, 0.2, (0.0, 0.0, 0.5), STEEL),
-        cylinder(0.22, 0.18, (0.0, 0.0, 0.7), (0.98, 0.91, 0.70)),
+        box((0.38, 0.42, 0.5), (-0.01, 0.0, 0.0), wood, "wood"),
+        *fronts(0.185, 0.42, 0.04, 0.48, lighter(wood, 0.12), rows=2),
+        cylinder(0.14, 0.02, (0.0, 0.0, 0.5), METAL, collision=False),
+        cylinder(0.05, 0.2, (0.0, 0.0, 0.52), METAL, collision=False),
+        cylinder(0.24, 0.2, (0.0, 0.0, 0.7), (1.0, 0.95, 0.78), collision=False),
     ]
-    return Piece("nightstand", 0.4, 0.42, 0.88, parts)
+    return Piece("nightstand", 0.42, 0.42, 0.9, parts, color=word)
 
 
-def wardrobe(rng: np.random.Generator) -> Piece:
-    """Return a tall wardrobe with two doors."""
-    width_m, wood = round(rng.uniform(1.1, 1.6), 1), _pick(rng, WOODS)
-    door_m = width_m / 2 - 0.04
-    parts = [box((0.56, width_m, 2.1), (-0.02, 0.0, 0.0), wood, "wood")]
-    for hand in (-1, 1):
-        parts.append(box((0.02, door_m, 1.95), (0.27, hand * width_m / 4, 0.1), _lighter(wood), "wood"))
-        parts.append(box((0.03, 0.03, 0.25), (0.285, hand * 0.07, 0.95), STEEL))
-    return Piece("wardrobe", 0.6, width_m, 2.1, parts)
-
-
-def sofa(rng: np.random.Generator, *, seats: int | None = None, category: str = "sofa") -> Piece:
+def sofa(rng: Rng, *, seats: int | None = None, category: str = "sofa") -> Piece:
     """Return a sofa, or an armchair if it has one seat."""
     seats = seats or int(rng.integers(2, 4))
-    color, seat_m = _pick(rng, FABRICS), 0.62
+    (word, color), seat_m = pick(rng, FABRICS), 0.62
     width_m = seats * seat_m + 0.4
     parts = [
-        box((0.9, width_m, 0.26), (0.0, 0.0, 0.06), color, "fabric"),
-        box((0.24, width_m, 0.55), (-0.33, 0.0, 0.3), color, "fabric"),
+        box((0.86, width_m - 0.06, 0.08), (0.0, 0.0, 0.0), BLACK),
+        box((0.9, width_m, 0.24), (0.0, 0.0, 0.08), color, "fabric"),
+        box((0.22, width_m, 0.55), (-0.34, 0.0, 0.3), color, "fabric"),
         *(
-            box((0.86, 0.2, 0.32), (0.02, y, 0.3), color, "fabric")
-            for y in ((0.1 - width_m / 2), width_m / 2 - 0.1)
+            box((0.86, 0.2, 0.32), (0.02, hand * (width_m / 2 - 0.1), 0.3), color, "fabric")
+            for hand in (-1, 1)
         ),
     ]
     for seat in range(seats):
         y = (seat - (seats - 1) / 2) * seat_m
-        parts.append(box((0.62, seat_m - 0.02, 0.15), (0.14, y, 0.32), _lighter(color), "fabric"))
-    return Piece(category, 0.9, width_m, 0.85, parts)
+        parts.append(trim((0.62, seat_m - 0.02, 0.15), (0.14, y, 0.32), lighter(color, 0.1), "fabric"))
+        back = (0.14, seat_m - 0.03, 0.4)
+        parts.append(trim(back, (-0.2, y, 0.46), lighter(color, 0.1), "fabric", turn=(0, -10, 0)))
+    if seats > 1:
+        parts += _cushions(rng, -0.09, seats * seat_m / 2 - 0.22, Paint(word, color))
+    return Piece(category, 0.9, width_m, 0.87, parts, color=word)
 
 
-def armchair(rng: np.random.Generator) -> Piece:
+def corner_sofa(rng: Rng) -> Piece:
+    """Return a sofa that goes round a corner, with a place to stretch one's legs."""
+    (word, color), hand = pick(rng, FABRICS), 1 if rng.random() < 0.5 else -1
+    width_m, long_m, x = 2.5, 1.6, -0.35
+    parts = [
+        box((0.9, width_m, 0.3), (x, 0.0, 0.03), color, "fabric"),
+        box((0.72, 0.95, 0.3), (0.44, hand * (width_m / 2 - 0.475), 0.03), color, "fabric"),
+        box((0.22, width_m, 0.52), (-0.69, 0.0, 0.33), color, "fabric"),
+        box((0.68, 0.2, 0.3), (-0.24, -hand * (width_m / 2 - 0.1), 0.33), color, "fabric"),
+        trim((1.38, 0.92, 0.14), (0.11, hand * (width_m / 2 - 0.475), 0.33), lighter(color, 0.1), "fabric"),
+    ]
+    for seat in (-1.0, 0.0):
+        y = -hand * (0.36 + 0.67 * seat) - hand * 0.01
+        parts.append(trim((0.67, 0.65, 0.14), (-0.24, y, 0.33), lighter(color, 0.1), "fabric"))
+    parts += _cushions(rng, -0.46, 0.85, Paint(word, color))
+    return Piece("sofa", long_m, width_m, 0.87, parts, color=word)
+
+
+def armchair(rng: Rng) -> Piece:
     """Return an upholstered chair for one."""
     return sofa(rng, seats=1, category="armchair")
 
 
-def table(rng: np.random.Generator, category: str, size: Triple) -> Piece:
-    """Return a four-legged table of (depth, width, height)."""
+def _cushions(rng: Rng, x: float, y: float, sofa: Paint) -> list[Part]:
+    """Return two scatter cushions that lean in the corners, in another colour than the sofa."""
+    paint = pick(rng, tuple(paint for paint in FABRICS if paint.word != sofa.word))
+    return [
+        trim((0.12, 0.38, 0.36), (x, hand * y, 0.47), paint.rgb, "fabric", turn=(0, -22, hand * -12))
+        for hand in (-1, 1)
+    ]
+
+
+def table(rng: Rng, category: str, size: Triple) -> Piece:
+    """Return a four-legged table of (depth, width, height) with something on it."""
     depth_m, width_m, height_m = size
-    wood = _pick(rng, WOODS)
-    legs = [
-        box(
-            (0.06, 0.06, height_m - 0.04),
-            (x * (depth_m / 2 - 0.06), y * (width_m / 2 - 0.06), 0.0),
-            wood,
-            "wood",
-        )
-        for x in (-1, 1)
-        for y in (-1, 1)
+    word, wood = pick(rng, WOODS)
+    parts = [
+        *legs((depth_m - 0.02, width_m - 0.02, height_m - 0.04), wood),
+        box((depth_m, width_m, 0.04), (0, 0, height_m - 0.04), wood, "wood"),
     ]
-    return Piece(
-        category,
-        depth_m,
-        width_m,
-        height_m,
-        [*legs, box((depth_m, width_m, 0.04), (0, 0, height_m - 0.04), wood, "wood")],
-    )
+    return Piece(category, depth_m, width_m, height_m + 0.2, [*parts, *_on_table(rng, height_m)], color=word)
 
 
-def chair(rng: np.random.Generator) -> Piece:
+def round_table(rng: Rng, category: str, diameter_m: float, height_m: float) -> Piece:
+    """Return a round table on one foot."""
+    word, wood = pick(rng, WOODS)
+    parts = [
+        cylinder(0.6 * diameter_m, 0.04, (0.0, 0.0, 0.0), wood, "wood"),
+        cylinder(0.12, height_m - 0.08, (0.0, 0.0, 0.04), wood, "wood"),
+        cylinder(diameter_m, 0.04, (0.0, 0.0, height_m - 0.04), wood, "wood"),
+        *_on_table(rng, height_m),
+    ]
+    return Piece(category, diameter_m, diameter_m, height_m + 0.2, parts, color=word)
+
+
+def _on_table(rng: Rng, top: float) -> list[Part]:
+    """Return a bowl of fruit, or a vase, or books."""
+    paint = pick(rng, FABRICS).rgb
+    kind = rng.integers(3)
+    if kind == 0:
+        fruit = ((0.85, 0.15, 0.1), (0.95, 0.6, 0.1), (0.45, 0.65, 0.15))
+        return [
+            cylinder(0.26, 0.06, (0.0, 0.0, top), WHITE, collision=False),
+            *(
+                sphere(0.09, (0.05 * x, 0.05 * y, top + 0.04), color, collision=False)
+                for (x, y), color in zip(((-1, 0), (1, 1), (1, -1)), fruit, strict=True)
+            ),
+        ]
+    if kind == 1:
+        return [
+            cylinder(0.1, 0.18, (0.0, 0.1, top), paint, collision=False),
+            cylinder(0.08, 0.1, (0.1, -0.15, top), WHITE, collision=False),
+        ]
+    return [
+        trim((0.18, 0.26, 0.03), (0.0, 0.05, top), paint, turn=(0, 0, 15)),
+        trim((0.16, 0.23, 0.025), (0.0, 0.05, top + 0.03), pick(rng, FABRICS).rgb, turn=(0, 0, -8)),
+    ]
+
+
+def chair(rng: Rng) -> Piece:
     """Return a dining chair."""
-    wood = _pick(rng, WOODS)
+    word, wood = pick(rng, WOODS)
+    seat = pick(rng, FABRICS).rgb if rng.random() < 0.5 else lighter(wood, 0.15)
     parts = [
-        box((0.42, 0.42, 0.05), (0.0, 0.0, 0.42), _lighter(wood), "wood"),
-        box((0.04, 0.38, 0.92), (-0.19, 0.0, 0.0), wood, "wood"),
-        *(box((0.04, 0.04, 0.42), (0.19, y, 0.0), wood, "wood") for y in (-0.19, 0.19)),
+        box((0.42, 0.41, 0.05), (0.0, 0.0, 0.42), seat, "fabric"),
+        *(box((0.04, 0.04, 0.92), (-0.19, hand * 0.19, 0.0), wood, "wood") for hand in (-1, 1)),
+        *(box((0.04, 0.04, 0.42), (0.18, hand * 0.18, 0.0), wood, "wood") for hand in (-1, 1)),
+        *(trim((0.02, 0.34, 0.09), (-0.19, 0.0, z), wood, "wood") for z in (0.6, 0.78)),
     ]
-    return Piece("chair", 0.42, 0.42, 0.92, parts, landmark=False)
+    return Piece("chair", 0.42, 0.42, 0.92, parts, landmark=False, color=word)
 
 
-def office_chair(rng: np.random.Generator) -> Piece:
+def bar_stool(rng: Rng) -> Piece:
+    """Return a high stool on one foot."""
+    word, color = pick(rng, FABRICS)
+    parts = [
+        cylinder(0.36, 0.03, (0.0, 0.0, 0.0), METAL),
+        cylinder(0.05, 0.63, (0.0, 0.0, 0.03), METAL),
+        cylinder(0.36, 0.1, (0.0, 0.0, 0.66), color, "fabric"),
+        box((0.05, 0.3, 0.26), (-0.15, 0.0, 0.74), color, "fabric"),
+    ]
+    return Piece("bar stool", 0.36, 0.36, 1.0, parts, landmark=False, color=word)
+
+
+def office_chair(rng: Rng) -> Piece:
     """Return a swivel chair."""
-    color = _pick(rng, FABRICS)
+    word, color = pick(rng, FABRICS)
     parts = [
-        cylinder(0.5, 0.05, (0.0, 0.0, 0.03), BLACK),
-        cylinder(0.07, 0.36, (0.0, 0.0, 0.08), STEEL),
+        box((0.5, 0.06, 0.05), (0.0, 0.0, 0.03), BLACK),
+        box((0.06, 0.5, 0.055), (0.0, 0.0, 0.03), BLACK),
+        cylinder(0.07, 0.38, (0.0, 0.0, 0.08), METAL),
         box((0.46, 0.48, 0.08), (0.0, 0.0, 0.44), color, "fabric"),
-        box((0.06, 0.44, 0.5), (-0.22, 0.0, 0.55), color, "fabric"),
+        box((0.06, 0.44, 0.5), (-0.22, 0.0, 0.56), color, "fabric"),
+        *(trim((0.26, 0.04, 0.03), (0.02, hand * 0.23, 0.66), BLACK) for hand in (-1, 1)),
+        *(trim((0.03, 0.03, 0.16), (0.1, hand * 0.23, 0.51), BLACK) for hand in (-1, 1)),
     ]
-    return Piece("office chair", 0.5, 0.5, 1.05, parts, landmark=False)
+    return Piece("office chair", 0.52, 0.5, 1.06, parts, landmark=False, color=word)
 
 
-def desk(rng: np.random.Generator) -> Piece:
-    """Return a desk with drawers and a computer screen."""
-    width_m, wood = round(rng.uniform(1.2, 1.5), 1), _pick(rng, WOODS)
+def desk(rng: Rng) -> Piece:
+    """Return a desk with drawers and a computer."""
+    width_m, (word, wood) = round(rng.uniform(1.2, 1.5), 1), pick(rng, WOODS)
+    drawers = width_m / 2 - 0.22
     parts = [
         box((0.65, width_m, 0.04), (0.0, 0.0, 0.7), wood, "wood"),
         box((0.6, 0.04, 0.7), (0.0, 0.04 - width_m / 2, 0.0), wood, "wood"),
-        box((0.6, 0.4, 0.7), (0.0, width_m / 2 - 0.22, 0.0), wood, "wood"),
-        *(box((0.02, 0.36, 0.28), (0.3, width_m / 2 - 0.22, z), _lighter(wood), "wood") for z in (0.06, 0.4)),
-        box((0.18, 0.22, 0.12), (-0.18, 0.0, 0.74), BLACK),
-        box((0.03, 0.58, 0.36), (-0.16, 0.0, 0.84), BLACK),
-        box((0.01, 0.54, 0.32), (-0.142, 0.0, 0.86), (0.25, 0.45, 0.70)),
-        box((0.14, 0.4, 0.02), (0.12, 0.0, 0.74), (0.25, 0.25, 0.27)),
-    ]
-    return Piece("desk", 0.65, width_m, 1.2, parts)
-
-
-def bookshelf(rng: np.random.Generator) -> Piece:
-    """Return a shelf full of books."""
-    width_m, wood = round(rng.uniform(0.8, 1.2), 1), _pick(rng, WOODS)
-    parts = [box((0.02, width_m, 1.9), (-0.15, 0.0, 0.0), wood, "wood")]
-    parts += [box((0.3, 0.03, 1.9), (0.01, y * (width_m / 2 - 0.015), 0.0), wood, "wood") for y in (-1, 1)]
-    parts += [
-        box((0.29, width_m - 0.06, 0.03), (0.005, 0.0, z), wood, "wood") for z in (0.05, 0.5, 0.95, 1.4, 1.87)
-    ]
-    for shelf_top in (0.08, 0.53, 0.98, 1.43):
-        inner_m, split = width_m - 0.1, rng.uniform(0.3, 0.9)
-        for start, end in ((0.0, split), (split, 1.0)) if split < 0.7 else ((0.0, split),):
-            size = (0.2, (end - start) * inner_m - 0.01, round(rng.uniform(0.22, 0.34), 2))
-            y = ((start + end) / 2 - 0.5) * inner_m
-            parts.append(box(size, (-0.02, y, shelf_top), _pick(rng, FABRICS), "fabric"))
-    return Piece("bookshelf", 0.32, width_m, 1.9, parts)
-
-
-def tv(rng: np.random.Generator) -> Piece:
-    """Return a television on a low cabinet."""
-    wood = _pick(rng, WOODS)
-    parts = [
-        box((0.42, 1.5, 0.45), (0.0, 0.0, 0.0), wood, "wood"),
-        *(box((0.02, 0.7, 0.34), (0.21, y, 0.05), _lighter(wood), "wood") for y in (-0.37, 0.37)),
-        box((0.2, 0.4, 0.08), (-0.05, 0.0, 0.45), BLACK),
-        box((0.05, 1.2, 0.7), (-0.05, 0.0, 0.53), BLACK),
-        box((0.01, 1.14, 0.62), (-0.021, 0.0, 0.57), (0.10, 0.13, 0.20)),
-    ]
-    return Piece("TV", 0.44, 1.5, 1.23, parts)
-
-
-def sideboard(rng: np.random.Generator) -> Piece:
-    """Return a low cabinet with a vase on it."""
-    width_m, wood = round(rng.uniform(1.0, 1.4), 1), _pick(rng, WOODS)
-    parts = [
-        box((0.36, width_m, 0.8), (-0.01, 0.0, 0.0), wood, "wood"),
+        box((0.6, 0.4, 0.7), (0.0, drawers, 0.0), wood, "wood"),
         *(
-            box((0.02, width_m / 2 - 0.05, 0.66), (0.18, y * width_m / 4, 0.08), _lighter(wood), "wood")
-            for y in (-1, 1)
+            trim((0.02, 0.36, 0.2), (0.3, drawers, z), lighter(wood, 0.12), "wood")
+            for z in (0.04, 0.26, 0.48)
         ),
-        cylinder(0.14, 0.24, (0.0, width_m / 4, 0.8), _pick(rng, FABRICS), "marble"),
+        *(trim((0.02, 0.12, 0.02), (0.315, drawers, z + 0.1), METAL) for z in (0.04, 0.26, 0.48)),
+        trim((0.18, 0.22, 0.02), (-0.18, 0.0, 0.74), BLACK),
+        trim((0.03, 0.05, 0.12), (-0.18, 0.0, 0.76), BLACK),
+        box((0.03, 0.6, 0.38), (-0.16, 0.0, 0.84), BLACK),
+        trim((0.01, 0.56, 0.34), (-0.142, 0.0, 0.86), (0.30, 0.52, 0.80)),
+        trim((0.14, 0.42, 0.02), (0.12, 0.0, 0.74), (0.25, 0.25, 0.27)),
+        trim((0.1, 0.06, 0.02), (0.12, 0.28, 0.74), (0.25, 0.25, 0.27)),
     ]
-    return Piece("sideboard", 0.38, width_m, 1.04, parts)
+    return Piece("desk", 0.65, width_m, 1.22, parts, color=word)
 
 
-def plant(rng: np.random.Generator) -> Piece:
-    """Return a potted plant."""
-    height_m = round(rng.uniform(0.5, 0.8), 2)
+def bench(rng: Rng) -> Piece:
+    """Return a bench with a cushion."""
+    (word, cover), wood = pick(rng, FABRICS), pick(rng, WOODS).rgb
+    width_m = round(rng.uniform(1.0, 1.3), 1)
     parts = [
-        cylinder(0.3, 0.3, (0.0, 0.0, 0.0), (0.68, 0.36, 0.22)),
-        cylinder(0.05, height_m - 0.2, (0.0, 0.0, 0.3), (0.35, 0.24, 0.14)),
-        sphere(0.42, (0.0, 0.0, height_m - 0.1), GREEN),
-        sphere(0.3, (0.04, 0.05, height_m + 0.2), _lighter(GREEN)),
+        *legs((0.4, width_m, 0.38), wood),
+        box((0.4, width_m, 0.06), (0.0, 0.0, 0.38), wood, "wood"),
+        trim((0.38, width_m - 0.02, 0.1), (0.0, 0.0, 0.43), cover, "fabric"),
     ]
-    return Piece("plant", 0.44, 0.44, height_m + 0.5, parts)
+    return Piece("bench", 0.4, width_m, 0.53, parts, color=word)
 
 
-def floor_lamp(rng: np.random.Generator) -> Piece:
-    """Return a standing lamp."""
-    shade = ((0.98, 0.91, 0.70), (0.95, 0.80, 0.60), WHITE)[rng.integers(3)]
+def piano(rng: Rng) -> Piece:
+    """Return an upright piano, its lid open."""
+    word, wood = pick(rng, tuple(paint for paint in WOODS if paint.word in ("black", "brown", "white")))
+    ivory = (0.97, 0.96, 0.90)
     parts = [
-        cylinder(0.3, 0.03, (0.0, 0.0, 0.0), BLACK),
-        cylinder(0.04, 1.35, (0.0, 0.0, 0.03), BLACK),
-        cylinder(0.36, 0.28, (0.0, 0.0, 1.3), shade),
+        box((0.38, 1.5, 1.2), (-0.16, 0.0, 0.0), wood, "wood"),
+        box((0.3, 1.5, 0.12), (0.18, 0.0, 0.58), wood, "wood"),
+        *(box((0.28, 0.08, 0.58), (0.18, hand * 0.7, 0.0), wood, "wood") for hand in (-1, 1)),
+        trim((0.15, 1.3, 0.03), (0.23, 0.0, 0.69), ivory),
+        *(trim((0.1, 0.02, 0.05), (0.2, -0.6 + 0.1 * key, 0.69), BLACK) for key in range(13)),
+        trim((0.04, 0.9, 0.26), (0.06, 0.0, 0.78), darker(wood), "wood", turn=(0, -15, 0)),
+        trim((0.01, 0.44, 0.28), (0.1, 0.0, 0.8), ivory, turn=(0, -15, 0)),
+        trim((0.42, 1.54, 0.03), (-0.15, 0.0, 1.2), wood, "wood"),
     ]
-    return Piece("floor lamp", 0.36, 0.36, 1.58, parts)
+    return Piece("piano", 0.72, 1.54, 1.23, parts, color=word)
 
 
-def rug(rng: np.random.Generator, depth_m: float, width_m: float) -> Piece:
-    """Return a rug, which nobody bumps into."""
-    color = _pick(rng, FABRICS)
+def stool(rng: Rng) -> Piece:
+    """Return a low stool, such as one for a piano."""
+    word, color = pick(rng, FABRICS)
     parts = [
-        box((depth_m, width_m, 0.012), (0.0, 0.0, 0.0), _lighter(color), "carpet", collision=False),
-        box((depth_m - 0.24, width_m - 0.24, 0.018), (0.0, 0.0, 0.0), color, "carpet", collision=False),
+        *legs((0.36, 0.5, 0.42), BLACK, None, thick_m=0.04),
+        box((0.36, 0.5, 0.08), (0, 0, 0.42), color, "fabric"),
     ]
-    return Piece("rug", depth_m, width_m, 0.018, parts, landmark=False)
-
-
-def _pick(rng: np.random.Generator, colors: tuple[Triple, ...]) -> Triple:
-    return colors[rng.integers(len(colors))]
-
-
-def _lighter(color: Triple) -> Triple:
-    red, green, blue = (round(channel + 0.25 * (1 - channel), 2) for channel in color)
-    return red, green, blue
+    return Piece("stool", 0.36, 0.5, 0.5, parts, landmark=False, color=word)

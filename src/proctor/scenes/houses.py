@@ -6,10 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from proctor.core.errors import UserError
 from proctor.core.types import Vector3
-from proctor.scenes.floor_plan import Door, FloorPlan, Room, plan_floor
+from proctor.scenes.floor_plan import Door, FloorPlan, Room
+from proctor.scenes.numbering import numbered
 from proctor.scenes.placement import Furnishing, furnish
+from proctor.scenes.planner import plan_floor
+from proctor.scenes.rooms import FEWEST_ROOMS, MOST_ROOMS
 from proctor.scenes.scene_config import Light, SceneConfig
+from proctor.scenes.shadows import shadows
 from proctor.scenes.shell import build_shell
 
 # Lights that shine through walls reach all rooms alike, at the price of two.
@@ -51,15 +56,22 @@ class House(NamedTuple):
         return self.plan.doors
 
 
-def generate_house(seed: int) -> House:
-    """Make the house of a seed: always the same for the same seed."""
+def generate_house(seed: int, rooms: int | None = None) -> House:
+    """Make the house of a seed: always the same for the same seed, and never that of another.
+
+    Args:
+        seed: Any number from 0 up.
+        rooms: How many rooms, halls included; drawn from the seed if not given.
+
+    Raises:
+        UserError: No house has that many rooms.
+    """
+    if rooms is not None and not FEWEST_ROOMS <= rooms <= MOST_ROOMS:
+        raise UserError(f"expected {FEWEST_ROOMS} to {MOST_ROOMS} rooms, found {rooms}")
     # One stream each, so that other furniture would not move the walls.
     plan_rng, shell_rng, furniture_rng = np.random.default_rng(seed).spawn(3)
-    plan = plan_floor(plan_rng)
+    plan = numbered(plan_floor(plan_rng, rooms=rooms), seed)
     furniture = tuple(item for room in plan.rooms for item in furnish(room, plan, furniture_rng))
-    scene = SceneConfig(
-        scene_name=f"house_{seed}",
-        objects=[*build_shell(plan, shell_rng), *(item.object for item in furniture)],
-        lights=list(LIGHTS),
-    )
+    objects = [*build_shell(plan, shell_rng), *(item.object for item in furniture), *shadows(furniture)]
+    scene = SceneConfig(scene_name=f"house_{seed}", objects=objects, lights=list(LIGHTS))
     return House(seed, plan, furniture, scene)

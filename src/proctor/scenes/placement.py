@@ -86,9 +86,13 @@ class _Furnisher:
         self._room, self._plan, self._rng = room, plan, rng
         self._doors = [door for door in plan.doors if room.name in door.rooms]
         self._keep_free = [Volume(door.zone(DOOR_ZONE_M), 0.0, DOOR_HEIGHT_M) for door in self._doors]
+        self._leaves = [Volume(door.leaf, 0.0, DOOR_HEIGHT_M) for door in plan.doors if door.leaf is not None]
+        self._keep_free += self._leaves
 
     def place(self, rule: Rule) -> None:
         """Try some places and take the first that works."""
+        if any(item.object.category == rule.unless for item in self.placed):
+            return
         for attempt in range(TRIES):
             group = rule.make(self._rng)
             pose = self._pose(rule, group, attempt)
@@ -135,7 +139,7 @@ class _Furnisher:
         x = np.arange(area.x0, area.x1, WALK_CELL_M)[:, None]
         y = np.arange(area.y0, area.y1, WALK_CELL_M)[None, :]
         free = np.ones((x.size, y.size), dtype=bool)
-        for volume in (*volumes, *(item.volume for item in self.placed)):
+        for volume in (*volumes, *self._leaves, *(item.volume for item in self.placed)):
             if 0.0 <= volume.bottom_m < WALKER_HEIGHT_M:
                 rect = volume.rect.inset(-WALKER_RADIUS_M)
                 free &= ~((rect.x0 < x) & (x < rect.x1) & (rect.y0 < y) & (y < rect.y1))
@@ -154,6 +158,7 @@ class _Furnisher:
         item = SceneObject(
             name=f"{room} {piece.category}" + (f" {earlier + 1}" if earlier else ""),
             category=piece.category,
+            color=piece.color,
             room=room,
             translate=Vector3(x, y, 0.0),
             rotate=Vector3(0.0, 0.0, float((pose.yaw_deg + slot.yaw_deg) % 360)),

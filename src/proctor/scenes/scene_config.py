@@ -20,7 +20,26 @@ from proctor.core.types import Vector3
 from proctor.scenes.mesh_files import MESH_SUFFIXES
 from proctor.scenes.mesh_frame import find_frame
 
-Texture = Literal["plaster", "wood", "planks", "tiles", "carpet", "fabric", "brick", "marble"]
+Texture = Literal[
+    "plaster",
+    "stripes",
+    "ornament",
+    "brick",
+    "tiles",
+    "mosaic",
+    "checks",
+    "marble",
+    "wood",
+    "planks",
+    "parquet",
+    "carpet",
+    "pattern",
+    "fabric",
+    "leaves",
+    "books",
+    "painting",
+    "landscape",
+]
 VECTOR_KEYS = ("translate", "rotate", "scale", "size", "direction")
 SMALLEST_M = 0.0005
 ORIGIN, ONE = Vector3(0.0, 0.0, 0.0), Vector3(1.0, 1.0, 1.0)

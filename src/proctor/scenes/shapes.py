@@ -5,29 +5,57 @@ Unlike a `Part`, whose place is its centre, these are placed by the middle of th
 
 from __future__ import annotations
 
+from typing import Literal
+
 from proctor.core.types import Vector3
-from proctor.scenes.scene_config import Part, Texture
+from proctor.scenes.scene_config import ORIGIN, Part, Texture
 
 Triple = tuple[float, float, float]
+UPRIGHT: Triple = (0.0, 0.0, 0.0)
 
 
 def box(
-    size: Triple, at: Triple, color: Triple, texture: Texture | None = None, *, collision: bool = True
+    size: Triple,
+    at: Triple,
+    color: tuple[float, ...],
+    texture: Texture | None = None,
+    *,
+    turn: Triple = UPRIGHT,
+    collision: bool = True,
 ) -> Part:
-    """Return a box of this size whose bottom stands at `at`."""
+    """Return a box of this size whose bottom stands at `at`, turned about its middle by Euler degrees."""
     x, y, bottom = at
     return Part(
         shape="box",
         size=_millimetres(*size),
         translate=_millimetres(x, y, bottom + size[2] / 2),
+        rotate=ORIGIN if turn == UPRIGHT else Vector3(*turn),  # the default itself is left out of files
         color=color,
         texture=texture,
         collision=collision,
     )
 
 
+def trim(
+    size: Triple,
+    at: Triple,
+    color: tuple[float, ...],
+    texture: Texture | None = None,
+    *,
+    turn: Triple = UPRIGHT,
+) -> Part:
+    """Return a box that is only looked at: what a robot bumps into lies around or behind it."""
+    return box(size, at, color, texture, turn=turn, collision=False)
+
+
 def cylinder(
-    diameter_m: float, height_m: float, at: Triple, color: Triple, texture: Texture | None = None
+    diameter_m: float,
+    height_m: float,
+    at: Triple,
+    color: Triple,
+    texture: Texture | None = None,
+    *,
+    collision: bool = True,
 ) -> Part:
     """Return an upright cylinder whose bottom stands at `at`."""
     x, y, bottom = at
@@ -37,10 +65,33 @@ def cylinder(
         translate=_millimetres(x, y, bottom + height_m / 2),
         color=color,
         texture=texture,
+        collision=collision,
     )
 
 
-def sphere(diameter_m: float, at: Triple, color: Triple, texture: Texture | None = None) -> Part:
+def rod(
+    diameter_m: float,
+    length_m: float,
+    centre: Triple,
+    color: Triple,
+    *,
+    along: Literal["x", "y"],
+    collision: bool = False,
+) -> Part:
+    """Return a cylinder that lies along an axis: a rail, a wheel, or a dial that looks to the front."""
+    return Part(
+        shape="cylinder",
+        size=_millimetres(diameter_m, diameter_m, length_m),
+        translate=_millimetres(*centre),
+        rotate=Vector3(0.0, 90.0, 0.0) if along == "x" else Vector3(90.0, 0.0, 0.0),
+        color=color,
+        collision=collision,
+    )
+
+
+def sphere(
+    diameter_m: float, at: Triple, color: Triple, texture: Texture | None = None, *, collision: bool = True
+) -> Part:
     """Return a ball whose lowest point is at `at`."""
     x, y, bottom = at
     return Part(
@@ -49,9 +100,10 @@ def sphere(diameter_m: float, at: Triple, color: Triple, texture: Texture | None
         translate=_millimetres(x, y, bottom + diameter_m / 2),
         color=color,
         texture=texture,
+        collision=collision,
     )
 
 
 def _millimetres(x: float, y: float, z: float) -> Vector3:
     # Adding 0.0 turns -0.0 into 0.0.
-    return Vector3(round(x, 3) + 0.0, round(y, 3) + 0.0, round(z, 3) + 0.0)
+    return Vector3(*(round(float(value), 3) + 0.0 for value in (x, y, z)))

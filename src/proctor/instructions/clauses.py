@@ -1,0 +1,97 @@
+"""What an instruction says, clause by clause and free of any language.
+
+A clause is a claim about a way through a scene, and so it is true or false.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Hand: TypeAlias = Literal["left", "right"]
+Direction: TypeAlias = Literal[
+    "left", "right", "slightly left", "slightly right", "sharply left", "sharply right", "around"
+]
+DoorSide: TypeAlias = Literal["", "left", "right", "ahead"]
+Passage: TypeAlias = Literal["", "door", "archway"]
+Relation: TypeAlias = Literal["next to", "in front of", "between"]
+
+
+class Thing(msgspec.Struct, frozen=True):
+    """A landmark as it is spoken of: `red sofa`."""
+
+    category: str
+    color: str = ""
+    """Empty if the colour is not said."""
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """Turn by a quarter or so, a little (`slightly left`), by more (`sharply left`), or around."""
+
+    direction: Direction
+
+
+class Forward(msgspec.Struct, frozen=True):
+    """Go about this far without a bend."""
+
+    distance_m: int
+
+
+class Toward(msgspec.Struct, frozen=True):
+    """Go in the direction of a thing in view."""
+
+    thing: Thing
+
+
+class Leave(msgspec.Struct, frozen=True):
+    """Go out of the room where the way begins."""
+
+    room: str
+
+
+class Enter(msgspec.Struct, frozen=True):
+    """Go into the next room."""
+
+    room: str
+    side: DoorSide = ""
+    """Where the way in lies for who comes near; empty if it is not said."""
+    via: Passage = ""
+    """What leads there; empty if it is not said."""
+
+
+class Cross(msgspec.Struct, frozen=True):
+    """Go through a room that is neither the first nor the last."""
+
+    room: str
+
+
+class Pass(msgspec.Struct, frozen=True):
+    """Leave a thing behind that stands on one side."""
+
+    thing: Thing
+    side: Hand
+
+
+class GoTo(msgspec.Struct, frozen=True):
+    """Go, by whatever way, to the room where the goal is."""
+
+    room: str
+
+
+class Stay(msgspec.Struct, frozen=True):
+    """Do not leave the room where the way begins."""
+
+    room: str
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """Stop at a thing, or between two."""
+
+    relation: Relation
+    thing: Thing
+    other: Thing | None = None
+    """The second thing of `between`."""
+
+
+Clause: TypeAlias = Turn | Forward | Toward | Leave | Enter | Cross | Pass | GoTo | Stay | Stop

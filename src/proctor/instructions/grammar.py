@@ -1,0 +1,195 @@
+"""Patterns that turn clauses into phrases and phrases back into clauses.
+
+A pattern is a text with slots. `{room}` stands for the field `room` of its only clause, `{1.room}` for that
+of the second of several, and `{side:hand}` for the field `side` in the words of the table `hand`. Fields
+without a slot have one value each: the pattern's own, or the clause's default. So what is said can be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+
+from proctor.instructions.clauses import Clause, Thing
+
+SLOT = re.compile(r"\{(?:(\d)\.)?(\w+)(?::(\w+))?\}")
+Table: TypeAlias = Mapping[Any, Sequence[str]]
+"""Words, the same in meaning, for every value."""
+Kind: TypeAlias = type | tuple[type, dict[str, Any]]
+"""A kind of clause, with the values of fields that have no slot."""
+Choices: TypeAlias = dict[tuple[str, Any], str]
+"""Words chosen before: one thing keeps one name in one instruction."""
+
+
+class Slot(NamedTuple):
+    """A gap in a pattern."""
+
+    clause: int
+    field: str
+    table: str
+
+
+class Pattern:
+    """A way to say some clauses.
+
+    Args:
+        text: The words, with slots.
+        kinds: The clauses that it says.
+    """
+
+    def __init__(self, text: str, *kinds: Kind) -> None:
+        self.text = text
+        self.slots = [Slot(int(m[1] or 0), m[2], m[3] or m[2]) for m in SLOT.finditer(text)]
+        self.kinds: list[type] = []
+        self.fixed: list[dict[str, Any]] = []
+        for number, kind in enumerate(kinds):
+            class_, given = kind if isinstance(kind, tuple) else (kind, {})
+            slotted = {slot.field for slot in self.slots if slot.clause == number}
+            free = [f for f in msgspec.structs.fields(class_) if f.name not in slotted]
+            self.kinds.append(class_)
+            self.fixed.append({field.name: given.get(field.name, field.default) for field in free})
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def fits(self, clauses: Sequence[Clause], tables: Mapping[str, Table]) -> bool:
+        """Tell whether the pattern says the first of these clauses."""
+        if len(clauses) < len(self):
+            return False
+        for clause, kind, fixed in zip(clauses, self.kinds, self.fixed, strict=False):
+            if type(clause) is not kind or any(getattr(clause, name) != fixed[name] for name in fixed):
+                return False
+        return all(
+            slot.table in ("thing", "other")
+            or getattr(clauses[slot.clause], slot.field) in tables[slot.table]
+            for slot in self.slots
+        )
+
+
+class Language:
+    """A way of speaking.
+
+    Args:
+        patterns: All ways to say clauses.
+        tables: The words for values, by the name of the table: at least `room`, `category` and `color`.
+        thing: How to name a thing, as texts with the slots `{color}`, `{category}` and `{measure}`.
+        measures: Measure words by category, in languages that have them.
+    """
+
+    def __init__(
+        self,
+        patterns: Sequence[Pattern],
+        tables: Mapping[str, Table],
+        *,
+        thing: Sequence[str],
+        measures: Mapping[str, str] | None = None,
+    ) -> None:
+        self.patterns, self.tables = patterns, tables
+        self._thing, self._measures = thing, measures or {}
+
+    def phrase(
+        self, pattern: Pattern, clauses: Sequence[Clause], rng: np.random.Generator, chosen: Choices
+    ) -> str:
+        """Say clauses by a pattern."""
+
+        def fill(found: re.Match[str]) -> str:
+            value = getattr(clauses[int(found[1] or 0)], found[2])
+            table = found[3] or found[2]
+            if isinstance(value, Thing):
+                return self._name(value, rng, chosen, pattern.text[: found.start()])
+            return self._word(table, value, rng, chosen)
+
+        return SLOT.sub(fill, pattern.text)
+
+    def _word(self, table: str, value: Any, rng: np.random.Generator, chosen: Choices) -> str:
+        if (table, value) not in chosen:
+            words = self.tables[table][value]
+            chosen[table, value] = words[int(rng.integers(len(words)))]
+        return chosen[table, value]
+
+    def _name(self, thing: Thing, rng: np.random.Generator, chosen: Choices, before: str) -> str:
+        texts = [text for text in self._thing if ("{color}" in text) == bool(thing.color)]
+        category = self._word("category", thing.category, rng, chosen)
+        # Chinese says neither 左边的红色的沙发 nor 红色床.
+        if before.endswith("的"):
+            texts = [text for text in texts if "的" not in text]
+        elif len(category) == 1 and thing.color:
+            texts = [text for text in texts if "的" in text]
+        text = texts[int(rng.integers(len(texts)))]
+        return text.format(
+            category=category,
+            color=self._word("color", thing.color, rng, chosen) if thing.color else "",
+            measure=self._measures.get(thing.category, ""),
+        )
+
+    def readings(self, text: str, start: int) -> Iterator[tuple[list[Clause], int]]:
+        """Yield every way to read a phrase that begins at a place of a text, with the place where it ends."""
+        for pattern, expression in self._expressions:
+            found = expression.match(text, start)
+            clauses = None if found is None else self._clauses(pattern, found)
+            if found is not None and clauses is not None:
+                yield clauses, found.end()
+
+    @cached_property
+    def _expressions(self) -> list[tuple[Pattern, re.Pattern[str]]]:
+        return [(pattern, re.compile(self._expression(pattern))) for pattern in self.patterns]
+
+    def _expression(self, pattern: Pattern) -> str:
+        pieces, end = [], 0
+        for number, found in enumerate(SLOT.finditer(pattern.text)):
+            pieces.append(re.escape(pattern.text[end : found.start()]))
+            slot = pattern.slots[number]
+            kind = "thing" if slot.table in ("thing", "other") else slot.table
+            pieces.append(f"(?P<s{number}>{self._alternatives[kind]})")
+            end = found.end()
+        return "".join(pieces) + re.escape(pattern.text[end:])
+
+    @cached_property
+    def _alternatives(self) -> dict[str, str]:
+        found = {name: "|".join(map(re.escape, self._reverse[name])) for name in self.tables}
+        words = {name: f"(?:{found[name]})" for name in ("category", "color")}
+        words["measure"] = f"(?:{'|'.join({*self._measures.values()})})"
+        found["thing"] = "|".join(text.format(**words) for text in self._thing)
+        return found
+
+    @cached_property
+    def _reverse(self) -> dict[str, dict[str, Any]]:
+        """Values by word, the longest words first: `dining table` must not be read as far as `dining`."""
+        return {
+            name: dict(
+                sorted(
+                    ((word, value) for value, words in table.items() for word in words),
+                    key=lambda pair: -len(pair[0]),
+                )
+            )
+            for name, table in self.tables.items()
+        }
+
+    @cached_property
+    def _things(self) -> dict[str, Thing]:
+        """Every name of every thing."""
+        found = {}
+        for text in self._thing:
+            colors = self._reverse["color"].items() if "{color}" in text else [("", "")]
+            for color_word, color in colors:
+                for word, category in self._reverse["category"].items():
+                    measure = self._measures.get(category, "")
+                    name = text.format(category=word, color=color_word, measure=measure)
+                    found[name] = Thing(category, color)
+        return found
+
+    def _clauses(self, pattern: Pattern, found: re.Match[str]) -> list[Clause] | None:
+        """Return what was found; None if a thing has a measure word that is not its own."""
+        fields = [dict(fixed) for fixed in pattern.fixed]
+        for number, slot in enumerate(pattern.slots):
+            word = found[f"s{number}"]
+            words = self._things if slot.table in ("thing", "other") else self._reverse[slot.table]
+            if word not in words:
+                return None
+            fields[slot.clause][slot.field] = words[word]
+        return [kind(**values) for kind, values in zip(pattern.kinds, fields, strict=True)]

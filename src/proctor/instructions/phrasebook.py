@@ -1,0 +1,149 @@
+"""Says clauses in words, in many ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from proctor.core.errors import UnknownName
+from proctor.instructions import chinese, english
+from proctor.instructions.clauses import Clause
+from proctor.instructions.grammar import Choices, Language, Pattern
+
+MERGE_SHARE = 0.5
+"""How often one phrase says several clauses, where there is one that can."""
+
+
+class Style(NamedTuple):
+    """How phrases become sentences."""
+
+    language: Language
+    first: tuple[str, ...]
+    """Words before the first sentence; none of these words tells anything."""
+    following: tuple[str, ...]
+    last: tuple[str, ...]
+    joiners: tuple[str, ...]
+    statements: tuple[str, ...]
+    """What phrases begin with that stand alone."""
+    end: str
+    space: str
+
+
+STYLES: dict[str, Style] = {
+    "en": Style(
+        english.ENGLISH,
+        english.FIRST,
+        english.NEXT_ONES,
+        english.LAST,
+        english.JOINERS,
+        english.STATEMENTS,
+        ".",
+        " ",
+    ),
+    "zh": Style(
+        chinese.CHINESE,
+        chinese.FIRST,
+        chinese.NEXT_ONES,
+        chinese.LAST,
+        chinese.JOINERS,
+        chinese.STATEMENTS,
+        "。",
+        "",
+    ),
+}
+LANGUAGES = tuple(STYLES)
+
+
+def style_of(language: str) -> Style:
+    """Return how a language is spoken.
+
+    Raises:
+        UnknownName: It is not.
+    """
+    if language not in STYLES:
+        raise UnknownName("language", language, STYLES)
+    return STYLES[language]
+
+
+def say(clauses: Sequence[Clause], language: str, rng: np.random.Generator) -> str:
+    """Put clauses into words.
+
+    Args:
+        clauses: What to say.
+        language: `en` or `zh`.
+        rng: Chooses among the many ways to say it.
+
+    Raises:
+        UnknownName: The language is not spoken here.
+        ValueError: There are no words for a clause.
+    """
+    style = style_of(language)
+    groups = _sentences(_phrases(clauses, style, rng), style, rng)
+    texts: list[str] = []
+    used: list[str] = []
+    for number, group in enumerate(groups):
+        openers = tuple(opener for opener in style.following if opener not in used[-2:] or not opener)
+        if number == 0:
+            openers = style.first if len(groups) > 1 else ("",)
+        elif number == len(groups) - 1 and len(group) == 1:
+            openers = style.last
+        opener = "" if group[0].startswith(style.statements) else _pick(openers, rng)
+        used.append(opener)
+        sentence = opener + _joined(group, style, rng) + style.end
+        texts.append(sentence[0].upper() + sentence[1:])
+    return style.space.join(texts)
+
+
+def _pick(options: Sequence[str], rng: np.random.Generator) -> str:
+    return options[int(rng.integers(len(options)))]
+
+
+def _phrases(clauses: Sequence[Clause], style: Style, rng: np.random.Generator) -> list[str]:
+    language, phrases, used = style.language, [], set[Pattern]()
+    chosen: Choices = {}
+    start = 0
+    while start < len(clauses):
+        rest = clauses[start:]
+        fitting = [pattern for pattern in language.patterns if pattern.fits(rest, language.tables)]
+        several = [pattern for pattern in fitting if len(pattern) > 1]
+        options = several if several and rng.random() < MERGE_SHARE else fitting
+        options = [pattern for pattern in options if pattern not in used] or options
+        if not options:
+            raise ValueError(f"there are no words for {rest[0]}")
+        pattern = options[int(rng.integers(len(options)))]
+        used.add(pattern)
+        phrases.append(language.phrase(pattern, rest, rng, chosen))
+        start += len(pattern)
+    return phrases
+
+
+def _sentences(phrases: list[str], style: Style, rng: np.random.Generator) -> list[list[str]]:
+    """Group phrases into sentences of one to three."""
+    groups: list[list[str]] = []
+    room = 0
+    for phrase in phrases:
+        alone = phrase.startswith(style.statements)
+        if room > 0 and not alone:
+            groups[-1].append(phrase)
+            room -= 1
+        else:
+            groups.append([phrase])
+            room = 0 if alone else int(rng.choice(3, p=(0.25, 0.5, 0.25)))
+    return groups
+
+
+def _joined(phrases: list[str], style: Style, rng: np.random.Generator) -> str:
+    text = phrases[0]
+    for number, phrase in enumerate(phrases[1:], start=1):
+        last = number == len(phrases) - 1
+        joiners = [joiner for joiner in style.joiners if last or " and" not in joiner]
+        if not last:
+            joiners = [joiner for joiner in joiners if joiner in (", ", "，")] or joiners
+        elif style.space:
+            joiners = [joiner for joiner in joiners if joiner != ", "]
+            if " and " in text + phrase:
+                joiners = [joiner for joiner in joiners if " and " not in joiner]
+        text += _pick(joiners, rng) + phrase
+    return text

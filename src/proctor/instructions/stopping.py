@@ -1,0 +1,96 @@
+"""Where to stop, told by a landmark that nobody can mistake."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from proctor.core.geometry import wrap_angle
+from proctor.instructions.clauses import Relation, Stop, Thing
+from proctor.instructions.reference import is_named, words_for
+from proctor.instructions.surroundings import Landmark
+from proctor.instructions.vocabulary import FRONTED
+from proctor.instructions.way import Way
+
+NEXT_TO_M = 0.8
+ARRIVAL_M = 1.2
+"""Who should stop next to a thing must not have been as near to it further than this before the goal."""
+LARGEST_M = 2.4
+FRONT_M = (0.2, 1.2)
+FRONT_SIDE_M = 0.5
+BETWEEN_M = 1.3
+BETWEEN_RAD = math.radians(130)
+APPROACH_M = 4.0
+
+
+def find_stop(way: Way, rng: np.random.Generator) -> tuple[Stop, list[Landmark]] | None:
+    """Return how to tell the end of a way, and by which landmarks; None if nothing there is unmistakable."""
+    goal = way.points[-1]
+    marks = [mark for mark in way.surroundings.landmarks if _is_candidate(mark, way)]
+    marks.sort(key=lambda mark: float(mark.distances_m(goal[None])[0]))
+    options: list[tuple[Relation, list[Landmark]]] = []
+    for mark in marks:
+        if mark.category in FRONTED and is_in_front(mark, goal):
+            options.append(("in front of", [mark]))
+        elif is_next_to(mark, way):
+            options.append(("next to", [mark]))
+    for mark, other in combinations(marks, 2):
+        if mark.category != other.category and is_between(mark, other, goal):
+            options.append(("between", [mark, other]))
+    # The nearest things rather than others, and these only if the words for them are clear.
+    order = sorted(range(len(options)), key=lambda number: number + 3 * rng.random())
+    for relation, used in (options[number] for number in order):
+        things = [thing for mark in used if (thing := _words(mark, way, rng)) is not None]
+        if len(things) == len(used):
+            return Stop(relation, *things), used
+    return None
+
+
+def _is_candidate(mark: Landmark, way: Way) -> bool:
+    near = float(mark.distances_m(way.points[-1:])[0]) <= BETWEEN_M
+    return near and is_named(mark) and mark.room == way.rooms[-1]
+
+
+def approach(way: Way) -> int:
+    """Return the point of the way where one looks out for the goal: when one enters its room, or nearer."""
+    return max(way.stretch(way.count - 1)[0], way.count - 1 - way.steps(APPROACH_M))
+
+
+def _words(mark: Landmark, way: Way, rng: np.random.Generator) -> Thing | None:
+    start = approach(way)
+    if mark.number not in way.seen(start, way.count - 1):
+        return None
+    glimpsed = way.glimpsed(start, way.count - 1)
+    rivals = [o for o in way.surroundings.landmarks if o.number in glimpsed or o.room == mark.room]
+    return words_for(mark, rivals, rng)
+
+
+def is_next_to(mark: Landmark, way: Way) -> bool:
+    """Tell whether the way ends next to a thing, and has only just come there."""
+    distances = mark.distances_m(way.points)
+    extent_m = float(np.ptp(mark.outline, axis=0).max())
+    before = distances[: max(0, way.count - 1 - way.steps(ARRIVAL_M))]
+    arrives = not len(before) or float(before.min()) > NEXT_TO_M
+    return float(distances[-1]) <= NEXT_TO_M and arrives and extent_m <= LARGEST_M
+
+
+def is_in_front(mark: Landmark, point: np.ndarray) -> bool:
+    """Tell whether a point lies before the middle of a thing's front."""
+    dx, dy = point - mark.centre
+    cos, sin = math.cos(mark.front_yaw), math.sin(mark.front_yaw)
+    ahead, aside = cos * dx + sin * dy, abs(cos * dy - sin * dx)
+    depth_m = float(np.ptp(mark.outline @ np.array([cos, sin]))) / 2
+    low_m, high_m = FRONT_M
+    near_enough = low_m <= ahead - depth_m <= high_m
+    return bool(near_enough) and aside <= min(max(mark.half_width_m(), 0.3), FRONT_SIDE_M)
+
+
+def is_between(mark: Landmark, other: Landmark, point: np.ndarray) -> bool:
+    """Tell whether two things lie on opposite sides of a point and near it."""
+    here = point[None]
+    offsets = [(item.nearest(here) - here)[0] for item in (mark, other)]
+    near = all(math.hypot(dx, dy) <= BETWEEN_M for dx, dy in offsets)
+    first, second = (math.atan2(dy, dx) for dx, dy in offsets)
+    return near and abs(wrap_angle(first - second)) >= BETWEEN_RAD

@@ -1,0 +1,192 @@
+"""The episodes of one house: where from, where to, what to say, and how an expert would drive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import reduce
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from proctor.core.geometry import pose_after
+from proctor.core.types import Action, Array, Pose2, Vector3
+from proctor.episodes.vln import DEFAULT_MAX_STEPS, Episode
+from proctor.instructions.phrasebook import say
+from proctor.instructions.surroundings import Surroundings
+from proctor.instructions.writer import describe
+from proctor.navigation.action_planner import ActionPlanner
+from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap
+from proctor.scenes.floor_plan import Rect
+from proctor.scenes.houses import House
+
+CLEARANCE_M = 0.3
+LENGTHS_M = ((3.0, 7.0), (7.0, 12.0), (12.0, 20.0))
+"""Bands of geodesic length, taken in turn as far as the house has such ways."""
+GOAL_REACH_M = 0.9
+"""How far from its landmark a goal may be."""
+SUCCESS_THRESHOLD_M = 1.0
+REFERENCE_MISS_M = 0.19
+"""How far from the goal the reference actions may end."""
+REFERENCE_SPACING_M = 0.25
+SAME_ROOM_SHARE = 0.15
+TRIES = 80
+"""For each episode; in the second half of them any length will do."""
+LEVELS: tuple[Literal["short", "medium", "long"], ...] = ("short", "medium", "long")
+LANGUAGES = ("en", "zh")
+
+
+class Question(NamedTuple):
+    """An episode, and its instruction in every language."""
+
+    episode: Episode
+    instructions: Mapping[str, str]
+
+    def asked_in(self, language: str) -> Episode:
+        """Return the episode in one language."""
+        return msgspec.structs.replace(
+            self.episode, instruction=self.instructions[language], language=language
+        )
+
+
+class HouseExam:
+    """Sets the episodes of one house.
+
+    Args:
+        house: The house.
+        grid: Its map.
+        split: The part of the exam that they belong to.
+        rng: All choices depend on it.
+    """
+
+    def __init__(self, house: House, grid: GridMap, split: str, rng: np.random.Generator) -> None:
+        self._house, self._grid, self._split, self._rng = house, grid, split, rng
+        self._surroundings = Surroundings.of(house.scene)
+        self._free = {room.name: free_points(room.floor, grid) for room in house.rooms}
+        self._goals: list[tuple[str, Array]] = []
+        """For each landmark its room, and the places near it."""
+        for item in house.furniture:
+            if item.landmark:
+                points = self._free[item.object.room]
+                near = points[_distances_m(item.footprint, points) <= GOAL_REACH_M]
+                if len(near):
+                    self._goals.append((item.object.room, near))
+
+    def questions(self, count: int) -> list[Question]:
+        """Return this many with different instructions, or fewer if it is too hard."""
+        found: list[Question] = []
+        told: set[str] = set()
+        tries = 0
+        while len(found) < count and tries < TRIES and self._goals:
+            tries += 1
+            question = self._attempt(len(found), any_length=tries > TRIES // 2)
+            if question is not None and told.isdisjoint(question.instructions.values()):
+                told.update(question.instructions.values())
+                found.append(question)
+                tries = 0
+        return found
+
+    def _attempt(self, index: int, *, any_length: bool) -> Question | None:
+        """Draw an episode at random; None if it is no good."""
+        rng = self._rng
+        room, goals = self._goals[rng.integers(len(self._goals))]
+        goal_xy = goals[rng.integers(len(goals))]
+        shortest_m, longest_m = LENGTHS_M[index // len(LEVELS) % len(LENGTHS_M)]
+        if any_length:
+            shortest_m, longest_m = LENGTHS_M[0][0], LENGTHS_M[-1][1]
+        start_xy = self._start(goal_xy, room, shortest_m, longest_m)
+        if start_xy is None:
+            return None
+        path = self._grid.shortest_path(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)
+        if path is None or not shortest_m <= _length_m(path) <= longest_m:
+            return None
+        return self._question(index, _dense(path), yaw_deg=15.0 * int(rng.integers(24)))
+
+    def _start(self, goal_xy: Array, goal_room: str, shortest_m: float, longest_m: float) -> Array | None:
+        """Return a place about so far from the goal, in any room with such places; None if there is none."""
+        rng, places = self._rng, {}
+        for room, points in self._free.items():
+            if len(points):
+                far_m = self._grid.rough_distances_m(points, goal_xy, radius_m=PLANNING_RADIUS_M)
+                places[room] = points[(shortest_m < far_m) & (far_m < longest_m)]
+        rooms = [room for room, points in places.items() if len(points)]
+        others = [room for room in rooms if room != goal_room]
+        if not rooms:
+            return None
+        stay = goal_room in rooms and (not others or rng.random() < SAME_ROOM_SHARE)
+        points = places[goal_room if stay else others[rng.integers(len(others))]]
+        start: Array = points[rng.integers(len(points))]
+        return start
+
+    def _question(self, index: int, path: Array, *, yaw_deg: float) -> Question | None:
+        """Return the episode along a path; None if there is nothing to say, or no good way to go."""
+        level = LEVELS[index % len(LEVELS)]
+        start, goal = _vector(path[0]), _vector(path[-1])
+        pose = Pose2(start.x, start.y, math.radians(yaw_deg))
+        clauses = describe(self._surroundings, path, pose.yaw, level=level, rng=self._rng)
+        if clauses is None:
+            return None
+        actions = ActionPlanner(self._grid, (goal.x, goal.y)).plan(pose)
+        end = reduce(lambda pose, action: pose_after(action, pose), actions, pose)
+        if math.dist((end.x, end.y), (goal.x, goal.y)) > REFERENCE_MISS_M:
+            return None
+        scene_id = self._house.scene.scene_name
+        episode = Episode(
+            episode_id=f"{scene_id}_{index}",
+            scene_id=scene_id,
+            start_position=start,
+            start_rotation=Vector3(0.0, 0.0, yaw_deg),
+            goal_position=goal,
+            max_steps=DEFAULT_MAX_STEPS,
+            success_threshold=SUCCESS_THRESHOLD_M,
+            reference_path=[_vector(point) for point in path],
+            reference_actions=[*actions, Action.STOP],
+            level=level,
+            split=self._split,
+        )
+        return Question(episode, {language: say(clauses, language, self._rng) for language in LANGUAGES})
+
+
+def rooms_are_reachable(house: House, grid: GridMap) -> bool:
+    """Tell whether a robot that stands in the hall gets into every other room."""
+    hall, *others = [free_points(room.floor, grid) for room in house.rooms]
+    if not len(hall):
+        return False
+    return all(
+        len(points) and math.isfinite(grid.distance_m(hall[0], points[0], radius_m=PLANNING_RADIUS_M))
+        for points in others
+    )
+
+
+def free_points(floor: Rect, grid: GridMap) -> Array:
+    """Return the places (N, 2) in a room, 5 cm apart, with room for a robot, the roomiest first."""
+    x, y = np.arange(floor.x0, floor.x1, 0.05), np.arange(floor.y0, floor.y1, 0.05)
+    points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2).round(2)
+    clearances = grid.clearances(points)
+    order = np.argsort(-clearances, kind="stable")
+    free: Array = points[order[: np.count_nonzero(clearances > CLEARANCE_M)]]
+    return free
+
+
+def _distances_m(rect: Rect, points: Array) -> Array:
+    """Return how far points are from a rectangle; 0 inside."""
+    x, y = points[:, 0], points[:, 1]
+    outside_x = np.maximum(np.maximum(rect.x0 - x, x - rect.x1), 0.0)
+    outside_y = np.maximum(np.maximum(rect.y0 - y, y - rect.y1), 0.0)
+    return np.asarray(np.hypot(outside_x, outside_y))
+
+
+def _length_m(path: Array) -> float:
+    return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
+
+
+def _dense(path: Array) -> Array:
+    """Return evenly spaced points along a path."""
+    along = np.concatenate([[0.0], np.linalg.norm(np.diff(path, axis=0), axis=1).cumsum()])
+    marks = np.linspace(0.0, along[-1], math.ceil(along[-1] / REFERENCE_SPACING_M) + 1)
+    return np.stack([np.interp(marks, along, path[:, axis]) for axis in (0, 1)], axis=1)
+
+
+def _vector(point: Array) -> Vector3:
+    return Vector3(round(float(point[0]), 3), round(float(point[1]), 3), 0.0)
