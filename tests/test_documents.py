@@ -1,11 +1,14 @@
 """Broken JSON is refused with file and place."""
 
+import gzip
+import tracemalloc
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from proctor.core.documents import convert, read_json, write_atomically
+from proctor.core import documents
+from proctor.core.documents import convert, decode, parse_json, read_json, write_atomically, write_json
 from proctor.core.errors import InvalidFile
 
 
@@ -59,6 +62,38 @@ def test_a_missing_file_and_a_folder_and_binary_data_are_user_errors(tmp_path):
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
     (tmp_path / "bom.json").write_bytes(b"\xef\xbb\xbf[1]")
     assert read_json(tmp_path / "bom.json") == [1]
+
+
+def test_a_gzip_bomb_is_never_unpacked_whole(tmp_path, monkeypatch):
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 2**26))
+    monkeypatch.setattr(documents, "MAX_BYTES", 2**20)
+    tracemalloc.start()
+    with pytest.raises(InvalidFile, match="has more than 1 MiB"):
+        read_json(tmp_path / "bomb.json.gz")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**23
+
+
+def test_what_is_written_packed_reads_back_and_has_the_same_bytes(tmp_path):
+    for name in ("a.json.gz", "b.json.gz"):
+        write_json(tmp_path / name, {"a": [1, "é"]})
+    assert read_json(tmp_path / "a.json.gz") == {"a": [1, "é"]}
+    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
+
+
+@pytest.mark.parametrize("raw", [b'{"items": [{"width": NaN}]}', b'{"items": [', b"\xff", b""])
+def test_typed_decoding_complains_as_precisely_as_reading(tmp_path, raw):
+    with pytest.raises(InvalidFile) as slow:
+        parse_json(raw, tmp_path)
+    with pytest.raises(InvalidFile) as fast:
+        decode(raw, Outer, tmp_path)
+    assert str(slow.value) == str(fast.value)
+
+
+def test_typed_decoding_names_the_place(tmp_path):
+    with pytest.raises(InvalidFile, match=r"items\[1\]\.width: Expected `int`, got `str`"):
+        decode(b'\xef\xbb\xbf{"items": [{}, {"width": "3"}]}', Outer, tmp_path)
 
 
 def test_a_misspelt_key_gets_a_suggestion_and_its_place(tmp_path):

@@ -1,6 +1,7 @@
 """The `proctor` command: what it offers, and how it ends.
 
-Exit codes: 0 done, 1 finished with more evaluator faults than allowed, 2 user error, 130 interrupted.
+Exit codes: 0 done, 1 finished with more evaluator faults than allowed or (`check-dataset`) with errors
+found, 2 user error, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NoReturn
 
 from proctor import __version__
 from proctor.cli.compare import add_compare
+from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
 from proctor.cli.report import add_report
 from proctor.cli.run import add_run
@@ -67,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     add_report(commands)
     add_compare(commands)
     add_exams(commands)
+    add_datasets(commands)
     for command in commands.choices.values():
         FLAGS.update(command._option_string_actions)  # noqa: SLF001  (argparse offers no other way)
     return parser

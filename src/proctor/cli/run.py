@@ -110,7 +110,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from proctor.report.tables import score_notes, score_table
 
     dataset = arguments.dataset
-    exam = arguments.suite or (dataset.parent.name if dataset.stem == "episodes" else "") or dataset.stem
+    stem = dataset.name.removesuffix(".gz").removesuffix(".json") if dataset else ""
+    exam = arguments.suite or (dataset.parent.name if stem == "episodes" else "") or stem
     out: Path = arguments.out or Path("runs") / exam
     if not 0 <= arguments.max_fault_rate <= 1:
         raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")

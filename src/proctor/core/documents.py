@@ -1,4 +1,4 @@
-"""Strict reading and safe writing of JSON documents.
+"""Strict reading and safe writing of JSON documents, packed with gzip or not.
 
 Every complaint names the file and the place in it: line and column where the JSON is broken,
 `episodes[3].goal_position.x` where a value is.
@@ -6,10 +6,12 @@ Every complaint names the file and the place in it: line and column where the JS
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
 import re
+import zlib
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,8 +22,39 @@ from proctor.core.errors import InvalidFile, did_you_mean
 T = TypeVar("T")
 
 MAX_BYTES = 256 * 1024 * 1024
+"""Of a document, unpacked: a gzip file of a megabyte can hold a gigabyte."""
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+GZIP_MAGIC = b"\x1f\x8b"
 MAX_DEPTH = 64
 SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file whole, unpacked if it is gzip.
+
+    Raises:
+        InvalidFile: It is missing, too large, or a broken gzip file.
+    """
+    try:
+        with path.open("rb") as stream:
+            is_gzip = stream.read(2) == GZIP_MAGIC
+            stream.seek(0)
+            if path.suffix == ".gz" and not is_gzip:
+                raise InvalidFile(path, "not a gzip file, though its name ends with .gz")
+            content = (gzip.GzipFile(fileobj=stream) if is_gzip else stream).read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise InvalidFile(path, "no such file") from None
+    except EOFError:
+        raise InvalidFile(path, "the gzip file ends too early: it was cut off") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidFile(path, f"a broken gzip file: {error}") from None
+    except OSError as error:
+        raise InvalidFile(path, f"cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a null byte in the name
+        raise InvalidFile(path, f"cannot be read: {error}") from None
+    if len(content) > MAX_BYTES:
+        raise InvalidFile(path, f"has more than {MAX_BYTES // 2**20} MiB")
+    return content
 
 
 def read_json(path: Path) -> Any:
@@ -30,16 +63,25 @@ def read_json(path: Path) -> Any:
     Raises:
         InvalidFile: The file is missing, too large, or not a JSON document.
     """
+    return parse_json(read_bytes(path), path)
+
+
+def parse_json(raw: bytes, path: Path, *, nan_as_text: bool = False) -> Any:
+    """Parse what `read_bytes` returned.
+
+    Args:
+        raw: The document.
+        path: Its file, for the message.
+        nan_as_text: Whether NaN and Infinity become text, for who wants to go on and complain later.
+
+    Raises:
+        InvalidFile: It is not a JSON document.
+    """
+    constant = str if nan_as_text else None
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InvalidFile(path, f"has more than {MAX_BYTES // 2**20} MiB")
-        raw = path.read_bytes()
-        value = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_unique_keys)
+        text = raw.decode("utf-8-sig")
+        value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=constant)
         _check(value, "", 0)
-    except FileNotFoundError:
-        raise InvalidFile(path, "no such file") from None
-    except OSError as error:
-        raise InvalidFile(path, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InvalidFile(path, f"not UTF-8 text (byte {error.start})") from None
     except json.JSONDecodeError as error:
@@ -53,6 +95,24 @@ def read_json(path: Path) -> Any:
     except _Problem as error:
         raise InvalidFile(path, error.problem, place=error.place) from None
     return value
+
+
+def decode(raw: bytes, type_: type[T], path: Path) -> T:
+    """Decode large JSON straight into a typed value, many times faster than `read_json` and `convert`.
+
+    What JSON leaves open is not refused, except NaN. Keys that the type does not know are skipped, if it
+    does not forbid them.
+
+    Raises:
+        InvalidFile: It is not JSON, or a value is missing or has the wrong type.
+    """
+    try:
+        return msgspec.json.decode(raw.removeprefix(BYTE_ORDER_MARK), type=type_)
+    except msgspec.ValidationError as error:
+        raise _invalid(error, type_, path, "") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        parse_json(raw, path)  # says more precisely what is wrong
+        raise InvalidFile(path, f"cannot be read: {error}") from None
 
 
 def convert(value: Any, type_: type[T], path: Path, *, place: str = "") -> T:
@@ -70,16 +130,7 @@ def convert(value: Any, type_: type[T], path: Path, *, place: str = "") -> T:
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
-        problem, _, inner = str(error).partition(" - at `$")
-        inner = inner.rstrip("`")
-        unknown = re.search(r"unknown field `(.*)`", problem)
-        if unknown:
-            problem = f"unknown key '{unknown[1]}'" + did_you_mean(unknown[1], _field_names(type_))
-        field, colon, rest = problem.partition(": ")
-        if colon and re.fullmatch(r"[a-z_]+", field):  # a struct's own check names the field first
-            inner, problem = f"{inner}.{field}", rest
-        full_place = f"{place}{inner}" if place else inner.lstrip(".")
-        raise InvalidFile(path, problem, place=full_place) from None
+        raise _invalid(error, type_, path, place) from None
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -96,6 +147,14 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON document, packed if the name ends with `.gz`: the same bytes for the same value."""
+    content = (
+        msgspec.json.format(msgspec.json.encode(value), indent=-1 if path.suffix == ".gz" else 1) + b"\n"
+    )
+    write_atomically(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+
+
 def sync_folder(folder: Path) -> None:
     """Make sure that new names in a folder outlive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
@@ -103,6 +162,19 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _invalid(error: msgspec.ValidationError, type_: Any, path: Path, place: str) -> InvalidFile:
+    """Return msgspec's complaint in our words and with our places."""
+    problem, _, inner = str(error).partition(" - at `$")
+    inner = inner.rstrip("`")
+    unknown = re.search(r"unknown field `(.*)`", problem)
+    if unknown:
+        problem = f"unknown key '{unknown[1]}'" + did_you_mean(unknown[1], _field_names(type_))
+    field, colon, rest = problem.partition(": ")
+    if colon and re.fullmatch(r"[a-z_]+", field):  # a struct's own check names the field first
+        inner, problem = f"{inner}.{field}", rest
+    return InvalidFile(path, problem, place=f"{place}{inner}" if place else inner.lstrip("."))
 
 
 class _Problem(Exception):

@@ -15,6 +15,7 @@ from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3
 from proctor.envs.episode_state import EpisodeState, checked_action, running, started
 from proctor.episodes.vln import Episode
+from proctor.navigation.grid_map import floor_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene, scene_version
 from proctor.sim.base_drive import BaseDrive
@@ -109,7 +110,7 @@ class VLNEnv(Env):
             InvalidFile: The scene is broken.
         """
         self._state = None
-        stage = self._stage_of(_scene_of(episode))
+        stage = self._stage_of(*_floor_of(episode))
         pose = _place(stage.world, episode)
         stage.drive.reset()
         self._state = EpisodeState(episode, episode.start_position, pose.yaw)
@@ -122,8 +123,8 @@ class VLNEnv(Env):
             UserError: An episode has no scene, or starts inside of something or on another floor.
             InvalidFile: A scene is broken.
         """
-        for scene_path, group in groupby(sorted(episodes, key=_scene_of), key=_scene_of):
-            world = World(load_scene(scene_path), scene_path, self._robot)
+        for (scene_path, floor_z), group in groupby(sorted(episodes, key=_floor_of), key=_floor_of):
+            world = World(load_scene(scene_path), scene_path, self._robot, floor_z=floor_z)
             for episode in group:
                 _place(world, episode)
 
@@ -154,12 +155,12 @@ class VLNEnv(Env):
             self._stage.close()
             self._stage = None
 
-    def _stage_of(self, scene_path: Path) -> _Stage:
-        if self._stage is None or self._stage.made_of != (scene_path, scene_version(scene_path)):
+    def _stage_of(self, scene_path: Path, floor_z: float) -> _Stage:
+        if self._stage is None or self._stage.made_of != (scene_path, scene_version(scene_path), floor_z):
             if self._stage is not None:
                 self._stage.close()
                 self._stage = None
-            self._stage = _Stage(scene_path, self._robot, self._options)
+            self._stage = _Stage(scene_path, floor_z, self._robot, self._options)
         return self._stage
 
     def _observe(self, stage: _Stage) -> Observation:
@@ -181,14 +182,26 @@ def _scene_of(episode: Episode) -> Path:
     return Path(episode.scene_config_path)
 
 
+def _floor_of(episode: Episode) -> tuple[Path, float]:
+    """Return an episode's scene and the height of the floor in it that it starts on."""
+    scene_path = _scene_of(episode)
+    return scene_path, floor_of_scene(scene_path, episode.start_position.z)
+
+
 def _place(world: World, episode: Episode) -> Pose2:
     """Put the robot at the start of an episode, if it can stand there."""
-    start, name = episode.start_position, episode.episode_id
-    if abs(start.z) > STORY_M:
+    start, name, house = episode.start_position, episode.episode_id, world.house
+    if house is not None and not house.has_floor(start.x, start.y, world.floor_z):
+        place, floors = f"x={start.x}, y={start.y}, z={start.z}", house.described_floors()
+        problem = f"there is no floor at its start, {place}; the scene's floors are at {floors} (Y-up data?)"
+        raise UserError(f"episode '{name}': {problem}")
+    if house is None and abs(start.z) > STORY_M:
         floor = "the floor of the embedded world is at 0 (Y-up data?)"
         raise UserError(f"episode '{name}': start_position.z is {start.z}, but {floor}")
     world.reset(Pose2(start.x, start.y, episode.start_yaw))
     obstacle = world.touched()
+    if obstacle is None and house is not None and house.is_blocked(start.x, start.y, world.floor_z):
+        obstacle = str(episode.scene_id)
     if obstacle is not None:
         raise UserError(f"episode '{name}' starts inside of '{obstacle}' at x={start.x}, y={start.y}")
     return world.pose()
@@ -197,9 +210,9 @@ def _place(world: World, episode: Episode) -> Pose2:
 class _Stage:
     """A scene with everything that is built for it; kept as long as episodes use it."""
 
-    def __init__(self, scene_path: Path, robot: WheeledRobot, options: _Options) -> None:
-        self.made_of = (scene_path, scene_version(scene_path))
-        self.world = World(load_scene(scene_path), scene_path, robot)
+    def __init__(self, scene_path: Path, floor_z: float, robot: WheeledRobot, options: _Options) -> None:
+        self.made_of = (scene_path, scene_version(scene_path), floor_z)
+        self.world = World(load_scene(scene_path), scene_path, robot, floor_z=floor_z)
         self.scanner = LaserScanner(self.world)
         self.drive = BaseDrive(self.world, self.scanner, scan_reach_m=options.collision_threshold_m)
         self.executor = ActionExecutor(

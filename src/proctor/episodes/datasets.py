@@ -1,6 +1,7 @@
 """Files of episodes: reading them strictly, writing them back.
 
 The native format is `{"episodes": [{"episode_id": ..., "scene_id": ..., ...}]}` with the fields of `Episode`.
+Files of R2R-CE and RxR-CE are recognised by what is in them, packed with gzip or not.
 """
 
 from __future__ import annotations
@@ -8,14 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from proctor.core.documents import convert, read_json, write_atomically
+from proctor.core.documents import convert, parse_json, read_bytes, read_json, write_json
 from proctor.core.errors import InvalidFile, UnknownName, UserError
 from proctor.episodes.vln import Episode
+from proctor.episodes.vlnce import is_vlnce, load_vlnce
+from proctor.scenes.mesh_scene import find_scene
 
 REQUIRED_KEYS = (
     "episode_id",
@@ -37,7 +41,12 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     episodes: list[Episode]
     digest: str
-    """SHA-256 of the episode file."""
+    """SHA-256 of the episode file, and of the gt file where there is one."""
+    format: Literal["native", "r2r-ce", "rxr-ce"] = "native"
+    notes: list[str] = []
+    """What a reader should know, such as a missing gt."""
+    scenes: Path | None = None
+    """The folder in which the scenes were looked for, if one was given."""
 
     def select(
         self, *, split: str | None = None, count: int | None = None, episode_id: str | None = None
@@ -65,8 +74,12 @@ class _EpisodeFile(msgspec.Struct, forbid_unknown_fields=True):
     episodes: list[Episode]
 
 
+class _AnyFile(msgspec.Struct):
+    episodes: list[msgspec.Raw]
+
+
 def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
-    """Read a native episode file, or a folder that holds an `episodes.json`.
+    """Read a file of episodes, or a folder that holds one: native, R2R-CE or RxR-CE.
 
     Args:
         path: The file or folder.
@@ -75,23 +88,76 @@ def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
     Raises:
         InvalidFile: Something in it is wrong; the message says what and where.
     """
-    try:
-        file = path / "episodes.json" if path.is_dir() else path
-    except OSError as error:
-        raise InvalidFile(path, f"cannot be read: {error.strerror}") from None
-    _check_frozen(file.parent)
-    value = read_json(file)
-    _check_required(value, file)
-    episodes = convert(value, _EpisodeFile, file).episodes
+    if scenes is not None and not scenes.is_dir():
+        raise UserError(f"{scenes} is no folder; scenes are looked for in a folder")
+    file = episode_file(path)
+    check_frozen(file.parent)
+    raw = read_bytes(file)
+    format_: Literal["native", "r2r-ce", "rxr-ce"] = "native"
+    notes: list[str] = []
+    files = [file]
+    if holds_vlnce(raw):
+        format_, episodes, notes, files = load_vlnce(raw, file)
+    else:
+        episodes = _native_episodes(parse_json(raw, file), file)
     if not episodes:
         raise InvalidFile(file, "expected at least one episode, found none", place="episodes")
-    first_index: dict[str, int] = {}
-    for index, episode in enumerate(episodes):
-        if episode.episode_id in first_index:
-            other = first_index[episode.episode_id]
-            problem = f"the id '{episode.episode_id}' is taken by episodes[{other}]"
-            raise InvalidFile(file, problem, place=f"episodes[{index}].episode_id")
-        first_index[episode.episode_id] = index
+    _check_ids(episodes, file)
+    digest = hashlib.sha256(b"".join(each.read_bytes() for each in files)).hexdigest()
+    return Dataset(
+        path=file,
+        episodes=locate_scenes(episodes, file, scenes),
+        digest=digest,
+        format=format_,
+        notes=notes,
+        scenes=scenes,
+    )
+
+
+def episode_file(path: Path) -> Path:
+    """Return the file of episodes that a path means: itself, or the one in the folder.
+
+    Raises:
+        InvalidFile: The folder holds none, or several.
+    """
+    try:
+        if not path.is_dir():
+            return path
+        if (path / "episodes.json").is_file():
+            return path / "episodes.json"
+        if (own := path / f"{path.resolve().name}.json.gz").is_file():
+            return own
+        found = sorted([*path.glob("*.json.gz"), *path.glob("*/*.json.gz")])
+    except (OSError, ValueError) as error:
+        raise InvalidFile(path, f"cannot be read: {error}") from None
+    files = [file for file in found if not file.name.endswith("_gt.json.gz")]
+    if len(files) == 1:
+        return files[0]
+    names = ", ".join(str(file.relative_to(path)) for file in files[:8])
+    problem = (
+        f"holds several files of episodes, give one of them: {names}"
+        if files
+        else ("holds no episodes: expected an episodes.json, or a {split}.json.gz")
+    )
+    raise InvalidFile(path, problem)
+
+
+def holds_vlnce(raw: bytes) -> bool:
+    """Tell whether a document, as `read_bytes` returned it, holds episodes of VLN-CE."""
+    try:
+        records = msgspec.json.decode(raw, type=_AnyFile).episodes
+        return any(is_vlnce(msgspec.json.decode(record)) for record in records[:8])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False  # whoever reads it will say what is wrong
+
+
+def locate_scenes(episodes: Sequence[Episode], file: Path, scenes: Path | None) -> list[Episode]:
+    """Return the episodes with absolute paths of their scene files, or None where there is no such file.
+
+    Raises:
+        InvalidFile: A path is none.
+    """
+    find = cache(find_scene)
     located = []
     for index, episode in enumerate(episodes):
         try:
@@ -99,9 +165,12 @@ def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
         except (OSError, ValueError) as error:
             place = f"episodes[{index}].scene_config_path"
             raise InvalidFile(file, f"no name of a file: {error}"[:120], place=place) from None
+        if scenes is not None and (scene is None or not Path(scene).is_file()):
+            given = episode.scene_config_path or (episode.origin or episode).scene_id
+            found = find(scenes, given)
+            scene = str(found) if found else scene
         located.append(msgspec.structs.replace(episode, scene_config_path=scene))
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    return Dataset(path=file, episodes=located, digest=digest)
+    return located
 
 
 def save_dataset(episodes: Sequence[Episode], path: Path) -> None:
@@ -110,8 +179,22 @@ def save_dataset(episodes: Sequence[Episode], path: Path) -> None:
         {key: getattr(episode, key) for key in REQUIRED_KEYS} | msgspec.to_builtins(episode)
         for episode in episodes
     ]
-    encoded = msgspec.json.encode({"episodes": records})
-    write_atomically(path, msgspec.json.format(encoded, indent=1) + b"\n")
+    write_json(path, {"episodes": records})
+
+
+def _native_episodes(value: Any, file: Path) -> list[Episode]:
+    check_required(value, file)
+    return convert(value, _EpisodeFile, file).episodes
+
+
+def _check_ids(episodes: Sequence[Episode], file: Path) -> None:
+    first_index: dict[str, int] = {}
+    for index, episode in enumerate(episodes):
+        if episode.episode_id in first_index:
+            other = first_index[episode.episode_id]
+            problem = f"the id '{episode.episode_id}' is taken by episodes[{other}]"
+            raise InvalidFile(file, problem, place=f"episodes[{index}].episode_id")
+        first_index[episode.episode_id] = index
 
 
 def _spread(episodes: list[Episode], count: int) -> list[Episode]:
@@ -124,7 +207,7 @@ def _spread(episodes: list[Episode], count: int) -> list[Episode]:
     return [episodes[index] for index in sorted(index for _, index in sorted(ranks)[:count])]
 
 
-def _check_frozen(folder: Path) -> None:
+def check_frozen(folder: Path) -> None:
     """Refuse an exam of which a file is no longer what its checksums say."""
     checksums = folder / CHECKSUMS
     if not checksums.is_file():
@@ -137,10 +220,12 @@ def _check_frozen(folder: Path) -> None:
             raise InvalidFile(file, problem)
 
 
-def _check_required(value: Any, file: Path) -> None:
+def check_required(value: Any, file: Path) -> None:
     """Complain about missing keys, which `Episode` itself has defaults for."""
     if not isinstance(value, dict) or not isinstance(value.get("episodes"), list):
-        raise InvalidFile(file, 'expected {"episodes": [...]}')
+        is_gt = "_gt.json" in file.name
+        hint = "; this looks like a gt file: give the episodes, it is found beside them" if is_gt else ""
+        raise InvalidFile(file, f'expected {{"episodes": [...]}}{hint}')
     for index, record in enumerate(value["episodes"]):
         missing = [key for key in REQUIRED_KEYS if isinstance(record, dict) and key not in record]
         if missing and not set(record) - set(Episode.__struct_fields__):

@@ -16,6 +16,21 @@ LARGEST_COORDINATE = 1e4
 """Of metres or degrees. More is a mistake, such as millimetres."""
 
 
+class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a public dataset says of an episode beyond what an exam needs, so that it can be written back."""
+
+    format: Literal["r2r-ce", "rxr-ce"]
+    scene_id: str
+    """As the dataset writes it, such as `mp3d/17DRP5sb8fy/17DRP5sb8fy.glb`."""
+    trajectory_id: str | None = None
+    instruction_id: str | None = None
+    """RxR's; its prediction files go by it."""
+    geodesic_distance: float | None = None
+    """From start to goal by the dataset's own account, in metres. Nothing is scored by it."""
+    waypoints: list[Vector3] | None = None
+    """The sparse `reference_path` of VLN-CE, in our axes: too sparse for nDTW."""
+
+
 class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A VLN episode, as the user's documents define it.
 
@@ -44,6 +59,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     level: Literal["short", "medium", "long"] | None = None
     """How much the instruction says."""
     split: str | None = None
+    origin: Origin | None = None
+    """Set for episodes of public datasets."""
 
     def __post_init__(self) -> None:
         for name in ("start_position", "start_rotation", "goal_position"):

@@ -8,11 +8,12 @@ from pathlib import Path
 from proctor.core.errors import InvalidFile
 from proctor.episodes.datasets import Dataset
 from proctor.episodes.vln import Episode
-from proctor.navigation.grid_map import map_of_scene
+from proctor.navigation.grid_map import house_of_scene, map_of_scene
+from proctor.scenes.scene_config import load_scene
 
 
 def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: bool) -> None:
-    """Load every scene in use, meshes included, and build its map.
+    """Load every scene in use, meshes included, and build its map. Episodes without a goal are refused.
 
     Args:
         dataset: Where the episodes come from, for the message.
@@ -20,19 +21,66 @@ def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: 
         needs_scene: Whether an episode without a scene file is an error.
 
     Raises:
-        InvalidFile: A scene is missing or broken.
+        InvalidFile: A goal or a scene is missing, or a scene is broken.
     """
+    _check_goals(dataset, episodes)
     first_use: dict[str | None, Episode] = {}
     for episode in episodes:
         first_use.setdefault(episode.scene_config_path, episode)
     for scene, episode in first_use.items():
         if scene is not None and Path(scene).is_file():
-            map_of_scene(Path(scene))
+            map_of_scene(Path(scene), episode.start_position.z)
         elif needs_scene:
-            index = dataset.episodes.index(episode)
-            problem = f"there is no scene file {scene}" if scene else _no_file(episode)
-            raise InvalidFile(dataset.path, problem, place=f"episodes[{index}].scene_config_path")
+            problem = f"there is no scene file {scene}" if scene else _no_file(dataset, episodes, episode)
+            raise InvalidFile(dataset.path, problem, place=_place(dataset, episode, "scene_config_path"))
 
 
-def _no_file(episode: Episode) -> str:
-    return f"missing, and there is no scenes/{episode.scene_id}.json beside the dataset"
+def scene_notes(episodes: Sequence[Episode]) -> list[str]:
+    """Return what people should know about the scenes before they trust a run in them.
+
+    That is how meshes were read, where their floors are, and how many goals cannot be reached on wheels.
+
+    Raises:
+        InvalidFile: A scene is broken.
+    """
+    by_scene: dict[Path, list[Episode]] = {}
+    for episode in episodes:
+        if episode.scene_config_path is not None and Path(episode.scene_config_path).is_file():
+            by_scene.setdefault(Path(episode.scene_config_path), []).append(episode)
+    notes = []
+    for path, group in by_scene.items():
+        house = house_of_scene(path)
+        if house is None:
+            continue
+        notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
+        ends = [(e.start_position.z, e.goal_position.z) for e in group if e.goal_position is not None]
+        apart = sum(house.floor_near(start_z) != house.floor_near(goal_z) for start_z, goal_z in ends)
+        if apart:
+            whose = f"{apart} of {len(ends)} episodes have their goal on another floor than their start"
+            notes.append(f"{path.name}: {whose}, where a robot on wheels cannot get")
+    return notes
+
+
+def _check_goals(dataset: Dataset, episodes: Sequence[Episode]) -> None:
+    withheld = [episode for episode in episodes if episode.goal_position is None]
+    if withheld:
+        problem = (
+            f"{len(withheld)} of {len(episodes)} episodes have no goal, as in the test split of a challenge: "
+            "nothing could be scored; choose a split with goals"
+        )
+        raise InvalidFile(dataset.path, problem, place=_place(dataset, withheld[0], "goal"))
+
+
+def _no_file(dataset: Dataset, episodes: Sequence[Episode], episode: Episode) -> str:
+    if dataset.format == "native" and dataset.scenes is None:
+        return f"missing, and there is no scenes/{episode.scene_id}.json beside the dataset"
+    if dataset.scenes is None:
+        return f"give --scenes DIR with the scenes of {dataset.format}, such as {episode.scene_id}.glb"
+    without = [other for other in episodes if other.scene_config_path is None]
+    names = list(dict.fromkeys(other.scene_id for other in without))
+    some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return f"{dataset.scenes} lacks {len(names)} scenes of {len(without)} episodes: {some}"
+
+
+def _place(dataset: Dataset, episode: Episode, key: str) -> str:
+    return f"episodes[{dataset.episodes.index(episode)}].{key}"

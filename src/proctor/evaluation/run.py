@@ -26,6 +26,7 @@ from proctor.evaluation.preflight import check_scenes
 from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
 from proctor.registry import build, load, suite_folder
+from proctor.scenes.mesh_files import files_of_mesh
 from proctor.scenes.scene_config import asset_file, load_scene
 
 RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec")
@@ -149,7 +150,7 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Episode]) 
         "proctor": __version__,
         "task": "vln",
         "dataset": config.suite or dataset.path.name,
-        "scenes_sha256": _scenes_digest(episodes),
+        "scenes_sha256": scenes_digest(episodes),
         "episodes": len(episodes),
         "dataset_sha256": dataset.digest,
         "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
@@ -165,15 +166,17 @@ def _source_digest(policy: type) -> str:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
 
 
-def _scenes_digest(episodes: Sequence[Episode]) -> str:
-    """Return a hash of all scene files in use and of the meshes that they name."""
+def scenes_digest(episodes: Sequence[Episode]) -> str:
+    """Return a hash of all scene files in use, of the meshes that they name and of what those consist of."""
     digest = hashlib.sha256()
     for scene in sorted({e.scene_config_path for e in episodes if e.scene_config_path is not None}):
         path = Path(scene)
         if not path.is_file():
             continue
         assets = [item.asset_path for item in load_scene(path).objects if item.asset_path is not None]
-        for file in (path, *(asset_file(path, asset) for asset in assets)):
+        meshes = [asset_file(path, asset) for asset in assets]
+        parts = [part for mesh in meshes for part in files_of_mesh(mesh)]
+        for file in (path, *meshes, *parts):
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
 

@@ -16,7 +16,7 @@ from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, EpisodeInfo, Info, Vector3
 from proctor.episodes.vln import Episode
 from proctor.evaluation.rollout import EpisodeLog
-from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, map_of_scene
+from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, floor_of_scene, map_of_scene
 from proctor.registry import build, names
 
 DEFAULT_SUCCESS_THRESHOLD_M = 0.2
@@ -142,7 +142,10 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
     if episode.scene_config_path is None or not Path(episode.scene_config_path).is_file():
         return "euclidean", distance
     start, goal = episode.start_position, episode.goal
-    grid = map_of_scene(Path(episode.scene_config_path)).covering((start.x, start.y), (goal.x, goal.y))
+    scene = Path(episode.scene_config_path)
+    if floor_of_scene(scene, start.z) != floor_of_scene(scene, goal.z):
+        return "euclidean", distance  # no way on wheels, and no map that shows both
+    grid = map_of_scene(scene, start.z).covering((start.x, start.y), (goal.x, goal.y))
 
     length_m = cache(partial(geodesic_m, grid))  # several metrics ask for the same
 

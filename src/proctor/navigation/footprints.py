@@ -42,6 +42,8 @@ def footprints_of_scene(
 ) -> list[Footprint]:
     """Return the footprint of every colliding solid that reaches into the height band.
 
+    Meshes that collide as their surface are no solids, and left out.
+
     Raises:
         InvalidFile: A mesh asset cannot be read.
         UserError: The scene has mesh assets and `scene_path` is missing.
@@ -49,7 +51,7 @@ def footprints_of_scene(
     solids = [
         _placed(solid, item.scale, item.rotate, item.translate)
         for index, item in enumerate(scene.objects)
-        if item.rigid_body_type != "none"
+        if item.rigid_body_type != "none" and item.collision != "surface"
         for solid in _solids_of_object(item, scene_path, f"objects[{index}].asset_path")
     ]
     footprints = (_footprint(solid, height_band_m) for solid in solids)

@@ -19,10 +19,14 @@ from proctor.core.types import Array
 from proctor.navigation.footprints import Footprint, footprints_of_scene
 from proctor.navigation.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.mesh_house import MeshHouse, house_of
 from proctor.scenes.scene_config import SceneConfig, load_scene, scene_version
+from proctor.scenes.surface_grid import CELL_M, MAP_CELLS
 
 Point = tuple[float, float]
 ROBOT = WheeledRobot()
+BAND_M = (ROBOT.ground_clearance_m, ROBOT.height_m)
+"""Only what reaches into this range above the floor is in the robot's way."""
 PLANNING_RADIUS_M = 0.25
 """Ways are planned, and geodesic distances measured, for a disc of this radius."""
 MARGIN_M = 0.5
@@ -33,12 +37,13 @@ TOUCH_M = 1e-6  # less overlap with a cell than this is a shared border
 
 
 class GridMap:
-    """Occupancy and clearance of a floor. Beyond its border the floor is empty.
+    """Occupancy and clearance of a floor.
 
     Args:
         occupied: Cells with an obstacle in them; rows along y, columns along x.
         resolution_m: Side of a cell.
         origin_world: The map's lower left corner, which is a corner of cell [0, 0].
+        ends: Whether the floor ends with the map. Else it goes on, empty.
     """
 
     def __init__(
@@ -47,8 +52,10 @@ class GridMap:
         *,
         resolution_m: float = 0.05,
         origin_world: Point = (0.0, 0.0),
+        ends: bool = False,
     ) -> None:
         self.occupied = occupied
+        self.ends = ends
         self.resolution_m = resolution_m
         self.origin_world = origin_world
         self.clearance_m = _clearances(occupied, resolution_m)
@@ -62,20 +69,25 @@ class GridMap:
         scene_path: Path | None = None,
         *,
         resolution_m: float = 0.05,
-        height_band_m: tuple[float, float] = (ROBOT.ground_clearance_m, ROBOT.height_m),
+        height_band_m: tuple[float, float] = BAND_M,
+        z: float | None = None,
     ) -> GridMap:
         """Draw the map of all that a robot can bump into.
 
         Args:
             scene: The scene.
             scene_path: Its file, needed if it has mesh assets.
-            resolution_m: Side of a cell.
+            resolution_m: Side of a cell. That of a house that is a mesh is 0.05 m.
             height_band_m: Only what reaches into this range above the floor is an obstacle.
+            z: A height on the floor that is meant, in a house of several; the lowest if missing.
 
         Raises:
             InvalidFile: A mesh asset cannot be read.
             UserError: The scene is too large, or has mesh assets and `scene_path` is missing.
         """
+        house = house_of(scene, scene_path, height_band_m)
+        if house is not None:
+            return cls._from_house(house, house.floor_near(z), scene, scene_path, height_band_m)
         footprints = footprints_of_scene(scene, scene_path, height_band_m=height_band_m)
         corners = np.concatenate([shape.vertices for shape in footprints] or [np.zeros((1, 2))])
         # Whole cells from the world's origin, so that walls on round numbers fill whole cells.
@@ -92,11 +104,35 @@ class GridMap:
             _draw(shape, occupied, resolution_m, origin)
         return cls(occupied, resolution_m=resolution_m, origin_world=(float(origin[0]), float(origin[1])))
 
+    @classmethod
+    def _from_house(
+        cls,
+        house: MeshHouse,
+        floor_z: float,
+        scene: SceneConfig,
+        scene_path: Path | None,
+        height_band_m: tuple[float, float],
+    ) -> GridMap:
+        """Draw the map of a floor: the house itself and what else stands in it."""
+        grid = house.grid(floor_z)
+        if grid is None:
+            return cls(np.ones((2, 2), dtype=bool), ends=True)
+        resolution_m = CELL_M * MAP_CELLS
+        rows, columns = (cells // MAP_CELLS for cells in grid.blocked.shape)
+        cells = grid.blocked.reshape(rows, MAP_CELLS, columns, MAP_CELLS)
+        occupied = np.asarray(cells.any(axis=(1, 3)))
+        band_world = (floor_z + height_band_m[0], floor_z + height_band_m[1])
+        for shape in footprints_of_scene(scene, scene_path, height_band_m=band_world):
+            _draw(shape, occupied, resolution_m, np.array(grid.origin_world))
+        return cls(occupied, resolution_m=resolution_m, origin_world=grid.origin_world, ends=True)
+
     def covering(self, *points: Point) -> GridMap:
         """Return this map, enlarged by empty floor if it does not reach some way beyond these points.
 
-        Points so far away that the map would become huge are left outside.
+        Points so far away that the map would become huge are left outside. A floor that ends stays as it is.
         """
+        if self.ends:
+            return self
         low, high = np.min(points, axis=0) - MARGIN_M, np.max(points, axis=0) + MARGIN_M
         rows, columns = self.occupied.shape
         size = np.array([columns, rows]) * self.resolution_m
@@ -190,19 +226,48 @@ class GridMap:
         return self._finders[radius_m]
 
 
-def map_of_scene(path: Path) -> GridMap:
-    """Return the map of a scene file, made once for each version of the file.
+def map_of_scene(path: Path, z: float | None = None) -> GridMap:
+    """Return the map of a scene file, made once for each version of the file and each floor.
+
+    Args:
+        path: The scene file, or a mesh file.
+        z: A height on the floor that is meant; the lowest floor if missing.
 
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
     """
-    return _map_of_version(path, scene_version(path))
+    return _map_of_version(path, scene_version(path), floor_of_scene(path, z))
+
+
+def floor_of_scene(path: Path, z: float | None = None) -> float:
+    """Return the height of the floor that z lies on: 0, unless the scene is a mesh.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+    """
+    house = house_of_scene(path)
+    return 0.0 if house is None else house.floor_near(z)
+
+
+def house_of_scene(path: Path) -> MeshHouse | None:
+    """Return the house of a scene that is a mesh, made once for each version of the file.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+    """
+    return _house_of_version(path, scene_version(path))
 
 
 @lru_cache(maxsize=8)
-def _map_of_version(path: Path, version: int) -> GridMap:
+def _house_of_version(path: Path, version: int) -> MeshHouse | None:
     del version  # only there to tell versions apart
-    return GridMap.from_scene(load_scene(path), path)
+    return house_of(load_scene(path), path, BAND_M)
+
+
+@lru_cache(maxsize=8)
+def _map_of_version(path: Path, version: int, floor_z: float) -> GridMap:
+    del version
+    return GridMap.from_scene(load_scene(path), path, z=floor_z)
 
 
 def _clearances(occupied: NDArray[np.bool_], resolution_m: float) -> Array:
@@ -228,6 +293,7 @@ def _draw(shape: Footprint, occupied: NDArray[np.bool_], resolution_m: float, or
     """Occupy every cell that a convex polygon overlaps, by the separating axis theorem."""
     low = np.floor((shape.vertices.min(axis=0) - origin) / resolution_m + TOUCH_M).astype(int)
     high = np.ceil((shape.vertices.max(axis=0) - origin) / resolution_m - TOUCH_M).astype(int)
+    low, high = low.clip(0, occupied.shape[::-1]), high.clip(0, occupied.shape[::-1])
     columns, rows = (np.arange(low[axis], high[axis]) for axis in (0, 1))
     centres = np.stack(np.meshgrid(columns, rows), axis=-1)
     centres_world = (centres + 0.5) * resolution_m + origin

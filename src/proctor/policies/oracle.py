@@ -38,8 +38,9 @@ class OraclePolicy(Policy):
         start_xy = (episode.start_position.x, episode.start_position.y)
         goal_xy = (episode.goal.x, episode.goal.y)
         scene = Path(episode.scene_config_path) if episode.scene_config_path else None
-        has_map = scene is not None and scene.is_file()
-        grid = map_of_scene(scene).covering(start_xy, goal_xy) if scene and has_map else None
+        grid = None
+        if scene is not None and scene.is_file():
+            grid = map_of_scene(scene, episode.start_position.z).covering(start_xy, goal_xy)
         self._planner = ActionPlanner(grid, goal_xy)
         self._expected = None
 

@@ -1,9 +1,13 @@
-"""Mesh files as surfaces to draw and convex pieces to bump into, in metres with Z up."""
+"""Mesh files as surfaces to draw and convex pieces to bump into, in metres with Z up.
+
+A thing is read by `load_mesh_asset`; a whole house, which may have millions of triangles, by `load_surfaces`.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 import struct
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +25,11 @@ Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]
 FLAT_M = 0.01
 """A piece without a volume, such as a sheet, collides as if it were this thick."""
 MAX_PIECES = 5000
+MAX_FILE_BYTES = 2**30
+MAX_TRIANGLES = 8_000_000
+MAX_IMAGE_SIDE = 2048
+SHADES = 64
+"""Of each channel of colours that are given by vertex."""
 
 BROKEN_FILE = (
     ValueError,
@@ -60,14 +69,45 @@ def load_mesh_asset(file: Path) -> MeshAsset:
         ValueError: It is not a mesh.
         MissingDependency: The reader for this format is not installed.
     """
-    return _load_version(file, file.stat().st_mtime_ns)
+    return _asset_of_version(file, file.stat().st_mtime_ns)
+
+
+def load_surfaces(file: Path) -> list[Surface]:
+    """Read what is to be seen of a mesh file, turned to Z up like a thing, once for each version of it.
+
+    Raises:
+        ValueError: It is not a mesh, or too large.
+        MissingDependency: The reader for this format is not installed.
+    """
+    return _surfaces_of_version(file, file.stat().st_mtime_ns)
+
+
+def is_turned(file: Path) -> bool:
+    """Tell whether this file is Y up by its format or by what it says, and so is turned on reading."""
+    if file.suffix.lower() == ".dae":
+        return b"Z_UP" not in file.read_bytes()
+    return file.suffix.lower() in (".glb", ".gltf")
 
 
 @lru_cache(maxsize=32)
-def _load_version(file: Path, version: int) -> MeshAsset:
+def _asset_of_version(file: Path, version: int) -> MeshAsset:
     del version  # only there to tell versions apart
+    meshes = _read(file)
+    return MeshAsset([_surface(mesh) for mesh in meshes], _pieces(meshes, file))
+
+
+@lru_cache(maxsize=2)  # houses are large
+def _surfaces_of_version(file: Path, version: int) -> list[Surface]:
+    del version
+    surfaces = [_plain_surface(mesh) for mesh in _read(file)]
+    return [surface for surface in surfaces if len(surface.faces)]
+
+
+def _read(file: Path) -> list[Any]:
     if file.suffix.lower() == ".dae" and importlib.util.find_spec("collada") is None:
         raise MissingDependency("A reader for .dae files", "pip install pycollada")
+    if file.stat().st_size > MAX_FILE_BYTES:
+        raise ValueError(f"'{file.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
     try:
         scene = trimesh.load_scene(file)
         meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
@@ -77,12 +117,18 @@ def _load_version(file: Path, version: int) -> MeshAsset:
         raise ValueError(f"'{file.name}' is not a {file.suffix} mesh{reason}") from None
     if not meshes:
         raise ValueError(f"'{file.name}' holds no triangles")
-    if _is_y_up(file):
-        for mesh in meshes:
-            mesh.apply_transform(Y_UP_TO_Z_UP)
+    triangles = sum(len(mesh.faces) for mesh in meshes)
+    if triangles > MAX_TRIANGLES:
+        raise ValueError(f"'{file.name}' has {triangles} triangles, more than {MAX_TRIANGLES}")
     if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
         raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
-    return MeshAsset([_surface(mesh) for mesh in meshes], _pieces(meshes, file))
+    turn = Y_UP_TO_Z_UP if is_turned(file) else np.eye(4)
+    for mesh in meshes:
+        if file.suffix.lower() == ".dae" and mesh.units is not None:  # the one format that says its unit
+            metres = trimesh.units.unit_conversion(mesh.units, "meters")
+            mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
+        mesh.apply_transform(turn)
+    return meshes
 
 
 def _pieces(meshes: list[Any], file: Path) -> list[Array]:
@@ -105,12 +151,6 @@ def _reader_errors() -> tuple[type[Exception], ...]:
         return BROKEN_FILE
 
 
-def _is_y_up(file: Path) -> bool:
-    if file.suffix.lower() == ".dae":
-        return b"Z_UP" not in file.read_bytes()
-    return file.suffix.lower() in (".glb", ".gltf")
-
-
 def convex_body(points: Array) -> Array:
     """Return the corners of the convex body around points (N, 3), at least FLAT_M thick every way."""
     middle = points.mean(axis=0)
@@ -129,27 +169,75 @@ def convex_body(points: Array) -> Array:
 
 
 def _surface(mesh: Any) -> Surface:
-    image, texcoords = None, np.zeros((len(mesh.vertices), 2))
+    """Return a thing's surface, its edges smoothed where they are blunt."""
+    rgba, image = _paint(mesh)
+    texcoords = _texcoords(mesh) if image is not None else None
+    if image is None:
+        mesh = mesh.smooth_shaded
+    return Surface(
+        np.asarray(mesh.vertices),
+        np.asarray(mesh.vertex_normals),
+        np.zeros((len(mesh.vertices), 2)) if texcoords is None else texcoords,
+        np.asarray(mesh.faces),
+        rgba,
+        image,
+    )
+
+
+def _plain_surface(mesh: Any) -> Surface:
+    """Return a house's surface: every triangle by itself, which is quick however many there are."""
+    triangles = np.asarray(mesh.triangles)
+    across = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    doubled_area = np.linalg.norm(across, axis=1)
+    whole = doubled_area > 0
+    corners = triangles[whole].reshape(-1, 3)
+    normals = np.repeat(across[whole] / doubled_area[whole, None], 3, axis=0)
+    faces = np.arange(len(corners)).reshape(-1, 3)
+    rgba, image = _paint(mesh)
+    texcoords = np.zeros((len(corners), 2))
+    if image is not None:
+        texcoords = _texcoords(mesh)[np.asarray(mesh.faces)[whole].ravel()]
+    elif mesh.visual.kind in ("vertex", "face"):
+        colors = np.asarray(mesh.visual.face_colors)[whole, :3]
+        image, at = _palette(colors)
+        rgba, texcoords = (1.0, 1.0, 1.0, rgba[3]), np.repeat(at, 3, axis=0)
+    return Surface(corners, normals, texcoords, faces, rgba, image)
+
+
+def _paint(mesh: Any) -> tuple[tuple[float, float, float, float], NDArray[np.uint8] | None]:
+    """Return a mesh's colour, and its texture if it has one."""
+    image = None
     if mesh.visual.kind == "texture":
         material = mesh.visual.material
         picture = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
         if picture is not None and mesh.visual.uv is not None:
-            image = np.asarray(picture.convert("RGB"))
-            texcoords = np.array([0, 1]) + np.asarray(mesh.visual.uv) * [1, -1]
+            picture = picture.convert("RGB")
+            picture.thumbnail((MAX_IMAGE_SIDE, MAX_IMAGE_SIDE))
+            image = np.asarray(picture)
         color = material.main_color
         if image is not None and getattr(material, "baseColorFactor", None) is None:
             color = (255, 255, 255, 255)  # main_color would be a grey that nobody asked for
     else:
         color = mesh.visual.vertex_colors.mean(axis=0) if mesh.visual.defined else (204, 204, 204, 255)
-    if image is None:
-        mesh = mesh.smooth_shaded
-        texcoords = np.zeros((len(mesh.vertices), 2))
     red, green, blue, alpha = (float(channel) / 255 for channel in color)
-    return Surface(
-        np.asarray(mesh.vertices),
-        np.asarray(mesh.vertex_normals),
-        texcoords,
-        np.asarray(mesh.faces),
-        (red, green, blue, alpha),
-        image,
-    )
+    return (red, green, blue, alpha), image
+
+
+def _texcoords(mesh: Any) -> Array:
+    return np.asarray(np.array([0, 1]) + np.asarray(mesh.visual.uv) * [1, -1])
+
+
+def _palette(colors: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Array]:
+    """Return colours (N, 3) as an image with one pixel for each shade, and where in it (N, 2) they are.
+
+    MuJoCo knows no colours of vertices; this gives each triangle of a scan its own.
+    """
+    step = 256 // SHADES
+    red, green, blue = (colors // step).astype(np.int64).T
+    shades, index = np.unique((red * SHADES + green) * SHADES + blue, return_inverse=True)
+    side = math.ceil(math.sqrt(len(shades)))
+    image = np.zeros((side * side, 3), np.uint8)
+    channels = np.stack([shades // SHADES**2, shades // SHADES % SHADES, shades % SHADES], axis=1)
+    image[: len(shades)] = channels * step + step // 2
+    at = np.stack([index % side, index // side], axis=1)
+    return image.reshape(side, side, 3), (at + 0.5) / side

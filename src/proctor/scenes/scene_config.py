@@ -8,6 +8,7 @@ parts with colour and texture, so that a scene needs no mesh files.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -16,6 +17,8 @@ import msgspec
 from proctor.core.documents import convert, read_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
+from proctor.scenes.mesh_files import MESH_SUFFIXES
+from proctor.scenes.mesh_frame import find_frame
 
 Texture = Literal[
     "plaster",
@@ -38,7 +41,6 @@ Texture = Literal[
     "landscape",
 ]
 VECTOR_KEYS = ("translate", "rotate", "scale", "size", "direction")
-MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
 SMALLEST_M = 0.0005
 ORIGIN, ONE = Vector3(0.0, 0.0, 0.0), Vector3(1.0, 1.0, 1.0)
 
@@ -87,6 +89,8 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     rigid_body_type: Literal["static", "dynamic", "kinematic", "none"] = "static"
     mass: float | None = None
     """Kilograms of a dynamic object; from its volume at 300 kg/m³ if missing."""
+    collision: Literal["hull", "surface"] = "hull"
+    """What a mesh collides as: the hulls of its pieces, or, of a house to drive in, its triangles."""
 
     def __post_init__(self) -> None:
         _set_vectors(self, "translate", "rotate", "scale")
@@ -101,6 +105,8 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
             _check_asset_path(self.asset_path)
         if self.mass is not None and self.mass <= 0:
             raise ValueError(f"mass: expected kilograms above 0, found {self.mass}")
+        if self.collision == "surface" and (self.asset_path is None or self.rigid_body_type != "static"):
+            raise ValueError("collision: only a static mesh collides as its surface")
 
     def _check_uneven_scale(self, scale: Vector3) -> None:
         """Refuse a scale that would make a part something else than its shape."""
@@ -133,12 +139,14 @@ class Light(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A whole scene. The floor of the world is the plane z = 0."""
+    """A whole scene. The floor of the world is the plane z = 0, unless a mesh brings floors of its own."""
 
     scene_name: str
     scene_type: str = "indoor"
     objects: list[SceneObject] = []
     lights: list[Light] = []
+    notes: list[str] = []
+    """What people should know, such as how a mesh was read."""
 
     def __post_init__(self) -> None:
         names = [item.name for item in self.objects]
@@ -152,11 +160,14 @@ class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 def load_scene(path: Path) -> SceneConfig:
-    """Read and check a scene file, its mesh files included.
+    """Read and check a scene file, its mesh files included, or a mesh file that is a whole house.
 
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
+        MissingDependency: The reader for this mesh's format is not installed.
     """
+    if path.suffix.lower() in MESH_SUFFIXES:
+        return _scene_of_mesh(path, scene_version(path))
     scene = convert(_with_vectors(read_json(path)), SceneConfig, path)
     for index, item in enumerate(scene.objects):
         if item.asset_path is not None:
@@ -165,6 +176,26 @@ def load_scene(path: Path) -> SceneConfig:
                 place = f"objects[{index}].asset_path"
                 raise InvalidFile(path, f"'{item.asset_path}' does not exist", place=place)
     return scene
+
+
+@lru_cache(maxsize=8)
+def _scene_of_mesh(path: Path, version: int) -> SceneConfig:
+    """Return the scene that one would write for a mesh: what it leaves open is found out."""
+    del version  # only there to tell versions apart
+    if not path.is_file():
+        raise InvalidFile(path, "no such file")
+    try:
+        frame = find_frame(path)
+        house = SceneObject(
+            name=path.stem,
+            asset_path=path.name,
+            rotate=Vector3(frame.rotate_x_deg, 0.0, 0.0),
+            scale=Vector3(frame.scale, frame.scale, frame.scale),
+            collision="surface",
+        )
+    except ValueError as error:
+        raise InvalidFile(path, str(error)) from None
+    return SceneConfig(scene_name=path.stem, objects=[house], notes=frame.notes)
 
 
 def scene_version(path: Path) -> int:
@@ -185,7 +216,7 @@ def asset_file(scene_path: Path, asset_path: str) -> Path:
     """
     folder = scene_path.parent.resolve()
     asset = (folder / asset_path).resolve()
-    if not asset.is_relative_to(folder):
+    if not asset.is_relative_to(folder) and asset != scene_path.resolve():
         raise InvalidFile(scene_path, f"the asset '{asset_path}' lies outside of {folder}")
     return asset
 

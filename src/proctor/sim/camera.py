@@ -31,6 +31,8 @@ class RgbdCamera:
         self._scene = mujoco.MjvScene(model, model.ngeom + 8)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
+        if world.house is not None:  # whose walls are often sheets, and seen from both sides
+            self._scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = 0
         self._option, self._view = mujoco.MjvOption(), mujoco.MjvCamera()
         self._view.type, self._view.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, model.camera("camera").id
         self._rect = mujoco.MjrRect(0, 0, width, height)

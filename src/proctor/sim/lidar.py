@@ -40,7 +40,7 @@ class LaserScanner:
         directions = np.zeros((count, 3))
         np.cos(angles + pose.yaw, out=directions[:, 0])
         np.sin(angles + pose.yaw, out=directions[:, 1])
-        origin = np.array([pose.x, pose.y, self._spec.height_m])
+        origin = np.array([pose.x, pose.y, world.floor_z + self._spec.height_m])
         geoms, ranges = np.empty(count, np.int32), np.empty(count)
         mujoco.mj_multiRay(
             world.model,

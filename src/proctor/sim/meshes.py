@@ -22,6 +22,7 @@ from proctor.scenes.textures import GRAINED, TILE_M, texture_image
 
 Rgba = tuple[float, float, float, float]
 ROUND_SIDES = 24
+SMALLEST_AREA_M2 = 1e-9  # MuJoCo takes no smaller meshes
 
 # For faces that look along x, y and z: which axes run right and down in the texture.
 RIGHT_AXIS = np.array([1, 0, 0])
@@ -88,29 +89,14 @@ class Painter:
             image_name: Surfaces with the same image share it by this name.
         """
         spec, name = self._spec, f"surface{len(self._spec.meshes)}"
+        if not add_shell(spec, name, surface):
+            return
         material = spec.add_material(name=name, rgba=surface.rgba, specular=0.0, shininess=0.0)
         if surface.image is not None:
             material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = self._texture(
                 surface.image, image_name or name
             )
-        spec.add_mesh(
-            name=name,
-            uservert=surface.vertices.ravel(),
-            usernormal=surface.normals.ravel(),
-            usertexcoord=surface.texcoords.ravel(),
-            userface=surface.faces.ravel(),
-            # Surfaces carry no mass, and open ones have no volume to compute it from.
-            inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
-        )
-        body.add_geom(
-            type=mujoco.mjtGeom.mjGEOM_MESH,
-            meshname=name,
-            material=name,
-            group=group,
-            contype=0,
-            conaffinity=0,
-            mass=0.0,
-        )
+        add_shell_geom(body, name, group, material=name)
 
     def _texture(self, image: NDArray[np.uint8], name: str) -> str:
         if self._spec.texture(name) is None:
@@ -120,6 +106,31 @@ class Painter:
             )
             texture.data = image.tobytes()
         return name
+
+
+def add_shell(spec: Any, name: str, surface: Surface) -> bool:
+    """Add a surface as a mesh, and tell whether it was large enough to be one."""
+    vertices, faces = surface.vertices, surface.faces
+    if _area_m2(vertices[faces].reshape(-1, 3)) < SMALLEST_AREA_M2:
+        return False
+    # A mesh has four vertices, even if it needs three.
+    every = np.arange(max(len(vertices), 4)) % len(vertices)
+    spec.add_mesh(
+        name=name,
+        uservert=vertices[every].ravel(),
+        usernormal=surface.normals[every].ravel(),
+        usertexcoord=surface.texcoords[every].ravel(),
+        userface=faces.ravel(),
+        # Surfaces carry no mass, and open ones have no volume to compute it from.
+        inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
+    )
+    return True
+
+
+def add_shell_geom(body: Any, name: str, group: int, **options: Any) -> None:
+    """Put a mesh that collides with nothing into a body."""
+    kind = mujoco.mjtGeom.mjGEOM_MESH
+    body.add_geom(type=kind, meshname=name, group=group, contype=0, conaffinity=0, mass=0.0, **options)
 
 
 class _Template(NamedTuple):

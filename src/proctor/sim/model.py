@@ -15,15 +15,18 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array, Vector3
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.meshes import convex_body, load_mesh_asset
+from proctor.scenes.mesh_house import house_of
+from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
-from proctor.sim.meshes import Painter, Placement
+from proctor.sim.boxes import boxes_of_floor
+from proctor.sim.meshes import Painter, Placement, add_shell, add_shell_geom
 
 TIMESTEP_S = 0.01
 MAX_DEPTH_M = 65.0  # in millimetres, 16 bits hold no more
 DENSITY_KG_M3 = 300.0
 MAX_LIGHTS = 7  # of OpenGL's eight, one is the headlight
 MAX_INTENSITY = 0.6
+LIT_INTENSITY = 0.25  # on top of the light that textures of scans hold
 # From above and from below: without them all sides of a thing have one brightness.
 DAYLIGHT = (
     Light(type="directional", direction=Vector3(0.45, 0.3, -0.85), intensity=0.2),
@@ -31,6 +34,8 @@ DAYLIGHT = (
 )
 
 ROBOT = "#robot"  # objects may be called robot, too
+SLICE, SLICE_M = "#slice", 0.02
+FLOOR_END = "#the end of the floor"
 # Contacts: the robot minds solid things, loose things mind both those and the floor.
 SOLID, FLOOR = 1, 2
 
@@ -50,7 +55,9 @@ class Group(enum.IntEnum):
     UNSEEN = 4
 
 
-def build_model(scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot) -> Any:
+def build_model(
+    scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot, *, floor_z: float = 0.0
+) -> Any:
     """Return the MjModel of a scene with a robot, whose joints x, y and yaw are the first of all.
 
     Geoms that collide are called `<object>#<number>`.
@@ -59,23 +66,27 @@ def build_model(scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot
         scene: What stands where.
         scene_path: The scene's file, for its mesh assets and for messages.
         robot: The robot.
+        floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
 
     Raises:
         InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
     """
-    return _Builder(scene, scene_path, robot).model()
+    return _Builder(scene, scene_path, robot, floor_z).model()
 
 
 class _Builder:
-    def __init__(self, scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot) -> None:
-        self.scene, self.scene_path, self.robot = scene, scene_path, robot
+    def __init__(
+        self, scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot, floor_z: float
+    ) -> None:
+        self.scene, self.scene_path, self.robot, self.floor_z = scene, scene_path, robot, floor_z
+        self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
+        self.is_lit = False  # by its own textures
         self.spec = mujoco.MjSpec()
         self.painter = Painter(self.spec)
 
     def model(self) -> Any:
         self._set_options()
         self._add_sky_and_ground()
-        self._add_lights()
         self._add_robot()  # first of all bodies, so that its joints are the first in qpos
         for index, item in enumerate(self.scene.objects):
             place = f"objects[{index}]"
@@ -83,7 +94,9 @@ class _Builder:
                 self._add_object(item, place)
             except ValueError as error:  # such as a name that MuJoCo has given away
                 raise self._invalid(f"MuJoCo cannot build it: {error}", place) from None
+        self._add_house()
         self.painter.draw_parts(self.spec.worldbody, Group.DRAWN)
+        self._add_lights()
         try:
             return self.spec.compile()
         except ValueError as error:
@@ -122,20 +135,26 @@ class _Builder:
             name="floor#",
             type=mujoco.mjtGeom.mjGEOM_PLANE,
             size=[1, 1, 1],
+            pos=[0, 0, self.floor_z],
             group=Group.UNSEEN,
             contype=FLOOR,
             conaffinity=FLOOR,
         )
         # Drawn a little lower than it is, so that the floors of rooms, which may lie at 0, win.
         ground = Part(shape="box", size=Vector3(200, 200, 1), color=(0.55, 0.6, 0.5))
-        self.painter.add_part(ground, Placement(np.array([200, 200, 1]), np.eye(3), np.array([0, 0, -0.502])))
+        below = 0.0 if self.house is None else self.house.lowest_z
+        at = np.array([0, 0, below - 0.502])
+        self.painter.add_part(ground, Placement(np.array([200, 200, 1]), np.eye(3), at))
 
     def _add_lights(self) -> None:
         headlight = self.spec.visual.headlight
         headlight.ambient, headlight.diffuse, headlight.specular = [0.62] * 3, [0.2] * 3, [0.0] * 3
+        most = MAX_INTENSITY
+        if self.is_lit and not self.scene.lights:
+            headlight.ambient, headlight.diffuse, most = [0.8] * 3, [0.1] * 3, LIT_INTENSITY
         lights = sorted(self.scene.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
         # Without shadows every lamp shines into every room: dimmed together, so that nothing is washed out.
-        share = min(1.0, MAX_INTENSITY / max(1e-9, sum(light.intensity for light in lights)))
+        share = min(1.0, most / max(1e-9, sum(light.intensity for light in lights)))
         for light in lights:
             directional = light.type == "directional"
             self.spec.worldbody.add_light(
@@ -166,7 +185,9 @@ class _Builder:
             body.add_freejoint()
             frame = Placement(frame.size, np.eye(3), np.zeros(3))
             painter = Painter(self.spec)
-        if item.asset_path is not None:
+        if item.collision == "surface":
+            self._draw_house(item, frame)
+        elif item.asset_path is not None:
             self._add_mesh(item, body, frame, place)
         else:
             self._add_parts(item, body, frame, painter)
@@ -200,10 +221,7 @@ class _Builder:
             raise self._invalid(str(error), f"{place}.asset_path") from None
         solid = item.rigid_body_type != "none"
         for surface in asset.surfaces:
-            vertices = (surface.vertices * frame.size) @ frame.rotation.T + frame.translation
-            normals = (surface.normals / frame.size) @ frame.rotation.T
-            normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-            placed = surface._replace(vertices=vertices, normals=normals)
+            placed = place_surface(surface, frame)
             self.painter.draw(placed, body, Group.DRAWN_AND_SCANNED if solid else Group.DRAWN)
         if not solid:
             return
@@ -221,6 +239,39 @@ class _Builder:
                 **self._solid(item, index, Group.UNSEEN, volume_m3),
             )
 
+    def _draw_house(self, item: SceneObject, frame: Placement) -> None:
+        """Draw a house. What it collides as depends on all of its meshes, and comes later."""
+        surfaces = load_surfaces(asset_file(Path(str(self.scene_path)), str(item.asset_path)))
+        for surface in surfaces:
+            self.painter.draw(place_surface(surface, frame), self.spec.worldbody, Group.DRAWN)
+        # Textures of scans hold the light of the day they were taken.
+        pictured = sum(len(surface.faces) for surface in surfaces if surface.image is not None)
+        self.is_lit |= 2 * pictured > sum(len(surface.faces) for surface in surfaces)
+
+    def _add_house(self) -> None:
+        """Put the floor of a house that the robot stands on, as boxes to bump into and slices to scan."""
+        if self.house is None:
+            return
+        robot, body = self.robot, self.spec.worldbody
+        name = next(item.name for item in self.scene.objects if item.collision == "surface")
+        half_m = robot.height_m / 2
+        for index, box in enumerate(boxes_of_floor(self.house.grid(self.floor_z))):
+            low, high = np.array(box.low_world), np.array(box.high_world)
+            body.add_geom(
+                name=f"{FLOOR_END if box.is_void else name}#{index}",
+                type=mujoco.mjtGeom.mjGEOM_BOX,
+                size=[*(high - low) / 2, half_m],
+                pos=[*(high + low) / 2, self.floor_z + half_m],
+                group=Group.UNSEEN,
+                contype=SOLID,
+                conaffinity=SOLID,
+            )
+        # The lidar never leaves its plane: it sees little of the house, and that quicker in small pieces.
+        lidar_z = self.floor_z + robot.lidar.height_m
+        for index, surface in enumerate(self.house.slices(lidar_z - SLICE_M, lidar_z + SLICE_M)):
+            if add_shell(self.spec, f"{SLICE}{index}", surface):
+                add_shell_geom(body, f"{SLICE}{index}", Group.SCANNED)
+
     def _solid(self, item: SceneObject, index: int, group: Group, volume_m3: float) -> dict[str, Any]:
         """Return what all colliding geoms have in common."""
         bits = SOLID | FLOOR if item.rigid_body_type == "dynamic" else SOLID
@@ -235,7 +286,7 @@ class _Builder:
 
     def _add_robot(self) -> None:
         robot, camera = self.robot, self.robot.camera
-        body = self.spec.worldbody.add_body(name=ROBOT)
+        body = self.spec.worldbody.add_body(name=ROBOT, pos=[0, 0, self.floor_z])
         for name, kind, axis in (
             ("x", "SLIDE", [1, 0, 0]),
             ("y", "SLIDE", [0, 1, 0]),
@@ -276,6 +327,14 @@ class _Builder:
             quat=quaternion_of_matrix(np.stack([right, up, np.cross(right, up)], axis=1)),
             fovy=camera.fov_deg,
         )
+
+
+def place_surface(surface: Surface, frame: Placement) -> Surface:
+    """Return a surface in its body's frame."""
+    vertices = (surface.vertices * frame.size) @ frame.rotation.T + frame.translation
+    normals = (surface.normals / frame.size) @ frame.rotation.T
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    return surface._replace(vertices=vertices, normals=normals)
 
 
 def place_part(part: Part, frame: Placement) -> Placement:

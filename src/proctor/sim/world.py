@@ -11,6 +11,7 @@ from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.mesh_house import house_of
 from proctor.scenes.scene_config import SceneConfig
 from proctor.sim.model import ROBOT, build_model
 
@@ -22,14 +23,20 @@ class World:
         scene: What stands where.
         scene_path: The scene's file, for its mesh assets and for messages.
         robot: The robot.
+        floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
 
     Raises:
         InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
     """
 
-    def __init__(self, scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot) -> None:
+    def __init__(
+        self, scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot, *, floor_z: float = 0.0
+    ) -> None:
         self.robot = robot
-        self.model = build_model(scene, scene_path, robot)
+        self.floor_z = floor_z
+        self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
+        """The mesh that the scene is, if it is one."""
+        self.model = build_model(scene, scene_path, robot, floor_z=floor_z)
         self.data = mujoco.MjData(self.model)
         self.robot_body_id: int = self.model.body(ROBOT).id
         self._robot_geom_id: int = self.model.geom(ROBOT).id
@@ -76,7 +83,7 @@ class World:
             return None
         first, second = rows[0].tolist()
         other = second if first == self._robot_geom_id else first
-        return str(self.model.geom(other).name).rpartition("#")[0]
+        return str(self.model.geom(other).name).rpartition("#")[0].lstrip("#")
 
     @property
     def time_s(self) -> float:

@@ -1,0 +1,242 @@
+"""`proctor check-dataset`, `convert`, `predictions`, `score`, `results`: files of others, and for others."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from proctor.cli.terminal import DONE, console
+from proctor.core.errors import InvalidFile, UserError
+
+if TYPE_CHECKING:
+    from proctor.episodes.datasets import Dataset
+    from proctor.episodes.findings import Findings
+
+ERRORS_FOUND = 1
+MARKS = {"error": "[red]error[/red]", "warning": "[yellow]warning[/yellow]", "note": "[dim]note[/dim]"}
+FORMATS = ("native", "r2r-ce", "rxr-ce")
+CHECK_EXAMPLES = """\
+examples:
+  proctor check-dataset R2R_VLNCE_v1-3/val_unseen --scenes mp3d
+  proctor check-dataset episodes.json.gz --fix corrected.json.gz --drop level-change no-gt
+
+exit codes: 0 no errors (with --fix: none in the copy), 1 errors found, 2 not a dataset at all
+"""
+
+
+def add_datasets(commands: Any) -> None:
+    """Add the commands."""
+    check = commands.add_parser(
+        "check-dataset",
+        help="tell everything that is odd about a dataset",
+        description="Tell everything that is odd about a dataset: native, a suite, R2R-CE or RxR-CE.",
+        epilog=CHECK_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    check.add_argument("path", type=Path, metavar="PATH", help="an episode file or folder")
+    _add_scenes(check)
+    check.add_argument("--fix", type=Path, metavar="OUT", help="write a corrected copy to this new file")
+    check.add_argument(
+        "--drop", nargs="+", default=[], metavar="FILTER", help="with --fix: leave these out, too"
+    )
+    check.set_defaults(command=_check)
+    convert = commands.add_parser("convert", help="turn R2R-CE or RxR-CE episodes into native ones, or back")
+    convert.add_argument("source", type=Path, metavar="IN", help="an episode file or folder")
+    convert.add_argument("out", type=Path, metavar="OUT", help="a new file, .json or .json.gz")
+    convert.add_argument("--to", choices=FORMATS, default="native", help="(default: native)")
+    _add_scenes(convert)
+    convert.set_defaults(command=_convert)
+    predictions = commands.add_parser("predictions", help="write a run as a VLN-CE predictions file")
+    predictions.add_argument("run", type=Path, metavar="RUN_DIR")
+    predictions.add_argument("--out", type=Path, required=True, metavar="FILE")
+    predictions.add_argument("--dataset", type=Path, metavar="PATH", help="(default: where the run found it)")
+    predictions.add_argument("--format", choices=("r2r", "rxr"), help="(default: that of the dataset)")
+    predictions.set_defaults(command=_predictions)
+    score = commands.add_parser("score", help="score a VLN-CE predictions file")
+    score.add_argument("predictions", type=Path, metavar="PREDICTIONS")
+    score.add_argument("--dataset", type=Path, required=True, metavar="PATH", help="the episodes they are of")
+    _add_scenes(score)
+    score.add_argument("--out", type=Path, metavar="DIR", help="write a run folder, for report and compare")
+    score.set_defaults(command=_score)
+    results = commands.add_parser("results", help="put runs and VLN-CE result files into one table")
+    results.add_argument(
+        "paths", type=Path, nargs="+", metavar="PATH", help="a run folder or stats_ckpt_*.json"
+    )
+    results.set_defaults(command=_results)
+
+
+def _add_scenes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scenes", type=Path, metavar="DIR", help="the dataset's scenes, such as GLB files")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from proctor.evaluation.dataset_doctor import examine, write_fixed
+
+    if arguments.drop and arguments.fix is None:
+        raise UserError("--drop leaves episodes out of the copy that --fix writes; give --fix OUT as well")
+    patient = examine(arguments.path, scenes=arguments.scenes)
+    console.print(f"{patient.file}: {len(patient.records)} episodes, {patient.format}", markup=False)
+    _print_findings(patient.findings, len(patient.records))
+    errors = patient.findings.count("error")
+    if arguments.fix is not None:
+        fixed = write_fixed(patient, arguments.fix, drop=arguments.drop)
+        errors = examine(fixed.file, scenes=arguments.scenes).findings.count("error")
+        text = f"Wrote {fixed.file}: {fixed.kept} episodes, {fixed.changes} changes, {fixed.dropped} dropped"
+        console.print(f"{text}; what and why: {fixed.report}", markup=False, soft_wrap=True)
+        if errors:
+            console.print(f"The copy still has {errors} kinds of errors.", markup=False)
+    return ERRORS_FOUND if errors else DONE
+
+
+def _print_findings(findings: Findings, episodes: int) -> None:
+    from proctor.episodes.findings import FILTERS
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("")
+    table.add_column("N", justify="right")
+    table.add_column("What", overflow="fold")
+    for item in sorted(findings.items, key=lambda item: list(MARKS).index(item.severity)):
+        places = ", ".join(item.places) + (", ..." if item.count > len(item.places) else "")
+        remedy = f" ({item.remedy} by --fix)" if item.remedy else ""
+        what = f"[bold]{item.kind}[/bold]: {escape(item.text)}{remedy}\n[dim]{escape(places)}[/dim]"
+        table.add_row(MARKS[item.severity], str(item.count), what)
+    console.print(table if findings.items else "Nothing is odd.")
+    found = {name: indices for name, indices in findings.filters.items() if indices}
+    if found:
+        console.print(f"A filter would drop, of {episodes} episodes:")
+        for name in FILTERS:
+            if name in found:
+                console.print(f"  {name:<18}{len(found[name]):>6}  {FILTERS[name]}", highlight=False)
+
+
+def _convert(arguments: argparse.Namespace) -> int:
+    from proctor.episodes.datasets import load_dataset, save_dataset
+    from proctor.episodes.vlnce import save_vlnce
+
+    out: Path = arguments.out
+    if out.exists():
+        raise UserError(f"{out} exists already; give a new name")
+    dataset = load_dataset(arguments.source, scenes=arguments.scenes)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if arguments.to == "native":
+            save_dataset(_relative_to(out.resolve().parent, dataset), out)
+            written = [out]
+        else:
+            gt = save_vlnce(dataset.episodes, out, arguments.to)
+            written = [out, gt] if gt else [out]
+    except OSError as error:
+        raise UserError(f"cannot write to {out}: {error.strerror}") from error
+    _print_notes(dataset.notes)
+    files = " and ".join(map(str, written))
+    console.print(f"{len(dataset.episodes)} episodes: {files}", markup=False, soft_wrap=True)
+    return DONE
+
+
+def _relative_to(folder: Path, dataset: Dataset) -> list[Any]:
+    """Return the episodes with scene paths that hold from this folder."""
+    return [
+        msgspec.structs.replace(episode, scene_config_path=os.path.relpath(episode.scene_config_path, folder))
+        if episode.scene_config_path
+        else episode
+        for episode in dataset.episodes
+    ]
+
+
+def _predictions(arguments: argparse.Namespace) -> int:
+    from proctor.core.documents import read_json
+    from proctor.core.results import JOURNAL, read_journal
+    from proctor.episodes.datasets import load_dataset
+    from proctor.episodes.predictions import write_predictions
+
+    journal, manifest = arguments.run / JOURNAL, arguments.run / "manifest.json"
+    if not journal.is_file():
+        raise InvalidFile(arguments.run, f"not a run folder: there is no {JOURNAL}")
+    results = read_journal(journal)
+    path, ids, format_ = arguments.dataset, {}, arguments.format
+    if path is None and manifest.is_file():
+        source = read_json(manifest).get("source") or {}
+        path = Path(source["dataset"]) if source.get("dataset") else None
+    if format_ != "r2r" and path is not None:
+        dataset = load_dataset(path)
+        format_ = format_ or ("rxr" if dataset.format == "rxr-ce" else "r2r")
+        ids = {e.episode_id: e.origin.instruction_id or "" for e in dataset.episodes if e.origin}
+    lost = [key for key, result in results.items() if result.is_evaluator_fault]
+    try:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        write_predictions(
+            [result for result in results.values() if not result.is_evaluator_fault],
+            arguments.out,
+            format_=format_ or "r2r",
+            instruction_ids=ids,
+        )
+    except OSError as error:
+        raise UserError(f"cannot write to {arguments.out}: {error.strerror}") from error
+    if lost:
+        _print_notes([f"{len(lost)} episodes lost to evaluator faults are not in it, first '{lost[0]}'"])
+    text = (
+        f"{len(results) - len(lost)} episodes in the format of {(format_ or 'r2r').upper()}: {arguments.out}"
+    )
+    console.print(text, markup=False, soft_wrap=True)
+    return DONE
+
+
+def _score(arguments: argparse.Namespace) -> int:
+    from proctor.episodes.datasets import load_dataset
+    from proctor.evaluation.scoring import score_predictions
+    from proctor.report.tables import score_notes, score_table
+
+    dataset = load_dataset(arguments.dataset, scenes=arguments.scenes)
+    score = score_predictions(arguments.predictions, dataset, arguments.out)
+    name = arguments.predictions.name
+    title = f"{name} on {dataset.path.name}, {score.results.summary.distance} distances"
+    console.print(score_table({name: score.results}, title=escape(title)))
+    console.print(score_notes({name: score.results}), soft_wrap=True, markup=False)
+    _print_notes(score.notes)
+    if arguments.out is not None:
+        console.print(f"Results: {arguments.out}", soft_wrap=True, markup=False)
+    return DONE
+
+
+def _results(arguments: argparse.Namespace) -> int:
+    from proctor.core.documents import decode, read_bytes
+    from proctor.core.results import Results
+    from proctor.evaluation.foreign_results import read_vlnce_results
+    from proctor.report.tables import COLUMNS
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("", overflow="fold", min_width=8)
+    table.add_column("N", justify="right")
+    for heading, *_ in COLUMNS:
+        table.add_column(heading, justify="right")
+    notes = []
+    for path in arguments.paths:
+        ours = path / "results.json" if path.is_dir() else path
+        if ours.name == "results.json":
+            summary = decode(read_bytes(ours), Results, ours).summary
+            means, n = {name: each.mean for name, each in summary.metrics.items()}, summary.total_episodes
+            notes.append(f"{path}: {summary.definition}, {summary.distance} distance")
+        else:
+            theirs = read_vlnce_results(path)
+            means, n = theirs.means, len(theirs.episodes)
+            notes.append(f"{path}: as the file says; not measured here")
+        cells = [
+            f"{scale * means[key]:.{digits}f}" if key in means else "-" for _, key, scale, digits in COLUMNS
+        ]
+        table.add_row(escape(str(path)), str(n or "?"), *cells)
+    console.print(table)
+    _print_notes(notes)
+    return DONE
+
+
+def _print_notes(notes: list[str]) -> None:
+    for note in notes:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)

@@ -1,0 +1,283 @@
+"""A dataset as a doctor takes it in: read as far as it can be read, and mended where that is plain.
+
+The strict loader stops at the first mistake. Here each is written down, and the copy of the document that a
+corrected file is made from is mended: the order and length of quaternions, ids that stand twice. What is not
+understood, such as tokens, stays as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from proctor.core.documents import convert, parse_json, read_bytes
+from proctor.core.errors import InvalidFile
+from proctor.episodes.axes import classify_rotations
+from proctor.episodes.datasets import check_frozen, check_required, episode_file
+from proctor.episodes.findings import Findings
+from proctor.episodes.gt import (
+    NEAR_M,
+    GroundTruth,
+    gt_file,
+    inconsistencies,
+    mismatch,
+    parse_gt,
+    turn_deg_of,
+    version_of,
+)
+from proctor.episodes.vln import Episode
+from proctor.episodes.vlnce import (
+    Format,
+    Record,
+    episode_of,
+    format_of,
+    is_vlnce,
+    split_of,
+    start_of,
+    usual_turn_deg,
+)
+
+HUGE, SHORT = 1e3, 0.1
+"""Beyond these lengths a quaternion is not one that somebody forgot to normalise."""
+
+
+class Patient:
+    """A dataset under examination.
+
+    Args:
+        path: The file or folder.
+
+    Raises:
+        InvalidFile: It cannot even be opened as a list of episodes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.file = episode_file(path)
+        self.findings = Findings()
+        self.format: Literal["native"] | Format = "native"
+        self.document: dict[str, Any] = parse_json(read_bytes(self.file), self.file, nan_as_text=True)
+        """The mended one."""
+        self.episodes: dict[int, Episode] = {}
+        """By index in the file; only those that can be understood."""
+        self.gt: dict[str, Any] | None = None
+        """What the gt file of a corrected copy holds."""
+        self.changes: list[str] = []
+        """What was mended, in words."""
+        shape_is_right = isinstance(self.document, dict) and isinstance(self.document.get("episodes"), list)
+        if not shape_is_right or not self.records:
+            check_required(self.document, self.file)
+            raise InvalidFile(self.file, "expected at least one episode, found none", place="episodes")
+        try:
+            check_frozen(self.file.parent)
+        except InvalidFile as error:
+            self.findings.add("error", "frozen", str(error), places=[str(error.file)])
+        if any(map(is_vlnce, self.records)):
+            _VlnceReading(self)
+        else:
+            self._read_native()
+
+    @property
+    def records(self) -> list[Any]:
+        """The mended episodes, as JSON."""
+        records: list[Any] = self.document["episodes"]
+        return records
+
+    def mend_id(self, index: int, new_id: str, why: str) -> None:
+        """Give an episode another id."""
+        self.changes.append(
+            f"episodes[{index}]: id {self.records[index]['episode_id']!r} to '{new_id}', {why}"
+        )
+        self.records[index]["episode_id"] = new_id
+
+    def mend_duplicate_ids(self, ids: dict[int, str]) -> dict[int, str]:
+        """Give every episode an id of its own. Returns the new ids with those they were copied from."""
+        taken, twins = set(ids.values()), {}
+        seen: set[str] = set()
+        for index, name in ids.items():
+            if name in seen:
+                number = next(n for n in range(2, len(ids) + 2) if f"{name}_{n}" not in taken)
+                self.mend_id(index, f"{name}_{number}", "which was taken")
+                taken.add(f"{name}_{number}")
+                twins[index] = name
+            seen.add(name)
+        text = "the id is taken by an episode before"
+        self.findings.add("error", "duplicate-id", text, episodes=twins, remedy="fixed")
+        return twins
+
+    def add_malformed(self, problems: Sequence[tuple[int, str, str]]) -> None:
+        """Write down (index, place, problem) of episodes that cannot be understood, alike ones together."""
+        alike: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        for index, place, problem in problems:
+            alike[problem].append((index, place))
+        for problem, found in alike.items():
+            self.findings.add(
+                "error",
+                "malformed",
+                problem,
+                episodes=[index for index, _ in found],
+                places=[place for _, place in found],
+                remedy="dropped",
+            )
+
+    def _read_native(self) -> None:
+        unknown = sorted(self.document.keys() - {"episodes"})
+        self.findings.add("error", "unknown-key", "unknown beside `episodes`", places=unknown, remedy="fixed")
+        for key in unknown:
+            self.changes.append(f"without the key {key!r}")
+            del self.document[key]
+        numbers = [
+            index
+            for index, record in enumerate(self.records)
+            if isinstance(record, dict) and type(record.get("episode_id")) is int
+        ]
+        for index in numbers:
+            self.mend_id(index, str(self.records[index]["episode_id"]), "as text")
+        self.findings.add("error", "id-type", "the id is no text", episodes=numbers, remedy="fixed")
+        malformed = []
+        for index, record in enumerate(self.records):
+            place = f"episodes[{index}]"
+            try:
+                check_required({"episodes": [record]}, self.file)
+                self.episodes[index] = convert(record, Episode, self.file, place=place)
+            except InvalidFile as error:
+                own_place = error.place.replace("episodes[0]", place) if error.place else place
+                malformed.append((index, own_place, error.problem))
+        self.add_malformed(malformed)
+        self.mend_duplicate_ids({index: e.episode_id for index, e in self.episodes.items()})
+        for index in self.episodes:
+            self.episodes[index] = convert(self.records[index], Episode, self.file)
+        without = [index for index, e in self.episodes.items() if e.reference_path is None]
+        text = "no reference path: nDTW, SDTW and CLS are not measured"
+        self.findings.add("note", "no-gt", text, episodes=without)
+
+
+class _VlnceReading:
+    """The steps by which a file of VLN-CE is read and mended."""
+
+    def __init__(self, patient: Patient) -> None:
+        self._patient, self._findings = patient, patient.findings
+        self._records: dict[int, Record] = {}
+        patient.add_malformed(self._understand())
+        self._mend_rotations()
+        patient.format = self._format = format_of(list(self._records.values()))
+        twins = patient.mend_duplicate_ids({i: str(r.episode_id) for i, r in self._records.items()})
+        self._understand()  # again, now as mended
+        self._turn_deg = usual_turn_deg(self._format)
+        gt = self._read_gt(twins)
+        self._build(gt)
+
+    def _understand(self) -> list[tuple[int, str, str]]:
+        """Read the records as far as they can be mended; return (index, place, problem) of the others."""
+        malformed = []
+        records = {}
+        for index, record in enumerate(self._patient.records):
+            place = f"episodes[{index}]"
+            if index in self._findings.dropped:
+                continue
+            try:
+                records[index] = convert(record, Record, self._patient.file, place=place)
+            except InvalidFile as error:
+                malformed.append((index, error.place or place, error.problem))
+        self._records = records
+        return malformed
+
+    def _mend_rotations(self) -> None:
+        indices = np.array(list(self._records), dtype=int)
+        quaternions = np.array([r.start_rotation for r in self._records.values()]).reshape(-1, 4)
+        seen = classify_rotations(quaternions)
+        wxyz = seen.about_y_wxyz | ((seen.order == "wxyz") & ~seen.about_y)
+        quaternions[wxyz] = np.roll(quaternions[wxyz], -1, axis=1)
+        huge = (np.abs(quaternions) > HUGE).any(axis=1)
+        yaw_only = np.where(huge[:, None], 0.0, quaternions * [0, 1, 0, 1])
+        lengths = np.linalg.norm(yaw_only, axis=1)
+        flat = classify_rotations(quaternions).about_y
+        lost = (lengths < SHORT) | (~flat & seen.about_z)
+        tilted, long = ~flat & ~lost, ~seen.unit & ~lost
+        add = self._findings.add
+        text = "start_rotation is in the order wxyz, expected xyzw"
+        add("error", "quaternion-order", text, episodes=indices[wxyz & ~lost].tolist(), remedy="fixed")
+        text = "start_rotation turns about z, expected about the up axis y: is z up in this file?"
+        add("error", "up-axis", text, episodes=indices[lost & seen.about_z].tolist(), remedy="dropped")
+        text = "start_rotation has no heading"
+        add("error", "quaternion", text, episodes=indices[lost & ~seen.about_z].tolist(), remedy="dropped")
+        text = "start_rotation is tilted, expected a rotation about y only; its heading is kept"
+        add("error", "quaternion-tilt", text, episodes=indices[tilted].tolist(), remedy="fixed")
+        text = "start_rotation is not of length 1"
+        add("error", "quaternion-length", text, episodes=indices[long].tolist(), remedy="fixed")
+        for row in np.flatnonzero((wxyz | tilted | long) & ~lost).tolist():
+            mended = yaw_only[row] / lengths[row] if tilted[row] or long[row] else quaternions[row]
+            self._mend_rotation(int(indices[row]), mended.tolist())
+
+    def _mend_rotation(self, index: int, xyzw: list[float]) -> None:
+        record = self._patient.records[index]
+        self._patient.changes.append(
+            f"episodes[{index}]: start_rotation {record['start_rotation']} to {xyzw}"
+        )
+        record["start_rotation"] = xyzw
+
+    def _read_gt(self, twins: dict[int, str]) -> dict[str, GroundTruth]:
+        found = gt_file(self._patient.file)
+        if found is None:
+            text = "no gt file beside the episodes: nDTW, SDTW and CLS are not measured"
+            self._findings.add("warning", "no-gt", text, episodes=self._records)
+            return {}
+        try:
+            raw = read_bytes(found)
+            gt = parse_gt(raw, found)
+        except InvalidFile as error:
+            text = f"{found.name}: {error.problem}; a corrected copy goes without"
+            self._findings.add("error", "gt-broken", text, places=[error.place or found.name], remedy="fixed")
+            return {}
+        starts = {str(record.episode_id): start_of(record) for record in self._records.values()}
+        self._turn_deg = turn_deg_of(starts, gt, usual=self._turn_deg)
+        problem = mismatch(starts, gt, turn_deg=self._turn_deg)
+        if problem is not None:
+            text = f"{found.name}: {problem}; a corrected copy goes without"
+            self._findings.add("error", "gt-version", text, places=[found.name], remedy="fixed")
+            return {}
+        self._patient.gt = parse_json(raw, found)
+        for index, name in twins.items():
+            start = self._records[index].start_position
+            if name in gt and math.dist(gt[name].locations[0], start) < NEAR_M:
+                twin = str(self._records[index].episode_id)
+                gt[twin], self._patient.gt[twin] = gt[name], self._patient.gt[name]
+        self._check_gt(gt, {str(record.episode_id) for record in self._records.values()})
+        return gt
+
+    def _check_gt(self, gt: dict[str, GroundTruth], ids: set[str]) -> None:
+        without = [index for index, r in self._records.items() if str(r.episode_id) not in gt]
+        text = "no gt: nDTW, SDTW and CLS are not measured there"
+        self._findings.add("warning", "no-gt", text, episodes=without)
+        extra = sorted(gt.keys() - ids)
+        self._findings.add("note", "gt-extra", "a gt without an episode", places=extra)
+        text = (
+            "actions and path of the gt do not fit each other: expected one point more than FORWARD actions"
+        )
+        self._findings.add("warning", "gt-inconsistent", text, places=inconsistencies(gt))
+
+    def _build(self, gt: dict[str, GroundTruth]) -> None:
+        patient = self._patient
+        malformed = []
+        for index, record in self._records.items():
+            entry = gt.get(str(record.episode_id))
+            try:
+                patient.episodes[index] = episode_of(
+                    record,
+                    entry,
+                    format_=self._format,
+                    turn_deg=self._turn_deg,
+                    split=split_of(patient.file),
+                )
+            except ValueError as error:
+                malformed.append((index, f"episodes[{index}]", str(error)))
+        patient.add_malformed(malformed)
+        if self._format == "r2r-ce" and patient.episodes:
+            version = version_of(start_of(record).heading_rad for record in self._records.values())
+            are = "are" if version == "v1-3" else "are not"
+            text = f"start headings {are} multiples of 30 degrees: looks like R2R-CE {version}"
+            self._findings.add("note", "version", text, places=[patient.file.name])

@@ -1,0 +1,76 @@
+"""Result files of VLN-CE runs, to be put beside ours: `stats_ckpt_*.json` and its relatives.
+
+They hold means over a split, or one record per episode id. Nothing is made up: what a file does not say stays
+missing, and its means have no interval.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from proctor.core.documents import read_bytes
+from proctor.core.errors import InvalidFile
+
+OUR_NAMES = {"distance_to_goal": "navigation_error", "steps_taken": "steps"}
+"""Metrics that VLN-CE calls otherwise. Those not in here keep their name."""
+
+
+class ForeignResults(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody else's evaluation says, under our names of metrics."""
+
+    path: Path
+    means: dict[str, float]
+    episodes: dict[str, dict[str, float]]
+    """By episode id; empty if the file holds the means only."""
+    ignored: list[str]
+    """Keys that are no metric, or whose values are no finite numbers."""
+
+
+def read_vlnce_results(path: Path) -> ForeignResults:
+    """Read a result file of a VLN-CE run.
+
+    A value that is NaN or infinite, as distances are off the navigation mesh, is missing; a mean over
+    episodes is over those that have the value.
+
+    Raises:
+        InvalidFile: It is no such file.
+    """
+    try:
+        value = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise InvalidFile(path, f"invalid JSON: {error}") from None
+    expected = 'expected {"success": 0.31, "spl": ...}, or such a record per episode id'
+    if not isinstance(value, dict) or not value:
+        raise InvalidFile(path, f"not a result file: {expected}")
+    ignored: set[str] = set()
+    if all(isinstance(record, dict) for record in value.values()):
+        episodes = {key: _metrics(record, ignored) for key, record in value.items()}
+        names = dict.fromkeys(name for record in episodes.values() for name in record)
+        means = {name: _mean([r[name] for r in episodes.values() if name in r]) for name in names}
+    else:
+        episodes, means = {}, _metrics(value, ignored)
+    if "success" not in means and "navigation_error" not in means:
+        raise InvalidFile(
+            path, f"not a result file: neither success nor distance_to_goal is in it; {expected}"
+        )
+    return ForeignResults(path=path, means=means, episodes=episodes, ignored=sorted(ignored - means.keys()))
+
+
+def _metrics(record: dict[str, Any], ignored: set[str]) -> dict[str, float]:
+    metrics = {}
+    for key, given in record.items():
+        value = given.get("count") if key == "collisions" and isinstance(given, dict) else given
+        if isinstance(value, int | float) and math.isfinite(value):  # a success may be true
+            metrics[OUR_NAMES.get(key, key)] = float(value)
+        else:
+            ignored.add(OUR_NAMES.get(key, key))
+    return metrics
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -1,0 +1,204 @@
+"""Predictions as a run: score where an agent says it went, without a world.
+
+A predictions file is taken at its word: whether a move was possible is not checked, collisions are not known,
+and actions are inferred from the states. Episodes without a prediction count against the agent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from proctor import __version__
+from proctor.core.errors import InvalidFile, UserError
+from proctor.core.geometry import distance, wrap_angle
+from proctor.core.results import EpisodeResult, Fault, Results
+from proctor.core.types import Action
+from proctor.episodes.datasets import Dataset
+from proctor.episodes.predictions import Prediction, Predictions, read_predictions
+from proctor.episodes.vln import Episode
+from proctor.evaluation.journal import Journal, read_finished
+from proctor.evaluation.rollout import EpisodeLog
+from proctor.evaluation.run import scenes_digest
+from proctor.evaluation.summary import summarise
+from proctor.evaluation.vln_task import DEFAULT_SUCCESS_THRESHOLD_M, VLNTask
+
+ENV = "predictions"
+"""What the manifest says in the place of an env's name."""
+NO_PREDICTION = "no_prediction"
+SAME_PLACE_M = 0.1
+TURNED_RAD = math.radians(1)
+SHIFTED_M = 0.05
+UNKNOWN = {"r2r": ("collisions", "collision_rate"), "rxr": ("collisions", "collision_rate", "steps")}
+"""Metrics that a file of each format cannot tell."""
+
+
+class Score(NamedTuple):
+    """A scored predictions file, and what a reader must know of it."""
+
+    results: Results
+    notes: list[str]
+
+
+def score_predictions(file: Path, dataset: Dataset, out: Path | None = None) -> Score:
+    """Score a predictions file, by geodesic distance where an episode's scene was found, else by Euclidean.
+
+    Args:
+        file: The predictions.
+        dataset: The episodes they are of.
+        out: A run directory to write, for reports and comparisons.
+
+    Raises:
+        InvalidFile: The predictions are broken, or not of these episodes.
+        UserError: The dataset withholds its goals, or `out` holds a different run.
+    """
+    withheld = [episode.episode_id for episode in dataset.episodes if episode.goal_position is None]
+    if withheld:
+        problem = f"{len(withheld)} of {len(dataset.episodes)} episodes have no goal, first '{withheld[0]}'"
+        raise UserError(f"{dataset.path}: {problem}: they cannot be scored here")
+    predictions = read_predictions(file)
+    keys = {episode.episode_id: _key(episode, predictions) for episode in dataset.episodes}
+    _check_match(predictions, keys, file, dataset)
+    identity = _identity(file, dataset)
+    if out is not None:
+        read_finished(out, identity)  # refuses the folder of another run before the work is done
+    task = VLNTask()
+    scored = [
+        _score(task, episode, predictions.by_id.get(keys[episode.episode_id]), predictions, file)
+        for episode in dataset.episodes
+    ]
+    results = summarise(scored)
+    if out is not None:
+        _write(out, identity, file, dataset, results)
+    return Score(results, [*dataset.notes, *_notes(predictions, set(keys.values()), results)])
+
+
+def _key(episode: Episode, predictions: Predictions) -> str:
+    """Return what a predictions file calls an episode."""
+    if predictions.format == "rxr" and episode.origin is not None and episode.origin.instruction_id:
+        return episode.origin.instruction_id
+    return episode.episode_id
+
+
+def _check_match(predictions: Predictions, keys: dict[str, str], file: Path, dataset: Dataset) -> None:
+    """Refuse predictions that are of other episodes, or in other axes: no score would mean anything."""
+    if not predictions.by_id.keys() & set(keys.values()):
+        known, given = next(iter(keys.values())), next(iter(predictions.by_id), "none at all")
+        problem = (
+            f"no prediction is of an episode of {dataset.path}: found '{given}', expected such as '{known}'"
+        )
+        raise InvalidFile(file, problem)
+    for episode in dataset.episodes:
+        prediction = predictions.by_id.get(keys[episode.episode_id])
+        if prediction and distance(prediction.positions[0], episode.start_position) > SAME_PLACE_M:
+            there, here = prediction.positions[0], episode.start_position
+            problem = (
+                f"begins {distance(there, here):.1f} m from the episode's start; expected the start state "
+                "first, in Habitat's axes (y up), and of the same version of the dataset"
+            )
+            raise InvalidFile(file, problem, place=keys[episode.episode_id])
+
+
+def _score(
+    task: VLNTask, episode: Episode, prediction: Prediction | None, predictions: Predictions, file: Path
+) -> EpisodeResult:
+    log = EpisodeLog(seed=0)
+    task.begin(episode)
+    if prediction is None:
+        message = f"{file.name} holds no prediction for this episode"
+        log.fault = Fault(side="agent", kind=NO_PREDICTION, message=message)
+    else:
+        log.actions = _actions(prediction, None if predictions.format == "rxr" else episode.step_limit)
+        for index, action in enumerate(log.actions, 1):
+            info: dict[str, Any] = {"position": prediction.positions[index], "collision": False}
+            if prediction.yaws is not None:
+                info["yaw"] = prediction.yaws[index]
+            task.update(action, info)
+    unknown = UNKNOWN[predictions.format]
+    log.metrics = {name: value for name, value in task.measure().items() if name not in unknown}
+    return task.result(episode, log)
+
+
+def _actions(prediction: Prediction, limit: int | None) -> list[Action]:
+    """Return what the agent must have done to get from state to state, up to its STOP or the step limit."""
+    last = len(prediction.positions) - 1 if prediction.stop_at is None else prediction.stop_at
+    last = last if limit is None else min(last, limit)
+    actions = []
+    for index in range(1, last + 1):
+        moved_m = distance(prediction.positions[index - 1], prediction.positions[index])
+        yaws = prediction.yaws
+        turned_rad = wrap_angle(yaws[index] - yaws[index - 1]) if yaws is not None else 0.0
+        if index == prediction.stop_at:
+            actions.append(Action.STOP)
+        elif abs(turned_rad) > TURNED_RAD and moved_m < SHIFTED_M:
+            actions.append(Action.LEFT if turned_rad > 0 else Action.RIGHT)
+        else:
+            actions.append(Action.FORWARD)
+    return actions
+
+
+def _notes(predictions: Predictions, keys: set[str], results: Results) -> list[str]:
+    notes = []
+    extra = sorted(predictions.by_id.keys() - keys)
+    missing = results.summary.failure_reasons.get(NO_PREDICTION, 0)
+    if missing:
+        first = next(e.episode_id for e in results.episodes if e.failure_reason == NO_PREDICTION)
+        notes.append(
+            f"{missing} of {results.total_episodes} episodes have no prediction, first '{first}': "
+            "they count as failures"
+        )
+    if extra:
+        notes.append(
+            f"{len(extra)} predictions are of no episode of this dataset and ignored: {_some(extra)}"
+        )
+    if predictions.format == "rxr":
+        notes.append("RxR predictions hold no STOP: the end of each path counts as one")
+    if results.summary.distance != "geodesic":
+        notes.append(
+            f"distances are {results.summary.distance}: success, SPL, navigation error and oracle success "
+            "are not comparable with geodesic ones; give --scenes for those"
+        )
+    return notes
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def _identity(file: Path, dataset: Dataset) -> dict[str, Any]:
+    """Return what defines the run, in the terms of a driven one."""
+    ids = "\n".join(episode.episode_id for episode in dataset.episodes)
+    return {
+        "proctor": __version__,
+        "task": "vln",
+        "dataset": dataset.path.name,
+        "scenes_sha256": scenes_digest(dataset.episodes),
+        "episodes": len(dataset.episodes),
+        "dataset_sha256": dataset.digest,
+        "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
+        "privileged": False,
+        "policy": file.name,
+        "policy_sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "env": ENV,
+        "env_options": {},
+        "policy_options": {},
+        "seed": 0,
+        "success_threshold_m": DEFAULT_SUCCESS_THRESHOLD_M,
+    }
+
+
+def _write(out: Path, identity: dict[str, Any], file: Path, dataset: Dataset, results: Results) -> None:
+    source = {
+        "dataset": str(dataset.path.resolve()),
+        "scenes": str(dataset.scenes.resolve()) if dataset.scenes else None,
+        "predictions": str(file.resolve()),
+    }
+    with Journal(out, identity, {"source": source, "actions": "inferred"}) as journal:
+        known = read_finished(out, identity)
+        for result in results.episodes:
+            if result.episode_id not in known:
+                journal.append(result)
+        journal.save_results(results)

@@ -1,0 +1,201 @@
+"""A house that is a mesh: its triangles, its floors, and what is in a robot's way on each."""
+
+from __future__ import annotations
+
+import itertools
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from proctor.core.errors import InvalidFile, UserError
+from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
+from proctor.core.types import Array, Vector3
+from proctor.scenes.mesh_frame import triangles_of
+from proctor.scenes.meshes import Surface
+from proctor.scenes.scene_config import SceneConfig, asset_file
+from proctor.scenes.surface_grid import CELL_M, FloorGrid, cut, draw_floor
+
+LEVEL = 0.95
+BIN_M = 0.05
+SAME_FLOOR_M = 0.3
+"""Heights that differ by less belong to one floor."""
+SMALLEST_FLOOR_M2 = 1.0
+SMALLEST_SHARE = 0.15
+"""Of the largest floor: less is a table."""
+WALL_M, ROOF_M = 1.5, 1.0
+"""If a house has walls of this height, what lies this close below its top is its roof."""
+MOST_FLOORS = 20
+TILE_M, OVERLAP_M = 2.0, 1e-5
+
+
+class Placed(NamedTuple):
+    """A mesh file and where it stands in the world."""
+
+    file: Path
+    version: int
+    translate: Vector3
+    rotate: Vector3
+    scale: Vector3
+
+
+class MeshHouse:
+    """The triangles of a scene that is a mesh, and what a robot can do on its floors.
+
+    Args:
+        triangles: Corners (N, 3, 3) in the world.
+        height_band_m: What reaches into this range above a floor is in the robot's way.
+
+    Raises:
+        ValueError: There is no floor, or it is too large for a map.
+    """
+
+    def __init__(self, triangles: Array, height_band_m: tuple[float, float]) -> None:
+        self._triangles = triangles
+        self._band_m = height_band_m
+        self._grids: dict[float, FloorGrid | None] = {}
+        self.lowest_z = float(triangles[..., 2].min())
+        self.floors_z = self._find_floors()
+        """The heights of its floors, the lowest first."""
+        if not self.floors_z:
+            size = " m x ".join(f"{extent:.2f}" for extent in np.ptp(triangles.reshape(-1, 3), axis=0))
+            raise ValueError(f"no floor: in {size} m nothing level has room for a robot to stand on")
+
+    def floor_near(self, z: float | None) -> float:
+        """Return the height of the floor that z lies on: the nearest floor's, or z itself on a landing.
+
+        None means the lowest floor.
+        """
+        if z is None:
+            return self.floors_z[0]
+        nearest = min(self.floors_z, key=lambda floor_z: abs(floor_z - z))
+        return nearest if abs(nearest - z) <= SAME_FLOOR_M else round(z, 2)
+
+    def grid(self, floor_z: float) -> FloorGrid | None:
+        """Return the cells of a floor, None if there is no floor at this height."""
+        if floor_z not in self._grids:
+            self._grids[floor_z] = draw_floor(self._triangles, floor_z, self._band_m)
+        return self._grids[floor_z]
+
+    def has_floor(self, x: float, y: float, floor_z: float) -> bool:
+        """Tell whether there is floor at a place."""
+        grid = self.grid(floor_z)
+        cell = grid.cell_at(x, y) if grid is not None else None
+        return grid is not None and cell is not None and not bool(grid.void[cell])
+
+    def is_blocked(self, x: float, y: float, floor_z: float) -> bool:
+        """Tell whether a place is inside of something, or without a floor."""
+        grid = self.grid(floor_z)
+        cell = grid.cell_at(x, y) if grid is not None else None
+        return grid is None or cell is None or bool(grid.blocked[cell])
+
+    def slices(self, low_z: float, high_z: float) -> list[Surface]:
+        """Return the triangles between two heights, in pieces of at most TILE_M a side."""
+        tiles = [cut(self._triangles, 2, low_z, high_z)]
+        for axis in (0, 1):
+            tiles = [part for tile in tiles if len(tile) for part in _split(tile, axis)]
+        return [_bare_surface(tile) for tile in tiles if len(tile)]
+
+    def described_floors(self) -> str:
+        """Return the heights of the floors in words."""
+        heights = [f"{floor_z:.2f} m" for floor_z in self.floors_z]
+        return " and ".join(filter(None, [", ".join(heights[:-1]), heights[-1]]))
+
+    def _find_floors(self) -> list[float]:
+        a, b, c = self._triangles.transpose(1, 0, 2)
+        across = np.cross(b - a, c - a) / 2
+        areas = np.linalg.norm(across, axis=1)
+        heights = self._triangles[..., 2].mean(axis=1)
+        top_z = float(self._triangles[..., 2].max())
+        if top_z - self.lowest_z > WALL_M:
+            areas = np.where(heights > top_z - ROOF_M, 0.0, areas)
+        for side in (across[:, 2], -across[:, 2]):  # the second in case that the mesh is inside out
+            level = (side > LEVEL * areas) & (areas > 0)
+            found = self._levels(heights[level], areas[level])
+            floors = [floor_z for floor_z in found if self._has_room(floor_z)]
+            if floors:
+                return sorted(floors)
+        return []
+
+    @staticmethod
+    def _levels(heights: Array, areas: Array) -> list[float]:
+        """Return the heights at which there is much area."""
+        levels: list[float] = []
+        largest = 0.0
+        while len(levels) < MOST_FLOORS and areas.sum() >= SMALLEST_FLOOR_M2:
+            bins = ((heights - heights.min()) / BIN_M).astype(int)
+            fullest = np.convolve(np.bincount(bins, areas), np.ones(3), mode="same").argmax()
+            near = np.abs(bins - fullest) <= 1
+            area = float(areas[near].sum())
+            largest = max(largest, area)
+            if area < max(SMALLEST_FLOOR_M2, SMALLEST_SHARE * largest):
+                break
+            # The median of the area, so that rugs do not lift the floor.
+            order = np.argsort(heights[near])
+            middle = np.searchsorted(np.cumsum(areas[near][order]), area / 2)
+            levels.append(round(float(heights[near][order][middle]), 3))
+            rest = np.abs(heights - levels[-1]) > SAME_FLOOR_M
+            heights, areas = heights[rest], areas[rest]
+        return levels
+
+    def _has_room(self, floor_z: float) -> bool:
+        grid = self.grid(floor_z)
+        return grid is not None and (~grid.blocked).sum() * CELL_M**2 >= SMALLEST_FLOOR_M2
+
+
+def _bare_surface(triangles: Array) -> Surface:
+    """Return triangles as a surface that nobody looks at."""
+    count = 3 * len(triangles)
+    up, faces = np.tile([0.0, 0.0, 1.0], (count, 1)), np.arange(count).reshape(-1, 3)
+    return Surface(triangles.reshape(-1, 3), up, np.zeros((count, 2)), faces, (1.0, 1.0, 1.0, 1.0), None)
+
+
+def _split(triangles: Array, axis: int) -> list[Array]:
+    places = triangles[..., axis]
+    first, last = int(places.min() // TILE_M), int(places.max() // TILE_M)
+    borders = np.arange(first, last + 2) * TILE_M
+    # What lies on a border belongs to both sides, not to none.
+    return [
+        cut(triangles, axis, low - OVERLAP_M, high + OVERLAP_M) for low, high in itertools.pairwise(borders)
+    ]
+
+
+def house_of(
+    scene: SceneConfig, scene_path: Path | None, height_band_m: tuple[float, float]
+) -> MeshHouse | None:
+    """Return the house that a scene's `surface` objects make up, None if it has none.
+
+    It is made once for each version of the meshes and kept for a while.
+
+    Raises:
+        InvalidFile: A mesh is broken, has no floor or is too large.
+        UserError: The scene has meshes and `scene_path` is missing.
+    """
+    placed = []
+    for item in scene.objects:
+        if item.asset_path is not None and item.collision == "surface":
+            if scene_path is None:
+                raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
+            file = asset_file(scene_path, item.asset_path)
+            place = Placed(file, file.stat().st_mtime_ns, item.translate, item.rotate, item.scale)
+            placed.append(place)
+    if not placed or scene_path is None:
+        return None
+    try:
+        return _house(tuple(placed), height_band_m)
+    except ValueError as error:
+        raise InvalidFile(scene_path, str(error)) from None
+
+
+@lru_cache(maxsize=4)
+def _house(placed: tuple[Placed, ...], height_band_m: tuple[float, float]) -> MeshHouse:
+    pieces = []
+    for mesh in placed:
+        rotation = rotation_matrix(quaternion_of_euler_deg(mesh.rotate))
+        triangles = triangles_of(mesh.file) * mesh.scale.array()
+        pieces.append(triangles @ rotation.T + mesh.translate.array())
+    triangles = np.concatenate(pieces)
+    if not len(triangles):
+        raise ValueError("the mesh holds no triangles with an area")
+    return MeshHouse(triangles, height_band_m)

@@ -1,0 +1,66 @@
+"""Blocked cells of a floor as few boxes, since MuJoCo collides meshes only as their convex hulls."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import ndimage
+
+from proctor.scenes.surface_grid import CELL_M, FloorGrid, Mask
+
+SKIN_CELLS = 2
+"""Cells further than this from where a robot can be need no box."""
+
+
+class Box(NamedTuple):
+    """A rectangle on the floor."""
+
+    low_world: tuple[float, float]
+    high_world: tuple[float, float]
+    is_void: bool
+    """It stands where there is no floor, and not for a thing."""
+
+
+def boxes_of_floor(grid: FloorGrid | None) -> list[Box]:
+    """Return boxes that cover the blocked cells of a floor as far as a robot can come near them.
+
+    They overlap, and reach into other blocked cells where that makes them larger, but never into free ones.
+    """
+    if grid is None:
+        return []
+    blocked = grid.blocked
+    near_free = ndimage.binary_dilation(~blocked, np.ones((3, 3)), iterations=SKIN_CELLS)
+    origin_x, origin_y = grid.origin_world
+    boxes = []
+    for is_void, cells in ((False, grid.obstacle), (True, grid.void & ~grid.obstacle)):
+        wanted = cells & near_free
+        for row, column in np.argwhere(wanted).tolist():
+            if wanted[row, column]:
+                wide, high = _grow(blocked, row, column), _grow(blocked.T, column, row)
+                bottom, top, left, right = max(wide, (*high[2:], *high[:2]), key=_size)
+                wanted[bottom:top, left:right] = False
+                low_world = (origin_x + left * CELL_M, origin_y + bottom * CELL_M)
+                high_world = (origin_x + right * CELL_M, origin_y + top * CELL_M)
+                boxes.append(Box(low_world, high_world, is_void))
+    return boxes
+
+
+def _size(rectangle: tuple[int, int, int, int]) -> int:
+    bottom, top, left, right = rectangle
+    return (top - bottom) * (right - left)
+
+
+def _grow(blocked: Mask, row: int, column: int) -> tuple[int, int, int, int]:
+    """Return the blocked rectangle around a cell that is first as wide, then as high as possible."""
+    left, right = _run(blocked[row, :], column)
+    bottom, top = _run(np.asarray(blocked[:, left:right].all(axis=1)), row)
+    return bottom, top, left, right
+
+
+def _run(line: Mask, at: int) -> tuple[int, int]:
+    """Return the range of set cells around one of them."""
+    free = np.flatnonzero(~line)
+    after = int(np.searchsorted(free, at))
+    first = int(free[after - 1]) + 1 if after else 0
+    return first, int(free[after]) if after < len(free) else len(line)

@@ -1,0 +1,288 @@
+"""The dataset doctor finds all that is odd at once, and its copies are mended and complete."""
+
+import gzip
+import hashlib
+import json
+
+import pytest
+
+import mesh_houses
+import vlnce_files
+from proctor.core.errors import InvalidFile, UnknownName, UserError
+from proctor.core.types import Vector3
+from proctor.episodes.datasets import load_dataset, save_dataset
+from proctor.episodes.vln import Episode
+from proctor.episodes.vlnce import save_vlnce
+from proctor.evaluation.dataset_doctor import examine, write_fixed
+from proctor.registry import suite_folder
+
+
+def findings(patient):
+    return {item.kind: item for item in patient.findings.items}
+
+
+def errors(patient):
+    return {item.kind: item.count for item in patient.findings.items if item.severity == "error"}
+
+
+@pytest.fixture
+def files():
+    return vlnce_files.r2r()
+
+
+def reorder(record):
+    x, y, z, w = record["start_rotation"]
+    record["start_rotation"] = [w, x, y, z]
+
+
+def test_our_own_suite_and_a_clean_split_have_no_errors(tmp_path, files):
+    assert examine(suite_folder("houses-v1")).findings.items == []
+    patient = examine(vlnce_files.write_split(tmp_path, *files))
+    assert errors(patient) == {}
+    assert "R2R-CE v1-3" in findings(patient)["version"].text
+
+
+def test_stairs_are_counted_as_what_a_filter_would_drop(tmp_path, files):
+    document, gt = files
+    climbing = {
+        i
+        for i, e in enumerate(document["episodes"])
+        if gt[str(i + 1)]["locations"][-1][1] - e["start_position"][1] > 1
+    }
+    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert climbing
+    assert patient.findings.filters["level-change"] == climbing
+    flat = document["episodes"][next(iter(set(range(9)) - climbing))]
+    gt[str(flat["episode_id"])]["locations"][5][1] += 0.4  # up and down again on the way
+    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert len(patient.findings.filters["level-change"]) == len(climbing) + 1
+
+
+def test_a_wxyz_file_is_mended_and_its_copy_keeps_all_else(tmp_path, files):
+    document, gt = files
+    for record in document["episodes"]:
+        reorder(record)
+    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert errors(patient) == {"quaternion-order": 9}
+    fixed = write_fixed(patient, tmp_path / "out" / "fixed.json.gz")
+    copied = json.loads(gzip.decompress(fixed.file.read_bytes()))
+    assert copied == vlnce_files.r2r()[0]
+    assert (fixed.kept, fixed.dropped, fixed.changes) == (9, 0, 9)
+    assert load_dataset(fixed.file).episodes[0].reference_path is not None
+    assert len(json.loads(fixed.report.read_text())["changed"]) == 9
+
+
+def test_every_mistake_of_a_file_is_found_in_one_go(tmp_path):
+    document, gt = vlnce_files.r2r(60)
+    records = document["episodes"]
+    reorder(records[0])
+    records[1]["start_rotation"] = [0.0, 2.0, 0.0, 0.0]
+    records[2]["start_rotation"] = [0.1, 0.7, 0.1, 0.7]
+    records[3]["start_position"] = [0.0, "1", 0.0]
+    records[4]["start_position"][1] = float("nan")
+    records[5]["episode_id"] = records[6]["episode_id"]
+    records[7]["instruction"]["instruction_text"] = "  "
+    records[8] = 3
+    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert errors(patient) == {
+        "quaternion-order": 1,
+        "quaternion-length": 1,
+        "quaternion-tilt": 1,
+        "malformed": 1,
+        "duplicate-id": 1,
+        "empty-instruction": 1,
+    } | {"malformed": errors(patient)["malformed"]}
+    places = [place for item in patient.findings.items if item.kind == "malformed" for place in item.places]
+    assert places == ["episodes[3].start_position[1]", "episodes[4].start_position[1]", "episodes[8]"]
+
+
+@pytest.mark.parametrize("rotation", [[0, 0, 0, 0], [0, 1e300, 0, 0], [0.7, 0, 0.7, 0.01], [0.0, 0.05, 0, 0]])
+def test_rotations_without_a_heading_are_mended_or_dropped_but_never_copied(tmp_path, files, rotation):
+    document, gt = files
+    document["episodes"][0]["start_rotation"] = rotation
+    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert sum(kind.startswith("quaternion") for kind in errors(patient))
+    assert len(load_dataset(write_fixed(patient, tmp_path / "f.json").file).episodes) >= 8
+
+
+def test_a_corrected_copy_loads_and_names_what_it_lacks(tmp_path, files):
+    document, gt = files
+    records = document["episodes"]
+    records[3]["start_position"] = [0.0, "1", 0.0]
+    records[2]["episode_id"] = records[1]["episode_id"]
+    records[7]["instruction"]["instruction_text"] = ""
+    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
+    fixed = write_fixed(patient, tmp_path / "fixed.json.gz")
+    dataset = load_dataset(fixed.file)
+    assert [e.episode_id for e in dataset.episodes] == ["1", "2", "2_2", "5", "6", "7", "9"]
+    assert dataset.episodes[2].reference_path == dataset.episodes[1].reference_path
+    report = json.loads(fixed.report.read_text())
+    assert [(item["place"], item["episode_id"]) for item in report["dropped"]] == [
+        ("episodes[3]", 4),
+        ("episodes[7]", 8),
+    ]
+    assert "empty-instruction" in report["dropped"][1]["reason"]
+    assert errors(examine(fixed.file)) == {}
+
+
+def test_filters_drop_only_when_asked(tmp_path, files):
+    document, gt = files
+    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
+    stairs = len(patient.findings.filters["level-change"])
+    assert write_fixed(patient, tmp_path / "a.json").kept == 9
+    assert write_fixed(patient, tmp_path / "b.json", drop=["level-change"]).kept == 9 - stairs
+    gt_copy = json.loads((tmp_path / "b_gt.json").read_text())
+    assert len(gt_copy) == 9 - stairs
+    with pytest.raises(UnknownName, match="did you mean 'level-change'"):
+        write_fixed(patient, tmp_path / "c.json", drop=["level-chnge"])
+    with pytest.raises(UserError, match=r"a.json exists already"):
+        write_fixed(patient, tmp_path / "a.json")
+    with pytest.raises(UserError, match="no episode would be left"):
+        write_fixed(patient, tmp_path / "d.json", drop=["no-scene"])
+
+
+def test_gt_of_another_version_missing_or_broken_is_a_finding(tmp_path, files):
+    document, gt = files
+    other, other_gt = vlnce_files.r2r(version="v1-2")
+    for mine, theirs in zip(document["episodes"], other["episodes"], strict=True):
+        mine["start_position"] = theirs["start_position"]
+    path = vlnce_files.write_split(tmp_path, document, other_gt)
+    patient = examine(path)
+    assert errors(patient) == {"gt-version": 1}
+    assert load_dataset(write_fixed(patient, tmp_path / "without.json").file).notes
+    truth = path.with_name("val_unseen_gt.json.gz")
+    truth.write_bytes(truth.read_bytes()[:90])
+    assert errors(examine(path)) == {"gt-broken": 1}
+    truth.unlink()
+    assert findings(examine(path))["no-gt"].count == 9
+    del gt["4"]
+    gt["x"] = gt["1"]
+    gt["2"]["forward_steps"] += 1
+    found = findings(examine(vlnce_files.write_split(tmp_path / "b", vlnce_files.r2r()[0], gt)))
+    assert (found["no-gt"].places, found["gt-extra"].places) == (["episodes[3]"], ["x"])
+    assert found["gt-inconsistent"].places == ["2"]
+
+
+def test_z_up_files_and_y_up_native_ones_are_suspected(tmp_path, files):
+    document, _ = files
+    for record in document["episodes"]:
+        record["start_rotation"] = [0.0, 0.0, 0.6, 0.8]
+    assert errors(examine(vlnce_files.write_split(tmp_path, document)))["up-axis"] == 9
+    save_dataset([Episode(goal_position=Vector3(5, 0, 3), instruction="Go.")], tmp_path / "episodes.json")
+    found = findings(examine(tmp_path / "episodes.json"))
+    assert "is another axis up?" in found["up-axis"].text
+    assert found["level-change"].count == 1
+
+
+def test_equal_instructions_duplicates_and_starts_at_the_goal_are_found(tmp_path):
+    def episode(name, x, words="Go there."):
+        return Episode(episode_id=name, scene_id="s", goal_position=Vector3(x, 0, 0), instruction=words)
+
+    episodes = [episode("a", 5), episode("b", 6, "go  there."), episode("c", 5), episode("d", 0.05, "Stay.")]
+    save_dataset(episodes, tmp_path / "episodes.json")
+    found = findings(examine(tmp_path / "episodes.json"))
+    assert found["equal-instruction"].count == 3
+    assert found["duplicate"].places == ["episodes[2]"]
+    assert found["start-at-goal"].places == ["episodes[3]"]
+    save_dataset([episodes[0], episodes[2]], tmp_path / "episodes.json")
+    assert "equal-instruction" not in findings(examine(tmp_path / "episodes.json"))
+
+
+def test_a_native_file_that_the_loader_refuses_is_mended(tmp_path):
+    good = {
+        "episode_id": "a",
+        "scene_id": "s",
+        "start_position": {"x": 0, "y": 0, "z": 0},
+        "start_rotation": {"x": 0, "y": 0, "z": 0},
+        "goal_position": {"x": 3, "y": 0, "z": 0},
+        "instruction": "Go.",
+    }
+    records = [good, {**good, "episode_id": 7, "instruction": "Go 7."}, {**good, "instruction": "Go a."}]
+    records += [
+        {**good, "episode_id": "d", "max_steps": 0},
+        {k: v for k, v in good.items() if k != "scene_id"},
+    ]
+    path = tmp_path / "episodes.json"
+    path.write_text(json.dumps({"episodes": records, "version": 1}))
+    patient = examine(path)
+    assert set(errors(patient)) == {"unknown-key", "id-type", "malformed", "duplicate-id"}
+    places = [place for item in patient.findings.items if item.kind == "malformed" for place in item.places]
+    assert places == ["episodes[3].max_steps", "episodes[4]"]
+    fixed = write_fixed(patient, tmp_path / "fixed.json")
+    assert [e.episode_id for e in load_dataset(fixed.file).episodes] == ["a", "7", "a_2"]
+
+
+def test_a_changed_byte_in_a_frozen_exam_is_found(tmp_path):
+    save_dataset([Episode(instruction="Go.", goal_position=Vector3(3, 0, 0))], tmp_path / "episodes.json")
+    digest = hashlib.sha256((tmp_path / "episodes.json").read_bytes()).hexdigest()
+    (tmp_path / "checksums.json").write_text(json.dumps({"episodes.json": digest}))
+    assert "frozen" not in findings(examine(tmp_path))
+    changed = (tmp_path / "episodes.json").read_text().replace("Go.", "No.")
+    (tmp_path / "episodes.json").write_text(changed)
+    assert "has changed since the exam was frozen" in findings(examine(tmp_path))["frozen"].text
+
+
+@pytest.fixture
+def room(tmp_path):
+    """A closed room of 4 m x 4 m with a cupboard, and episodes in and out of it."""
+    walls = [
+        ((2, 0), (0.1, 4)),
+        ((-2, 0), (0.1, 4)),
+        ((0, 2), (4, 0.1)),
+        ((0, -2), (4, 0.1)),
+        ((1, 1), (0.6, 0.6)),
+    ]
+    objects = [
+        {"name": f"box{i}", "translate": [x, y, 0.5], "parts": [{"shape": "box", "size": [w, d, 1.0]}]}
+        for i, ((x, y), (w, d)) in enumerate(walls)
+    ]
+    (tmp_path / "scenes").mkdir()
+    (tmp_path / "scenes" / "room.json").write_text(json.dumps({"scene_name": "room", "objects": objects}))
+    goals = {"in": (-1, -1), "cupboard": (1, 1), "behind_the_wall": (2.4, 0), "far": (50, 0)}
+    episodes = [
+        Episode(episode_id=k, scene_id="room", goal_position=Vector3(*xy, 0), instruction=k)
+        for k, xy in goals.items()
+    ]
+    episodes.append(Episode(episode_id="lost", scene_id="x", goal_position=Vector3(1, 0, 0), instruction="x"))
+    save_dataset(episodes, tmp_path / "episodes.json")
+    return tmp_path
+
+
+def test_goals_in_things_beyond_the_map_and_out_of_reach_are_found(room):
+    patient = examine(room)
+    assert patient.findings.filters["off-map"] == {1, 3}
+    assert patient.findings.filters["unreachable"] == {2}
+    assert patient.findings.filters["no-scene"] == {4}
+    fixed = write_fixed(patient, room / "elsewhere" / "fixed.json", drop=["no-scene"])
+    (left,) = load_dataset(fixed.file).episodes
+    assert left.episode_id == "in"
+    assert left.scene_config_path == str(room / "scenes" / "room.json")
+
+
+def test_the_ends_of_an_episode_are_checked_each_on_its_floor(tmp_path):
+    mesh_houses.write(mesh_houses.two_storeys(), tmp_path / "house.glb", turn=mesh_houses.Y_UP)
+    start = Vector3(1, 1, 2.8)
+    goals = {"same": (2, 3, 2.8), "below": (2, 3, 0), "hole": (6, 2, 2.8), "wall": (4, 1, 2.8)}
+    episodes = [
+        Episode(
+            episode_id=k, scene_id="house", start_position=start, goal_position=Vector3(*xyz), instruction=k
+        )
+        for k, xyz in goals.items()
+    ]
+    save_vlnce(episodes, tmp_path / "val_seen.json.gz", "r2r-ce")
+    patient = examine(tmp_path / "val_seen.json.gz", scenes=tmp_path)
+    assert patient.findings.filters["unreachable"] == {1}
+    assert patient.findings.filters["off-map"] == {2, 3}
+
+
+def test_a_scenes_folder_without_the_scenes_is_an_error_that_names_them(room, tmp_path):
+    (tmp_path / "other").mkdir()
+    found = findings(examine(room, scenes=tmp_path / "other"))["no-scene"]
+    assert (found.severity, found.text, found.count) == ("error", "no file for 1 scenes: x", 1)
+
+
+def test_what_is_no_dataset_at_all_is_refused(tmp_path):
+    for content in ("{", "[]", '{"episodes": []}', '{"episodes": 3}'):
+        (tmp_path / "x.json").write_text(content)
+        with pytest.raises(InvalidFile):
+            examine(tmp_path / "x.json")
