@@ -124,7 +124,7 @@ class VLNEnv(Env):
             InvalidFile: A scene is broken.
         """
         for (scene_path, floor_z), group in groupby(sorted(episodes, key=_floor_of), key=_floor_of):
-            world = World(load_scene(scene_path), scene_path, self._robot, floor_z=floor_z)
+            world = World(load_scene(scene_path), scene_path, self._robot, floor_z=floor_z, drawn=False)
             for episode in group:
                 _place(world, episode)
 
@@ -212,7 +212,8 @@ class _Stage:
 
     def __init__(self, scene_path: Path, floor_z: float, robot: WheeledRobot, options: _Options) -> None:
         self.made_of = (scene_path, scene_version(scene_path), floor_z)
-        self.world = World(load_scene(scene_path), scene_path, robot, floor_z=floor_z)
+        scene = load_scene(scene_path)
+        self.world = World(scene, scene_path, robot, floor_z=floor_z, drawn=options.has_camera)
         self.scanner = LaserScanner(self.world)
         self.drive = BaseDrive(self.world, self.scanner, scan_reach_m=options.collision_threshold_m)
         self.executor = ActionExecutor(

@@ -185,21 +185,22 @@ def _surface(mesh: Any) -> Surface:
 
 
 def _plain_surface(mesh: Any) -> Surface:
-    """Return a house's surface: every triangle by itself, which is quick however many there are."""
+    """Return a house's surface as it is, which is quick however many triangles it has."""
     triangles = np.asarray(mesh.triangles)
     across = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     doubled_area = np.linalg.norm(across, axis=1)
     whole = doubled_area > 0
+    rgba, image = _paint(mesh)
+    if image is not None:
+        vertices, normals = np.asarray(mesh.vertices), np.asarray(mesh.vertex_normals)
+        return Surface(vertices, normals, _texcoords(mesh), np.asarray(mesh.faces)[whole], rgba, image)
+    # Triangles that share no corners can have an own normal and an own colour.
     corners = triangles[whole].reshape(-1, 3)
     normals = np.repeat(across[whole] / doubled_area[whole, None], 3, axis=0)
     faces = np.arange(len(corners)).reshape(-1, 3)
-    rgba, image = _paint(mesh)
     texcoords = np.zeros((len(corners), 2))
-    if image is not None:
-        texcoords = _texcoords(mesh)[np.asarray(mesh.faces)[whole].ravel()]
-    elif mesh.visual.kind in ("vertex", "face"):
-        colors = np.asarray(mesh.visual.face_colors)[whole, :3]
-        image, at = _palette(colors)
+    if mesh.visual.kind in ("vertex", "face"):
+        image, at = _palette(np.asarray(mesh.visual.face_colors)[whole, :3])
         rgba, texcoords = (1.0, 1.0, 1.0, rgba[3]), np.repeat(at, 3, axis=0)
     return Surface(corners, normals, texcoords, faces, rgba, image)
 

@@ -56,7 +56,12 @@ class Group(enum.IntEnum):
 
 
 def build_model(
-    scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot, *, floor_z: float = 0.0
+    scene: SceneConfig,
+    scene_path: Path | None,
+    robot: WheeledRobot,
+    *,
+    floor_z: float = 0.0,
+    drawn: bool = True,
 ) -> Any:
     """Return the MjModel of a scene with a robot, whose joints x, y and yaw are the first of all.
 
@@ -67,18 +72,26 @@ def build_model(
         scene_path: The scene's file, for its mesh assets and for messages.
         robot: The robot.
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
+        drawn: Whether a house that is a mesh is to be seen, which takes long to prepare.
 
     Raises:
         InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
     """
-    return _Builder(scene, scene_path, robot, floor_z).model()
+    return _Builder(scene, scene_path, robot, floor_z=floor_z, drawn=drawn).model()
 
 
 class _Builder:
     def __init__(
-        self, scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot, floor_z: float
+        self,
+        scene: SceneConfig,
+        scene_path: Path | None,
+        robot: WheeledRobot,
+        *,
+        floor_z: float,
+        drawn: bool,
     ) -> None:
-        self.scene, self.scene_path, self.robot, self.floor_z = scene, scene_path, robot, floor_z
+        self.scene, self.scene_path, self.robot = scene, scene_path, robot
+        self.floor_z, self.drawn = floor_z, drawn
         self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
         self.is_lit = False  # by its own textures
         self.spec = mujoco.MjSpec()
@@ -186,7 +199,8 @@ class _Builder:
             frame = Placement(frame.size, np.eye(3), np.zeros(3))
             painter = Painter(self.spec)
         if item.collision == "surface":
-            self._draw_house(item, frame)
+            if self.drawn:
+                self._draw_house(item, frame)
         elif item.asset_path is not None:
             self._add_mesh(item, body, frame, place)
         else:
@@ -333,7 +347,7 @@ def place_surface(surface: Surface, frame: Placement) -> Surface:
     """Return a surface in its body's frame."""
     vertices = (surface.vertices * frame.size) @ frame.rotation.T + frame.translation
     normals = (surface.normals / frame.size) @ frame.rotation.T
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
     return surface._replace(vertices=vertices, normals=normals)
 
 

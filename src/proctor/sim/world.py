@@ -24,19 +24,26 @@ class World:
         scene_path: The scene's file, for its mesh assets and for messages.
         robot: The robot.
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
+        drawn: Whether a house that is a mesh is to be seen, which takes long to prepare.
 
     Raises:
         InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
     """
 
     def __init__(
-        self, scene: SceneConfig, scene_path: Path | None, robot: WheeledRobot, *, floor_z: float = 0.0
+        self,
+        scene: SceneConfig,
+        scene_path: Path | None,
+        robot: WheeledRobot,
+        *,
+        floor_z: float = 0.0,
+        drawn: bool = True,
     ) -> None:
         self.robot = robot
         self.floor_z = floor_z
         self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
         """The mesh that the scene is, if it is one."""
-        self.model = build_model(scene, scene_path, robot, floor_z=floor_z)
+        self.model = build_model(scene, scene_path, robot, floor_z=floor_z, drawn=drawn)
         self.data = mujoco.MjData(self.model)
         self.robot_body_id: int = self.model.body(ROBOT).id
         self._robot_geom_id: int = self.model.geom(ROBOT).id
