@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from proctor.instructions.checker import check_instruction
 
 from proctor.core.documents import read_json
 from proctor.core.errors import UserError
 from proctor.core.types import Action
 from proctor.episodes.datasets import load_dataset
+from proctor.instructions.checker import check_instruction
 from proctor.navigation.grid_map import GridMap, map_of_scene
 from proctor.registry import suite_folder
 from proctor.scenes.houses import generate_house
