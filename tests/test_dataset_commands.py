@@ -139,7 +139,7 @@ def test_results_of_others_stand_beside_ours(proctor, tmp_path, run_folder):
     stats.write_text('{"success": 0.314, "spl": 0.28, "distance_to_goal": 7.1}')
     code, out, _ = proctor("results", run_folder, stats)
     assert code == 0
-    assert "? 31 0.28 - - 7.1 -" in out
+    assert "? 31 - 0.28 - - 7.1 -" in out
     assert "as the file says; not measured here" in out
 
 
