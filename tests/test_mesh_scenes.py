@@ -228,6 +228,19 @@ def test_a_house_without_a_reader_for_its_format_says_what_to_install(tmp_path, 
         load_scene(tmp_path / "a.dae")
 
 
+def test_what_cannot_be_read_of_a_compressed_house_is_said(tmp_path):
+    path = write(two_rooms(), tmp_path / "house.gltf", turn=Y_UP)
+    content = path.read_text()
+    path.write_text(content.replace('"asset"', '"extensionsUsed": ["KHR_texture_basisu"], "asset"', 1))
+    assert "textures in Basis" in load_scene(path).notes[1]
+    path.write_text(
+        content.replace('"asset"', '"extensionsUsed": ["KHR_draco_mesh_compression"], "asset"', 1)
+    )
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(MissingDependency, match="pip install DracoPy"):
+        load_scene(path)
+
+
 def test_sizes_are_bounded(tmp_path, monkeypatch):
     path = write(two_rooms(), tmp_path / "house.obj")
     monkeypatch.setattr("proctor.scenes.meshes.MAX_TRIANGLES", 10)
