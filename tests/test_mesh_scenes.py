@@ -144,6 +144,46 @@ def test_a_scene_file_says_it_explicitly_and_can_put_things_into_the_house(tmp_p
     assert world.touched() == "crate"
 
 
+def test_things_rest_on_the_floor_of_the_house_and_may_stand_beyond_its_walls(tmp_path):
+    write(two_rooms(), tmp_path / "house.glb", turn=Y_UP)
+    house = {"name": "house", "asset_path": "house.glb", "collision": "surface"}
+    ball = {"shape": "sphere", "size": [0.3, 0.3, 0.3]}
+    falling = {"name": "ball", "translate": [2, 2, 1.2], "rigid_body_type": "dynamic", "parts": [ball]}
+    outside = {"name": "car", "translate": [-2, 2, 1], "parts": [{"shape": "box", "size": [3.5, 2, 1.5]}]}
+    path = tmp_path / "scene.json"
+    path.write_text(json.dumps({"scene_name": "s", "objects": [house, falling, outside]}))
+    grid = map_of_scene(path)
+    assert grid.clearance_at(0.5, 0.5) > 0 > grid.clearance_at(-0.3, 2.0)
+    assert grid.covering((20.0, 2.0)) is grid  # there is no floor to drive on
+    world = World(load_scene(path), path, WheeledRobot(), floor_z=FLOOR_Z)
+    world.reset(Pose2(6.0, 2.0, 0.0))
+    for _ in range(300):
+        world.step((0.0, 0.0, 0.0))
+    assert world.data.body("ball").xpos[2] == pytest.approx(FLOOR_Z + 0.15, abs=0.01)
+
+
+def test_the_unit_that_a_dae_names_is_used(tmp_path):
+    path = write(two_rooms(), tmp_path / "house.dae", turn=Y_UP, scale=1 / 0.0254)
+    content = path.read_text()
+    assert "<unit" not in content
+    path.write_text(content.replace("<asset>", '<asset><unit name="inch" meter="0.0254"/>', 1))
+    assert len(load_scene(path).notes) == 1
+    assert floor_heights(path) == [pytest.approx(FLOOR_Z, abs=1e-3)]
+
+
+def test_a_mesh_may_be_a_link_and_hold_single_triangles(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "scenes").mkdir()
+    mesh = two_rooms()
+    mesh.apply_transform(Y_UP)
+    lone = trimesh.Trimesh([[1, 2, -1], [2, 2, -1], [1, 2, -2]], [[0, 1, 2]])
+    trimesh.Scene([mesh, lone]).export(tmp_path / "elsewhere" / "house.glb")
+    path = tmp_path / "scenes" / "link.glb"
+    path.symlink_to(tmp_path / "elsewhere" / "house.glb")
+    world = World(load_scene(path), path, WheeledRobot(), floor_z=FLOOR_Z)
+    assert world.house.floors_z == [pytest.approx(FLOOR_Z)]
+
+
 def test_the_scene_of_a_mesh_can_be_written_down_and_read_back(tmp_path):
     path = write(two_rooms(), tmp_path / "house.glb", scale=1000.0)
     save_scene(load_scene(path), tmp_path / "house.json")
@@ -226,6 +266,19 @@ def test_a_house_without_a_reader_for_its_format_says_what_to_install(tmp_path, 
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingDependency, match="pip install pycollada"):
         load_scene(tmp_path / "a.dae")
+
+
+def test_what_cannot_be_read_of_a_compressed_house_is_said(tmp_path):
+    path = write(two_rooms(), tmp_path / "house.gltf", turn=Y_UP)
+    content = path.read_text()
+    path.write_text(content.replace('"asset"', '"extensionsUsed": ["KHR_texture_basisu"], "asset"', 1))
+    assert "textures in Basis" in load_scene(path).notes[1]
+    path.write_text(
+        content.replace('"asset"', '"extensionsUsed": ["KHR_draco_mesh_compression"], "asset"', 1)
+    )
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(MissingDependency, match="pip install DracoPy"):
+        load_scene(path)
 
 
 def test_sizes_are_bounded(tmp_path, monkeypatch):
@@ -319,10 +372,17 @@ def test_a_start_must_be_on_a_floor(tmp_path, start, problem):
 # Driving
 
 
-def test_the_oracle_goes_through_the_door_and_touches_nothing(tmp_path):
-    path = write(two_rooms(), tmp_path / "house.glb", turn=Y_UP)
+@pytest.mark.parametrize(
+    ("house", "start", "goal"),
+    [
+        (two_rooms, (1, 3.2, FLOOR_Z, 180), (7, 3.4, FLOOR_Z)),
+        (two_storeys, (3, 2, 2.8, 0), (7.5, 2, 2.8)),  # around the stairwell
+    ],
+)
+def test_the_oracle_goes_through_the_door_and_touches_nothing(tmp_path, house, start, goal):
+    path = write(house(), tmp_path / "house.glb", turn=Y_UP)
     env, policy = VLNEnv(sensors=["odom"]), OraclePolicy()
-    task = episode(path, (1, 3.2, FLOOR_Z, 180), (7, 3.4, FLOOR_Z))
+    task = episode(path, start, goal)
     observation = env.reset(task)
     policy.reset(EpisodeInfo(episode_id="e", instruction="", max_steps=500, seed=0, episode=task))
     done = False
@@ -330,7 +390,7 @@ def test_the_oracle_goes_through_the_door_and_touches_nothing(tmp_path):
         observation, _, done, info = env.step(policy.act({**observation, TRUTH: env.info()}))
     assert info["collision_count"] == 0
     assert info["distance_to_goal"] < 0.2
-    assert info["position"].z == FLOOR_Z
+    assert info["position"].z == start[2]
     env.close()
 
 

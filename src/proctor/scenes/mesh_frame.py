@@ -19,6 +19,7 @@ LEAST_SHARE, FLAT_SHARE = 0.05, 0.75
 UNITS = (("millimetres", 0.001, 1300.0), ("centimetres", 0.01, 180.0))
 """Houses of at least this height, in metres, do not exist; in this unit they do."""
 FLAT_MM = 1000.0
+BASIS = b"KHR_texture_basisu"
 DEFINED = (".glb", ".gltf", ".dae")
 
 
@@ -74,6 +75,8 @@ def find_frame(file: Path) -> MeshFrame:
     unit, scale = _unit(height, float(size.max()))
     if scale != 1.0:
         notes.append(f"{file.name} is read as {unit}: it is {height:.0f} high and {size.max():.0f} long")
+    if file.suffix.lower() in (".glb", ".gltf") and BASIS in file.read_bytes():
+        notes.append(f"{file.name} has its textures in Basis, which cannot be read: it is seen without them")
     turn_deg = 0.0 if not is_other else (-90.0 if turned else 90.0)
     return MeshFrame(turn_deg, scale, notes)
 

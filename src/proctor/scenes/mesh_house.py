@@ -99,7 +99,7 @@ class MeshHouse:
 
     def described_floors(self) -> str:
         """Return the heights of the floors in words."""
-        heights = [f"{floor_z:.2f} m" for floor_z in self.floors_z]
+        heights = [f"{round(floor_z, 2) + 0.0:.2f} m" for floor_z in self.floors_z]  # never -0.00
         return " and ".join(filter(None, [", ".join(heights[:-1]), heights[-1]]))
 
     def _find_floors(self) -> list[float]:

@@ -25,6 +25,7 @@ Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]
 FLAT_M = 0.01
 """A piece without a volume, such as a sheet, collides as if it were this thick."""
 MAX_PIECES = 5000
+DRACO = b"KHR_draco_mesh_compression"
 MAX_FILE_BYTES = 2**30
 MAX_TRIANGLES = 8_000_000
 MAX_IMAGE_SIDE = 2048
@@ -104,10 +105,7 @@ def _surfaces_of_version(file: Path, version: int) -> list[Surface]:
 
 
 def _read(file: Path) -> list[Any]:
-    if file.suffix.lower() == ".dae" and importlib.util.find_spec("collada") is None:
-        raise MissingDependency("A reader for .dae files", "pip install pycollada")
-    if file.stat().st_size > MAX_FILE_BYTES:
-        raise ValueError(f"'{file.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
+    _check_file(file)
     try:
         scene = trimesh.load_scene(file)
         meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
@@ -129,6 +127,17 @@ def _read(file: Path) -> list[Any]:
             mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
         mesh.apply_transform(turn)
     return meshes
+
+
+def _check_file(file: Path) -> None:
+    """Refuse what is too large, or needs a package that is not there."""
+    if file.stat().st_size > MAX_FILE_BYTES:
+        raise ValueError(f"'{file.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
+    suffix, is_here = file.suffix.lower(), importlib.util.find_spec
+    if suffix == ".dae" and is_here("collada") is None:
+        raise MissingDependency("A reader for .dae files", "pip install pycollada")
+    if suffix in (".glb", ".gltf") and is_here("DracoPy") is None and DRACO in file.read_bytes():
+        raise MissingDependency("A reader for glTF compressed with Draco", "pip install DracoPy")
 
 
 def _pieces(meshes: list[Any], file: Path) -> list[Array]:
