@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from proctor.envs.mock import MockEnv
 from proctor.episodes.datasets import save_dataset
 from proctor.episodes.vln import Episode
 from proctor.evaluation.executors import Job
-from proctor.evaluation.recorder import RecordingConfig
+from proctor.evaluation.recorder import Count, Recorders, RecordingConfig
 from proctor.evaluation.run import RunConfig, run
 
 TESTS = Path(__file__).parent
@@ -264,6 +265,23 @@ def test_the_budget_is_that_of_the_run_and_not_of_a_call(tmp_path):
     )
     assert (report.recorded.frames, report.recorded.frames_left_out) == (10, 1)
     assert sum(file.stat().st_size for file in (tmp_path / "run").rglob("*.jpg")) <= budget_bytes
+
+
+def test_recorders_share_a_budget_and_each_counts_in_a_row_of_its_own(tmp_path):
+    recorders = Recorders(tmp_path, RecordingConfig(frames=True, frames_budget_bytes=5000), 2)
+    first, second = recorders.recorder(0), recorders.recorder(1)
+    view = Noisy.view(SimpleNamespace(steps=1))
+    for recorder, name in ((first, "a"), (second, "b"), (first, "a")):  # one frame fits
+        with recorder.episode(name) as episode:
+            episode.see(view)
+            episode.step(1, {}, policy_s=0.001, env_s=0.002)
+    assert recorders.total()[:2] == (3, 1)
+    assert recorders.total().frames_left_out == 2
+    assert recorders._counts[Count.EPISODES] == 2
+    assert recorders._counts[len(Count) + Count.EPISODES] == 1
+    (step,) = read_recording(tmp_path, "a").steps
+    assert (step.x, step.yaw, step.collision, step.policy_ms, step.env_ms) == (None, None, None, 1.0, 2.0)
+    assert read_recording(tmp_path, "a").frames == []  # done again, when the budget was spent
 
 
 def test_what_a_killed_run_has_left_is_overwritten(tmp_path):

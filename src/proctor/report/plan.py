@@ -8,10 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import trimesh
 from PIL import Image, ImageDraw, ImageFilter
-from scipy.ndimage import uniform_filter
+from scipy.ndimage import grey_closing, uniform_filter
 
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
@@ -39,8 +40,9 @@ CEILING_M = 2.0
 """Above the floor: where meshes are cut open."""
 SECTION_M = 1.5
 """Above the floor: what reaches through this height is a wall, or as good as one."""
-GROUND_M = -0.001
-"""What is seen below this is the ground around a scene."""
+THICKEST_WALL_M = 0.3
+ABOVE_GROUND_M = 0.0005
+"""What is seen no higher than this above the ground around a scene is that ground."""
 FLAT = {"floor": 0.45, "rug": 0.6}
 """What lies on the floor, and how strong its colour is."""
 PAPER, GRID, WALL, INK = (250, 250, 247), (233, 234, 230), (52, 56, 66), (112, 114, 120)
@@ -247,11 +249,15 @@ def _surfaces(scene: SceneConfig, path: Path) -> list[trimesh.Trimesh]:
 
 def _draw_section(plan: Plan, surfaces: Sequence[trimesh.Trimesh], height_m: float) -> None:
     """Draw what a cut at some height goes through: walls, which cannot be seen from above, and open doors."""
-    draw = ImageDraw.Draw(plan.image)
+    mask = Image.new("L", plan.image.size, 0)
+    draw = ImageDraw.Draw(mask)
     for surface in surfaces:
         ends = trimesh.intersections.mesh_plane(surface, UP, UP * height_m)  # type: ignore[no-untyped-call]
         for (ax, ay, _), (bx, by, _) in ends.tolist():
-            draw.line([plan.pixel(ax, ay), plan.pixel(bx, by)], fill=WALL, width=FINER)
+            draw.line([plan.pixel(ax, ay), plan.pixel(bx, by)], fill=255, width=FINER)
+    # Meshes are hollow: what lies between the two sides of a wall is wall.
+    gap_px = min(max(3, round(THICKEST_WALL_M / plan.metres_per_pixel)), 301)
+    plan.image.paste(WALL, mask=Image.fromarray(grey_closing(np.asarray(mask), size=(gap_px, gap_px))))
 
 
 def _photograph(scene: SceneConfig, path: Path, paper: Plan, floor_z: float) -> Image.Image:
@@ -261,17 +267,21 @@ def _photograph(scene: SceneConfig, path: Path, paper: Plan, floor_z: float) -> 
     from proctor.sim.world import World  # noqa: PLC0415
 
     image = paper.image.copy()
+    # Nothing will bump into anything, and what things collide as takes long to work out.
+    objects = [msgspec.structs.replace(item, rigid_body_type="none") for item in scene.objects]
     try:
-        world = World(scene, path, WheeledRobot())
+        world = World(msgspec.structs.replace(scene, objects=objects), path, WheeledRobot())
         world.reset(Pose2(0.0, 0.0, 0.0))
         cut_m = floor_z + CEILING_M
         view = render_from_above(world, paper.low_xy, paper.high_xy, size_px=image.size, below_m=cut_m)
     except MissingDependency:
         _draw_obstacles(paper._replace(image=image), map_of_scene(path))
     else:
-        inside = Image.fromarray((255 * (view.height_m > GROUND_M)).astype(np.uint8))
+        ground_m = float(view.height_m[0, 0])  # the margin, where nothing stands
+        inside = Image.fromarray((255 * (view.height_m > ground_m + ABOVE_GROUND_M)).astype(np.uint8))
         # A little pale, so that what is drawn on it can be seen.
-        image.paste(Image.blend(Image.fromarray(view.rgb), image, 0.2), mask=inside)
+        pale = Image.blend(Image.fromarray(view.rgb), Image.new("RGB", image.size, PAPER), 0.2)
+        image.paste(pale, mask=inside)
     return image
 
 
