@@ -47,7 +47,7 @@ def sideboard(rng: Rng) -> Piece:
         *fronts(0.18, width_m - 0.02, 0.12, 0.78, lighter(wood, 0.12), columns=3),
         cylinder(0.12, 0.2, (0.0, y, 0.8), pick(rng, FABRICS).rgb, "marble", collision=False),
         *(trim((0.015, 0.015, 0.16), (0.0, y + dy, 0.98), (0.2, 0.45, 0.15)) for dy in (-0.03, 0.03)),
-        *(sphere(0.09, (0.0, y + dy, 1.1), petal, collision=False) for dy in (-0.05, 0.05)),
+        *(trim((0.08, 0.08, 0.06), (0.0, y + dy, 1.12), petal, turn=(0, 0, 45)) for dy in (-0.05, 0.05)),
         trim((0.02, 0.26, 0.2), (-0.05, -y, 0.8), BLACK, turn=(0, -12, 0)),
         trim((0.02, 0.22, 0.16), (-0.038, -y, 0.82), (0.75, 0.85, 0.9), turn=(0, -12, 0)),
     ]

@@ -26,8 +26,7 @@ def _pot(rng: Rng, diameter_m: float, height_m: float) -> list[Part]:
     color = pick(rng, POTS).rgb
     return [
         cylinder(diameter_m, height_m, (0.0, 0.0, 0.0), color),
-        cylinder(diameter_m + 0.03, 0.05, (0.0, 0.0, height_m - 0.04), color, collision=False),
-        cylinder(diameter_m - 0.04, 0.01, (0.0, 0.0, height_m + 0.006), (0.22, 0.15, 0.1), collision=False),
+        cylinder(diameter_m - 0.05, 0.01, (0.0, 0.0, height_m), (0.22, 0.15, 0.1), collision=False),
     ]
 
 
@@ -37,8 +36,7 @@ def _tree(rng: Rng) -> Piece:
         *_pot(rng, 0.3, 0.3),
         cylinder(0.05, height_m - 0.2, (0.0, 0.0, 0.3), STEM),
         sphere(0.44, (0.0, 0.0, height_m - 0.05), LEAF, "leaves"),
-        sphere(0.3, (0.06, 0.07, height_m + 0.2), LEAF, "leaves"),
-        sphere(0.28, (-0.06, -0.08, height_m + 0.16), lighter(LEAF, 0.12), "leaves"),
+        sphere(0.3, (0.04, 0.05, height_m + 0.2), lighter(LEAF, 0.12), "leaves"),
     ]
     return Piece("plant", 0.46, 0.46, height_m + 0.5, parts)
 
@@ -78,7 +76,7 @@ def _cactus(rng: Rng) -> Piece:
         cylinder(0.09, 0.24, (0.0, 0.17, 0.46), green, "fabric", collision=False),
         rod(0.09, 0.2, (0.0, -0.1, 0.64), green, along="y"),
         cylinder(0.09, 0.18, (0.0, -0.17, 0.6), green, "fabric", collision=False),
-        sphere(0.07, (0.0, 0.0, height_m + 0.31), (0.93, 0.35, 0.55), collision=False),
+        trim((0.06, 0.06, 0.06), (0.0, 0.0, height_m + 0.32), (0.93, 0.35, 0.55), turn=(0, 0, 45)),
     ]
     return Piece("plant", 0.36, 0.44, height_m + 0.4, parts)
 

@@ -112,7 +112,7 @@ def dumbbell_rack(rng: Rng) -> Piece:
     ]
     for z in (0.4, 0.78):
         for y in (-0.36, 0.0, 0.36):
-            parts.append(rod(0.03, 0.26, (0.0, y, z), METAL, along="y"))
+            parts.append(trim((0.03, 0.26, 0.03), (0.0, y, z - 0.015), METAL))
             parts += [rod(0.14, 0.07, (0.0, y + hand * 0.1, z), DARK, along="y") for hand in (-1, 1)]
     return Piece("dumbbell rack", 0.4, 1.15, 0.86, parts, color=word)
 
