@@ -230,7 +230,7 @@ def house_ways(seeds, count):
 def told():
     """Return surroundings, path, heading, level and clauses of ways through houses."""
     found = []
-    for surroundings, path, yaw_deg, rng in house_ways((11, 12), 30):
+    for surroundings, path, yaw_deg, rng in house_ways((11, 12, 13), 36):
         for level in LEVELS:
             clauses = describe(surroundings, path, math.radians(yaw_deg), level=level, rng=rng)
             if clauses is not None:
