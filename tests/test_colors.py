@@ -54,11 +54,9 @@ def seen(parts):
     return rgb[np.abs(depth - empty.astype(float)) > 15]
 
 
-@pytest.mark.parametrize("category", sorted(BY_CATEGORY))
+@pytest.mark.parametrize("category", sorted(name for name, piece in BY_CATEGORY.items() if piece.color))
 def test_what_a_camera_sees_of_a_piece_has_the_colour_of_its_word(category):
     piece = BY_CATEGORY[category]
-    if not piece.color:
-        pytest.skip("no colour stands out")
     white = [msgspec.structs.replace(part, color=(1.0, 1.0, 1.0), texture=None) for part in piece.parts]
     pixels, light = seen(piece.parts), seen(white)
     assert len(pixels) > 1000

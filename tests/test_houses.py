@@ -1,9 +1,14 @@
 import math
 
 import msgspec
+import numpy as np
 import pytest
 
+from proctor.core.errors import UserError
+from proctor.navigation.grid_map import GridMap
+from proctor.scenes.colors import PALETTE
 from proctor.scenes.houses import generate_house
+from proctor.scenes.numbering import number_of
 from proctor.scenes.placement import DOOR_ZONE_M
 from proctor.scenes.scene_config import load_scene, save_scene
 
@@ -21,6 +26,38 @@ def test_a_seed_gives_the_same_file_byte_by_byte(houses):
 
 def test_other_seeds_give_other_houses(houses):
     assert len({msgspec.json.encode(house.scene.objects) for house in houses}) == len(houses)
+
+
+def test_a_house_carries_its_seed_in_its_plan(houses):
+    assert [number_of(house.plan) for house in houses] == [*SEEDS]
+
+
+@pytest.mark.parametrize("rooms", [4, 10])
+def test_a_house_has_as_many_rooms_as_asked_for(rooms):
+    assert len(generate_house(2, rooms).rooms) == rooms
+
+
+@pytest.mark.parametrize("rooms", [3, 11, -1])
+def test_no_house_is_too_small_or_too_large(rooms):
+    with pytest.raises(UserError, match=f"4 to 10 rooms, found {rooms}"):
+        generate_house(0, rooms)
+
+
+def test_a_robot_gets_from_every_door_to_every_other(houses):
+    for house in houses:
+        grid = GridMap.from_scene(house.scene)
+        first, *others = [(door.x, door.y) for door in house.doors]
+        assert all(np.isfinite(grid.distance_m(first, other, radius_m=0.25)) for other in others), house.seed
+
+
+def test_every_room_has_space_for_a_robot_to_turn(houses):
+    for house in houses:
+        grid = GridMap.from_scene(house.scene)
+        for room in house.rooms:
+            x, y = np.meshgrid(
+                np.arange(room.floor.x0, room.floor.x1, 0.1), np.arange(room.floor.y0, room.floor.y1, 0.1)
+            )
+            assert grid.clearances(np.stack([x, y], axis=-1)).max() > 0.35, (house.seed, room.name)
 
 
 def test_a_house_survives_its_file(houses, tmp_path):
@@ -125,3 +162,51 @@ def test_floors_and_ceilings_stop_nobody(houses):
     for item in houses[0].scene.objects:
         if item.category in ("floor", "ceiling"):
             assert not any(part.collision for part in item.parts)
+
+
+def test_most_landmarks_have_a_colour_and_houses_have_many(houses):
+    landmarks = [item.object for house in houses for item in house.furniture if item.landmark]
+    colors = [item.color for item in landmarks if item.color]
+    assert {*colors} <= {*PALETTE}
+    assert len(colors) > 0.6 * len(landmarks)
+    for house in houses:
+        assert len({item.object.color for item in house.furniture if item.landmark}) >= 5
+
+
+def test_open_doors_are_drawn_with_the_colour_of_their_leaf(houses):
+    for house in houses:
+        drawn = {item.name: item for item in house.scene.objects if item.category == "door"}
+        for door in house.doors:
+            item = drawn[f"door {door.rooms[0]} - {door.rooms[1]}"]
+            assert item.color == door.color
+            if door.leaf is not None:
+                turn = math.radians(item.rotate.z)
+                leaf = next(
+                    part for part in item.parts if part.color == PALETTE[door.color] and part.rotate.z
+                )
+                x = door.x + math.cos(turn) * leaf.translate.x - math.sin(turn) * leaf.translate.y
+                y = door.y + math.sin(turn) * leaf.translate.x + math.cos(turn) * leaf.translate.y
+                assert (x, y) == pytest.approx(door.leaf.centre, abs=2e-3)
+
+
+def test_shadows_lie_under_furniture_and_stop_nobody(houses):
+    for house in houses:
+        shadows = [item for item in house.scene.objects if item.category == "shadow"]
+        assert {item.room for item in shadows} <= {room.name for room in house.rooms}
+        standing = [i for i in house.furniture if i.volume.bottom_m == 0 and i.volume.top_m > 0.3]
+        assert sum(len(item.parts) for item in shadows) == len(standing)
+        assert all(item.rigid_body_type == "none" for item in shadows)
+        assert all(part.color[3] < 0.5 for item in shadows for part in item.parts)
+
+
+def test_no_kitchen_has_two_fridges(houses):
+    for house in houses:
+        assert sum(item.object.category == "fridge" for item in house.furniture) <= 1
+
+
+def test_furniture_keeps_clear_of_open_doors(houses):
+    for house in houses:
+        for door in house.doors:
+            for item in house.furniture:
+                low = 0.0 <= item.volume.bottom_m < 2.0
+                assert not (low and door.leaf and item.footprint.overlaps(door.leaf)), item.object.name

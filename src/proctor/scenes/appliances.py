@@ -160,7 +160,7 @@ def bathtub(_: Rng) -> Piece:
 
 
 def shower(_: Rng) -> Piece:
-    """Return a cabin of glass with a door left open by nobody."""
+    """Return a cabin of glass."""
     parts = [
         box((0.9, 0.9, 0.1), (0.0, 0.0, 0.0), WHITE),
         *(trim((0.03, 0.03, 1.9), (0.43, hand * 0.43, 0.1), METAL) for hand in (-1, 1)),

@@ -73,23 +73,25 @@ def _tree(
 ) -> list[tuple[str, str]] | None:
     """Return pairs of rooms that reach all of them from the hall, on the ways that people like."""
     cost, pairs = {HALL: 0.0}, []
+
+    def known(names: tuple[str, str]) -> str:
+        return names[0] if names[0] in cost else names[1]
+
+    def detour(names: tuple[str, str]) -> float:
+        welcome = 1.5 if pair(*names) in WELCOME else 0.0
+        return cost[known(names)] + ROOM_KINDS[known(names)].passage - welcome
+
     while len(cost) < len(rooms):
         border = [names for names in walls if (names[0] in cost) != (names[1] in cost)]
         if not border:
             return None
-        whims = rng.random(len(border))
-
-        def detour(index: int, border: list[tuple[str, str]] = border, whims: np.ndarray = whims) -> float:
-            known = border[index][0] if border[index][0] in cost else border[index][1]
-            welcome = 1.5 if pair(*border[index]) in WELCOME else 0.0
-            return cost[known] + ROOM_KINDS[known].passage - welcome + float(whims[index])
-
-        best = min(range(len(border)), key=detour)
-        known, new = border[best] if border[best][0] in cost else border[best][::-1]
-        cost[new] = cost[known] + ROOM_KINDS[known].passage
+        best = min(border, key=lambda names: detour(names) + rng.random())
+        old = known(best)
+        new = best[1] if old == best[0] else best[0]
+        cost[new] = cost[old] + ROOM_KINDS[old].passage
         if cost[new] >= NEVER:
             return None
-        pairs.append(border[best])
+        pairs.append(best)
     return pairs
 
 

@@ -87,10 +87,11 @@ def _check(name: str, cell: Rect) -> None:
 
 
 def _merit(plan: FloorPlan) -> float:
-    """Return how well people would like to live here: what belongs together is joined, few dead ends."""
+    """Return how well people would like to live here: what belongs together is joined, the rest is not."""
     joined = {pair(*door.rooms) for door in plan.doors}
+    awkward = sum(min(ROOM_KINDS[name].passage for name in names) > 2 for names in joined - WELCOME)
     from_hall = sum(bool({HALL, CORRIDOR} & {*door.rooms}) for door in plan.doors)
-    return 2.0 * len(joined & WELCOME) + 0.5 * from_hall
+    return 2.0 * len(joined & WELCOME) + 0.5 * from_hall - 3.0 * awkward
 
 
 def _corridor(names: list[str], spacious: float, rng: Rng) -> Draft:

@@ -64,12 +64,12 @@ OPEN_PAIRS = frozenset(
 
 
 def draw_rooms(count: int, rng: np.random.Generator) -> list[str]:
-    """Return the names of so many rooms besides halls and corridors."""
-    chosen = [*ESSENTIAL[:count]]
+    """Return the names of so many rooms, at least three, besides halls and corridors."""
+    chosen = [*ESSENTIAL]
     if count > len(chosen):
         chosen.append("bathroom")
     others = [name for name in ROOM_KINDS if name not in (*chosen, HALL, CORRIDOR)]
-    # Plans with small rooms fail more often.
+    # Plans with small rooms fail more often, so these are drawn a little more often.
     wanted = rng.random(len(others)) * [1.0 if ROOM_KINDS[name].area_m2 > 9 else 1.1 for name in others]
     return chosen + [others[index] for index in np.argsort(-wanted)[: count - len(chosen)]]
 

@@ -95,11 +95,11 @@ def _plaster(rng: np.random.Generator) -> Array:
 def _grain(rng: np.random.Generator) -> Array:
     rows = np.arange(PIXELS)[:, np.newaxis] / PIXELS
     rings: Array = np.sin(2 * np.pi * 9 * rows + 2.5 * _noise(rng, falloff=2.0, stretch=6.0))
-    return 0.05 * rings + 0.05 * _noise(rng, falloff=0.7, stretch=24.0)
+    return 0.035 * rings + 0.04 * _noise(rng, falloff=0.7, stretch=24.0)
 
 
 def _wood(rng: np.random.Generator) -> Array:
-    return 0.88 + _grain(rng)
+    return 0.91 + _grain(rng)
 
 
 def _planks(rng: np.random.Generator) -> Array:
