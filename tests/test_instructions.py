@@ -310,7 +310,7 @@ def test_nearly_every_wrong_clause_is_caught(told):
         for wrong in mutants(clauses, rng):
             asked = episode(path, say(wrong, "en", rng), yaw_deg=yaw_deg, level=level)
             caught.append(bool(check_instruction(surroundings, asked)))
-    assert len(caught) > 100
+    assert len(caught) > 80
     assert sum(caught) / len(caught) > 0.95
 
 
