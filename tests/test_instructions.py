@@ -125,6 +125,25 @@ def test_distances_are_measured_from_where_they_are_said(metres, kinds):
     assert found(f"{text} Stop in front of the fridge.") == kinds
 
 
+@pytest.mark.parametrize(("metres", "kinds"), [(4, []), (2, ["false"])])
+def test_what_follows_a_distance_happens_where_it_ends(metres, kinds):
+    text = f"Leave the bedroom and go into the hall. Walk about {metres} metres. Enter the kitchen."
+    assert found(f"{text} Stop in front of the fridge.") == kinds
+
+
+@pytest.mark.parametrize(("side", "kinds"), [("right", []), ("left", ["false"])])
+def test_a_door_lies_on_the_side_to_which_one_turns(side, kinds):
+    text = f"Turn {side} through the door into the kitchen. Stop in front of the fridge."
+    assert found(text, corners=[(7.4, 0.3), (7.4, 2), (10.5, 2)], yaw_deg=90.0, level="long") == kinds
+
+
+@pytest.mark.parametrize(("side", "kinds"), [("right", []), ("left", ["false"])])
+def test_the_first_turn_is_not_the_second(side, kinds):
+    corners = [(1, 2), (4.5, 2), (4.5, 0.6), (7.2, 0.6), (7.2, 2), (10.5, 2)]
+    text = f"Leave the bedroom, go into the hall and turn {side}. Enter the kitchen. Stop by the fridge."
+    assert found(text.replace("by", "in front of"), corners=corners) == kinds
+
+
 def test_a_start_turn_must_be_said_at_length():
     assert found(RIGHT_WORDS, yaw_deg=180.0, level="long") == ["incomplete"]
     assert found(f"Turn around. {RIGHT_WORDS}", yaw_deg=180.0, level="long") == []
@@ -230,7 +249,7 @@ def house_ways(seeds, count):
 def told():
     """Return surroundings, path, heading, level and clauses of ways through houses."""
     found = []
-    for surroundings, path, yaw_deg, rng in house_ways((11, 12), 30):
+    for surroundings, path, yaw_deg, rng in house_ways((11, 12, 13), 36):
         for level in LEVELS:
             clauses = describe(surroundings, path, math.radians(yaw_deg), level=level, rng=rng)
             if clauses is not None:
@@ -291,7 +310,7 @@ def test_nearly_every_wrong_clause_is_caught(told):
         for wrong in mutants(clauses, rng):
             asked = episode(path, say(wrong, "en", rng), yaw_deg=yaw_deg, level=level)
             caught.append(bool(check_instruction(surroundings, asked)))
-    assert len(caught) > 100
+    assert len(caught) > 80
     assert sum(caught) / len(caught) > 0.95
 
 

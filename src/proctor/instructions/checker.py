@@ -32,9 +32,9 @@ from proctor.scenes.scene_config import SceneConfig
 Mask: TypeAlias = NDArray[np.bool_]
 ProblemKind: TypeAlias = Literal["unreadable", "unchecked", "incomplete"] | Fault
 
-FORWARD_MISS_M = 0.8
+FORWARD_MISS_M = 0.7
 FORWARD_RAD = math.radians(25)
-AFTER_FORWARD_M = 1.2
+AFTER_FORWARD_M = 0.6
 """What is said after a distance happens where that distance ends, give or take this."""
 CLEAR_BEND_RAD, CLEAR_START_RAD, CLEAR_DOOR_RAD = (math.radians(degrees) for degrees in (80, 35, 72))
 """A long instruction must say turns from these angles on."""

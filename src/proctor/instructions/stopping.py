@@ -11,7 +11,7 @@ from proctor.core.geometry import wrap_angle
 from proctor.instructions.clauses import Relation, Stop, Thing
 from proctor.instructions.reference import is_named, words_for
 from proctor.instructions.surroundings import Landmark
-from proctor.instructions.vocabulary import FRONTED
+from proctor.instructions.vocabulary import FRONTED, HUNG
 from proctor.instructions.way import Way
 
 NEXT_TO_M = 0.8
@@ -34,9 +34,10 @@ def find_stop(way: Way, rng: np.random.Generator) -> tuple[Stop, list[Landmark]]
     for mark in marks:
         if mark.category in FRONTED and is_in_front(mark, goal):
             options.append(("in front of", [mark]))
-        elif is_next_to(mark, way):
+        elif mark.category not in HUNG and is_next_to(mark, way):
             options.append(("next to", [mark]))
-    for mark, other in combinations(marks, 2):
+    standing = [mark for mark in marks if mark.category not in HUNG]
+    for mark, other in combinations(standing, 2):
         if mark.category != other.category and is_between(mark, other, goal):
             options.append(("between", [mark, other]))
     # The nearest things rather than others, and these only if the words for them are clear.

@@ -136,3 +136,5 @@ FRONTED = frozenset(
     }
 )
 """Things with a front, in front of which one can stand."""
+HUNG = frozenset({"clock", "mirror", "picture", "towel rail"})
+"""Things on walls: nobody stands next to them."""

@@ -25,7 +25,6 @@ LOOK_EVERY = 4
 """Points of the way between two pictures."""
 DOOR_REACH_M = 0.3
 """How far beside a door a way may pass through it, as paths have corners."""
-ABEAM_RAD = math.radians(90)
 
 
 class Crossing(NamedTuple):
@@ -171,12 +170,17 @@ class Way:
             self._looks[index] = self._sight.look(Pose2(float(x), float(y), yaw))
         return self._looks[index]
 
+    @cached_property
+    def _yaws(self) -> Array:
+        """The heading at every point."""
+        return np.array([self.direction(index - 2, index + 3) for index in range(self.count)])
+
     def passing(self, mark: Landmark) -> tuple[int, float, float] | None:
         """Return where a thing is left behind, how near it is there, and the bearing of its nearest point.
 
         None if it stays ahead, or was behind from the beginning, or its room is not the one there.
         """
-        yaws = np.array([self.direction(index - 2, index + 3) for index in range(self.count)])
+        yaws = self._yaws
         offset = mark.centre - self.points
         ahead = np.cos(yaws) * offset[:, 0] + np.sin(yaws) * offset[:, 1] > 0
         changes = np.flatnonzero(ahead[:-1] & ~ahead[1:])
