@@ -5,7 +5,7 @@ SETUP_INPUTS := pyproject.toml constraints.txt scripts/setup.sh
 .PHONY: help run test check slow bench clean
 
 help:
-	@echo "make run     set up, let three baselines take the houses-v1 exam, show their scores"
+	@echo "make run     set up, let four baselines take some of the houses-v1 exam, write a report"
 	@echo "make test    set up, run linters and all tests"
 	@echo "make check   linters, types and import direction only"
 	@echo "make slow    long trials: memory over 1,000 episodes, all houses"
@@ -20,7 +20,8 @@ help:
 	@touch $@
 
 run: .venv/.ready
-	$(BIN)/proctor run --suite houses-v1 --policy random forward oracle --episodes 10 --out runs/first
+	$(BIN)/proctor run --suite houses-v1 --policy random forward blind oracle --episodes 10 --out runs/first
+	$(BIN)/proctor report runs/first
 
 check: .venv/.ready
 	$(BIN)/ruff check
@@ -33,6 +34,7 @@ test: check
 	$(BIN)/pytest
 
 slow: .venv/.ready
+	@scripts/setup.sh --browser
 	$(BIN)/pytest -m slow
 
 bench: .venv/.ready-bench

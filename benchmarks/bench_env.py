@@ -21,7 +21,7 @@ from proctor.envs.mock import MockEnv
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.datasets import load_dataset
 from proctor.episodes.vln import Episode
-from proctor.registry import suite_folder
+from proctor.registry import suite_path
 from proctor.scenes.scene_config import load_scene
 from proctor.sim.meshes import Placement
 from proctor.sim.model import place_part, quaternion_of_matrix
@@ -33,7 +33,7 @@ MOCK_BUDGET_S = 20e-6
 def bench() -> list[Row]:
     times = defaultdict(list)
     env = VLNEnv()
-    episodes = load_dataset(suite_folder("houses-v1")).episodes
+    episodes = load_dataset(suite_path("houses-v1")).episodes
     houses = list({episode.scene_config_path: episode for episode in episodes}.values())[:HOUSES]
     for house in houses:
         places = places_along(house)

@@ -6,13 +6,13 @@ What is done once per scene, loading it and drawing its map, is not counted on e
 from benchmarks.rows import Row
 from proctor.episodes.datasets import load_dataset
 from proctor.evaluation.executors import Examiner, Job
-from proctor.registry import suite_folder
+from proctor.registry import suite_path
 
 HOUSES = 4
 
 
 def bench() -> list[Row]:
-    episodes = load_dataset(suite_folder("houses-v1")).episodes
+    episodes = load_dataset(suite_path("houses-v1")).episodes
     houses = list(dict.fromkeys(episode.scene_id for episode in episodes))[:HOUSES]
     examiner = Examiner.of(Job(env="embedded", policy="replay"))
     results = []

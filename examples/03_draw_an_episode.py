@@ -12,7 +12,7 @@ from proctor.core.types import Vector3
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.datasets import load_dataset
 from proctor.episodes.vln import Episode
-from proctor.registry import suite_folder
+from proctor.registry import suite_path
 from proctor.report.trajectory_plot import plot_trajectory
 
 GAP_PX = 8
@@ -33,7 +33,7 @@ def drive(episode: Episode) -> tuple[list[Image.Image], list[Vector3]]:
 
 def main() -> None:
     """Draw the episode named on the command line, or the first one."""
-    dataset = load_dataset(suite_folder("houses-v1"))
+    dataset = load_dataset(suite_path("houses-v1"))
     wanted = sys.argv[1] if len(sys.argv) > 1 else dataset.episodes[0].episode_id
     (episode,) = dataset.select(episode_id=wanted)
     pictures, way = drive(episode)

@@ -14,7 +14,7 @@ from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
 from proctor.episodes.vlnce import save_vlnce
 from proctor.evaluation.dataset_doctor import examine, write_fixed
-from proctor.registry import suite_folder
+from proctor.registry import suite_path
 
 
 def findings(patient):
@@ -36,7 +36,7 @@ def reorder(record):
 
 
 def test_our_own_suite_and_a_clean_split_have_no_errors(tmp_path, files):
-    assert examine(suite_folder("houses-v1")).findings.items == []
+    assert examine(suite_path("houses-v1")).findings.items == []
     patient = examine(vlnce_files.write_split(tmp_path, *files))
     assert errors(patient) == {}
     assert "R2R-CE v1-3" in findings(patient)["version"].text

@@ -15,7 +15,7 @@ from proctor.evaluation.run import RunConfig, run
 from proctor.evaluation.summary import summarise
 from proctor.policies.oracle import OraclePolicy
 from proctor.policies.scripted import ForwardPolicy, MockPolicy
-from proctor.registry import suite_folder
+from proctor.registry import suite_path
 from proctor.suites.builder import Recipe, Split, build_suite
 
 SMALL = {"width": 32, "height": 24}
@@ -36,7 +36,7 @@ def assert_solved(results):
 
 @pytest.fixture(scope="module")
 def exam():
-    return load_dataset(suite_folder("houses-v1")).episodes
+    return load_dataset(suite_path("houses-v1")).episodes
 
 
 def test_the_exam_is_large_enough_and_every_episode_is_complete(exam):

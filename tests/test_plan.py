@@ -11,7 +11,7 @@ from PIL import Image
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.types import Pose2
 from proctor.episodes.datasets import load_dataset
-from proctor.registry import suite_folder
+from proctor.registry import suite_path
 from proctor.report.outlines import outlines_of_scene
 from proctor.report.plan import PAPER, WALL, draw_plan, grid_paper, round_length_m
 from proctor.robots.wheeled import WheeledRobot
@@ -20,7 +20,7 @@ from proctor.sim import top_view
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.world import World
 
-HOUSE = min((suite_folder("houses-v1") / "scenes").glob("*.json"))
+HOUSE = min((suite_path("houses-v1") / "scenes").glob("*.json"))
 
 
 def color_at(plan, x, y):
@@ -45,7 +45,7 @@ def test_walls_are_dark_and_every_reference_path_goes_around_them():
     assert len(walls) > 20
     for shape in walls:
         assert color_at(plan, *shape.corners.mean(axis=0)) == WALL
-    episodes = [e for e in load_dataset(suite_folder("houses-v1")).episodes if e.scene_id == HOUSE.stem]
+    episodes = [e for e in load_dataset(suite_path("houses-v1")).episodes if e.scene_id == HOUSE.stem]
     assert episodes
     for point in (point for episode in episodes for point in episode.reference_path):
         assert sum(color_at(plan, point.x, point.y)) > 300  # doors are open

@@ -4,7 +4,8 @@ import pytest
 
 from proctor.core.errors import MissingDependency, UnknownName, UserError
 from proctor.core.interfaces import Env, Metric, Policy
-from proctor.registry import build, load, names, suite_folder
+from proctor.episodes.datasets import load_dataset
+from proctor.registry import build, load, names, suite_path
 
 
 @pytest.mark.parametrize(("kind", "base"), [("env", Env), ("policy", Policy), ("metric", Metric)])
@@ -16,7 +17,7 @@ def test_every_name_leads_to_a_class_of_its_kind(kind, base):
 
 def test_every_suite_is_there():
     for name in names("suite"):
-        assert (suite_folder(name) / "episodes.json").is_file()
+        assert load_dataset(suite_path(name)).episodes
 
 
 def test_a_misspelt_name_gets_a_suggestion_and_the_list():
@@ -25,7 +26,7 @@ def test_a_misspelt_name_gets_a_suggestion_and_the_list():
     ):
         load("policy", "oracel")
     with pytest.raises(UnknownName, match="did you mean 'houses-v1'"):
-        suite_folder("house-v1")
+        suite_path("house-v1")
 
 
 def test_a_class_of_the_users_own_is_found_by_module_and_name(tmp_path, monkeypatch):

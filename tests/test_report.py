@@ -20,7 +20,7 @@ from proctor.envs.vln import VLNEnv
 from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
 from proctor.evaluation.summary import summarise
-from proctor.registry import suite_folder
+from proctor.registry import suite_path
 from proctor.report.goal_distances import goal_distances
 from proctor.report.html import embedded_json
 from proctor.report.key_frames import choose, replay
@@ -287,7 +287,7 @@ def test_embedded_json_is_still_json():
 
 
 def test_one_picture_of_one_episode(capsys, house_runs, tmp_path):
-    episode = load_dataset(suite_folder("houses-v1")).episodes[0].episode_id
+    episode = load_dataset(suite_path("houses-v1")).episodes[0].episode_id
     file = tmp_path / "path.png"
     code, out, _ = proctor(capsys, "report", house_runs / "oracle", "--png", episode, "--out", file)
     assert code == 0

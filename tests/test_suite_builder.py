@@ -15,7 +15,7 @@ from proctor.core.types import Action
 from proctor.episodes.datasets import load_dataset
 from proctor.instructions.checker import check_instruction
 from proctor.navigation.grid_map import GridMap, map_of_scene
-from proctor.registry import suite_folder
+from proctor.registry import suite_path
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import load_scene
 from proctor.suites import builder, house_exam
@@ -45,7 +45,7 @@ def one_split(*, houses=1, episodes=1, seed=0):
 
 
 def houses_v1(language="en"):
-    return load_dataset(suite_folder("houses-v1") / builder.episodes_file(language)).episodes
+    return load_dataset(suite_path("houses-v1") / builder.episodes_file(language)).episodes
 
 
 def house_seed(episode):
@@ -121,7 +121,7 @@ def test_sofas_in_the_doors_make_a_room_unreachable():
 
 
 def test_houses_v1_is_what_its_checksums_say():
-    folder = suite_folder("houses-v1")
+    folder = suite_path("houses-v1")
     checksums = read_json(folder / "checksums.json")
     found = {name: hashlib.sha256(content).hexdigest() for name, content in files(folder).items()}
     del found["checksums.json"]
@@ -134,7 +134,7 @@ def test_houses_v1_has_enough_episodes_in_scenes_that_load():
     assert len({episode.scene_id for episode in episodes}) >= 24
     for scene in {episode.scene_config_path for episode in episodes}:
         assert len(load_scene(Path(scene)).objects) > 30
-        assert Path(scene).stat().st_size < 150_000
+        assert Path(scene).stat().st_size < 200_000
 
 
 def test_houses_v1_keeps_houses_apart_that_nobody_may_train_on():
@@ -147,9 +147,11 @@ def test_houses_v1_keeps_houses_apart_that_nobody_may_train_on():
 def test_houses_v1_says_little_more_and_much_in_equal_shares():
     levels = Counter(episode.level for episode in houses_v1())
     assert {*levels} == {"short", "medium", "long"}
-    assert min(levels.values()) > 0.25 * sum(levels.values())
+    assert len({*levels.values()}) == 1
     words = {level: [len(e.instruction.split()) for e in houses_v1() if e.level == level] for level in levels}
-    assert np.mean(words["short"]) < 0.7 * np.mean(words["medium"]) < 0.5 * np.mean(words["long"])
+    short, medium, long = (np.mean(words[level]) for level in ("short", "medium", "long"))
+    assert short < 0.5 * medium
+    assert medium < 0.85 * long
 
 
 def test_houses_v1_in_chinese_is_the_same_exam():
@@ -184,7 +186,7 @@ def test_some_clauses_of_houses_v1_are_true_visible_and_unmistakable():
 @pytest.mark.slow
 def test_the_houses_of_val_seen_are_in_the_training_set(tmp_path):
     seed = RECIPES["houses-v1"].seed
-    build_suite(tmp_path, one_split(houses=16, episodes=10, seed=seed))
+    build_suite(tmp_path, one_split(houses=14, episodes=12, seed=seed))
     training = load_dataset(tmp_path).episodes
     seen = [episode for episode in houses_v1() if episode.split == "val_seen"]
     assert {e.scene_id for e in seen} <= {e.scene_id for e in training}

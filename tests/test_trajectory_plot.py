@@ -12,14 +12,14 @@ from proctor.envs.mock import MockEnv
 from proctor.episodes.vln import Episode
 from proctor.evaluation.evaluator import VLNEvaluator
 from proctor.policies.scripted import ForwardPolicy
-from proctor.registry import suite_folder
+from proctor.registry import suite_path
 from proctor.report import fonts
 from proctor.report.fonts import font_for, plain_font, wrapped
 from proctor.report.marks import BUMP, GOAL, WHITE, progress_color
 from proctor.report.plan import draw_plan, grid_paper
 from proctor.report.trajectory_plot import plot_trajectory, save_trajectory_png
 
-HOUSE = min((suite_folder("houses-v1") / "scenes").glob("*.json"))
+HOUSE = min((suite_path("houses-v1") / "scenes").glob("*.json"))
 PAPER = grid_paper((-5, -5), (5, 5), width_px=500)
 WAY = [Vector3(x / 4, 0, 0) for x in range(9)]
 

@@ -20,7 +20,10 @@ from proctor.core.interfaces import Env, Metric, Policy
 Kind = Literal["suite", "env", "policy", "metric"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
-    "suite": {"houses-v1": "proctor.suites:houses-v1"},
+    "suite": {
+        "houses-v1": "proctor.suites:houses-v1",
+        "houses-v1-zh": "proctor.suites:houses-v1/episodes.zh.json",
+    },
     "env": {
         "embedded": "proctor.envs.vln:VLNEnv",
         "mock": "proctor.envs.mock:MockEnv",
@@ -119,8 +122,8 @@ def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:
         raise UserError(f"{kind} '{name}' called sys.exit({error.code}) while it was being built") from None
 
 
-def suite_folder(name: str) -> Path:
-    """Return the folder of a suite: `episodes.json` and `scenes/`.
+def suite_path(name: str) -> Path:
+    """Return the dataset of a suite: a folder with an `episodes.json`, or one of several files in it.
 
     Raises:
         UnknownName: Nothing has this name.

@@ -112,6 +112,8 @@ def _run(arguments: argparse.Namespace) -> int:
     dataset = arguments.dataset
     stem = dataset.name.removesuffix(".gz").removesuffix(".json") if dataset else ""
     exam = arguments.suite or (dataset.parent.name if stem == "episodes" else "") or stem
+    if arguments.split:
+        exam += f"-{arguments.split}"
     out: Path = arguments.out or Path("runs") / exam
     if not 0 <= arguments.max_fault_rate <= 1:
         raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
@@ -119,6 +121,7 @@ def _run(arguments: argparse.Namespace) -> int:
     for policy in arguments.policy:
         load("policy", policy)  # a misspelt name must not cost the time of those before it
     finished: dict[str, Results] = {}
+    told: set[str] = set()
     for policy in dict.fromkeys(arguments.policy):
         label = policy.replace(":", ".").replace("/", "_")
         alone = len(arguments.policy) == 1 and arguments.out is not None
@@ -140,17 +143,18 @@ def _run(arguments: argparse.Namespace) -> int:
             workers=arguments.workers,
             recording=recording,
         )
-        finished[policy] = _run_one(config, out if alone else out / label)
+        finished[policy] = _run_one(config, out if alone else out / label, told)
     privileged = [name for name in finished if load("policy", name).privileged]
     title = f"{exam} on {arguments.env}"
     console.print(score_table(finished, title=title, privileged=privileged))
     console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
-    console.print(f"Results: {out}", soft_wrap=True, markup=False)
+    console.print(f"Results: {out}. To look at them: proctor report {out}", soft_wrap=True, markup=False)
     worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
 
 
-def _run_one(config: RunConfig, out: Path) -> Results:
+def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
+    """Run one policy. Notes that have been told are not told again."""
     from proctor.evaluation.recorder import recording_notes
     from proctor.evaluation.run import Progress as State
     from proctor.evaluation.run import run
@@ -167,6 +171,10 @@ def _run_one(config: RunConfig, out: Path) -> Results:
     task = bar.add_task(escape(policy), total=None, rate="")
 
     def show(state: State) -> None:
+        for note in state.notes:
+            if note not in told:
+                console.print(f"note: {note}", markup=False, soft_wrap=True)
+        told.update(state.notes)
         bar.start()  # only now: a request that is refused shows no bar
         scored = [result for result in state.finished if not result.is_evaluator_fault]
         rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""

@@ -18,7 +18,7 @@ from proctor.core.interfaces import Env
 from proctor.core.types import Action, Info, Observation
 from proctor.episodes.datasets import load_dataset
 from proctor.episodes.vln import Episode
-from proctor.registry import build, names, suite_folder
+from proctor.registry import build, names, suite_path
 
 try:
     import gymnasium
@@ -121,7 +121,7 @@ def make_vln(
         env_options: Of the environment's constructor.
     """
     if isinstance(dataset, str | Path):
-        path = suite_folder(str(dataset)) if str(dataset) in names("suite") else Path(dataset)
+        path = suite_path(str(dataset)) if str(dataset) in names("suite") else Path(dataset)
         dataset = load_dataset(path).episodes
     return ProctorGym(build("env", env, env_options), dataset, render_mode=render_mode)
 

@@ -22,10 +22,10 @@ from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.vln import Episode
 from proctor.evaluation.executors import InProcess, Job, WorkerPool
 from proctor.evaluation.journal import Journal, read_finished
-from proctor.evaluation.preflight import check_scenes
+from proctor.evaluation.preflight import check_scenes, scene_notes
 from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
-from proctor.registry import build, load, suite_folder
+from proctor.registry import build, load, suite_path
 from proctor.scenes.mesh_files import files_of_mesh
 from proctor.scenes.scene_config import asset_file, load_scene
 
@@ -68,6 +68,8 @@ class Progress(msgspec.Struct, frozen=True):
 
     total: int
     finished: Sequence[EpisodeResult]
+    notes: Sequence[str] = ()
+    """At the beginning: what people should know about the data before they trust the numbers."""
 
 
 def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -> RunReport:
@@ -106,7 +108,7 @@ def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -
         if recorders:
             recorders.count_what_is_there()
         finished = [kept[episode.episode_id] for episode in episodes if episode.episode_id in kept]
-        on_progress(Progress(len(episodes), finished))
+        on_progress(Progress(len(episodes), finished, [*dataset.notes, *scene_notes(episodes)]))
         for result in executor.run(left):
             journal.append(result)
             finished.append(result)
@@ -136,7 +138,7 @@ def _executor(config: RunConfig, workers: int, recorders: Recorders | None) -> I
 
 def _dataset_path(config: RunConfig) -> Path:
     if config.suite is not None:
-        return suite_folder(config.suite)
+        return suite_path(config.suite)
     if config.dataset is None:
         raise UserError("expected a suite or a dataset, found neither")
     return config.dataset

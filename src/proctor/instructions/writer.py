@@ -52,7 +52,8 @@ FORWARD_MISS_M = 0.35
 FORWARD_RAD = math.radians(14)
 TOWARD_RAD = math.radians(12)
 TOWARD_M = 2.0
-MOST_PASSED = {"medium": 2, "long": 4}
+MOST_PASSED = {"medium": 1, "long": 6}
+PASSED_APART_M = 1.0
 
 
 class Event(NamedTuple):
@@ -143,9 +144,10 @@ class _Teller:
 
     def tell(self, stop: Stop) -> list[Clause]:
         """Return all clauses in order."""
-        events = [*self._start(), *self._doors(), *self._bends()]
-        events = sorted(events, key=lambda event: event.at)
-        events = sorted([*events, *self._passed()], key=lambda event: event.at)
+        events = [*self._start(), *self._doors()]
+        if self._long:
+            events += self._bends()
+        events = sorted([*sorted(events, key=_place), *self._passed()], key=_place)
         events.append(Event(self._way.count - 1, stop))
         if self._long:
             events = self._with_distances(events)
@@ -170,8 +172,9 @@ class _Teller:
         for number, crossing in enumerate(crossings):
             following = crossings[number + 1] if number + 1 < len(crossings) else None
             side, turn = self._turns_at(crossing, following)
+            turn = turn if self._long or following is None else None  # the next door's side tells it
             via: Passage = crossing.door.passage if crossing.door and self._chance(0.6) else ""
-            if number == 0 and (self._chance(0.7) or not self._long):
+            if number == 0 and self._chance(0.6):
                 events.append(Event(crossing.at, Leave(crossing.left)))
             if following is not None and not self._long and not side and turn is None:
                 events.append(Event(crossing.at, Cross(crossing.entered)))
@@ -224,7 +227,9 @@ class _Teller:
         self._rng.shuffle(found)
         chosen: list[Event] = []
         for event in found:
-            near = [other for other in chosen if abs(other.at - event.at) * self._way.spacing_m < 1.5]
+            near = [
+                other for other in chosen if abs(other.at - event.at) * self._way.spacing_m < PASSED_APART_M
+            ]
             if not near and len(chosen) < self._most_passed:
                 chosen.append(event)
         return chosen
@@ -301,6 +306,10 @@ class _Teller:
                 if thing is not None:
                     return Toward(thing)
         return None
+
+
+def _place(event: Event) -> int:
+    return event.at
 
 
 def hand(angle: float) -> Hand:

@@ -13,7 +13,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.results import JOURNAL, EpisodeResult, Results, read_journal
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.vln import Episode
-from proctor.registry import names, suite_folder
+from proctor.registry import names, suite_path
 
 MANIFEST = "manifest.json"
 DEFAULT_THRESHOLD_M = 0.2
@@ -164,7 +164,7 @@ def _source(manifest: dict[str, Any], identity: dict[str, Any]) -> tuple[str | N
     # A run that came from another machine: a suite is here as well.
     suite = str(identity.get("dataset", ""))
     if suite in names("suite"):
-        return str(suite_folder(suite)), None
+        return str(suite_path(suite)), None
     return (source["dataset"] if isinstance(source, dict) and source.get("dataset") else None), None
 
 

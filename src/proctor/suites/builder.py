@@ -45,7 +45,7 @@ class Recipe(NamedTuple):
 
 RECIPES = {
     "houses-v1": Recipe(
-        (Split("val_seen", 12), Split("val_unseen", 16, HELD_OUT_SEEDS)), episodes_per_house=10, seed=1
+        (Split("val_seen", 10), Split("val_unseen", 15, HELD_OUT_SEEDS)), episodes_per_house=12, seed=1
     )
 }
 """How the suites that come with Proctor were made."""

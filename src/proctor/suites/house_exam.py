@@ -13,6 +13,7 @@ import numpy as np
 from proctor.core.geometry import pose_after
 from proctor.core.types import Action, Array, Pose2, Vector3
 from proctor.episodes.vln import DEFAULT_MAX_STEPS, Episode
+from proctor.instructions.checker import check_instruction
 from proctor.instructions.phrasebook import say
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.writer import describe
@@ -127,10 +128,6 @@ class HouseExam:
         clauses = describe(self._surroundings, path, pose.yaw, level=level, rng=self._rng)
         if clauses is None:
             return None
-        actions = ActionPlanner(self._grid, (goal.x, goal.y)).plan(pose)
-        end = reduce(lambda pose, action: pose_after(action, pose), actions, pose)
-        if math.dist((end.x, end.y), (goal.x, goal.y)) > REFERENCE_MISS_M:
-            return None
         scene_id = self._house.scene.scene_name
         episode = Episode(
             episode_id=f"{scene_id}_{index}",
@@ -141,11 +138,20 @@ class HouseExam:
             max_steps=DEFAULT_MAX_STEPS,
             success_threshold=SUCCESS_THRESHOLD_M,
             reference_path=[_vector(point) for point in path],
-            reference_actions=[*actions, Action.STOP],
             level=level,
             split=self._split,
         )
-        return Question(episode, {language: say(clauses, language, self._rng) for language in LANGUAGES})
+        words = {language: say(clauses, language, self._rng) for language in LANGUAGES}
+        question = Question(episode, words)
+        # The writer keeps a margin, but the last word on what may be said is the checker's.
+        if any(check_instruction(self._surroundings, question.asked_in(tongue)) for tongue in LANGUAGES):
+            return None
+        actions = ActionPlanner(self._grid, (goal.x, goal.y)).plan(pose)
+        end = reduce(lambda pose, action: pose_after(action, pose), actions, pose)
+        if math.dist((end.x, end.y), (goal.x, goal.y)) > REFERENCE_MISS_M:
+            return None
+        driven = msgspec.structs.replace(episode, reference_actions=[*actions, Action.STOP])
+        return question._replace(episode=driven)
 
 
 def rooms_are_reachable(house: House, grid: GridMap) -> bool:
