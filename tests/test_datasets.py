@@ -144,3 +144,20 @@ def test_selection_by_count_and_by_id(tmp_path):
         dataset.select(episode_id="ep_0002")
     with pytest.raises(UserError, match="at least 1 episode"):
         dataset.select(count=0)
+
+
+def test_a_few_episodes_are_taken_from_all_scenes_and_not_only_their_first_ones(tmp_path):
+    records = [record(episode_id=f"{scene}{n}", scene_id=scene) for scene in "abcd" for n in range(3)]
+    dataset = load_dataset(write(tmp_path, *records))
+    ids = {count: [e.episode_id for e in dataset.select(count=count)] for count in (1, 2, 4, 5, 12, 99)}
+    assert ids[2] == ["a0", "c2"]
+    assert ids[4] == ["a0", "b1", "c2", "d0"]
+    assert len({*ids[5]}) == 5
+    assert ids[12] == ids[99] == [r["episode_id"] for r in records]
+
+
+def test_a_split_is_chosen_by_name(tmp_path):
+    path = write(tmp_path, record(split="seen"), record(episode_id="ep_002", split="unseen"))
+    assert [e.episode_id for e in load_dataset(path).select(split="unseen")] == ["ep_002"]
+    with pytest.raises(UnknownName, match="unknown split 'unsen'; did you mean 'unseen'"):
+        load_dataset(path).select(split="unsen")

@@ -7,7 +7,6 @@ Files of R2R-CE and RxR-CE are recognised by what is in them, packed with gzip o
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -198,13 +197,18 @@ def _check_ids(episodes: Sequence[Episode], file: Path) -> None:
 
 
 def _spread(episodes: list[Episode], count: int) -> list[Episode]:
-    """Return this many episodes, one of each scene before the second of any, in their order."""
-    turns: Counter[str] = Counter()
-    ranks = []
+    """Return this many episodes from as many scenes as possible, and no scene's first ones only."""
+    by_scene: dict[str, list[int]] = {}
     for index, episode in enumerate(episodes):
-        ranks.append((turns[episode.scene_id], index))
-        turns[episode.scene_id] += 1
-    return [episodes[index] for index in sorted(index for _, index in sorted(ranks)[:count])]
+        by_scene.setdefault(episode.scene_id, []).append(index)
+    # Scene k begins with its k-th episode: if all are of one plan, a sample has some of everything.
+    turned = [own[(k % len(own)) :] + own[: k % len(own)] for k, own in enumerate(by_scene.values())]
+    rounds = [[own[turn] for own in turned if turn < len(own)] for turn in range(max(map(len, turned)))]
+    chosen: list[int] = []
+    for candidates in rounds:
+        picks = min(len(candidates), count - len(chosen))
+        chosen += [candidates[k * len(candidates) // picks] for k in range(picks)]
+    return [episodes[index] for index in sorted(chosen)]
 
 
 def check_frozen(folder: Path) -> None:
