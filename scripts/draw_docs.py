@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import shutil
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from proctor.core.results import JOURNAL, read_journal
 from proctor.core.types import Pose2
 from proctor.registry import suite_path
 from proctor.report.plan import draw_plan
@@ -71,15 +73,22 @@ def views(scene_path: Path) -> dict[str, Image.Image]:
 
 
 def draw_report() -> None:
-    """Photograph the report of `make run`, as a whole and with an episode open."""
-    page_file = Path("runs/first/report.html").resolve()
+    """Photograph the report of `make run`: its beginning, and an episode that went wrong."""
+    report = Path("runs/first/report.html").resolve().as_uri()
+    episode = next(iter(read_journal(Path("runs/first/blind") / JOURNAL)))
+    pictures = []
     with sync_playwright() as playwright:
         chromium = shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1200, "height": 900})
-        page.goto(page_file.as_uri())
-        page.screenshot(path=IMAGES / "report.png")
+        for address in (report, f"{report}#ep={episode}&run=blind"):
+            page = browser.new_page(viewport={"width": 1100, "height": 900})
+            page.goto(address)
+            pictures.append(Image.open(BytesIO(page.screenshot())))
         browser.close()
+    sheet = Image.new("RGB", (sum(picture.width for picture in pictures), pictures[0].height))
+    sheet.paste(pictures[0], (0, 0))
+    sheet.paste(pictures[1], (pictures[0].width, 0))
+    sheet.save(IMAGES / "report.png")
 
 
 if __name__ == "__main__":
