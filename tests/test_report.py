@@ -7,11 +7,13 @@ import json
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from PIL import Image
 
+from mesh_houses import Y_UP, two_storeys, write
 from proctor import cli
 from proctor.core.recordings import recording_folder
 from proctor.core.results import Fault, read_journal
@@ -382,3 +384,11 @@ def test_distances_along_the_way_end_at_the_measured_one(house_runs):
         if run.name == "oracle":
             assert distances_m[0] == pytest.approx(result.metrics["path_length"], rel=0.1)
             assert max(b - a for a, b in pairwise(distances_m)) < 0.1
+
+
+def test_distances_on_an_upper_floor_are_those_of_its_own_map(tmp_path):
+    house = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
+    start, goal = Vector3(6.0, 0.5, 2.8), Vector3(6.0, 3.5, 2.8)
+    episode = Episode(scene_config_path=str(house), start_position=start, goal_position=goal)
+    result = SimpleNamespace(distance="geodesic", trajectory=[start, goal], metrics={})
+    assert goal_distances(result, episode)[0] > 3.2  # around the hole in it, which is 2 m wide
