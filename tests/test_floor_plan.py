@@ -104,12 +104,6 @@ def test_a_door_opens_the_wall_between_its_two_rooms_away_from_corners(plans):
                 assert sides_touched[0].start + 0.19 < start < end < sides_touched[0].end - 0.19
 
 
-def test_the_room_at_a_point_is_the_one_whose_cell_holds_it(plans):
-    for room in plans[0].rooms:
-        assert plans[0].room_at(*room.floor.centre) == room
-    assert plans[0].room_at(-1.0, 3.0) is None
-
-
 def test_outer_walls_are_those_on_the_outline(plans):
     plan = plans[0]
     outer_m = [

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 WALL_THICKNESS_M = 0.12
 WALL_HEIGHT_M = 2.6
 DOOR_HEIGHT_M = 2.05
@@ -57,10 +55,6 @@ class Rect(NamedTuple):
     def contains(self, other: Rect) -> bool:
         """Tell whether the other lies inside."""
         return self.x0 <= other.x0 and self.y0 <= other.y0 and other.x1 <= self.x1 and other.y1 <= self.y1
-
-    def distance_m(self, x: float, y: float) -> float:
-        """Return how far a point is from the rectangle; 0 inside."""
-        return float(np.hypot(max(self.x0 - x, 0.0, x - self.x1), max(self.y0 - y, 0.0, y - self.y1)))
 
 
 class Side(NamedTuple):
@@ -118,10 +112,6 @@ class FloorPlan(NamedTuple):
     outline: Rect
     rooms: tuple[Room, ...]
     doors: tuple[Door, ...]
-
-    def room_at(self, x: float, y: float) -> Room | None:
-        """Return the room whose cell holds a point."""
-        return next((room for room in self.rooms if room.cell.distance_m(x, y) == 0.0), None)
 
     def is_outer(self, side: Side) -> bool:
         """Tell whether a side of a room's floor or cell belongs to an outer wall."""
