@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from proctor.core.types import Array
+
 WALL_THICKNESS_M = 0.12
 WALL_HEIGHT_M = 2.6
 DOOR_HEIGHT_M = 2.05
@@ -55,6 +59,11 @@ class Rect(NamedTuple):
     def contains(self, other: Rect) -> bool:
         """Tell whether the other lies inside."""
         return self.x0 <= other.x0 and self.y0 <= other.y0 and other.x1 <= self.x1 and other.y1 <= self.y1
+
+    def distances_m(self, points: Array) -> Array:
+        """Return how far points (N, 2) are from the rectangle; 0 inside."""
+        beside = np.maximum(np.array([self.x0, self.y0]) - points, points - np.array([self.x1, self.y1]))
+        return np.asarray(np.hypot(*np.maximum(beside, 0.0).T))
 
 
 class Side(NamedTuple):

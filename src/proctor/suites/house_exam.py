@@ -68,7 +68,7 @@ class HouseExam:
         for item in house.furniture:
             if item.landmark:
                 points = self._free[item.object.room]
-                near = points[_distances_m(item.footprint, points) <= GOAL_REACH_M]
+                near = points[item.footprint.distances_m(points) <= GOAL_REACH_M]
                 if len(near):
                     self._goals.append((item.object.room, near))
 
@@ -172,14 +172,6 @@ def free_points(floor: Rect, grid: GridMap) -> Array:
     order = np.argsort(-clearances, kind="stable")
     free: Array = points[order[: np.count_nonzero(clearances > CLEARANCE_M)]]
     return free
-
-
-def _distances_m(rect: Rect, points: Array) -> Array:
-    """Return how far points are from a rectangle; 0 inside."""
-    x, y = points[:, 0], points[:, 1]
-    outside_x = np.maximum(np.maximum(rect.x0 - x, x - rect.x1), 0.0)
-    outside_y = np.maximum(np.maximum(rect.y0 - y, y - rect.y1), 0.0)
-    return np.asarray(np.hypot(outside_x, outside_y))
 
 
 def _vector(point: Array) -> Vector3:
