@@ -119,11 +119,13 @@ def _print_findings(findings: Findings, episodes: int) -> None:
 
 def _convert(arguments: argparse.Namespace) -> int:
     from proctor.episodes.datasets import load_dataset, save_dataset
+    from proctor.episodes.gt import gt_file
     from proctor.episodes.vlnce import save_vlnce
 
     out: Path = arguments.out
-    if out.exists():
-        raise UserError(f"{out} exists already; give a new name")
+    for file in (out, gt_file(out)):  # a gt that lies there already would be taken for the new file's
+        if file is not None and file.exists():
+            raise UserError(f"{file} exists already; give a new name")
     dataset = load_dataset(arguments.source, scenes=arguments.scenes)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
