@@ -24,8 +24,9 @@ from proctor.core.errors import ProctorError, UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Fault
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
+from proctor.evaluation.episode_log import EpisodeLog, Turn
 from proctor.evaluation.recorder import Recorder, Recorders
-from proctor.evaluation.rollout import EpisodeLog, Turn, rollout
+from proctor.evaluation.rollout import rollout
 from proctor.evaluation.vln_task import VLNTask
 from proctor.registry import build
 

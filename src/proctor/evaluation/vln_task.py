@@ -15,7 +15,7 @@ from proctor.core.interfaces import DistanceFn, Metric
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, EpisodeInfo, Info, Vector3
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
-from proctor.evaluation.rollout import EpisodeLog
+from proctor.evaluation.episode_log import EpisodeLog
 from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, floor_of_scene, map_of_scene
 from proctor.registry import build, names
 
