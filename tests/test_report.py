@@ -25,7 +25,7 @@ from proctor.evaluation.summary import summarise
 from proctor.registry import suite_path
 from proctor.report.goal_distances import goal_distances
 from proctor.report.html import embedded_json
-from proctor.report.key_frames import choose, replay
+from proctor.report.key_frames import choose, collect, replay
 from proctor.report.page_data import judge
 from proctor.report.run_record import find_runs, read_runs
 
@@ -334,6 +334,19 @@ def test_pictures_that_were_kept_are_preferred(capsys, house_runs, tmp_path):
     (frames / "00000.jpg").write_bytes(b"nothing")
     assert proctor(capsys, "report", run)[0] == 0
     assert "cannot be read" in data_of(run / "report.html")["results"][0]["framing"]
+
+
+def test_pictures_that_would_fill_the_memory_are_not_opened(house_runs, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    shutil.copytree(house_runs / "oracle", run)
+    (record,) = records(run)
+    (verdict,) = judge([record])
+    frames = recording_folder(run, verdict.result.episode_id) / "frames"
+    frames.mkdir(parents=True)
+    Image.new("RGB", (100, 100)).save(frames / "00000.jpg")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    (found,) = collect([record], [verdict]).values()
+    assert "cannot be read" in found.note
 
 
 def test_a_replay_that_goes_elsewhere_is_noticed_and_not_shown(house_runs):
