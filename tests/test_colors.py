@@ -2,9 +2,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from color_words import color_word, color_words
 from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.colors import PALETTE, WOODS, color_word, color_words, darker, lighter
+from proctor.scenes.colors import PALETTE, WOODS, darker, lighter
 from proctor.scenes.houses import LIGHTS
 from proctor.scenes.interiors import INTERIORS
 from proctor.scenes.scene_config import SceneConfig, SceneObject

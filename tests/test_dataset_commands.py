@@ -75,6 +75,14 @@ def test_convert_goes_there_and_back_and_overwrites_nothing(proctor, tmp_path, s
     assert "exists already" in err
 
 
+def test_a_gt_of_another_file_is_neither_overwritten_nor_taken_for_its_own(proctor, tmp_path, split):
+    other = tmp_path / "new_gt.json.gz"
+    other.write_bytes(b"of another file")
+    code, _, err = proctor("convert", split, tmp_path / "new.json", "--to", "r2r-ce")
+    assert (code, other.read_bytes()) == (2, b"of another file")
+    assert "new_gt.json.gz exists already" in err
+
+
 def test_converted_scene_paths_hold_from_the_new_folder(proctor, tmp_path, split):
     (tmp_path / "mp3d").mkdir()
     (tmp_path / "mp3d" / "scene01Ab.glb").write_bytes(b"glTF")

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import trimesh
@@ -10,7 +11,8 @@ import trimesh
 from proctor.episodes.datasets import load_dataset
 from proctor.evaluation.evaluator import evaluate_vln
 from proctor.navigation.grid_map import map_of_scene
-from proctor.registry import build
+from proctor.registry import build, suite_path
+from proctor.scenes.scene_config import Texture
 
 REPOSITORY = Path(__file__).parent.parent
 PAGES = [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -40,6 +42,15 @@ def test_the_episode_and_the_scene_of_the_docs_load(tmp_path):
     (episode,) = load_dataset(tmp_path).episodes
     assert map_of_scene(Path(episode.scene_config_path)).occupied.any()
     assert {part["name"] for part in json.loads(scene)["objects"]} == {"wall", "table", "chair", "ball"}
+
+
+def test_episodes_and_textures_that_the_docs_name_exist():
+    known = {episode.episode_id for episode in load_dataset(suite_path("houses-v1")).episodes}
+    named = {name for page in PAGES for name in re.findall(r"house_\d+_\d+", page.read_text())}
+    assert named
+    assert named <= known
+    formats = (REPOSITORY / "docs" / "formats.md").read_text()
+    assert all(f"`{name}`" in formats for name in get_args(Texture))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

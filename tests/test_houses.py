@@ -8,7 +8,7 @@ from proctor.core.errors import UserError
 from proctor.navigation.grid_map import GridMap
 from proctor.scenes.colors import PALETTE
 from proctor.scenes.houses import generate_house
-from proctor.scenes.numbering import number_of
+from proctor.scenes.numbering import LARGEST_NUMBER, number_of
 from proctor.scenes.placement import DOOR_ZONE_M
 from proctor.scenes.scene_config import load_scene, save_scene
 
@@ -41,6 +41,12 @@ def test_a_house_has_as_many_rooms_as_asked_for(rooms):
 def test_no_house_is_too_small_or_too_large(rooms):
     with pytest.raises(UserError, match=f"4 to 10 rooms, found {rooms}"):
         generate_house(0, rooms)
+
+
+@pytest.mark.parametrize("seed", [-1, LARGEST_NUMBER + 1])
+def test_seeds_that_would_share_a_house_are_refused(seed):
+    with pytest.raises(UserError, match=f"found {seed}"):
+        generate_house(seed)
 
 
 def test_a_robot_gets_from_every_door_to_every_other(houses):

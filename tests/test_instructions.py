@@ -13,7 +13,7 @@ from proctor.instructions.phrasebook import LANGUAGES, say
 from proctor.instructions.reader import read
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.vocabulary import COLORS, ROOMS, THINGS
-from proctor.instructions.writer import LEVELS, describe, write_instruction
+from proctor.instructions.writer import LEVELS, describe
 from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
@@ -220,10 +220,7 @@ def test_words_that_nobody_knows_are_not_used():
 
 def test_the_same_seed_writes_the_same_words():
     written = [
-        write_instruction(
-            HOME, way(WEST_TO_EAST), 0.0, level="long", language="zh", rng=np.random.default_rng(7)
-        )
-        for _ in range(2)
+        say(clauses_for(WEST_TO_EAST, "long", seed=7), "zh", np.random.default_rng(7)) for _ in range(2)
     ]
     assert written[0] == written[1]
     assert written[0].endswith("。")

@@ -291,6 +291,15 @@ def test_sizes_are_bounded(tmp_path, monkeypatch):
         load_scene(path)
 
 
+def test_a_stray_triangle_far_away_costs_a_message_and_no_memory(tmp_path):
+    stray = trimesh.Trimesh([[0, 0, 1e9], [1, 0, 1e9], [0, 1, 1e9]], [[0, 1, 2]], process=False)
+    house = two_rooms(0.0)
+    bare = trimesh.Trimesh(house.vertices, house.faces, process=False)
+    file = write(trimesh.util.concatenate([bare, stray]), tmp_path / "far.ply")
+    with pytest.raises(InvalidFile, match="at most 10000 m"):
+        map_of_scene(file)
+
+
 def test_only_a_static_mesh_collides_as_its_surface():
     with pytest.raises(ValueError, match="only a static mesh"):
         SceneObject(name="a", collision="surface", parts=[Part(shape="box", size=(1, 1, 1))])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.core.geometry import distance
+from proctor.core.geometry import distance, path_length
 from proctor.core.types import Action, Vector3
 from proctor.episodes.vln import Episode
 from proctor.metrics.dtw import IncrementalDtw
@@ -26,7 +26,6 @@ from proctor.metrics.navigation import (
     Success,
     cls_score,
     ndtw,
-    path_length,
     spl,
 )
 from proctor.registry import BUILT_IN, load

@@ -8,6 +8,7 @@ import pytest
 import trimesh
 from PIL import Image
 
+from mesh_houses import Y_UP, two_storeys, write
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.types import Pose2
 from proctor.episodes.datasets import load_dataset
@@ -195,6 +196,16 @@ def test_without_rendering_a_mesh_is_drawn_as_what_is_in_the_way(mesh_scene, mon
     plan = draw_plan(mesh_scene, width_px=451)
     assert sum(color_at(plan, 6, 1.5)) < 400
     assert color_at(plan, 2.3, 4.3) == PAPER
+
+
+@pytest.mark.parametrize("floor_z", [0.0, 2.8])
+def test_each_floor_of_a_house_that_is_a_mesh_has_a_plan(tmp_path, floor_z):
+    house = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
+    plan = draw_plan(house, width_px=400, floor_z=floor_z)
+    red, green, blue = color_at(plan, 2.0, 2.0)
+    assert red > 100 > max(green, blue)  # the floor, and no ceiling
+    assert color_at(plan, 4.0, 0.7) == WALL
+    assert color_at(plan, 4.0, 2.0) != WALL  # the door
 
 
 def test_rendering_from_above_leaves_the_camera_as_it_was(mesh_scene):

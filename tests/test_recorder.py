@@ -284,6 +284,15 @@ def test_recorders_share_a_budget_and_each_counts_in_a_row_of_its_own(tmp_path):
     assert read_recording(tmp_path, "a").frames == []  # done again, when the budget was spent
 
 
+def test_frames_keep_their_numbers_where_an_observation_has_no_picture(tmp_path):
+    recorder = Recorders(tmp_path, RecordingConfig(frames=True), 1).recorder(0)
+    view = Noisy.view(SimpleNamespace(steps=1))
+    with recorder.episode("a") as episode:
+        for observation in (view, {}, view):
+            episode.see(observation)
+    assert [file.stem for file in read_recording(tmp_path, "a").frames] == ["00000", "00002"]
+
+
 def test_what_a_killed_run_has_left_is_overwritten(tmp_path):
     make_dataset(tmp_path)
     folder = recording_folder(tmp_path / "run", "ep_1")

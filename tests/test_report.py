@@ -7,11 +7,13 @@ import json
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from PIL import Image
 
+from mesh_houses import Y_UP, two_storeys, write
 from proctor import cli
 from proctor.core.recordings import recording_folder
 from proctor.core.results import Fault, read_journal
@@ -23,7 +25,7 @@ from proctor.evaluation.summary import summarise
 from proctor.registry import suite_path
 from proctor.report.goal_distances import goal_distances
 from proctor.report.html import embedded_json
-from proctor.report.key_frames import choose, replay
+from proctor.report.key_frames import choose, collect, replay
 from proctor.report.page_data import judge
 from proctor.report.run_record import find_runs, read_runs
 
@@ -334,6 +336,19 @@ def test_pictures_that_were_kept_are_preferred(capsys, house_runs, tmp_path):
     assert "cannot be read" in data_of(run / "report.html")["results"][0]["framing"]
 
 
+def test_pictures_that_would_fill_the_memory_are_not_opened(house_runs, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    shutil.copytree(house_runs / "oracle", run)
+    (record,) = records(run)
+    (verdict,) = judge([record])
+    frames = recording_folder(run, verdict.result.episode_id) / "frames"
+    frames.mkdir(parents=True)
+    Image.new("RGB", (100, 100)).save(frames / "00000.jpg")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    (found,) = collect([record], [verdict]).values()
+    assert "cannot be read" in found.note
+
+
 def test_a_replay_that_goes_elsewhere_is_noticed_and_not_shown(house_runs):
     (run,) = records(house_runs / "oracle")
     (result,) = run.results.episodes
@@ -382,3 +397,11 @@ def test_distances_along_the_way_end_at_the_measured_one(house_runs):
         if run.name == "oracle":
             assert distances_m[0] == pytest.approx(result.metrics["path_length"], rel=0.1)
             assert max(b - a for a, b in pairwise(distances_m)) < 0.1
+
+
+def test_distances_on_an_upper_floor_are_those_of_its_own_map(tmp_path):
+    house = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
+    start, goal = Vector3(6.0, 0.5, 2.8), Vector3(6.0, 3.5, 2.8)
+    episode = Episode(scene_config_path=str(house), start_position=start, goal_position=goal)
+    result = SimpleNamespace(distance="geodesic", trajectory=[start, goal], metrics={})
+    assert goal_distances(result, episode)[0] > 3.2  # around the hole in it, which is 2 m wide

@@ -119,11 +119,13 @@ def _print_findings(findings: Findings, episodes: int) -> None:
 
 def _convert(arguments: argparse.Namespace) -> int:
     from proctor.episodes.datasets import load_dataset, save_dataset
+    from proctor.episodes.gt import gt_file
     from proctor.episodes.vlnce import save_vlnce
 
     out: Path = arguments.out
-    if out.exists():
-        raise UserError(f"{out} exists already; give a new name")
+    for file in (out, gt_file(out)):  # a gt that lies there already would be taken for the new file's
+        if file is not None and file.exists():
+            raise UserError(f"{file} exists already; give a new name")
     dataset = load_dataset(arguments.source, scenes=arguments.scenes)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -152,19 +154,18 @@ def _relative_to(folder: Path, dataset: Dataset) -> list[Any]:
 
 
 def _predictions(arguments: argparse.Namespace) -> int:
-    from proctor.core.documents import read_json
-    from proctor.core.results import JOURNAL, read_journal
+    from proctor.core.results import JOURNAL, MANIFEST, read_journal, read_manifest
     from proctor.episodes.datasets import load_dataset
     from proctor.episodes.predictions import write_predictions
 
-    journal, manifest = arguments.run / JOURNAL, arguments.run / "manifest.json"
+    journal, manifest = arguments.run / JOURNAL, arguments.run / MANIFEST
     if not journal.is_file():
         raise InvalidFile(arguments.run, f"not a run folder: there is no {JOURNAL}")
     results = read_journal(journal)
     path, ids, format_ = arguments.dataset, {}, arguments.format
     if path is None and manifest.is_file():
-        source = read_json(manifest).get("source") or {}
-        path = Path(source["dataset"]) if source.get("dataset") else None
+        source = read_manifest(manifest).get("source")
+        path = Path(source["dataset"]) if isinstance(source, dict) and source.get("dataset") else None
     if format_ != "r2r" and path is not None:
         dataset = load_dataset(path)
         format_ = format_ or ("rxr" if dataset.format == "rxr-ce" else "r2r")
@@ -208,7 +209,7 @@ def _score(arguments: argparse.Namespace) -> int:
 
 def _results(arguments: argparse.Namespace) -> int:
     from proctor.core.documents import decode, read_bytes
-    from proctor.core.results import Results
+    from proctor.core.results import RESULTS, Results
     from proctor.evaluation.foreign_results import read_vlnce_results
     from proctor.report.tables import COLUMNS
 
@@ -219,8 +220,8 @@ def _results(arguments: argparse.Namespace) -> int:
         table.add_column(heading, justify="right")
     notes = []
     for path in arguments.paths:
-        ours = path / "results.json" if path.is_dir() else path
-        if ours.name == "results.json":
+        ours = path / RESULTS if path.is_dir() else path
+        if ours.name == RESULTS:
             summary = decode(read_bytes(ours), Results, ours).summary
             means, n = {name: each.mean for name, each in summary.metrics.items()}, summary.total_episodes
             notes.append(f"{path}: {summary.definition}, {summary.distance} distance")

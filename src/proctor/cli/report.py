@@ -17,7 +17,7 @@ examples:
   proctor report runs/first                       all runs in the folder, side by side
   proctor report runs/mine --baseline runs/first  mine, with baselines beside it
   proctor report runs/mine --frames all           what the robot saw, in every episode
-  proctor report runs/mine --png house_6053_0     a picture of one episode's path
+  proctor report runs/mine --png house_64959_0    a picture of one episode's path
 """
 
 

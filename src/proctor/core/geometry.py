@@ -58,6 +58,25 @@ def pose_after(action: Action, pose: Pose2) -> Pose2:
     return Pose2(pose.x, pose.y, wrap_angle(pose.yaw + turn_rad))
 
 
+def path_length(points: Array) -> float:
+    """Return the length of a polyline (N, D)."""
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+
+
+def distances_along(path: Array) -> Array:
+    """Return how far along a polyline (N, D) its points are."""
+    return np.concatenate([[0.0], np.linalg.norm(np.diff(path, axis=0), axis=1).cumsum()])
+
+
+def evenly_spaced(path: Array, spacing_m: float) -> Array:
+    """Return points along a polyline (N, 2), both ends included, no further apart than this."""
+    if len(path) < 2:
+        return path
+    along_m = distances_along(path)
+    marks_m = np.linspace(0.0, along_m[-1], max(2, math.ceil(along_m[-1] / spacing_m) + 1))
+    return np.stack([np.interp(marks_m, along_m, path[:, axis]) for axis in (0, 1)], axis=1)
+
+
 def distance(a: Vector3, b: Vector3) -> float:
     """Return the 3D Euclidean distance."""
     return math.dist((a.x, a.y, a.z), (b.x, b.y, b.z))

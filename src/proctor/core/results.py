@@ -8,12 +8,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from proctor.core.documents import write_atomically
+from proctor.core.documents import read_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
 
-JOURNAL = "episodes.jsonl"
-"""In a run directory: one line per finished episode."""
+MANIFEST, JOURNAL, RESULTS = "manifest.json", "episodes.jsonl", "results.json"
+"""In a run directory: what defines the run, one line per finished episode, and all of it at the end."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +88,18 @@ def read_journal(path: Path) -> dict[str, EpisodeResult]:
             raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
         finished[result.episode_id] = result
     return finished
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return the manifest of a run, whose `identity` is a dict.
+
+    Raises:
+        InvalidFile: It is missing, or no manifest.
+    """
+    manifest = read_json(path)
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("identity"), dict):
+        raise InvalidFile(path, "not the manifest of a run")
+    return manifest
 
 
 class Interval(msgspec.Struct, frozen=True):

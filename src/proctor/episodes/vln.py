@@ -11,6 +11,8 @@ from proctor.core.geometry import quaternion_of_euler_deg, yaw_of_quaternion
 from proctor.core.types import Action, Vector3
 
 DEFAULT_MAX_STEPS = 500
+DEFAULT_SUCCESS_THRESHOLD_M = 0.2
+"""How near to the goal a STOP counts, where neither episode nor run says it."""
 ORIGIN = Vector3(0.0, 0.0, 0.0)
 LARGEST_COORDINATE = 1e4
 """Of metres or degrees. More is a mistake, such as millimetres."""

@@ -8,11 +8,11 @@ from typing import Any
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import load_dataset
-from proctor.episodes.vln import Episode
+from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.executors import Examiner
 from proctor.evaluation.preflight import check_scenes
 from proctor.evaluation.summary import summarise
-from proctor.evaluation.vln_task import DEFAULT_SUCCESS_THRESHOLD_M, VLNTask
+from proctor.evaluation.vln_task import VLNTask
 from proctor.registry import build
 
 

@@ -23,10 +23,11 @@ import msgspec
 from proctor.core.errors import ProctorError, UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Fault
-from proctor.episodes.vln import Episode
+from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
+from proctor.evaluation.episode_log import EpisodeLog, Turn
 from proctor.evaluation.recorder import Recorder, Recorders
-from proctor.evaluation.rollout import EpisodeLog, Turn, rollout
-from proctor.evaluation.vln_task import DEFAULT_SUCCESS_THRESHOLD_M, VLNTask
+from proctor.evaluation.rollout import rollout
+from proctor.evaluation.vln_task import VLNTask
 from proctor.registry import build
 
 START_DEADLINE_S = 600.0

@@ -16,11 +16,17 @@ from typing import Any
 
 import msgspec
 
-from proctor.core.documents import read_json, sync_folder, write_atomically
-from proctor.core.errors import InvalidFile, UserError
-from proctor.core.results import JOURNAL, EpisodeResult, Results, read_journal
-
-MANIFEST, RESULTS = "manifest.json", "results.json"
+from proctor.core.documents import sync_folder, write_atomically
+from proctor.core.errors import UserError
+from proctor.core.results import (
+    JOURNAL,
+    MANIFEST,
+    RESULTS,
+    EpisodeResult,
+    Results,
+    read_journal,
+    read_manifest,
+)
 
 
 def read_finished(folder: Path, identity: dict[str, Any]) -> dict[str, EpisodeResult]:
@@ -104,10 +110,7 @@ def _is_nothing(item: Path) -> bool:
 
 
 def _check_identity(manifest: Path, identity: dict[str, Any]) -> None:
-    document = read_json(manifest)
-    theirs = document.get("identity") if isinstance(document, dict) else None
-    if not isinstance(theirs, dict):
-        raise InvalidFile(manifest, "not the manifest of a run")
+    theirs = read_manifest(manifest)["identity"]
     ours = msgspec.to_builtins(identity)
     for key in dict.fromkeys([*ours, *theirs]):
         if ours.get(key) != theirs.get(key):

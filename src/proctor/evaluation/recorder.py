@@ -180,7 +180,7 @@ class EpisodeRecorder:
 
     def __init__(self, folder: Path, recorder: Recorder) -> None:
         self._folder, self._recorder = folder, recorder
-        self._steps = self._frames = self._frame_bytes = self._step_bytes = 0
+        self._seen = self._steps = self._frames = self._frame_bytes = self._step_bytes = 0
         self._file: BinaryIO | None = None
         with self._giving_up():
             shutil.rmtree(folder, ignore_errors=True)
@@ -189,6 +189,7 @@ class EpisodeRecorder:
 
     def see(self, observation: Observation) -> None:
         """Save the picture that an observation holds, if it holds one."""
+        point, self._seen = self._seen, self._seen + 1  # of the trajectory
         if self._file is None or not self._recorder.wants_frames:
             return
         rgb = observation.get("rgb") if isinstance(observation, Mapping) else None
@@ -199,7 +200,7 @@ class EpisodeRecorder:
             self._recorder.count(Count.FRAMES_LEFT_OUT)
             return
         with self._giving_up():
-            (self._folder / FRAMES / f"{self._frames:05}.jpg").write_bytes(jpeg)
+            (self._folder / FRAMES / f"{point:05}.jpg").write_bytes(jpeg)
             self._frames += 1
             self._frame_bytes += len(jpeg)
             self._recorder.count(Count.FRAMES)

@@ -19,12 +19,12 @@ from proctor.core.results import EpisodeResult, Fault, Results
 from proctor.core.types import Action
 from proctor.episodes.datasets import Dataset
 from proctor.episodes.predictions import Prediction, Predictions, read_predictions
-from proctor.episodes.vln import Episode
+from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
+from proctor.evaluation.episode_log import EpisodeLog
 from proctor.evaluation.journal import Journal, read_finished
-from proctor.evaluation.rollout import EpisodeLog
 from proctor.evaluation.run import scenes_digest
 from proctor.evaluation.summary import summarise
-from proctor.evaluation.vln_task import DEFAULT_SUCCESS_THRESHOLD_M, VLNTask
+from proctor.evaluation.vln_task import VLNTask
 
 ENV = "predictions"
 """What the manifest says in the place of an env's name."""

@@ -14,12 +14,11 @@ from proctor.core.geometry import distance
 from proctor.core.interfaces import DistanceFn, Metric
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, EpisodeInfo, Info, Vector3
-from proctor.episodes.vln import Episode
-from proctor.evaluation.rollout import EpisodeLog
+from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
+from proctor.evaluation.episode_log import EpisodeLog
 from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, floor_of_scene, map_of_scene
 from proctor.registry import build, names
 
-DEFAULT_SUCCESS_THRESHOLD_M = 0.2
 HEADING_DIGITS = 6
 CAREFUL_RADIUS_M = 0.1
 """The robot's radius less what the map may be too careful."""

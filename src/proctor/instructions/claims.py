@@ -187,7 +187,7 @@ class Claims:
                     start, end = self._moment(index, mark)
                     if mark.number in way.seen(start, end):
                         seen[index] = True
-                        rivals = self._rivals(thing, mark, start, end)
+                        rivals = {o.name for o in way.rivals(mark, start, end) if fits(thing, o)}
                         clear[index] |= not rivals
                         others |= rivals
         if not true.any():
@@ -207,16 +207,6 @@ class Claims:
         if entered and mark.room == way.rooms[index]:
             start = entered[-1]
         return start, min(way.count - 1, index + way.steps(0.5))
-
-    def _rivals(self, thing: Thing, mark: Landmark, start: int, end: int) -> set[str]:
-        glimpsed = self._way.glimpsed(start, end)
-        return {
-            other.name
-            for other in self._way.surroundings.landmarks
-            if other is not mark
-            and (other.number in glimpsed or other.room == mark.room)
-            and fits(thing, other)
-        }
 
     @cached_property
     def _yaws(self) -> Array:

@@ -153,7 +153,7 @@ class Language:
     def _alternatives(self) -> dict[str, str]:
         found = {name: "|".join(map(re.escape, self._reverse[name])) for name in self.tables}
         words = {name: f"(?:{found[name]})" for name in ("category", "color")}
-        words["measure"] = f"(?:{'|'.join({*self._measures.values()})})"
+        words["measure"] = f"(?:{'|'.join(sorted({*self._measures.values()}))})"
         found["thing"] = "|".join(text.format(**words) for text in self._thing)
         return found
 

@@ -57,11 +57,6 @@ def fits(thing: Thing, mark: Landmark) -> bool:
     return kind and color
 
 
-def is_unmistakable(thing: Thing, mark: Landmark, others: Collection[Landmark]) -> bool:
-    """Tell whether the words mean one landmark, and none of the others by mistake."""
-    return names(thing, mark) and not any(other is not mark and fits(thing, other) for other in others)
-
-
 def is_named(mark: Landmark) -> bool:
     """Tell whether there are words for a landmark, and people use them to tell the way."""
     return mark.category in THINGS and mark.category not in UNNAMED
@@ -72,5 +67,5 @@ def words_for(mark: Landmark, rivals: Collection[Landmark], rng: np.random.Gener
     options = [Thing(mark.category)]
     if mark.color in COLORS:
         options.append(Thing(mark.category, mark.color))
-    good = [thing for thing in options if is_unmistakable(thing, mark, rivals)]
+    good = [thing for thing in options if not any(fits(thing, other) for other in rivals)]
     return good[int(rng.integers(len(good)))] if good else None

@@ -63,9 +63,7 @@ def _words(mark: Landmark, way: Way, rng: np.random.Generator) -> Thing | None:
     start = approach(way)
     if mark.number not in way.seen(start, way.count - 1):
         return None
-    glimpsed = way.glimpsed(start, way.count - 1)
-    rivals = [o for o in way.surroundings.landmarks if o.number in glimpsed or o.room == mark.room]
-    return words_for(mark, rivals, rng)
+    return words_for(mark, way.rivals(mark, start, way.count - 1), rng)
 
 
 def is_next_to(mark: Landmark, way: Way) -> bool:

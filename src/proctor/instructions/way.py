@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proctor.core.geometry import wrap_angle
+from proctor.core.geometry import evenly_spaced, path_length, wrap_angle
 from proctor.core.types import Array, Pose2
 from proctor.instructions.sight import Sight, View
 from proctor.instructions.surroundings import Door, Landmark, Surroundings
@@ -62,9 +62,9 @@ class Way:
         self.surroundings, self.start_yaw, self._margin = surroundings, start_yaw, margin
         self._sight = Sight(surroundings)
         self._looks: dict[int, View] = {}
-        self.points = _evenly_spaced(np.asarray(path_xy, dtype=np.float64))
+        self.points = evenly_spaced(np.asarray(path_xy, dtype=np.float64), SPACING_M)
         self.count = len(self.points)
-        self.spacing_m = _length_m(self.points) / max(1, self.count - 1)
+        self.spacing_m = path_length(self.points) / max(1, self.count - 1)
 
     @property
     def length_m(self) -> float:
@@ -152,6 +152,15 @@ class Way:
         """Return what is in view at all from somewhere between two points."""
         return set().union(*(view.glimpsed(self._margin) for view in self._views(start, end)))
 
+    def rivals(self, mark: Landmark, start: int, end: int) -> list[Landmark]:
+        """Return what words for a thing must not fit: what is in its room, or in view between two points."""
+        glimpsed = self.glimpsed(start, end)
+        return [
+            other
+            for other in self.surroundings.landmarks
+            if other is not mark and (other.number in glimpsed or other.room == mark.room)
+        ]
+
     def _views(self, start: int, end: int) -> Iterator[View]:
         """Yield the pictures between two points; before the first step also that with the first heading."""
         if start <= 0:
@@ -192,15 +201,3 @@ class Way:
         bearing = wrap_angle(math.atan2(dy, dx) - yaws[index])
         in_room = self.rooms[index] == mark.room
         return (index, math.hypot(dx, dy), bearing) if in_room else None
-
-
-def _length_m(points: Array) -> float:
-    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
-
-
-def _evenly_spaced(path: Array) -> Array:
-    if len(path) < 2:
-        return path
-    along = np.concatenate([[0.0], np.linalg.norm(np.diff(path, axis=0), axis=1).cumsum()])
-    marks = np.linspace(0.0, along[-1], max(2, math.ceil(along[-1] / SPACING_M) + 1))
-    return np.stack([np.interp(marks, along, path[:, axis]) for axis in (0, 1)], axis=1)

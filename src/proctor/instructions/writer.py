@@ -28,7 +28,6 @@ from proctor.instructions.clauses import (
     Toward,
     Turn,
 )
-from proctor.instructions.phrasebook import say
 from proctor.instructions.reference import fits, is_named, words_for
 from proctor.instructions.stopping import find_stop
 from proctor.instructions.surroundings import Landmark, Surroundings
@@ -62,35 +61,6 @@ class Event(NamedTuple):
     at: int
     """Index of a point of the way."""
     clause: Clause
-
-
-def write_instruction(
-    scene: SceneConfig | Surroundings,
-    path_xy: Array,
-    start_yaw: float,
-    *,
-    level: Level,
-    language: str,
-    rng: np.random.Generator,
-) -> str | None:
-    """Describe a way in words that a person can follow.
-
-    Args:
-        scene: The scene, or what was read from it, which saves time if there are many ways.
-        path_xy: The way as points (N, 2).
-        start_yaw: The heading before the first step.
-        level: How much to say.
-        language: `en` or `zh`.
-        rng: Chooses among what could be said, and how.
-
-    Returns:
-        The instruction, or None where no landmark tells the goal apart.
-
-    Raises:
-        UnknownName: The language is not spoken here.
-    """
-    clauses = describe(scene, path_xy, start_yaw, level=level, rng=rng)
-    return None if clauses is None else say(clauses, language, rng)
 
 
 def describe(
@@ -256,30 +226,20 @@ class _Teller:
 
     def _words(self, mark: Landmark, start: int, end: int) -> Thing | None:
         """Return words for a landmark that fit nothing else in its room or in view between two points."""
-        way = self._way
-        glimpsed = way.glimpsed(start, end)
-        rivals = [o for o in way.surroundings.landmarks if o.number in glimpsed or o.room == mark.room]
-        thing = words_for(mark, rivals, self._rng)
+        thing = words_for(mark, self._way.rivals(mark, start, end), self._rng)
         clash = thing is None or any(fits(thing, used) for used in self._used)
         return None if clash else thing
 
     def _with_distances(self, events: list[Event]) -> list[Event]:
         """Say now and then how far, or where to, a straight stretch leads."""
-        way, told = self._way, []
-        first = events[0].at if events else 0
-        pairs = [(Event(0, Stay("")), events[0])] if first > 0 else []
-        pairs += list(pairwise(events))
-        if first <= 0:
-            told.append(events[0])
-        for before, after in pairs:
-            length_m = (after.at - before.at) * way.spacing_m
+        told = events[:1]
+        for before, after in pairwise(events):
+            length_m = (after.at - before.at) * self._way.spacing_m
             extra: Clause | None = None
-            if length_m >= FORWARD_M[0] and not isinstance(before.clause, Stay) | isinstance(
-                before.clause, Pass
-            ):
+            if length_m >= FORWARD_M[0] and not isinstance(before.clause, Stay | Pass):
                 extra = self._toward(before.at) if self._chance(0.4) else None
                 extra = extra or self._forward(before.at, after.at, length_m)
-            if extra is not None and not (told and isinstance(told[-1].clause, Forward | Toward)):
+            if extra is not None and not isinstance(told[-1].clause, Forward | Toward):
                 told.append(Event(before.at, extra))
             told.append(after)
         return told

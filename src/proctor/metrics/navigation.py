@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from proctor.core.geometry import distance
+from proctor.core.geometry import distance, path_length
 from proctor.core.interfaces import Metric, MetricTask
 from proctor.core.types import Action, Array, Info, Vector3
 from proctor.episodes.vln import Episode
@@ -21,11 +21,6 @@ DEFINITION = "vln-ce"
 """Whose definitions these are. Results carry it: elsewhere the same names mean other things."""
 
 STRICT_THRESHOLD_M = 0.2
-
-
-def path_length(points: Array) -> float:
-    """Return the length of a polyline of (N, 3) points in metres."""
-    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
 
 
 def spl(*, success: bool, shortest_m: float, travelled_m: float) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import distance_transform_edt
 
 from proctor.core.errors import UserError
+from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.navigation.footprints import Footprint, footprints_of_scene
 from proctor.navigation.shortest_path import PathFinder
@@ -195,7 +196,7 @@ class GridMap:
         path = self.shortest_path(start_xy, goal_xy, radius_m=radius_m)
         if path is None:
             return math.inf
-        return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
+        return path_length(path)
 
     def rough_distances_m(self, starts: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array:
         """Return about how long the shortest paths from (..., 2) points are, quickly for many.

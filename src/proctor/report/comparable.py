@@ -9,9 +9,15 @@ import msgspec
 
 from proctor.core.documents import MAX_BYTES, convert, read_json
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.results import JOURNAL, EpisodeResult, Results, read_journal
-
-MANIFEST, RESULTS = "manifest.json", "results.json"
+from proctor.core.results import (
+    JOURNAL,
+    MANIFEST,
+    RESULTS,
+    EpisodeResult,
+    Results,
+    read_journal,
+    read_manifest,
+)
 
 
 class ComparableRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,10 +86,7 @@ def _of_results(path: Path) -> ComparableRun:
 
 
 def _identity(manifest: Path) -> dict[str, Any]:
-    document = read_json(manifest)
-    identity = document.get("identity") if isinstance(document, dict) else None
-    if not isinstance(identity, dict):
-        raise InvalidFile(manifest, "not the manifest of a run")
+    identity: dict[str, Any] = read_manifest(manifest)["identity"]
     if not isinstance(identity.get("episodes", 0), int):
         raise InvalidFile(manifest, "expected a number of episodes", place="identity.episodes")
     return identity

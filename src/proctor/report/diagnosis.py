@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.core.geometry import distances_along
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, Array
 from proctor.episodes.vln import Episode
@@ -150,7 +151,7 @@ def _turn_clause(departure: Departure) -> str:
 
 def _loop(positions: Array, headings: Sequence[float], error_m: float) -> Diagnosis | None:
     moves_m = np.linalg.norm(np.diff(positions, axis=0), axis=1)
-    way_m = np.concatenate([[0.0], np.cumsum(moves_m)])
+    way_m = distances_along(positions)
     yaws = np.asarray(headings, dtype=float)[: len(positions)]
     if len(yaws) != len(positions) or way_m[-1] < LOOP_GAP_M:
         return None

@@ -9,10 +9,8 @@ from PIL import Image, ImageDraw
 
 from proctor.report.fonts import ADVICE, font_for, plain_font, wrapped
 from proctor.report.marks import Point
-from proctor.report.plan import PAPER, round_length_m
+from proctor.report.plan import FINER, PAPER, round_length_m
 
-FINER = 3
-"""Drawn so many times larger, then shrunk, so that edges are smooth."""
 MARGIN_PX, GAP_PX = 14, 18
 TITLE_PX, TEXT_PX, SMALL_PX = 20, 17, 14
 MARK_PX, ROW_PX = 34, 26

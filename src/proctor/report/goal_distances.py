@@ -12,7 +12,7 @@ from proctor.core.geometry import distance
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Array
 from proctor.episodes.vln import Episode
-from proctor.navigation.grid_map import ROBOT, GridMap, map_of_scene
+from proctor.navigation.grid_map import ROBOT, GridMap, floor_of_scene, map_of_scene
 from proctor.scenes.scene_config import scene_version
 
 LARGEST_ERROR = 0.1
@@ -27,15 +27,14 @@ def goal_distances(result: EpisodeResult, episode: Episode) -> Array | None:
     """
     if episode.goal_position is None:
         return None
-    goal = episode.goal_position
+    start, goal = episode.start_position, episode.goal_position
     if result.distance == "euclidean":
         return np.array([distance(point, goal) for point in result.trajectory])
     path = Path(episode.scene_config_path or "")
     try:
-        grid = _coarse_map(path, scene_version(path))
+        grid = _coarse_map(path, scene_version(path), floor_of_scene(path, start.z))
     except UserError:
         return None
-    start = episode.start_position
     grid = grid.covering((start.x, start.y), (goal.x, goal.y))
     points = np.array([(point.x, point.y) for point in result.trajectory])
     planar_m = grid.rough_distances_m(points, (goal.x, goal.y), radius_m=0.0)
@@ -47,12 +46,17 @@ def goal_distances(result: EpisodeResult, episode: Episode) -> Array | None:
 
 
 @lru_cache(maxsize=8)
-def _coarse_map(path: Path, version: int) -> GridMap:
+def _coarse_map(path: Path, version: int, floor_z: float) -> GridMap:
     """Return where the middle of the robot can be, in cells of twice the size: a search takes a quarter."""
     del version  # only there to tell versions apart
-    fine = map_of_scene(path)
+    fine = map_of_scene(path, floor_z)
     free = fine.clearance_m > ROBOT.radius_m
     free = np.pad(free, [(0, size % 2) for size in free.shape], constant_values=True)
     rows, columns = (size // 2 for size in free.shape)
     roomy = free.reshape(rows, 2, columns, 2).any(axis=(1, 3))
-    return GridMap(np.logical_not(roomy), resolution_m=2 * fine.resolution_m, origin_world=fine.origin_world)
+    return GridMap(
+        np.logical_not(roomy),
+        resolution_m=2 * fine.resolution_m,
+        origin_world=fine.origin_world,
+        ends=fine.ends,
+    )

@@ -115,7 +115,7 @@ def _recorded(run: RunRecord, verdict: Verdict) -> KeyFrames | None:
         return None
     try:
         pictures = [(step, jpeg(np.asarray(Image.open(file).convert("RGB")))) for step, file in wanted]
-    except OSError as error:
+    except (OSError, Image.DecompressionBombError) as error:
         return KeyFrames([], "none", f"The recorded pictures cannot be read: {error}")
     return KeyFrames(pictures, "recorded")
 

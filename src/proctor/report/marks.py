@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from PIL import ImageDraw
 
+from proctor.core.geometry import distances_along
 from proctor.core.types import Array
 
 Point = tuple[float, float]
@@ -40,8 +41,7 @@ def draw_way(draw: ImageDraw.ImageDraw, way: Sequence[Point], width: float) -> N
 def draw_dashes(draw: ImageDraw.ImageDraw, way: Sequence[Point], width: float) -> None:
     """Draw a dashed line with a white edge. The dashes run on around corners."""
     points = np.array(way)
-    lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
-    at = np.concatenate([[0.0], np.cumsum(lengths)])
+    at = distances_along(points)
     dash = 3.2 * width
     for edge, color in ((width * 1.9, WHITE), (width, REFERENCE)):
         for begin in np.arange(0.0, at[-1], 2 * dash):

@@ -6,7 +6,6 @@ import base64
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from proctor import __version__
 from proctor.core.errors import UserError
-from proctor.core.geometry import distance
+from proctor.core.geometry import path_length
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Array, Vector3
 from proctor.episodes.vln import Episode
@@ -146,7 +145,8 @@ def _episode(verdict: Verdict, run: RunRecord, plans: _Plans) -> dict[str, Any]:
         own = episode.success_threshold
         said |= {"goal": _cm([episode.goal_position]), "near": own or run.success_threshold_m}
     if episode.reference_path:
-        said |= {"ref": _cm(episode.reference_path), "length": round(_length_m(episode.reference_path), 2)}
+        length_m = path_length(np.array([(p.x, p.y, p.z) for p in episode.reference_path]))
+        said |= {"ref": _cm(episode.reference_path), "length": round(length_m, 2)}
     if verdict.goal_distances_m is not None:
         said["far"] = round(float(verdict.goal_distances_m[0]), 2)
     said["plan"] = plans.number(episode)
@@ -229,7 +229,3 @@ def _cm(points: Iterable[Vector3]) -> list[int]:
 def _steps(flat: list[int]) -> list[int]:
     """Return the first point, then from each point to the next: short numbers make a small file."""
     return flat[:2] + [after - before for before, after in zip(flat, flat[2:], strict=False)]
-
-
-def _length_m(points: Sequence[Vector3]) -> float:
-    return math.fsum(distance(a, b) for a, b in pairwise(points))

@@ -17,11 +17,11 @@ from scipy.ndimage import grey_closing, uniform_filter
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array, Pose2
-from proctor.navigation.grid_map import GridMap, map_of_scene
+from proctor.navigation.grid_map import GridMap, floor_of_scene, map_of_scene
 from proctor.report.fonts import font_for
 from proctor.report.outlines import UP, Outline, outlines_of_scene
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.meshes import load_mesh_asset
+from proctor.scenes.meshes import load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import SceneConfig, asset_file, load_scene, scene_version
 
 Point = tuple[float, float]
@@ -155,10 +155,8 @@ def _draw_outlines(plan: Plan, outlines: Sequence[Outline]) -> None:
     draw = ImageDraw.Draw(plan.image)
     things = [shape for shape in outlines if shape.kind == "thing"]
     for shape in outlines:
-        if shape.kind in ("floor", "rug"):
-            draw.polygon(
-                _pixels(plan, shape), fill=_soft(shape.color, 0.45 if shape.kind == "floor" else 0.6)
-            )
+        if shape.kind in FLAT:
+            draw.polygon(_pixels(plan, shape), fill=_soft(shape.color, FLAT[shape.kind]))
     _draw_shadow(plan, things)
     for shape in things:
         edge = _edge(shape.color)
@@ -236,12 +234,13 @@ def _surfaces(scene: SceneConfig, path: Path) -> list[trimesh.Trimesh]:
     for index, item in enumerate(scene.objects):
         if item.asset_path is None:
             continue
+        file = asset_file(path, item.asset_path)
         try:
-            asset = load_mesh_asset(asset_file(path, item.asset_path))
+            surfaces = load_surfaces(file) if item.collision == "surface" else load_mesh_asset(file).surfaces
         except ValueError as error:
             raise InvalidFile(path, str(error), place=f"objects[{index}].asset_path") from None
         rotation = rotation_matrix(quaternion_of_euler_deg(item.rotate))
-        for surface in asset.surfaces:
+        for surface in surfaces:
             placed = (surface.vertices * item.scale.array()) @ rotation.T + item.translate.array()
             found.append(trimesh.Trimesh(placed, surface.faces, process=False))
     return found
@@ -268,14 +267,18 @@ def _photograph(scene: SceneConfig, path: Path, paper: Plan, floor_z: float) -> 
 
     image = paper.image.copy()
     # Nothing will bump into anything, and what things collide as takes long to work out.
-    objects = [msgspec.structs.replace(item, rigid_body_type="none") for item in scene.objects]
+    objects = [
+        item if item.collision == "surface" else msgspec.structs.replace(item, rigid_body_type="none")
+        for item in scene.objects
+    ]
+    unsolid = msgspec.structs.replace(scene, objects=objects)
     try:
-        world = World(msgspec.structs.replace(scene, objects=objects), path, WheeledRobot())
+        world = World(unsolid, path, WheeledRobot(), floor_z=floor_of_scene(path, floor_z))
         world.reset(Pose2(0.0, 0.0, 0.0))
         cut_m = floor_z + CEILING_M
         view = render_from_above(world, paper.low_xy, paper.high_xy, size_px=image.size, below_m=cut_m)
     except MissingDependency:
-        _draw_obstacles(paper._replace(image=image), map_of_scene(path))
+        _draw_obstacles(paper._replace(image=image), map_of_scene(path, floor_z))
     else:
         ground_m = float(view.height_m[0, 0])  # the margin, where nothing stands
         inside = Image.fromarray((255 * (view.height_m > ground_m + ABOVE_GROUND_M)).astype(np.uint8))

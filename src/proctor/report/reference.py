@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from proctor.core.geometry import wrap_angle
+from proctor.core.geometry import distances_along, wrap_angle
 from proctor.core.types import Array
 
 Way = Literal["left", "right", "ahead", "back"]
@@ -96,7 +96,7 @@ def _first_turn_m(path: Array, length_m: float, start_yaw: float) -> float:
 
 def _direction(path: Array, from_m: float, to_m: float) -> float:
     """Return the direction of the chord between two points of a path, as an angle in the world."""
-    along_m = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    along_m = distances_along(path)
     ends = np.clip([from_m, to_m], 0.0, along_m[-1])
     (x0, x1), (y0, y1) = (np.interp(ends, along_m, path[:, axis]) for axis in (0, 1))
     return math.atan2(y1 - y0, x1 - x0)

@@ -8,15 +8,11 @@ from typing import Any
 
 import msgspec
 
-from proctor.core.documents import read_json
-from proctor.core.errors import InvalidFile, UserError
-from proctor.core.results import JOURNAL, EpisodeResult, Results, read_journal
+from proctor.core.errors import UserError
+from proctor.core.results import JOURNAL, MANIFEST, EpisodeResult, Results, read_journal, read_manifest
 from proctor.episodes.datasets import Dataset, load_dataset
-from proctor.episodes.vln import Episode
+from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.registry import names, suite_path
-
-MANIFEST = "manifest.json"
-DEFAULT_THRESHOLD_M = 0.2
 
 Summarise = Callable[[Sequence[EpisodeResult]], Results]
 
@@ -44,7 +40,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     def success_threshold_m(self) -> float:
         """The run's, for episodes that do not say."""
         value = self.identity.get("success_threshold_m")
-        return float(value) if isinstance(value, int | float) else DEFAULT_THRESHOLD_M
+        return float(value) if isinstance(value, int | float) else DEFAULT_SUCCESS_THRESHOLD_M
 
 
 def find_runs(folders: Sequence[Path]) -> list[Path]:
@@ -110,10 +106,8 @@ def _record(
     loaded: dict[tuple[str, str | None], Dataset | str],
     taken: set[str],
 ) -> RunRecord:
-    manifest = read_json(folder / MANIFEST)
-    identity = manifest.get("identity") if isinstance(manifest, dict) else None
-    if not isinstance(identity, dict):
-        raise InvalidFile(folder / MANIFEST, "not the manifest of a run")
+    manifest = read_manifest(folder / MANIFEST)
+    identity: dict[str, Any] = manifest["identity"]
     episodes, notices = _episodes_of(manifest, identity, loaded)
     order = {episode_id: index for index, episode_id in enumerate(episodes)}
     ordered = sorted(finished.values(), key=lambda r: (order.get(r.episode_id, len(order)), r.episode_id))

@@ -14,17 +14,13 @@ from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Vector3
-from proctor.episodes.vln import Episode
+from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.report.frame import LegendEntry, framed
 from proctor.report.marks import Point, draw_bump, draw_dashes, draw_end, draw_goal, draw_start, draw_way
-from proctor.report.plan import Plan, draw_plan, grid_paper
+from proctor.report.plan import FINER, Plan, draw_plan, grid_paper
 
-FINER = 3
-"""Drawn so many times larger, then shrunk, so that edges are smooth."""
 AROUND_M = 1.0
 """So much is shown around a way that leads out of the plan."""
-STOPS_WITHIN_M = 0.2
-"""Where neither the episode nor the caller says how near to the goal a STOP counts."""
 
 
 def plot_trajectory(  # noqa: PLR0913  (the parts of a picture, all but one optional)
@@ -92,7 +88,7 @@ def save_trajectory_png(
     episode: Episode,
     path: Path,
     *,
-    success_threshold: float = STOPS_WITHIN_M,
+    success_threshold: float = DEFAULT_SUCCESS_THRESHOLD_M,
     width_px: int = 900,
 ) -> None:
     """Write the picture of a finished episode.

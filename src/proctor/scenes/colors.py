@@ -1,4 +1,4 @@
-"""Colours that people have one word for, and the word for any colour.
+"""Colours that people have one word for.
 
 All of a house is painted from this palette, so that "the red sofa" is red beyond dispute.
 """
@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from proctor.core.types import Array
 from proctor.scenes.shapes import Triple
 
 PALETTE: dict[str, Triple] = {
@@ -45,22 +42,6 @@ WOODS = (*paints("brown", "beige", "white", "black"), Paint("brown", (0.55, 0.34
 STEEL = Paint("grey", (0.63, 0.65, 0.68))
 FABRICS = paints("red", "blue", "green", "yellow", "orange", "purple", "pink", "turquoise", "grey", "beige")
 
-LIGHTNESS_WEIGHT = 0.5
-"""A thing in the shade keeps its name: hue counts more than lightness."""
-
-
-def color_word(rgb: Triple | Array) -> str:
-    """Return the palette's word for a colour: that of the nearest one as eyes measure."""
-    return color_words(np.asarray(rgb)[np.newaxis])[0]
-
-
-def color_words(rgb: Array) -> list[str]:
-    """Return the words of many colours (N, 3)."""
-    words, shades = zip(*PALETTE.items(), *WOODS, STEEL, strict=True)
-    known = _oklab(np.array(shades))
-    distances = np.linalg.norm((_oklab(rgb)[:, np.newaxis] - known) * (LIGHTNESS_WEIGHT, 1.0, 1.0), axis=2)
-    return [words[index] for index in distances.argmin(axis=1)]
-
 
 def lighter(rgb: Triple, share: float = 0.25) -> Triple:
     """Return a colour on its way to white."""
@@ -72,25 +53,3 @@ def darker(rgb: Triple, share: float = 0.2) -> Triple:
     """Return a colour on its way to black."""
     red, green, blue = (round((1 - share) * channel, 2) for channel in rgb)
     return red, green, blue
-
-
-def _oklab(rgb: Array) -> Array:
-    """Return sRGB colours (N, 3) in OKLab, where equal distances look equal (Björn Ottosson, 2020)."""
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    cones = linear @ np.array(
-        [
-            [0.4122214708, 0.2119034982, 0.0883024619],
-            [0.5363325363, 0.6806995451, 0.2817188376],
-            [0.0514459929, 0.1073969566, 0.6299787005],
-        ]
-    )
-    return np.asarray(
-        np.cbrt(cones)
-        @ np.array(
-            [
-                [0.2104542553, 1.9779984951, 0.0259040371],
-                [0.7936177850, -2.4285922050, 0.7827717662],
-                [-0.0040720468, 0.4505937099, -0.8086757660],
-            ]
-        )
-    )

@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from proctor.core.types import Array
+
 WALL_THICKNESS_M = 0.12
 WALL_HEIGHT_M = 2.6
 DOOR_HEIGHT_M = 2.05
@@ -58,9 +60,10 @@ class Rect(NamedTuple):
         """Tell whether the other lies inside."""
         return self.x0 <= other.x0 and self.y0 <= other.y0 and other.x1 <= self.x1 and other.y1 <= self.y1
 
-    def distance_m(self, x: float, y: float) -> float:
-        """Return how far a point is from the rectangle; 0 inside."""
-        return float(np.hypot(max(self.x0 - x, 0.0, x - self.x1), max(self.y0 - y, 0.0, y - self.y1)))
+    def distances_m(self, points: Array) -> Array:
+        """Return how far points (N, 2) are from the rectangle; 0 inside."""
+        beside = np.maximum(np.array([self.x0, self.y0]) - points, points - np.array([self.x1, self.y1]))
+        return np.asarray(np.hypot(*np.maximum(beside, 0.0).T))
 
 
 class Side(NamedTuple):
@@ -118,10 +121,6 @@ class FloorPlan(NamedTuple):
     outline: Rect
     rooms: tuple[Room, ...]
     doors: tuple[Door, ...]
-
-    def room_at(self, x: float, y: float) -> Room | None:
-        """Return the room whose cell holds a point."""
-        return next((room for room in self.rooms if room.cell.distance_m(x, y) == 0.0), None)
 
     def is_outer(self, side: Side) -> bool:
         """Tell whether a side of a room's floor or cell belongs to an outer wall."""

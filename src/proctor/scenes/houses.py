@@ -9,7 +9,7 @@ import numpy as np
 from proctor.core.errors import UserError
 from proctor.core.types import Vector3
 from proctor.scenes.floor_plan import Door, FloorPlan, Room
-from proctor.scenes.numbering import numbered
+from proctor.scenes.numbering import LARGEST_NUMBER, numbered
 from proctor.scenes.placement import Furnishing, furnish
 from proctor.scenes.planner import plan_floor
 from proctor.scenes.rooms import FEWEST_ROOMS, MOST_ROOMS
@@ -60,12 +60,14 @@ def generate_house(seed: int, rooms: int | None = None) -> House:
     """Make the house of a seed: always the same for the same seed, and never that of another.
 
     Args:
-        seed: Any number from 0 up.
+        seed: From 0 up to LARGEST_NUMBER.
         rooms: How many rooms, halls included; drawn from the seed if not given.
 
     Raises:
-        UserError: No house has that many rooms.
+        UserError: There is no such seed, or no house has that many rooms.
     """
+    if not 0 <= seed <= LARGEST_NUMBER:
+        raise UserError(f"expected a seed from 0 to {LARGEST_NUMBER}, found {seed}")
     if rooms is not None and not FEWEST_ROOMS <= rooms <= MOST_ROOMS:
         raise UserError(f"expected {FEWEST_ROOMS} to {MOST_ROOMS} rooms, found {rooms}")
     # One stream each, so that other furniture would not move the walls.

@@ -99,9 +99,10 @@ def _evidence(triangles: Array, axis: int) -> _Evidence:
     heights = triangles[level, :, axis].mean(axis=1)
     # The same bins for both axes, else the longer one would gather more in each.
     bin_size = np.ptp(triangles[..., 1:].reshape(-1, 2), axis=0).min() / 50 or 1.0
-    bins = np.bincount(((heights - heights.min()) / bin_size).astype(int), areas[level])
-    across_it = areas[level].sum()
-    return _Evidence(float(bins.max() * across_it), float(across_it / areas.sum()))
+    # Only the bins that hold something: a stray triangle far away would make billions of them.
+    _, bins = np.unique(np.floor((heights - heights.min()) / bin_size), return_inverse=True)
+    fullest, across_it = np.bincount(bins, areas[level]).max(), areas[level].sum()
+    return _Evidence(float(fullest * across_it), float(across_it / areas.sum()))
 
 
 def _unit(height: float, length: float) -> tuple[str, float]:

@@ -27,6 +27,8 @@ SMALLEST_SHARE = 0.15
 WALL_M, ROOF_M = 1.5, 1.0
 """If a house has walls of this height, what lies this close below its top is its roof."""
 MOST_FLOORS = 20
+LARGEST_M = 10_000.0
+"""In any direction: what is larger holds stray triangles, or has the wrong unit."""
 TILE_M, OVERLAP_M = 2.0, 1e-5
 
 
@@ -52,6 +54,10 @@ class MeshHouse:
     """
 
     def __init__(self, triangles: Array, height_band_m: tuple[float, float]) -> None:
+        size_m = np.ptp(triangles.reshape(-1, 3), axis=0)
+        size = " m x ".join(f"{extent_m:.2f}" for extent_m in size_m)
+        if size_m.max() > LARGEST_M:
+            raise ValueError(f"expected a house of at most {LARGEST_M:.0f} m, found {size} m")
         self._triangles = triangles
         self._band_m = height_band_m
         self._grids: dict[float, FloorGrid | None] = {}
@@ -59,7 +65,6 @@ class MeshHouse:
         self.floors_z = self._find_floors()
         """The heights of its floors, the lowest first."""
         if not self.floors_z:
-            size = " m x ".join(f"{extent:.2f}" for extent in np.ptp(triangles.reshape(-1, 3), axis=0))
             raise ValueError(f"no floor: in {size} m nothing level has room for a robot to stand on")
 
     def floor_near(self, z: float | None) -> float:

@@ -14,10 +14,11 @@ import numpy as np
 from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
 from proctor.episodes.datasets import CHECKSUMS, save_dataset
+from proctor.instructions.phrasebook import LANGUAGES
 from proctor.navigation.grid_map import GridMap
 from proctor.scenes.houses import House, generate_house
 from proctor.scenes.scene_config import save_scene
-from proctor.suites.house_exam import LANGUAGES, HouseExam, Question, rooms_are_reachable
+from proctor.suites.house_exam import HouseExam, Question, rooms_are_reachable
 
 TRAINING_SEEDS = range(100_000)
 """Of the houses that anybody may train on."""

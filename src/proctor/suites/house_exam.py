@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import reduce
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from proctor.core.geometry import pose_after
+from proctor.core.geometry import evenly_spaced, path_length, pose_after
 from proctor.core.types import Action, Array, Pose2, Vector3
 from proctor.episodes.vln import DEFAULT_MAX_STEPS, Episode
 from proctor.instructions.checker import check_instruction
-from proctor.instructions.phrasebook import say
+from proctor.instructions.phrasebook import LANGUAGES, say
 from proctor.instructions.surroundings import Surroundings
-from proctor.instructions.writer import describe
+from proctor.instructions.writer import LEVELS, describe
 from proctor.navigation.action_planner import ActionPlanner
 from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap
 from proctor.scenes.floor_plan import Rect
@@ -34,8 +34,6 @@ REFERENCE_SPACING_M = 0.25
 SAME_ROOM_SHARE = 0.15
 TRIES = 80
 """For each episode; in the second half of them any length will do."""
-LEVELS: tuple[Literal["short", "medium", "long"], ...] = ("short", "medium", "long")
-LANGUAGES = ("en", "zh")
 
 
 class Question(NamedTuple):
@@ -70,7 +68,7 @@ class HouseExam:
         for item in house.furniture:
             if item.landmark:
                 points = self._free[item.object.room]
-                near = points[_distances_m(item.footprint, points) <= GOAL_REACH_M]
+                near = points[item.footprint.distances_m(points) <= GOAL_REACH_M]
                 if len(near):
                     self._goals.append((item.object.room, near))
 
@@ -100,9 +98,10 @@ class HouseExam:
         if start_xy is None:
             return None
         path = self._grid.shortest_path(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)
-        if path is None or not shortest_m <= _length_m(path) <= longest_m:
+        if path is None or not shortest_m <= path_length(path) <= longest_m:
             return None
-        return self._question(index, _dense(path), yaw_deg=15.0 * int(rng.integers(24)))
+        reference = evenly_spaced(path, REFERENCE_SPACING_M)
+        return self._question(index, reference, yaw_deg=15.0 * int(rng.integers(24)))
 
     def _start(self, goal_xy: Array, goal_room: str, shortest_m: float, longest_m: float) -> Array | None:
         """Return a place about so far from the goal, in any room with such places; None if there is none."""
@@ -173,25 +172,6 @@ def free_points(floor: Rect, grid: GridMap) -> Array:
     order = np.argsort(-clearances, kind="stable")
     free: Array = points[order[: np.count_nonzero(clearances > CLEARANCE_M)]]
     return free
-
-
-def _distances_m(rect: Rect, points: Array) -> Array:
-    """Return how far points are from a rectangle; 0 inside."""
-    x, y = points[:, 0], points[:, 1]
-    outside_x = np.maximum(np.maximum(rect.x0 - x, x - rect.x1), 0.0)
-    outside_y = np.maximum(np.maximum(rect.y0 - y, y - rect.y1), 0.0)
-    return np.asarray(np.hypot(outside_x, outside_y))
-
-
-def _length_m(path: Array) -> float:
-    return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
-
-
-def _dense(path: Array) -> Array:
-    """Return evenly spaced points along a path."""
-    along = np.concatenate([[0.0], np.linalg.norm(np.diff(path, axis=0), axis=1).cumsum()])
-    marks = np.linspace(0.0, along[-1], math.ceil(along[-1] / REFERENCE_SPACING_M) + 1)
-    return np.stack([np.interp(marks, along, path[:, axis]) for axis in (0, 1)], axis=1)
 
 
 def _vector(point: Array) -> Vector3:

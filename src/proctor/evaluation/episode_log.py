@@ -1,0 +1,105 @@
+"""What the loop knows of an episode while it runs: whose turn it is, where the time went, who is to blame."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+from proctor.core.errors import AgentFault
+from proctor.core.results import Fault, Timing
+from proctor.core.types import Info, Observation
+
+Turn = Literal["env", "policy", "evaluator"]
+LONGEST_TEXT = 4000
+
+
+class Witness(Protocol):
+    """Somebody who watches an episode, such as a recorder. It must not change what it is shown."""
+
+    def see(self, observation: Observation) -> None:
+        """Take in what the policy is about to see; at the end, what it would have seen next."""
+
+    def step(self, action: Any, info: Info, *, policy_s: float, env_s: float) -> None:
+        """Take in a step and how long the two sides took for it."""
+
+
+class EpisodeLog:
+    """What the loop itself knows of an episode: actions, whose turn it is, where the time went.
+
+    Args:
+        seed: The episode's.
+        announce: Told whose turn it is, whenever that changes.
+        witness: Shown all that happens.
+    """
+
+    def __init__(
+        self, seed: int, announce: Callable[[Turn], None] | None = None, witness: Witness | None = None
+    ) -> None:
+        self.seed = seed
+        self.actions: list[Any] = []
+        self.metrics: dict[str, float] = {}
+        self.fault: Fault | None = None
+        self._announce, self._witness = announce, witness
+        self._turn: Turn = "evaluator"
+        self._since_s = time.perf_counter()
+        self._spent_s: dict[Turn, float] = {"env": 0.0, "policy": 0.0, "evaluator": 0.0}
+        self._spent_before_s = self._spent_s
+
+    def see(self, observation: Observation) -> None:
+        """Show the witness what the policy is about to see."""
+        if self._witness is not None:
+            self._spent_before_s = dict(self._spent_s)
+            self._witness.see(observation)
+
+    def step(self, action: Any, info: Info) -> None:
+        """Note an action that was done."""
+        self.actions.append(action)
+        if self._witness is not None:
+            took_s = {turn: self._spent_s[turn] - self._spent_before_s[turn] for turn in self._spent_s}
+            self._witness.step(action, info, policy_s=took_s["policy"], env_s=took_s["env"])
+
+    def turn(self, turn: Turn) -> EpisodeLog:
+        """Charge the time of a `with` block, and the blame if it raises, to one side."""
+        self._switch(turn)
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None:  # else it must still be known whose turn it was
+            self._switch("evaluator")
+
+    def record_fault(self, error: BaseException) -> None:
+        """Note why the episode broke off. Copes with errors that cannot even be printed."""
+        by_agent = isinstance(error, AgentFault) or self._turn == "policy"
+        self.fault = Fault(
+            side="agent" if by_agent else "evaluator",
+            kind=error.kind if isinstance(error, AgentFault) else f"{self._turn}_exception",
+            message=_printable(traceback.format_exception_only(error)),
+            traceback=_printable(traceback.format_exception(error, limit=-6)),
+        )
+        self._switch("evaluator")
+
+    @property
+    def timing(self) -> Timing:
+        """Where the time went so far."""
+        self._switch(self._turn)
+        return Timing(**{f"{turn}_s": round(spent, 6) for turn, spent in self._spent_s.items()})
+
+    def _switch(self, turn: Turn) -> None:
+        now_s = time.perf_counter()
+        self._spent_s[self._turn] += now_s - self._since_s
+        self._turn, self._since_s = turn, now_s
+        if self._announce is not None:
+            self._announce(turn)
+
+
+def _printable(lines: list[str]) -> str:
+    """Join lines, without the surrogates that no file can hold, and no longer than anybody reads."""
+    text = "".join(lines).strip()
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[: LONGEST_TEXT // 2]} ... {text[-LONGEST_TEXT // 2 :]}"
+    return text.encode("utf-8", "replace").decode()
