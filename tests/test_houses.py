@@ -140,7 +140,7 @@ def test_the_parts_of_a_piece_lie_on_its_footprint(houses):
                     + math.sin(turn) * part.translate.x
                     + math.cos(turn) * part.translate.y
                 )
-                assert item.footprint.distance_m(x, y) < 1e-3, item.object.name
+                assert item.footprint.distances_m(np.array([(x, y)]))[0] < 1e-3, item.object.name
 
 
 def test_the_tv_looks_at_the_sofa_where_there_is_room_for_it(houses):
