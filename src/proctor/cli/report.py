@@ -87,28 +87,16 @@ def _frames(text: str | None) -> _Wanted:
 
 def _draw(runs: list[RunRecord], episode_id: str, out: Path | None) -> int:
     """Write the picture of one episode of the first run that has it."""
-    from proctor.report.diagnosis import diagnose
-    from proctor.report.trajectory_plot import plot_trajectory
+    from proctor.report.trajectory_plot import save_trajectory_png
 
     done = {result.episode_id: (run, result) for run in reversed(runs) for result in run.results.episodes}
     if episode_id not in done:
         raise UnknownName("episode", episode_id, done)
     run, result = done[episode_id]
     episode = run.episodes.get(episode_id)
-    scene = Path(episode.scene_config_path) if episode is not None and episode.scene_config_path else None
-    picture = plot_trajectory(
-        scene,
-        driven=result.trajectory,
-        reference=episode.reference_path if episode is not None else None,
-        goal=episode.goal_position if episode is not None else None,
-        success_threshold=(episode.success_threshold if episode else None) or run.success_threshold_m,
-        collisions=result.collision_steps,
-        title=f"{episode_id}, {run.name}",
-        caption=f"{result.instruction} {diagnose(result, episode).sentence}",
-    )
     file = out or Path(f"{''.join(c if c.isalnum() or c in '-_.' else '_' for c in episode_id)}.png")
     try:
-        picture.save(file, "PNG")
+        save_trajectory_png(result, episode, file, success_threshold=run.success_threshold_m)
     except OSError as error:
         raise UserError(f"cannot write {file}: {error.strerror}") from error
     console.print(f"Picture: {file}", markup=False, soft_wrap=True)

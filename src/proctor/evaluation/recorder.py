@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import errno
-import math
 import multiprocessing
 import os
 import shutil
@@ -27,6 +26,8 @@ from proctor.core.types import Info, Observation, Vector3
 
 QUALITY = 80
 DIGITS = 6
+LARGEST = 1e300
+"""An env may tell numbers that no float can hold."""
 LONGEST_PX = 1024
 """Frames are shrunk to this; a camera of 640 x 480 is kept as it is."""
 
@@ -184,7 +185,7 @@ class EpisodeRecorder:
         self._file: BinaryIO | None = None
         with self._giving_up():
             shutil.rmtree(folder, ignore_errors=True)
-            (folder / FRAMES).mkdir(parents=True)
+            (folder / FRAMES if recorder.wants_frames else folder).mkdir(parents=True)
             self._file = (folder / STEPS).open("wb")
 
     def see(self, observation: Observation) -> None:
@@ -277,5 +278,5 @@ def _coordinates(position: Any) -> tuple[float | None, float | None, float | Non
 
 
 def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float | np.number) and math.isfinite(value)
+    is_number = isinstance(value, int | float | np.number) and -LARGEST < value < LARGEST  # nor is NaN
     return round(float(value), DIGITS) if is_number else None

@@ -85,7 +85,7 @@ def plot_trajectory(  # noqa: PLR0913  (the parts of a picture, all but one opti
 
 def save_trajectory_png(
     result: EpisodeResult,
-    episode: Episode,
+    episode: Episode | None,
     path: Path,
     *,
     success_threshold: float = DEFAULT_SUCCESS_THRESHOLD_M,
@@ -95,7 +95,7 @@ def save_trajectory_png(
 
     Args:
         result: What happened.
-        episode: What should have happened.
+        episode: What should have happened; None draws the driven path alone.
         path: The PNG file; its folder is made if needed.
         success_threshold: Metres around the goal, for episodes that do not say.
         width_px: Width of the picture.
@@ -103,17 +103,18 @@ def save_trajectory_png(
     Raises:
         InvalidFile: The scene's file is wrong.
     """
-    threshold_m = success_threshold if episode.success_threshold is None else episode.success_threshold
+    own_m = episode.success_threshold if episode is not None else None
+    scene = episode.scene_config_path if episode is not None else None
     outcome = "success" if result.success else f"failed: {result.failure_reason}"
     image = plot_trajectory(
-        Path(episode.scene_config_path) if episode.scene_config_path else None,
+        Path(scene) if scene else None,
         driven=result.trajectory,
-        reference=episode.reference_path,
-        goal=episode.goal_position,
-        success_threshold=threshold_m,
+        reference=episode.reference_path if episode is not None else None,
+        goal=episode.goal_position if episode is not None else None,
+        success_threshold=success_threshold if own_m is None else own_m,
         collisions=result.collision_steps,
         title=f"{result.episode_id} · {outcome}, {result.final_distance_to_goal:.2f} m from the goal",
-        caption=episode.instruction,
+        caption=result.instruction,
         width_px=width_px,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
