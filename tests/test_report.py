@@ -192,7 +192,7 @@ def test_an_empty_run_beside_others_is_told_on_the_page(capsys, run):
         (["run", "--frames", "many"], "--frames: expected a number, all or none, found 'many'"),
         (["run", "--png", "ep_9"], "unknown episode 'ep_9'; did you mean 'ep_"),
         (["run", "--out", "episodes.json/x.html"], "cannot write episodes.json/x.html: "),
-        (["run", "--png", "ep_1", "--out", "missing/x.png"], "cannot write missing/x.png: "),
+        (["run", "--png", "ep_1", "--out", "/proc/x.png"], "cannot write /proc/x.png: "),
     ],
 )
 def test_mistakes_are_named(capsys, run, monkeypatch, tmp_path, words, message):
