@@ -53,7 +53,7 @@ ROOM_CHANGES = (
     P("离开{room}", Leave),
     P("走出{room}", Leave),
     P("从{room}出来", Leave),
-    P("出{room}", Leave),
+    P("出了{room}", Leave),
     P("从{room}里走出去", Leave),
     P("进入{room}", Enter),
     P("走进{room}", Enter),
@@ -106,7 +106,7 @@ PASSES = (
     P("从{side:aside}的{thing}旁边走过", Pass),
     P("沿途{side:aside}会经过{thing}", Pass),
     P("你会经过{side:aside}的{thing}", Pass),
-    P("往前走，经过{side:aside}的{thing}", Pass),
+    P("继续往前走，经过{side:aside}的{thing}", Pass),
     P("先后经过{0.side:aside}的{0.thing}和{1.side:aside}的{1.thing}", Pass, Pass),
     P("路过{0.side:aside}的{0.thing}，再路过{1.side:aside}的{1.thing}", Pass, Pass),
 )

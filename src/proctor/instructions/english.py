@@ -150,7 +150,7 @@ STOPS = (
 
 STATEMENTS = ("you ", "on your ", "your goal ", "without ")
 """Phrases that begin so are sentences of their own."""
-FIRST = ("", "", "", "", "first, ", "to begin, ")
+FIRST = ("", "", "", "", "", "", "first, ", "to begin, ")
 NEXT_ONES = ("", "", "", "", "then ", "next, ", "now ", "after that, ", "from there, ")
 LAST = ("", "", "finally, ", "at the end, ", "then ")
 RESUMING = ("continue ", "keep going ")
