@@ -198,12 +198,17 @@ def _check_ids(episodes: Sequence[Episode], file: Path) -> None:
 
 
 def _spread(episodes: list[Episode], count: int) -> list[Episode]:
-    """Return this many episodes, one of each scene before the second of any, in their order."""
-    turns: Counter[str] = Counter()
+    """Return this many episodes, one of each scene before the second of any, in their order.
+
+    Each scene begins with another of its episodes: exams have a pattern, such as easy ones first, of which a
+    sample should show all.
+    """
+    sizes, turns = Counter(episode.scene_id for episode in episodes), Counter[str]()
+    numbers = {scene_id: number for number, scene_id in enumerate(sizes)}
     ranks = []
-    for index, episode in enumerate(episodes):
-        ranks.append((turns[episode.scene_id], index))
-        turns[episode.scene_id] += 1
+    for index, scene_id in enumerate(episode.scene_id for episode in episodes):
+        ranks.append(((turns[scene_id] - numbers[scene_id]) % sizes[scene_id], index))
+        turns[scene_id] += 1
     return [episodes[index] for index in sorted(index for _, index in sorted(ranks)[:count])]
 
 
