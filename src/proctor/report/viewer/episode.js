@@ -88,7 +88,7 @@ function runSwitch(row, siblings) {
 function factList(row) {
   const { episode, m } = row;
   const facts = [
-    ["scene", episode.scene], ["policy", row.run.name + (row.run.privileged ? " ★" : "")], ["level", episode.level], ["split", episode.split],
+    ["scene", episode.scene], ["policy", row.run.name + (row.run.privileged ? " ★" : "")], ["instruction level", episode.level], ["split", episode.split],
     ["reference", episode.length && `${number(episode.length, 1)} m`], ["steps", `${row.act.length}${episode.limit ? ` of ${episode.limit}` : ""}`],
     ["driven", m.path_length !== undefined && `${number(m.path_length, 1)} m`], ["bumps", row.bump.length],
     ["error", m.navigation_error !== undefined && `${number(m.navigation_error, 2)} m (${row.by})`], ["SPL", m.spl !== undefined && number(m.spl, 2)],
