@@ -1,5 +1,6 @@
 import hashlib
 import json
+from collections import Counter
 
 import pytest
 
@@ -133,6 +134,14 @@ def test_a_frozen_exam_that_was_changed_is_refused(tmp_path):
         load_dataset(path)
     (tmp_path / "checksums.json").unlink()
     assert len(load_dataset(path).episodes) == 1
+
+
+def test_a_sample_has_all_scenes_and_all_levels(tmp_path):
+    names = [(f"s{scene}", level) for scene in range(6) for level in ("short", "medium", "long")]
+    records = [record(episode_id=f"{s}_{level}", scene_id=s, level=level) for s, level in names]
+    chosen = load_dataset(write(tmp_path, *records)).select(count=6)
+    assert len({e.scene_id for e in chosen}) == 6
+    assert Counter(e.level for e in chosen) == {"short": 2, "medium": 2, "long": 2}
 
 
 def test_selection_by_count_and_by_id(tmp_path):

@@ -267,6 +267,15 @@ def test_every_clause_about_houses_is_true(told, language):
         assert check_instruction(surroundings, asked) == [], text
 
 
+def test_nobody_is_told_to_turn_twice_on_the_spot(told):
+    pairs = [pair for *_, clauses in told for pair in pairwise(clauses)]
+    assert not [pair for pair in pairs if all(isinstance(clause, Turn) for clause in pair)]
+
+
+def test_more_is_said_than_where_to_stop(told):
+    assert min(len(clauses) for *_, clauses in told) >= 2
+
+
 def swapped(word):
     return word.replace("left", "#").replace("right", "left").replace("#", "right")
 

@@ -1,3 +1,6 @@
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -112,6 +115,26 @@ def test_english_sentences_begin_with_capitals_and_end_with_stops():
         assert "  " not in text
         assert all(sentence[0].isupper() for sentence in text[:-1].split(". "))
         assert "the the" not in text.lower()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_goes_on_before_it_began(language):
+    rngs = [np.random.default_rng(seed) for seed in range(60)]
+    texts = [say(WAY[start:], language, rng).lower() for rng in rngs for start in (1, 3)]
+    assert not [text for text in texts if text.removeprefix("to begin, ").startswith(("continue", "继续"))]
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", ["then"]), ("zh", ["然后", "接着", "随后", "之后"])])
+def test_connectives_are_not_said_twice_in_a_row(language, words):
+    texts = [say(WAY, language, np.random.default_rng(seed)) for seed in range(200)]
+    phrases = [re.split(r"[,.，。] ?(?:and )?| and ", text) for text in texts]
+    assert not [
+        (before, phrase)
+        for group in phrases
+        for before, phrase in pairwise(group)
+        for word in words
+        if before.lower().startswith(word) and phrase.lower().startswith(word)
+    ]
 
 
 def test_chinese_has_its_own_punctuation():

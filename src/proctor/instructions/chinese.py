@@ -29,9 +29,9 @@ TURNS = (
     P("略微{direction:slight}转", Turn),
     P("向{direction:slight}前方走", Turn),
     P("稍稍往{direction:slight}偏一点", Turn),
-    P("向{direction:sharp}大幅度转身", Turn),
+    P("向{direction:sharp}后方转身", Turn),
     P("向{direction:sharp}后方转", Turn),
-    P("往{direction:sharp}急转", Turn),
+    P("往{direction:sharp}后方转", Turn),
     P("掉头", AROUND),
     P("转过身来", AROUND),
     P("向后转", AROUND),
@@ -43,7 +43,7 @@ MOVES = (
     P("直走约{distance_m:metres}", Forward),
     P("直行{distance_m:metres}左右", Forward),
     P("一直走大概{distance_m:metres}", Forward),
-    P("沿直线走{distance_m:metres}上下", Forward),
+    P("沿直线走大约{distance_m:metres}", Forward),
     P("朝{thing}走", Toward),
     P("朝着{thing}的方向走", Toward),
     P("往{thing}那边走", Toward),
@@ -53,7 +53,7 @@ ROOM_CHANGES = (
     P("离开{room}", Leave),
     P("走出{room}", Leave),
     P("从{room}出来", Leave),
-    P("出{room}", Leave),
+    P("出了{room}", Leave),
     P("从{room}里走出去", Leave),
     P("进入{room}", Enter),
     P("走进{room}", Enter),
@@ -62,8 +62,8 @@ ROOM_CHANGES = (
     P("进到{room}", Enter),
     P("穿过门进入{room}", DOOR),
     P("从门口走进{room}", DOOR),
-    P("走过通往{room}的门", DOOR),
-    P("经过门口进到{room}", DOOR),
+    P("穿过通往{room}的门", DOOR),
+    P("通过房门来到{room}", DOOR),
     P("穿过拱门进入{room}", ARCH),
     P("从拱门走进{room}", ARCH),
     P("穿过宽敞的门洞来到{room}", ARCH),
@@ -89,7 +89,7 @@ ROOM_CHANGES = (
     P("从{0.room}出来进入{1.room}", Leave, Enter),
     P("离开{0.room}来到{1.room}", Leave, Enter),
     P("走出{0.room}进入{1.room}", Leave, Enter),
-    P("从{0.room}出门来到{1.room}", Leave, DOOR),
+    P("从{0.room}的门出去，来到{1.room}", Leave, DOOR),
     P("走出{0.room}的门进入{1.room}", Leave, DOOR),
     P("从{1.side:aside}的门离开{0.room}进入{1.room}", Leave, DOOR),
     P("穿过{0.room}进入{1.room}", Cross, Enter),
@@ -103,10 +103,10 @@ PASSES = (
     P("经过{side:aside}的{thing}", Pass),
     P("路过{side:aside}的{thing}", Pass),
     P("走过{side:aside}的{thing}", Pass),
-    P("从{thing}旁边走过，它应该在你的{side:aside}", Pass),
+    P("从{side:aside}的{thing}旁边走过", Pass),
     P("沿途{side:aside}会经过{thing}", Pass),
     P("你会经过{side:aside}的{thing}", Pass),
-    P("途中{thing}会出现在你的{side:aside}，继续往前走过它", Pass),
+    P("继续往前走，经过{side:aside}的{thing}", Pass),
     P("先后经过{0.side:aside}的{0.thing}和{1.side:aside}的{1.thing}", Pass, Pass),
     P("路过{0.side:aside}的{0.thing}，再路过{1.side:aside}的{1.thing}", Pass, Pass),
 )
@@ -115,7 +115,7 @@ STOPS = (
     P("前往{room}", GoTo),
     P("到{room}去", GoTo),
     P("找到{room}", GoTo),
-    P("就在{room}里", Stay),
+    P("就待在{room}里", Stay),
     P("不要离开{room}", Stay),
     P("留在{room}", Stay),
     P("在{thing}旁边停下", NEXT),
@@ -144,10 +144,11 @@ STOPS = (
     P("你已经在{0.room}里，找到{1.thing}并停在它前面", Stay, FRONT),
 )
 
-STATEMENTS = ("你会", "终点", "途中", "沿途", "你已经", "不用离开", "就在")
+STATEMENTS = ("你会", "终点", "沿途", "你已经", "不用离开", "就待在")
 FIRST = ("", "", "", "", "首先", "先")
 NEXT_ONES = ("", "", "", "然后", "接着", "接下来", "随后", "之后")
 LAST = ("", "", "最后", "最后")
+RESUMING = ("继续",)
 JOINERS = ("，", "，", "，然后", "，接着", "，再")
 
 CHINESE = Language(
@@ -162,6 +163,12 @@ CHINESE = Language(
         "sharp": {"sharply left": ("左",), "sharply right": ("右",)},
         "metres": {n: (f"{n}米", f"{word}米") for n, word in enumerate(NUMBERS[1:], start=2)},
     },
-    thing=("{category}", "{color}的{category}", "{color}{category}", "那{measure}{color}{category}"),
+    thing=(
+        "{category}",
+        "{color}的{category}",
+        "{color}{category}",
+        "那{measure}{color}{category}",
+        "那{measure}{color}的{category}",
+    ),
     measures={name: word.measure for name, word in THINGS.items()},
 )

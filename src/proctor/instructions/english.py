@@ -32,7 +32,7 @@ TURNS = (
     P("veer {direction:slight}", Turn),
     P("turn sharply to the {direction:sharp}", Turn),
     P("make a sharp {direction:sharp} turn", Turn),
-    P("turn well round to the {direction:sharp}", Turn),
+    P("take a sharp {direction:sharp}", Turn),
     P("turn around", AROUND),
     P("turn back", AROUND),
     P("make a U-turn", AROUND),
@@ -43,7 +43,7 @@ MOVES = (
     P("go forward about {distance_m:metres}", Forward),
     P("go straight for roughly {distance_m:metres}", Forward),
     P("continue straight for around {distance_m:metres}", Forward),
-    P("walk straight ahead for some {distance_m:metres}", Forward),
+    P("walk straight ahead for about {distance_m:metres}", Forward),
     P("keep going for about {distance_m:metres}", Forward),
     P("walk towards {thing}", Toward),
     P("head towards {thing}", Toward),
@@ -55,7 +55,7 @@ ROOM_CHANGES = (
     P("walk out of {room}", Leave),
     P("exit {room}", Leave),
     P("go out of {room}", Leave),
-    P("get out of {room}", Leave),
+    P("head out of {room}", Leave),
     P("go into {room}", Enter),
     P("enter {room}", Enter),
     P("walk into {room}", Enter),
@@ -107,7 +107,7 @@ PASSES = (
     P("keep {thing} on your {side:hand} as you pass", Pass),
     P("continue past {thing} on your {side:hand}", Pass),
     P("you will pass {thing} on your {side:hand}", Pass),
-    P("you should walk by {thing} on the {side:hand}", Pass),
+    P("you should pass {thing} on your {side:hand}", Pass),
     P("on your {side:hand} you will pass {thing}", Pass),
     P("pass {0.thing} on your {0.side:hand} and {1.thing} on your {1.side:hand}", Pass, Pass),
     P("go past {0.thing} on the {0.side:hand}, then {1.thing} on the {1.side:hand}", Pass, Pass),
@@ -118,7 +118,7 @@ STOPS = (
     P("head over to {room}", GoTo),
     P("find {room}", GoTo),
     P("stay in {room}", Stay),
-    P("do not leave {room}", Stay),
+    P("stay inside {room}", Stay),
     P("remain in {room}", Stay),
     P("stop next to {thing}", NEXT),
     P("stop beside {thing}", NEXT),
@@ -150,9 +150,11 @@ STOPS = (
 
 STATEMENTS = ("you ", "on your ", "your goal ", "without ")
 """Phrases that begin so are sentences of their own."""
-FIRST = ("", "", "", "", "first, ", "to begin, ")
+FIRST = ("", "", "", "", "", "", "first, ", "to begin, ")
 NEXT_ONES = ("", "", "", "", "then ", "next, ", "now ", "after that, ", "from there, ")
 LAST = ("", "", "finally, ", "at the end, ", "then ")
+RESUMING = ("continue ", "keep going ")
+"""Phrases that begin so go on with something: none of them comes first."""
 JOINERS = (", ", ", then ", " and ", " and then ", ", and then ")
 
 ENGLISH = Language(

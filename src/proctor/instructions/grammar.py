@@ -115,11 +115,12 @@ class Language:
     def _name(self, thing: Thing, rng: np.random.Generator, chosen: Choices, before: str) -> str:
         texts = [text for text in self._thing if ("{color}" in text) == bool(thing.color)]
         category = self._word("category", thing.category, rng, chosen)
-        # Chinese says neither 左边的红色的沙发 nor 红色床.
-        if before.endswith("的"):
-            texts = [text for text in texts if "的" not in text]
-        elif len(category) == 1 and thing.color:
-            texts = [text for text in texts if "的" in text]
+        # Chinese says neither 左边的红色的沙发 nor 红色床, but 左边的那张红色的床.
+        short = len(category) == 1 and bool(thing.color)
+        if short or before.endswith("的"):
+            texts = [text for text in texts if ("的" in text) == short]
+        if short and before.endswith("的"):
+            texts = [text for text in texts if "{measure}" in text]
         text = texts[int(rng.integers(len(texts)))]
         return text.format(
             category=category,

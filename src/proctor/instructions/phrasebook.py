@@ -27,6 +27,8 @@ class Style(NamedTuple):
     joiners: tuple[str, ...]
     statements: tuple[str, ...]
     """What phrases begin with that stand alone."""
+    resuming: tuple[str, ...]
+    """What phrases begin with that cannot come first."""
     end: str
     space: str
 
@@ -39,6 +41,7 @@ STYLES: dict[str, Style] = {
         english.LAST,
         english.JOINERS,
         english.STATEMENTS,
+        english.RESUMING,
         ".",
         " ",
     ),
@@ -49,6 +52,7 @@ STYLES: dict[str, Style] = {
         chinese.LAST,
         chinese.JOINERS,
         chinese.STATEMENTS,
+        chinese.RESUMING,
         "。",
         "",
     ),
@@ -83,15 +87,17 @@ def say(clauses: Sequence[Clause], language: str, rng: np.random.Generator) -> s
     groups = _sentences(_phrases(clauses, style, rng), style, rng)
     texts: list[str] = []
     used: list[str] = []
+    said = ""
     for number, group in enumerate(groups):
         openers = tuple(opener for opener in style.following if opener not in used[-2:] or not opener)
         if number == 0:
             openers = style.first if len(groups) > 1 else ("",)
         elif number == len(groups) - 1 and len(group) == 1:
             openers = style.last
-        opener = "" if group[0].startswith(style.statements) else _pick(openers, rng)
+        opener = "" if group[0].startswith(style.statements) else _pick(_other_than(said, openers), rng)
         used.append(opener)
-        sentence = opener + _joined(group, style, rng) + style.end
+        text, said = _joined(group, style, rng, _connective(opener))
+        sentence = opener + text + style.end
         texts.append(sentence[0].upper() + sentence[1:])
     return style.space.join(texts)
 
@@ -110,6 +116,8 @@ def _phrases(clauses: Sequence[Clause], style: Style, rng: np.random.Generator) 
         several = [pattern for pattern in fitting if len(pattern) > 1]
         options = several if several and rng.random() < MERGE_SHARE else fitting
         options = [pattern for pattern in options if pattern not in used] or options
+        if start == 0:
+            options = [pattern for pattern in options if not pattern.text.startswith(style.resuming)]
         if not options:
             raise ValueError(f"there are no words for {rest[0]}")
         pattern = options[int(rng.integers(len(options)))]
@@ -134,7 +142,18 @@ def _sentences(phrases: list[str], style: Style, rng: np.random.Generator) -> li
     return groups
 
 
-def _joined(phrases: list[str], style: Style, rng: np.random.Generator) -> str:
+def _connective(words: str) -> str:
+    """Return the word in an opener or joiner that is heard: `then` in `, and then `."""
+    return words.strip(" ,，").removeprefix("and").strip()
+
+
+def _other_than(said: str, options: Sequence[str]) -> Sequence[str]:
+    """Leave out what would repeat a connective, if anything else is left."""
+    return [option for option in options if not said or _connective(option) != said] or options
+
+
+def _joined(phrases: list[str], style: Style, rng: np.random.Generator, said: str) -> tuple[str, str]:
+    """Return the phrases as one sentence, and the connective said last."""
     text = phrases[0]
     for number, phrase in enumerate(phrases[1:], start=1):
         last = number == len(phrases) - 1
@@ -145,5 +164,15 @@ def _joined(phrases: list[str], style: Style, rng: np.random.Generator) -> str:
             joiners = [joiner for joiner in joiners if joiner != ", "]
             if " and " in text + phrase:
                 joiners = [joiner for joiner in joiners if " and " not in joiner]
-        text += _pick(joiners, rng) + phrase
-    return text
+        awkward = _awkward(phrases[number - 1], phrase)
+        joiners = [joiner for joiner in joiners if joiner not in awkward] or joiners
+        joiner = _pick(_other_than(said, joiners), rng)
+        said = _connective(joiner)
+        text += joiner + phrase
+    return text, said
+
+
+def _awkward(before: str, phrase: str) -> tuple[str, ...]:
+    """Return joiners that do not go between two phrases: nobody says `go left and go right`, or 再在."""
+    same_verb = before.split(maxsplit=1)[0] == phrase.split(maxsplit=1)[0]
+    return (*((" and ",) if same_verb else ()), *(("，再",) if phrase.startswith(("在", "到")) else ()))

@@ -17,7 +17,7 @@ class Word(NamedTuple):
 
 
 THINGS: dict[str, Word] = {
-    "armchair": Word(("armchair",), ("扶手椅", "单人沙发"), "把"),
+    "armchair": Word(("armchair",), ("扶手椅", "单人沙发"), "张"),
     "bathtub": Word(("bathtub", "tub"), ("浴缸",)),
     "bed": Word(("bed",), ("床",), "张"),
     "bookshelf": Word(("bookshelf", "bookcase"), ("书架",)),
@@ -65,7 +65,7 @@ THINGS: dict[str, Word] = {
     "toy chest": Word(("toy chest", "toy box"), ("玩具箱",)),
     "treadmill": Word(("treadmill",), ("跑步机",), "台"),
     "washing machine": Word(("washing machine",), ("洗衣机",), "台"),
-    "weight bench": Word(("weight bench",), ("举重床", "卧推架"), "张"),
+    "weight bench": Word(("weight bench",), ("卧推凳", "举重床"), "张"),
     "wine rack": Word(("wine rack",), ("酒架",)),
 }
 
@@ -80,7 +80,7 @@ ROOMS: dict[str, Word] = {
     "laundry room": Word(("laundry room",), ("洗衣房",)),
     "library": Word(("library",), ("图书室", "藏书室")),
     "nursery": Word(("nursery",), ("婴儿房",)),
-    "pantry": Word(("pantry",), ("食品间",)),
+    "pantry": Word(("pantry",), ("食品储藏室",)),
     "storage room": Word(("storage room", "storeroom"), ("储藏室", "杂物间")),
     "kitchen": Word(("kitchen",), ("厨房",)),
     "living room": Word(("living room",), ("客厅",)),

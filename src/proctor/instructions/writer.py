@@ -81,7 +81,7 @@ def describe(
         rng: Chooses among what could be said.
 
     Returns:
-        The clauses, or None if the goal cannot be told without mistake.
+        The clauses, or None if the goal or the turns cannot be told without mistake.
     """
     surroundings = scene if isinstance(scene, Surroundings) else Surroundings.of(scene)
     way = Way(surroundings, path_xy, start_yaw, margin=SIGHT_MARGIN)
@@ -94,7 +94,10 @@ def describe(
     if level == "short":
         rooms = way.rooms
         return [GoTo(rooms[-1]) if way.crossings else Stay(rooms[-1]), stop]
-    return _Teller(way, level, rng, marks).tell(stop)
+    clauses = _Teller(way, level, rng, marks).tell(stop)
+    # Told to turn and turn again, one would do both on the spot.
+    spins = any(isinstance(a, Turn) and isinstance(b, Turn) for a, b in pairwise(clauses))
+    return None if spins else clauses
 
 
 def _rooms_are_clear(way: Way) -> bool:
@@ -128,10 +131,11 @@ class _Teller:
 
     def _start(self) -> list[Event]:
         way, events = self._way, []
-        if not way.crossings and self._chance(0.5):
-            events.append(Event(0, Stay(way.rooms[0])))
         direction = turn_word(way.start_turn)
-        if direction is not None and (self._long or not direction.startswith("slightly")):
+        turns = direction is not None and (self._long or not direction.startswith("slightly"))
+        if not way.crossings and (self._chance(0.5) or not turns):
+            events.append(Event(0, Stay(way.rooms[0])))
+        if direction is not None and turns:
             events.append(Event(0, Turn(direction)))
         return events
 

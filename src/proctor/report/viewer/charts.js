@@ -47,5 +47,5 @@ function histograms(title, unit, valueOf) {
     const anchor = value === 0 ? "start" : x > width - 14 ? "end" : "middle";
     chart.append(svg("text", { x, y: height - 12, class: "tick", "text-anchor": anchor }, String(+value.toFixed(2))));
   }
-  return el("figure.card", null, el("figcaption", null, el("b", null, title), el("span.dim", null, ` ${unit}`)), chart);
+  return el("figure.card", null, el("figcaption", null, el("b", null, title), unit !== "steps" && el("span.dim", null, ` ${unit}`)), chart);
 }

@@ -63,8 +63,8 @@ function mapTools(map, siblings) {
     map.others = event.target.checked ? [...map.others, other] : map.others.filter((row) => row !== other);
     map.draw();
   } }), ` ${other.run.name}`));
-  const legend = el("ul.map-key", { "aria-label": "Legend" }, ...[["k-ref", "reference", current_has_ref(map.row)], ["k-driven", "driven, start to end", true],
-    ["k-goal", "goal", Boolean(map.row.episode.goal)], ["k-bump", "bump", map.row.bump.length > 0], ["k-wrong", "went wrong", map.row.kind !== "success"]]
+  const legend = el("ul.map-key", { "aria-label": "Legend" }, ...[["k-ref", "reference", current_has_ref(map.row)], ["k-driven", "driven, start to end", true], ["k-start", "start", true], ["k-end", "end", true],
+    ["k-goal", `goal, within ${map.row.episode.near} m`, Boolean(map.row.episode.goal)], ["k-bump", "bump", map.row.bump.length > 0], ["k-wrong", "went wrong", map.row.kind !== "success"]]
     .filter(([, , there]) => there).map(([kind, text]) => el("li", null, el(`i.${kind}`), text)));
   const others = boxes.length > 0 && el("span.others", null, "Also show:", ...boxes);
   return el("div.map-tools", null, legend, el("div.row", null, zoom, others));
@@ -88,7 +88,7 @@ function runSwitch(row, siblings) {
 function factList(row) {
   const { episode, m } = row;
   const facts = [
-    ["scene", episode.scene], ["policy", row.run.name + (row.run.privileged ? " ★" : "")], ["level", episode.level], ["split", episode.split],
+    ["scene", episode.scene], ["policy", row.run.name + (row.run.privileged ? " ★" : "")], ["instruction level", episode.level], ["split", episode.split],
     ["reference", episode.length && `${number(episode.length, 1)} m`], ["steps", `${row.act.length}${episode.limit ? ` of ${episode.limit}` : ""}`],
     ["driven", m.path_length !== undefined && `${number(m.path_length, 1)} m`], ["bumps", row.bump.length],
     ["error", m.navigation_error !== undefined && `${number(m.navigation_error, 2)} m (${row.by})`], ["SPL", m.spl !== undefined && number(m.spl, 2)],

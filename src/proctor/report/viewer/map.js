@@ -56,10 +56,10 @@ class EpisodeMap {
     if (row.episode.ref) layers.push(line(pairs(row.episode.ref), "reference"));
     for (const other of this.others) layers.push(line(pathOf(other), "other casing"), svg("g", { css: { stroke: other.run.color } }, line(pathOf(other), "other")));
     layers.push(line(points, "casing"), ...coloured(points));
-    for (const step of row.bump) if (points[step]) layers.push(cross(points[step], 0.75 * u, step));
     layers.push(svg("circle", { cx: points[0][0], cy: -points[0][1], r: 1.3 * u, class: "start" }, svg("title", null, "start")));
     const end = points[points.length - 1];
     layers.push(svg("rect", { x: end[0] - 1.1 * u, y: -end[1] - 1.1 * u, width: 2.2 * u, height: 2.2 * u, class: "end" }, svg("title", null, "end")));
+    for (const step of row.bump) if (points[step]) layers.push(cross(points[step], 0.75 * u, step));
     if (row.kind !== "success" && points[row.step]) {
       const [x, y] = points[row.step];
       layers.push(svg("g", { class: "wrong" }, svg("title", null, row.say), svg("circle", { cx: x, cy: -y, r: 2.6 * u }),

@@ -65,9 +65,10 @@ function lengthBin(episode) {
   return next === undefined ? `${LENGTH_EDGES[index]} m and more` : `${LENGTH_EDGES[index]}–${next} m`;
 }
 
+const LEVELS = ["short", "medium", "long"];
 const GROUPS = {
   "reference length": (row) => lengthBin(row.episode),
-  level: (row) => row.episode.level,
+  "instruction level": (row) => row.episode.level,
   split: (row) => row.episode.split,
   language: (row) => row.episode.language,
   scene: (row) => row.episode.scene,
@@ -76,5 +77,6 @@ const GROUPS = {
 /** Return the distinct values of a group in a natural order. */
 function valuesOf(group, rows = ROWS) {
   const found = [...new Set(rows.map(GROUPS[group]))].filter((value) => value !== null && value !== undefined);
-  return found.sort((a, b) => String(a).localeCompare(String(b), "en", { numeric: true }));
+  const rank = (value) => LEVELS.indexOf(value);
+  return found.sort((a, b) => rank(a) - rank(b) || String(a).localeCompare(String(b), "en", { numeric: true }));
 }

@@ -27,8 +27,10 @@ function drawOverview() {
   $("scores").append(...SCORES.map(scoreCard).filter(Boolean), faultCard());
   $("scores-table").append(scoreTable());
   const distances = [...new Set(RUNS.map((run) => run.distance))].join(" and ");
+  const near = [...new Set(DATA.episodes.map((episode) => episode.near).filter(Number.isFinite))].sort((a, b) => a - b);
   $("scores-note").textContent =
     `Mean and 95 % interval. Definitions of ${DATA.definition}, ${distances} distance.` +
+    (near.length ? ` Threshold: ${near.length > 1 ? `${near[0]} to ${near[near.length - 1]}` : near[0]} m.` : "") +
     (RUNS.some((run) => run.privileged) ? " ★ is privileged: it is told the goal." : "");
   drawClasses();
   drawSpread();
