@@ -146,9 +146,9 @@ class _Teller:
         for number, crossing in enumerate(crossings):
             following = crossings[number + 1] if number + 1 < len(crossings) else None
             side, turn = self._turns_at(crossing, following)
-            turn = turn if self._long or following is None else None  # the next door's side tells it
+            turn = turn if self._long else None
             via: Passage = crossing.door.passage if crossing.door and self._chance(0.6) else ""
-            if number == 0 and self._chance(0.6):
+            if number == 0 and self._chance(0.8 if self._long else 0.3):
                 events.append(Event(crossing.at, Leave(crossing.left)))
             if following is not None and not self._long and not side and turn is None:
                 events.append(Event(crossing.at, Cross(crossing.entered)))

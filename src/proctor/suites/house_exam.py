@@ -23,8 +23,11 @@ from proctor.scenes.floor_plan import Rect
 from proctor.scenes.houses import House
 
 CLEARANCE_M = 0.3
-LENGTHS_M = ((3.0, 7.0), (7.0, 12.0), (12.0, 20.0))
+GEODESIC_M = (3.0, 20.0)
+LENGTHS_M = ((7.0, 12.0), (3.0, 7.0), (12.0, 20.0), (7.0, 12.0))
 """Bands of geodesic length, taken in turn as far as the house has such ways."""
+VIEW_M = 1.0
+"""Free floor ahead of a start, if some heading has it: a wall before the camera tells nothing."""
 GOAL_REACH_M = 0.9
 """How far from its landmark a goal may be."""
 SUCCESS_THRESHOLD_M = 1.0
@@ -93,7 +96,7 @@ class HouseExam:
         goal_xy = goals[rng.integers(len(goals))]
         shortest_m, longest_m = LENGTHS_M[index // len(LEVELS) % len(LENGTHS_M)]
         if any_length:
-            shortest_m, longest_m = LENGTHS_M[0][0], LENGTHS_M[-1][1]
+            shortest_m, longest_m = GEODESIC_M
         start_xy = self._start(goal_xy, room, shortest_m, longest_m)
         if start_xy is None:
             return None
@@ -101,7 +104,15 @@ class HouseExam:
         if path is None or not shortest_m <= path_length(path) <= longest_m:
             return None
         reference = evenly_spaced(path, REFERENCE_SPACING_M)
-        return self._question(index, reference, yaw_deg=15.0 * int(rng.integers(24)))
+        return self._question(index, reference, yaw_deg=self._heading_deg(start_xy))
+
+    def _heading_deg(self, start_xy: Array) -> float:
+        """Return a heading with a view, or the last that was tried."""
+        for yaw_deg in 15.0 * self._rng.permutation(24)[:8]:
+            ahead = VIEW_M * np.array([math.cos(math.radians(yaw_deg)), math.sin(math.radians(yaw_deg))])
+            if self._grid.line_is_free(start_xy, start_xy + ahead, radius_m=0.0):
+                break
+        return float(yaw_deg)
 
     def _start(self, goal_xy: Array, goal_room: str, shortest_m: float, longest_m: float) -> Array | None:
         """Return a place about so far from the goal, in any room with such places; None if there is none."""
