@@ -75,15 +75,25 @@ def test_missing_predictions_are_failures_and_extra_ones_are_named(tmp_path, r2r
     assert any("of no episode of this dataset and ignored: 99" in note for note in notes)
 
 
-def test_without_stop_it_is_a_timeout_or_a_failure_and_nothing_counts_after_stop(tmp_path, r2r):
+def test_without_stop_it_is_a_failure_and_nothing_counts_after_stop(tmp_path, r2r):
     dataset, predictions = r2r
     for state in predictions["1"]:
         state["stop"] = False
     predictions["2"].append({"position": [900.0, 0.0, 0.0], "heading": 0.0, "stop": False})
     results, _ = score(tmp_path, dataset, predictions)
-    assert not results.episodes[0].success
+    assert (results.episodes[0].success, results.episodes[0].failure_reason) == (False, "no_stop")
     assert results.episodes[1].success
     assert results.episodes[1].metrics["path_length"] < 100
+
+
+def test_a_stop_in_the_first_state_is_one_at_the_start(tmp_path, r2r):
+    dataset, predictions = r2r
+    predictions["1"] = [{**predictions["1"][0], "stop": True}, *predictions["1"][1:]]
+    predictions["2"] = [{**predictions["2"][0], "stop": True}]
+    results, _ = score(tmp_path, dataset, predictions)
+    for result in results.episodes[:2]:
+        assert (result.actions, result.failure_reason) == ([Action.STOP], "stopped_far")
+        assert result.trajectory[0] == result.trajectory[-1]
 
 
 def test_states_beyond_the_step_limit_do_not_count(tmp_path, r2r):
