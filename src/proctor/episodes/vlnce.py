@@ -39,6 +39,7 @@ from proctor.episodes.gt import (
     mismatch,
     parse_gt,
     stem_of,
+    strays,
     turn_deg_of,
 )
 from proctor.episodes.vln import Episode, Origin
@@ -155,7 +156,8 @@ def load_vlnce(raw: bytes, file: Path) -> Loaded:
     format_ = format_of(records)
     starts = {str(record.episode_id): start_of(record) for record in records}
     found = gt_file(file)
-    gt = parse_gt(read_bytes(found), found) if found else {}
+    remedy = f"`proctor check-dataset {file} --fix OUT` writes a copy without them"
+    gt = parse_gt(read_bytes(found), found, remedy=remedy) if found else {}
     turn_deg = turn_deg_of(starts, gt, usual=usual_turn_deg(format_)) if gt else usual_turn_deg(format_)
     if found and (problem := mismatch(starts, gt, turn_deg=turn_deg)):
         raise InvalidFile(found, problem)
@@ -170,7 +172,11 @@ def load_vlnce(raw: bytes, file: Path) -> Loaded:
             )
         except ValueError as error:
             raise InvalidFile(file, str(error), place=f"episodes[{index}]") from None
-    return Loaded(format_, episodes, _notes(episodes, found), [file, found] if found else [file])
+    notes = _notes(episodes, found)
+    if far := strays(starts, gt):
+        text = f"the gt of {len(far)} of {len(episodes)} episodes begins elsewhere than they do"
+        notes.append(f"{text}, first that of '{far[0]}': nDTW, SDTW and CLS mean nothing there")
+    return Loaded(format_, episodes, notes, [file, found] if found else [file])
 
 
 def episode_of(
