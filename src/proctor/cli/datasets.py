@@ -86,7 +86,9 @@ def _check(arguments: argparse.Namespace) -> int:
     console.print(f"{patient.file}: {len(patient.records)} episodes, {patient.format}", markup=False)
     _print_findings(patient.findings, len(patient.records))
     errors = patient.findings.count("error")
-    if arguments.fix is not None:
+    if arguments.fix is not None and patient.incurable:
+        console.print(f"No copy is written: {patient.incurable}.", markup=False)
+    elif arguments.fix is not None:
         fixed = write_fixed(patient, arguments.fix, drop=arguments.drop)
         errors = examine(fixed.file, scenes=arguments.scenes).findings.count("error")
         text = f"Wrote {fixed.file}: {fixed.kept} episodes, {fixed.changes} changes, {fixed.dropped} dropped"
@@ -158,6 +160,8 @@ def _predictions(arguments: argparse.Namespace) -> int:
     from proctor.episodes.datasets import load_dataset
     from proctor.episodes.predictions import write_predictions
 
+    if arguments.out.exists():
+        raise UserError(f"{arguments.out} exists already; give a new name")
     journal, manifest = arguments.run / JOURNAL, arguments.run / MANIFEST
     if not journal.is_file():
         raise InvalidFile(arguments.run, f"not a run folder: there is no {JOURNAL}")
@@ -171,6 +175,9 @@ def _predictions(arguments: argparse.Namespace) -> int:
         format_ = format_ or ("rxr" if dataset.format == "rxr-ce" else "r2r")
         ids = {e.episode_id: e.origin.instruction_id or "" for e in dataset.episodes if e.origin}
     lost = [key for key, result in results.items() if result.is_evaluator_fault]
+    if len(lost) == len(results):
+        why = f"all {len(lost)} episodes were lost to evaluator faults" if lost else "no episode is finished"
+        raise UserError(f"{arguments.run}: {why}, so there is nothing to predict")
     try:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         write_predictions(

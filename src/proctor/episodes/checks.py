@@ -94,7 +94,7 @@ def _check_references(episodes: Episodes, findings: Findings) -> None:
 
 
 def _check_instructions(episodes: Episodes, findings: Findings) -> None:
-    empty = {index for index, e in episodes.items() if not _says_something(e.instruction)}
+    empty = [index for index, e in episodes.items() if not _says_something(e.instruction)]
     findings.add("error", "empty-instruction", "nothing is said", episodes=empty, remedy="dropped")
     said = {
         i: e for i, e in episodes.items() if _says_something(e.instruction) and e.goal_position is not None

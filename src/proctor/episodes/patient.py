@@ -203,8 +203,8 @@ class _VlnceReading:
         indices = np.array(list(self._records), dtype=int)
         wxyz = seen.about_y_wxyz | ((seen.order == "wxyz") & ~seen.about_y)
         quaternions[wxyz] = np.roll(quaternions[wxyz], -1, axis=1)
-        huge = (np.abs(quaternions) > HUGE).any(axis=1)
-        yaw_only = np.where(huge[:, None], 0.0, quaternions * [0, 1, 0, 1])
+        huge = (np.abs(quaternions) > HUGE).any(axis=1, keepdims=True)
+        yaw_only = np.where(huge, 0.0, quaternions * [0, 1, 0, 1])
         lengths = np.linalg.norm(yaw_only, axis=1)
         flat = classify_rotations(quaternions).about_y
         lost = (lengths < SHORT) | (~flat & seen.about_z)
@@ -251,9 +251,9 @@ class _VlnceReading:
             return {}
         starts = {str(record.episode_id): start_of(record) for record in self._records.values()}
         self._turn_deg = turn_deg_of(starts, gt, usual=self._turn_deg)
-        problem = mismatch(starts, gt, turn_deg=self._turn_deg)
-        if problem is not None:
-            text = f"{found.name}: {problem}; a corrected copy goes without"
+        other = mismatch(starts, gt, turn_deg=self._turn_deg)
+        if other is not None:
+            text = f"{found.name}: {other}; a corrected copy goes without"
             self._findings.add("error", "gt-version", text, places=[found.name], remedy="fixed")
             return {}
         self._patient.gt = {key: document[key] for key in gt}
