@@ -16,7 +16,7 @@ from proctor.core.types import Vector3
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
-from proctor.episodes.vlnce import save_vlnce
+from proctor.episodes.vlnce_writer import save_vlnce
 from proctor.evaluation.dataset_doctor import examine, write_fixed
 from proctor.evaluation.preflight import check_scenes
 from proctor.registry import suite_path
@@ -355,7 +355,11 @@ def test_a_file_with_z_up_is_not_mended_episode_by_episode(tmp_path, files):
 def exam_in_scenes(folder):
     """Write a native exam whose six episodes are each good, or bad in another way."""
     box = {"name": "box", "translate": [3, 0, 0.5], "parts": [{"shape": "box", "size": [1, 1, 1]}]}
-    scene = {"scene_name": "good", "objects": [box]}
+    corners = [
+        {"name": f"post{x}", "translate": [x, x, 0.5], "parts": [{"shape": "box", "size": [0.1, 0.1, 1]}]}
+        for x in (-4, 6)
+    ]
+    scene = {"scene_name": "good", "objects": [box, *corners]}
     vlnce_files.write(folder / "scenes" / "good.json", scene)
     vlnce_files.write(folder / "scenes" / "broken.json", {"scene_name": "broken", "objects": 3})
     places = [("good", 0), ("good", 2.4), ("good", 3), ("broken", 0), ("missing", 0), ("good", 1)]

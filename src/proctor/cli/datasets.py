@@ -122,7 +122,7 @@ def _print_findings(findings: Findings, episodes: int) -> None:
 def _convert(arguments: argparse.Namespace) -> int:
     from proctor.episodes.datasets import load_dataset, save_dataset
     from proctor.episodes.gt import gt_file
-    from proctor.episodes.vlnce import save_vlnce
+    from proctor.episodes.vlnce_writer import save_vlnce, writing_notes
 
     out: Path = arguments.out
     for file in (out, gt_file(out)):  # a gt that lies there already would be taken for the new file's
@@ -131,15 +131,17 @@ def _convert(arguments: argparse.Namespace) -> int:
     dataset = load_dataset(arguments.source, scenes=arguments.scenes)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
+        episodes, notes = _relative_to(out.resolve().parent, dataset), list(dataset.notes)
         if arguments.to == "native":
-            save_dataset(_relative_to(out.resolve().parent, dataset), out)
+            save_dataset(episodes, out)
             written = [out]
         else:
-            gt = save_vlnce(dataset.episodes, out, arguments.to)
+            gt = save_vlnce(episodes, out, arguments.to)
             written = [out, gt] if gt else [out]
+            notes += writing_notes(episodes, arguments.to)
     except OSError as error:
         raise UserError(f"cannot write to {out}: {error.strerror}") from error
-    _print_notes(dataset.notes)
+    _print_notes(notes)
     files = " and ".join(map(str, written))
     console.print(f"{len(dataset.episodes)} episodes: {files}", markup=False, soft_wrap=True)
     return DONE

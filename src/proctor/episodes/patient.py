@@ -34,6 +34,7 @@ from proctor.episodes.gt import (
 )
 from proctor.episodes.vln import Episode
 from proctor.episodes.vlnce import (
+    Extra,
     Format,
     Record,
     episode_of,
@@ -180,6 +181,7 @@ class _VlnceReading:
         twins = patient.mend_duplicate_ids({i: str(r.episode_id) for i, r in self._records.items()})
         self._understand()  # again, now as mended
         self._turn_deg = usual_turn_deg(self._format)
+        self._extras = self._read_extras()
         gt = self._read_gt(twins)
         self._build(gt)
 
@@ -230,6 +232,15 @@ class _VlnceReading:
             f"episodes[{index}]: start_rotation {record['start_rotation']} to {xyzw}"
         )
         record["start_rotation"] = xyzw
+
+    def _read_extras(self) -> dict[str, Extra]:
+        document = self._patient.document
+        try:
+            return convert(document.get("proctor", {}), dict[str, Extra], self._patient.file, place="proctor")
+        except InvalidFile as error:
+            self._findings.add("error", "malformed", error.problem, places=[error.place], remedy="fixed")
+            del document["proctor"]
+            return {}
 
     def _read_gt(self, twins: dict[int, str]) -> dict[str, GroundTruth]:
         found = gt_file(self._patient.file)
@@ -302,6 +313,7 @@ class _VlnceReading:
                 patient.episodes[index] = episode_of(
                     record,
                     entry,
+                    self._extras.get(str(record.episode_id), Extra()),
                     format_=self._format,
                     turn_deg=self._turn_deg,
                     split=split_of(patient.file),
