@@ -17,7 +17,7 @@ from proctor.core.geometry import distance, pose_after
 from proctor.core.types import Action, Pose2, Vector3
 from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
-from proctor.episodes.vlnce import Record, episode_of
+from proctor.episodes.vlnce import Extra, Record, episode_of
 from proctor.episodes.vlnce_writer import save_vlnce, to_vlnce, writing_notes
 
 

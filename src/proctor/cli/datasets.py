@@ -14,6 +14,7 @@ from rich.table import Table
 
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import InvalidFile, UserError
+from proctor.core.plain_text import plain
 
 if TYPE_CHECKING:
     from proctor.episodes.datasets import Dataset
@@ -249,4 +250,4 @@ def _results(arguments: argparse.Namespace) -> int:
 
 def _print_notes(notes: list[str]) -> None:
     for note in notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+        console.print(f"note: {plain(note)}", markup=False, soft_wrap=True)

@@ -228,8 +228,7 @@ def episode_of(
         max_steps=extra.max_steps,
         level=extra.level,
         reference_path=[from_habitat(point) for point in gt.locations] if gt else None,
-        reference_actions=extra.reference_actions
-        or (actions_of(gt, turn_deg=turn_deg) if gt and gt.actions else None),
+        reference_actions=driven if extra.reference_actions is None else extra.reference_actions,
         language=record.instruction.language or extra.language or "en",
         split=extra.split or split,
         origin=None
