@@ -9,5 +9,5 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e
 
 
 def plain(text: str) -> str:
-    """Return a text whose control and direction characters are written out, such as `\\u202e`."""
+    """Return a text whose control and direction characters are written out as their code points."""
     return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -94,13 +94,14 @@ def read_runs(folders: Sequence[Path], summarise: Summarise) -> tuple[list[RunRe
                 taken = {record.name for record in records}
                 records.append(_record(folder, finished, summarise, loaded, taken))
             else:
-                empty.append(f"{folder} has no finished episode yet")
+                text = f"{folder} has no finished episode yet"
+                empty.append(f"{text}; the command that began it goes on with it")
         except InvalidFile as error:
             if len(folders) == 1:
                 raise
             empty.append(f"{folder} is left out, being damaged: {error}")
     if not records:
-        raise UserError(f"{'; '.join(empty)}; there is nothing to report")
+        raise UserError("; ".join(empty))
     records.sort(key=lambda run: bool(run.identity.get("privileged")))  # what is told the goal comes last
     return records, empty
 
@@ -173,7 +174,7 @@ def _scenes_are_the_same(
     if expected is None or len(used) != _integer(identity.get("episodes")):
         return True
     try:
-        return scenes_digest(used) == expected
+        return scenes_digest(used) == str(expected)
     except (UserError, OSError):
         return False
 
