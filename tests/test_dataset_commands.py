@@ -188,3 +188,35 @@ def test_r2r_episodes_run_in_the_embedded_world_when_their_scenes_are_given(proc
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert results["summary"]["success_rate"] == 1.0
     assert results["summary"]["distance"] == "geodesic"
+
+
+def test_check_dataset_cannot_write_a_copy_everywhere(proctor, split, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = proctor("check-dataset", split, "--fix", tmp_path / "file" / "z.json")
+    assert code == 2
+    assert "cannot write to" in err
+
+
+def test_check_dataset_writes_no_copy_of_what_is_beyond_mending(proctor, tmp_path):
+    document, _ = vlnce_files.r2r()
+    for record in document["episodes"]:
+        record["start_rotation"] = [0.0, 0.0, 0.6, 0.8]
+    path = vlnce_files.write_split(tmp_path, document)
+    code, out, _ = proctor("check-dataset", path, "--fix", tmp_path / "new.json")
+    assert code == 1
+    assert "No copy is written: z is up in it" in out
+    assert not (tmp_path / "new.json").exists()
+
+
+def test_predictions_overwrite_nothing_and_need_an_episode(proctor, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "episodes.jsonl").write_text("")
+    code, _, err = proctor("predictions", run, "--out", tmp_path / "p.json")
+    assert code == 2
+    assert "no episode is finished" in err
+    (tmp_path / "p.json").write_text("mine")
+    code, _, err = proctor("predictions", run, "--out", tmp_path / "p.json")
+    assert code == 2
+    assert "p.json exists already" in err
+    assert (tmp_path / "p.json").read_text() == "mine"

@@ -3,6 +3,9 @@
 import gzip
 import hashlib
 import json
+import math
+import shutil
+from contextlib import closing
 
 import pytest
 
@@ -10,10 +13,12 @@ import mesh_houses
 import vlnce_files
 from proctor.core.errors import InvalidFile, UnknownName, UserError
 from proctor.core.types import Vector3
+from proctor.envs.vln import VLNEnv
 from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
-from proctor.episodes.vlnce import save_vlnce
+from proctor.episodes.vlnce_writer import save_vlnce
 from proctor.evaluation.dataset_doctor import examine, write_fixed
+from proctor.evaluation.preflight import check_scenes
 from proctor.registry import suite_path
 
 
@@ -286,3 +291,116 @@ def test_what_is_no_dataset_at_all_is_refused(tmp_path):
         (tmp_path / "x.json").write_text(content)
         with pytest.raises(InvalidFile):
             examine(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"actions": [0]}, "missing required field `locations`"),
+        ({"locations": [], "actions": [0]}, "expected at least one point"),
+        ({"locations": [[0, 0, 0]], "actions": [9]}, "expected 0 to 5, found 9"),
+        ({"locations": [[float("nan"), 0, 0]], "actions": [0]}, "NaN is not allowed"),
+    ],
+)
+def test_a_broken_gt_entry_costs_only_itself(tmp_path, files, entry, problem):
+    document, gt = files
+    gt["4"], gt["6"] = entry, entry
+    path = vlnce_files.write_split(tmp_path, document, gt)
+    with pytest.raises(InvalidFile, match=r"4.*2 of 9 entries are broken, this is the first; .*--fix"):
+        load_dataset(path)
+    patient = examine(path)
+    assert errors(patient) == {"gt-broken": 2}
+    assert problem in findings(patient)["gt-broken"].text
+    fixed = write_fixed(patient, tmp_path / "new" / "val_unseen.json.gz")
+    without = [e.episode_id for e in load_dataset(fixed.file).episodes if e.reference_path is None]
+    assert without == ["4", "6"]
+
+
+def test_a_few_gts_that_begin_elsewhere_are_named_and_not_taken_for_stairs(tmp_path):
+    document, gt = vlnce_files.r2r(40)
+    clean = findings(examine(vlnce_files.write_split(tmp_path / "clean", document, gt)))
+    gt["5"]["locations"] = [[x, y + 7, z] for x, y, z in gt["5"]["locations"]]
+    path = vlnce_files.write_split(tmp_path, document, gt)
+    patient = examine(path)
+    assert findings(patient)["gt-mismatch"].places == ["5"]
+    assert "reference-end" not in findings(patient)
+    assert findings(patient)["level-change"].count == clean["level-change"].count
+    assert any("1 of 40 episodes begins elsewhere" in note for note in load_dataset(path).notes)
+    fixed = write_fixed(patient, tmp_path / "new" / "val_unseen.json.gz")
+    assert "gt-mismatch" not in findings(examine(fixed.file))
+
+
+def test_nan_is_called_nan_and_blanks_of_no_width_say_nothing(tmp_path, files):
+    document, gt = files
+    document["episodes"][1]["start_position"][0] = float("nan")
+    document["episodes"][2]["instruction"]["instruction_text"] = " \u200b\u2060\n"
+    found = findings(examine(vlnce_files.write_split(tmp_path, document, gt)))
+    assert found["malformed"].text == "NaN is not allowed, expected a finite number"
+    assert found["malformed"].places == ["episodes[1].start_position[0]"]
+    assert found["empty-instruction"].places == ["episodes[2]"]
+
+
+def test_a_file_with_z_up_is_not_mended_episode_by_episode(tmp_path, files):
+    document, _ = files
+    for index, record in enumerate(document["episodes"]):
+        half = math.radians(30 * index) / 2
+        record["start_rotation"] = [0.0, 0.0, math.sin(half), math.cos(half)]  # 0° and 180° among them
+    patient = examine(vlnce_files.write_split(tmp_path, document))
+    assert errors(patient) == {"up-axis": 9}
+    with pytest.raises(UserError, match="z is up in it"):
+        write_fixed(patient, tmp_path / "new.json")
+    assert not (tmp_path / "new.json").exists()
+
+
+def exam_in_scenes(folder):
+    """Write a native exam whose six episodes are each good, or bad in another way."""
+    box = {"name": "box", "translate": [3, 0, 0.5], "parts": [{"shape": "box", "size": [1, 1, 1]}]}
+    corners = [
+        {"name": f"post{x}", "translate": [x, x, 0.5], "parts": [{"shape": "box", "size": [0.1, 0.1, 1]}]}
+        for x in (-4, 6)
+    ]
+    scene = {"scene_name": "good", "objects": [box, *corners]}
+    vlnce_files.write(folder / "scenes" / "good.json", scene)
+    vlnce_files.write(folder / "scenes" / "broken.json", {"scene_name": "broken", "objects": 3})
+    places = [("good", 0), ("good", 2.4), ("good", 3), ("broken", 0), ("missing", 0), ("good", 1)]
+    episodes = [
+        Episode(
+            episode_id=f"e{i}",
+            scene_id=scene,
+            start_position=(x, 0, 0),
+            goal_position=(0, 2, 0),
+            instruction="Go.",
+        )
+        for i, (scene, x) in enumerate(places)
+    ]
+    save_dataset(episodes, folder / "episodes.json")
+    return folder / "episodes.json"
+
+
+def test_a_corrected_copy_is_one_that_the_embedded_world_runs(tmp_path):
+    patient = examine(exam_in_scenes(tmp_path))
+    assert errors(patient) == {"no-scene": 1, "scene": 1, "off-map": 1, "start-blocked": 1}
+    assert patient.findings.filters["scene"] == {3}
+    assert patient.findings.filters["start-blocked"] == {1}
+    fixed = write_fixed(patient, tmp_path / "new" / "episodes.json")
+    dataset = load_dataset(fixed.file)
+    assert [episode.episode_id for episode in dataset.episodes] == ["e0", "e5"]
+    assert errors(examine(fixed.file)) == {}
+    check_scenes(dataset, dataset.episodes, needs_scene=True)
+    with closing(VLNEnv(sensors=[])) as env:
+        env.check(dataset.episodes)
+
+
+def test_episodes_without_any_scene_are_only_worth_a_warning(tmp_path):
+    path = exam_in_scenes(tmp_path)
+    shutil.rmtree(tmp_path / "scenes")
+    assert errors(examine(path)) == {}
+    assert findings(examine(path))["no-scene"].severity == "warning"
+
+
+def test_a_file_that_a_frozen_exam_lacks_is_missing_and_has_not_changed(tmp_path):
+    path = exam_in_scenes(tmp_path)
+    (tmp_path / "checksums.json").write_text('{"scenes/gone.json": "00"}')
+    with pytest.raises(InvalidFile, match=r"gone.json: is missing, though .*checksums.json names it"):
+        load_dataset(path)
+    assert "is missing" in findings(examine(path))["frozen"].text

@@ -291,3 +291,12 @@ def test_a_path_turned_and_moved_in_the_world_gets_the_same_class():
         result, away = record(poses_of(text, Pose2(*shift, turn)), text, goal=goal)
         found = diagnose(result, episode, goal_distances_m=away)
         assert found[:2] == drive(text)[:2]
+
+
+@pytest.mark.parametrize("reason", ["no_stop", "collision"])  # files of earlier versions say collision
+def test_a_prediction_without_stop_neither_collided_nor_ran_out_of_steps(reason):
+    found = drive(ahead(3) + LEFT + ahead(1), reason=reason)
+    assert found == ("no_stop", 22, "Ended without STOP after step 22, 3.0 m from the goal.")
+    found = drive(ahead(3) + LEFT + ahead(4), reason=reason)
+    assert found.sentence == "Was at the goal, 0.0 m from its centre, at the end, but never said STOP."
+    assert drive("LL", reason=reason).sentence == "Never went forward: only turned, and never said STOP."

@@ -14,9 +14,9 @@ from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2, Vector3
 from proctor.envs.vln import VLNEnv
+from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import Episode
 from proctor.evaluation.preflight import scene_notes
-from proctor.evaluation.run import scenes_digest
 from proctor.evaluation.vln_task import _distance_of
 from proctor.navigation.grid_map import house_of_scene, map_of_scene
 from proctor.policies.oracle import OraclePolicy

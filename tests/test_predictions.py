@@ -16,6 +16,8 @@ from proctor.episodes.vln import Episode, Origin
 from proctor.evaluation.evaluator import evaluate_vln
 from proctor.evaluation.foreign_results import read_vlnce_results
 from proctor.evaluation.scoring import score_predictions
+from proctor.evaluation.summary import summarise
+from proctor.report.run_record import read_runs
 
 
 def expert(document, gt):
@@ -75,15 +77,25 @@ def test_missing_predictions_are_failures_and_extra_ones_are_named(tmp_path, r2r
     assert any("of no episode of this dataset and ignored: 99" in note for note in notes)
 
 
-def test_without_stop_it_is_a_timeout_or_a_failure_and_nothing_counts_after_stop(tmp_path, r2r):
+def test_without_stop_it_is_a_failure_and_nothing_counts_after_stop(tmp_path, r2r):
     dataset, predictions = r2r
     for state in predictions["1"]:
         state["stop"] = False
     predictions["2"].append({"position": [900.0, 0.0, 0.0], "heading": 0.0, "stop": False})
     results, _ = score(tmp_path, dataset, predictions)
-    assert not results.episodes[0].success
+    assert (results.episodes[0].success, results.episodes[0].failure_reason) == (False, "no_stop")
     assert results.episodes[1].success
     assert results.episodes[1].metrics["path_length"] < 100
+
+
+def test_a_stop_in_the_first_state_is_one_at_the_start(tmp_path, r2r):
+    dataset, predictions = r2r
+    predictions["1"] = [{**predictions["1"][0], "stop": True}, *predictions["1"][1:]]
+    predictions["2"] = [{**predictions["2"][0], "stop": True}]
+    results, _ = score(tmp_path, dataset, predictions)
+    for result in results.episodes[:2]:
+        assert (result.actions, result.failure_reason) == ([Action.STOP], "stopped_far")
+        assert result.trajectory[0] == result.trajectory[-1]
 
 
 def test_states_beyond_the_step_limit_do_not_count(tmp_path, r2r):
@@ -220,3 +232,29 @@ def test_result_files_of_vlnce_keep_what_is_missing_missing(tmp_path):
         path.write_text(content)
         with pytest.raises(InvalidFile, match="stats_ckpt_3"):
             read_vlnce_results(path)
+
+
+def test_jumps_and_ways_through_walls_are_told_and_kept(tmp_path):
+    wall = {"name": "wall", "translate": [2, 0, 1], "parts": [{"shape": "box", "size": [0.1, 8, 2]}]}
+    vlnce_files.write(tmp_path / "scenes" / "s.json", {"scene_name": "s", "objects": [wall]})
+    episodes = [
+        Episode(episode_id=name, scene_id="s", goal_position=Vector3(4, 0, 0), instruction="Go.")
+        for name in "ab"
+    ]
+    save_dataset(episodes, tmp_path / "episodes.json")
+    through = [[0.25 * i, 0.0, 0.0] for i in range(17)]
+    around = [[0.0, 0.0, 0.0], [0.0, 0.0, 5.0], [4.0, 0.0, 5.0], [4.0, 0.0, 0.0]]
+    paths = {"a": through, "b": around}
+    predictions = {
+        key: [{"position": p, "stop": index == len(path) - 1} for index, p in enumerate(path)]
+        for key, path in paths.items()
+    }
+    _, notes = score(tmp_path, load_dataset(tmp_path / "episodes.json"), predictions, tmp_path / "run")
+    odd = [note for note in notes if "first: " in note]
+    assert odd[0] == "1 predictions have steps longer than 0.5 m (first: b, 5.0 m)"
+    assert odd[1].startswith(
+        "1 paths are shorter than the shortest way: they pass through walls (first: a, 4.0 m"
+    )
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["notes"] == odd
+    (record,), _ = read_runs([tmp_path / "run"], summarise)
+    assert record.notices == odd

@@ -28,6 +28,7 @@ from proctor.report.html import embedded_json
 from proctor.report.key_frames import choose, collect, replay
 from proctor.report.page_data import judge
 from proctor.report.run_record import find_runs, read_runs
+from proctor.report.tables import score_notes
 
 
 def proctor(capsys, *words):
@@ -405,3 +406,53 @@ def test_distances_on_an_upper_floor_are_those_of_its_own_map(tmp_path):
     episode = Episode(scene_config_path=str(house), start_position=start, goal_position=goal)
     result = SimpleNamespace(distance="geodesic", trajectory=[start, goal], metrics={})
     assert goal_distances(result, episode)[0] > 3.2  # around the hole in it, which is 2 m wide
+
+
+def test_a_damaged_run_is_left_out_and_named(capsys, run):
+    runs = run.parent / "runs"
+    shutil.copytree(run, runs / "good")
+    shutil.copytree(run, runs / "bad")
+    journal = runs / "bad" / "episodes.jsonl"
+    journal.write_text(journal.read_text().replace('{"episode_id"', "{", 1))
+    code, out, _ = proctor(capsys, "report", runs)
+    assert code == 0
+    assert "bad is left out, being damaged" in out
+    assert "episodes.jsonl: line 1" in out
+    data = data_of(runs / "report.html")
+    assert len(data["runs"]) == 1
+    assert any("line 1" in notice for notice in data["notices"])
+    code, _, err = proctor(capsys, "report", runs / "bad")
+    assert code == 2
+    assert "line 1" in err
+
+
+def test_a_scene_that_has_changed_since_the_run_is_told_and_not_drawn(capsys, tmp_path):
+    scene = tmp_path / "scenes" / "s.json"
+    scene.parent.mkdir()
+    box = '{"name": "b", "translate": [3, 3, 0.5], "parts": [{"shape": "box", "size": [1, 1, 1]}]}'
+    scene.write_text(f'{{"scene_name": "s", "objects": [{box}]}}')
+    episode = Episode(episode_id="e", scene_id="s", goal_position=Vector3(1, 0, 0), instruction="Go.")
+    save_dataset([episode], tmp_path / "episodes.json")
+    out = tmp_path / "run"
+    command = ("run", "--dataset", tmp_path / "episodes.json", "--policy", "forward", "--out", out)
+    assert proctor(capsys, *command)[0] == 0
+    assert proctor(capsys, "report", out, "--frames", 1)[0] == 0
+    assert len(data_of(out / "report.html")["plans"]) == 1
+    scene.write_text(scene.read_text().replace("[3, 3, 0.5]", "[3, 2, 0.5]"))
+    code, said, _ = proctor(capsys, "report", out, "--frames", 1)
+    assert code == 0
+    assert "A scene has changed or is gone since this run" in said
+    data = data_of(out / "report.html")
+    assert data["plans"] == []
+    assert data["results"][0]["frames"] == []
+    _, said, _ = proctor(capsys, "report", out, "--png", "e", "--out", tmp_path / "e.png")
+    assert "A scene has changed" in said
+
+
+def test_words_of_an_agent_cannot_turn_the_terminal_around(run):
+    (record,), _ = read_runs([run], summarise)
+    fault = Fault(side="agent", kind="odd", message="\u202eevil\x1b[2J\x07")
+    broken = msgspec.structs.replace(record.results.episodes[0], error=fault, failure_reason="odd")
+    notes = score_notes({"me": summarise([broken])})
+    assert "\\u202eevil\\u001b[2J\\u0007" in notes
+    assert not {"\u202e", "\x1b", "\x07"} & set(notes)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from proctor import cli
 from proctor.core.documents import read_json
 from proctor.core.errors import UserError
 from proctor.core.types import Action
@@ -245,3 +246,11 @@ def test_the_sample_dataset_has_the_documented_form_and_goals_that_can_be_reache
         grid = map_of_scene(Path(episode.scene_config_path))
         assert min(grid.clearance_at(*point) for point in ends(episode)) >= 0.3
         assert grid.distance_m(*ends(episode), radius_m=0.25) < 0.25 * episode.step_limit / 2
+
+
+def test_more_episodes_than_a_house_can_have_are_refused_before_any_work(tmp_path, capsys):
+    command = ["generate", "--houses", "1", "--episodes-per-house", "100000", "--out", str(tmp_path / "x")]
+    assert cli.main(command) == 2
+    captured = capsys.readouterr()
+    assert "expected at most 100 episodes per house, found 100000" in captured.err
+    assert "houses" not in captured.out  # no progress bar

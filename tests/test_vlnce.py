@@ -17,7 +17,8 @@ from proctor.core.geometry import distance, pose_after
 from proctor.core.types import Action, Pose2, Vector3
 from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
-from proctor.episodes.vlnce import Record, episode_of, save_vlnce, to_vlnce
+from proctor.episodes.vlnce import Extra, Record, episode_of
+from proctor.episodes.vlnce_writer import save_vlnce, to_vlnce, writing_notes
 
 
 @pytest.fixture
@@ -297,9 +298,9 @@ def test_any_episode_comes_back_exactly_to_a_micrometre(start, goal, half_rad, t
         "instruction": {"instruction_text": text},
     }
     typed = documents.convert(record, Record, "memory")
-    (back,) = to_vlnce([episode_of(typed, None, format_="r2r-ce", turn_deg=15, split=None)], "r2r-ce")[
-        "episodes"
-    ]
+    (back,) = to_vlnce(
+        [episode_of(typed, None, Extra(), format_="r2r-ce", turn_deg=15, split=None)], "r2r-ce"
+    )["episodes"]
     assert np.allclose(back["start_position"], start, rtol=0, atol=1e-6)
     assert np.allclose(back["goals"][0]["position"], goal, rtol=0, atol=1e-6)
     assert np.allclose(back["start_rotation"], rotation, rtol=0, atol=1e-6)
@@ -329,9 +330,46 @@ def test_native_episodes_can_be_written_as_r2r(tmp_path):
     elsewhere = msgspec.structs.replace(episode, reference_path=[Vector3(0, 0, 0), Vector3(0.25, 0, 0)])
     save_vlnce([elsewhere], tmp_path / "e.json", "r2r-ce")
     (back,) = load_dataset(tmp_path / "e.json").episodes
-    assert (back.reference_path, back.reference_actions) == (elsewhere.reference_path, None)
+    assert (back.reference_path, back.reference_actions) == (
+        elsewhere.reference_path,
+        elsewhere.reference_actions,
+    )
     with pytest.raises(UserError, match="no instruction id, which RxR-CE needs"):
         save_vlnce([episode], tmp_path / "x.json", "rxr-ce")
     tilted = Episode(start_rotation=Vector3(10, 0, 0))
     with pytest.raises(UserError, match="starts tilted"):
         save_vlnce([tilted], tmp_path / "x.json", "r2r-ce")
+
+
+def test_a_native_exam_is_the_same_after_a_way_there_and_back(tmp_path):
+    full = Episode(
+        episode_id="a",
+        scene_id="house",
+        goal_position=Vector3(1, 2, 0),
+        instruction="往前走。",
+        max_steps=77,
+        success_threshold=0.5,
+        reference_actions=[Action.LEFT, Action.STOP],
+        language="zh",
+        level="short",
+        split="val_seen",
+    )
+    bare = Episode(episode_id="b", scene_id="house", goal_position=Vector3(1, 0, 0), instruction="Go.")
+    save_vlnce([full, bare], tmp_path / "e.json", "r2r-ce")
+    document = json.loads((tmp_path / "e.json").read_text())
+    assert [record["goals"][0]["radius"] for record in document["episodes"]] == [0.5, 0.2]
+    assert "proctor" not in document["episodes"][0]  # VLN-CE's reader would fail on an unknown key there
+    assert load_dataset(tmp_path / "e.json").episodes == [full, bare]
+    notes = writing_notes([full, bare], "r2r-ce")
+    assert notes[0].startswith("1 of 2 episodes have no success_threshold: written as radius 0.2 m")
+    assert notes[1].startswith("2 of 2 episodes have step limits")
+
+
+def test_trajectory_ids_keep_their_type(tmp_path):
+    document, gt = vlnce_files.rxr()
+    for index, record in enumerate(document["episodes"]):
+        record["trajectory_id"] = index
+    episodes = load_dataset(vlnce_files.write_split(tmp_path, document, gt, role="guide")).episodes
+    save_dataset(episodes, tmp_path / "n.json")
+    back = to_vlnce(load_dataset(tmp_path / "n.json").episodes, "rxr-ce")["episodes"]
+    assert [record["trajectory_id"] for record in back] == list(range(8))

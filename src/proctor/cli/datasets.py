@@ -14,6 +14,7 @@ from rich.table import Table
 
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import InvalidFile, UserError
+from proctor.core.plain_text import plain
 
 if TYPE_CHECKING:
     from proctor.episodes.datasets import Dataset
@@ -86,7 +87,9 @@ def _check(arguments: argparse.Namespace) -> int:
     console.print(f"{patient.file}: {len(patient.records)} episodes, {patient.format}", markup=False)
     _print_findings(patient.findings, len(patient.records))
     errors = patient.findings.count("error")
-    if arguments.fix is not None:
+    if arguments.fix is not None and patient.incurable:
+        console.print(f"No copy is written: {patient.incurable}.", markup=False)
+    elif arguments.fix is not None:
         fixed = write_fixed(patient, arguments.fix, drop=arguments.drop)
         errors = examine(fixed.file, scenes=arguments.scenes).findings.count("error")
         text = f"Wrote {fixed.file}: {fixed.kept} episodes, {fixed.changes} changes, {fixed.dropped} dropped"
@@ -120,7 +123,7 @@ def _print_findings(findings: Findings, episodes: int) -> None:
 def _convert(arguments: argparse.Namespace) -> int:
     from proctor.episodes.datasets import load_dataset, save_dataset
     from proctor.episodes.gt import gt_file
-    from proctor.episodes.vlnce import save_vlnce
+    from proctor.episodes.vlnce_writer import save_vlnce, writing_notes
 
     out: Path = arguments.out
     for file in (out, gt_file(out)):  # a gt that lies there already would be taken for the new file's
@@ -129,15 +132,17 @@ def _convert(arguments: argparse.Namespace) -> int:
     dataset = load_dataset(arguments.source, scenes=arguments.scenes)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
+        episodes, notes = _relative_to(out.resolve().parent, dataset), list(dataset.notes)
         if arguments.to == "native":
-            save_dataset(_relative_to(out.resolve().parent, dataset), out)
+            save_dataset(episodes, out)
             written = [out]
         else:
-            gt = save_vlnce(dataset.episodes, out, arguments.to)
+            gt = save_vlnce(episodes, out, arguments.to)
             written = [out, gt] if gt else [out]
+            notes += writing_notes(episodes, arguments.to)
     except OSError as error:
         raise UserError(f"cannot write to {out}: {error.strerror}") from error
-    _print_notes(dataset.notes)
+    _print_notes(notes)
     files = " and ".join(map(str, written))
     console.print(f"{len(dataset.episodes)} episodes: {files}", markup=False, soft_wrap=True)
     return DONE
@@ -158,6 +163,8 @@ def _predictions(arguments: argparse.Namespace) -> int:
     from proctor.episodes.datasets import load_dataset
     from proctor.episodes.predictions import write_predictions
 
+    if arguments.out.exists():
+        raise UserError(f"{arguments.out} exists already; give a new name")
     journal, manifest = arguments.run / JOURNAL, arguments.run / MANIFEST
     if not journal.is_file():
         raise InvalidFile(arguments.run, f"not a run folder: there is no {JOURNAL}")
@@ -171,6 +178,9 @@ def _predictions(arguments: argparse.Namespace) -> int:
         format_ = format_ or ("rxr" if dataset.format == "rxr-ce" else "r2r")
         ids = {e.episode_id: e.origin.instruction_id or "" for e in dataset.episodes if e.origin}
     lost = [key for key, result in results.items() if result.is_evaluator_fault]
+    if len(lost) == len(results):
+        why = f"all {len(lost)} episodes were lost to evaluator faults" if lost else "no episode is finished"
+        raise UserError(f"{arguments.run}: {why}, so there is nothing to predict")
     try:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         write_predictions(
@@ -240,4 +250,4 @@ def _results(arguments: argparse.Namespace) -> int:
 
 def _print_notes(notes: list[str]) -> None:
     for note in notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+        console.print(f"note: {plain(note)}", markup=False, soft_wrap=True)

@@ -44,7 +44,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from proctor.suites.builder import RECIPES, Recipe, Split, build_suite
+    from proctor.suites.builder import RECIPES, Recipe, Split, build_suite, check_recipe
 
     out: Path = arguments.out
     if arguments.suite is None:
@@ -54,6 +54,7 @@ def _generate(arguments: argparse.Namespace) -> int:
         recipe = RECIPES[arguments.suite]
     else:
         raise UnknownName("suite", arguments.suite, RECIPES)
+    check_recipe(recipe)
     columns = (TextColumn("houses"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     try:
         if out.exists():

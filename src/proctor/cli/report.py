@@ -58,6 +58,8 @@ def _report(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.folder
     runs, empty = read_runs(find_runs([folder, *arguments.baseline]), summarise)
     if arguments.png is not None:
+        for line in empty:
+            console.print(line, markup=False, soft_wrap=True)
         return _draw(runs, arguments.png, arguments.out)
     for line in [*empty, *(f"{run.name}: {notice}" for run in runs for notice in run.notices)]:
         console.print(line, markup=False, soft_wrap=True)
@@ -93,6 +95,8 @@ def _draw(runs: list[RunRecord], episode_id: str, out: Path | None) -> int:
     if episode_id not in done:
         raise UnknownName("episode", episode_id, done)
     run, result = done[episode_id]
+    for notice in run.notices:
+        console.print(f"{run.name}: {notice}", markup=False, soft_wrap=True)
     episode = run.episodes.get(episode_id)
     file = out or Path(f"{''.join(c if c.isalnum() or c in '-_.' else '_' for c in episode_id)}.png")
     try:

@@ -29,6 +29,10 @@ MAX_DEPTH = 64
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+class NotFinite(str):
+    """NaN or an infinity that was let through as text, to be complained of later."""
+
+
 def read_bytes(path: Path) -> bytes:
     """Read a file whole, unpacked if it is gzip.
 
@@ -77,7 +81,7 @@ def parse_json(raw: bytes, path: Path, *, nan_as_text: bool = False) -> Any:
     Raises:
         InvalidFile: It is not a JSON document.
     """
-    constant = str if nan_as_text else None
+    constant = NotFinite if nan_as_text else None
     try:
         text = raw.decode("utf-8-sig")
         value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=constant)
@@ -131,6 +135,22 @@ def convert(value: Any, type_: type[T], path: Path, *, place: str = "") -> T:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
         raise _invalid(error, type_, path, place) from None
+
+
+def refuse_nan(value: Any, path: Path, *, place: str) -> None:
+    """Complain of the first NaN or infinity that `parse_json` let through as text.
+
+    Raises:
+        InvalidFile: There is one.
+    """
+    if isinstance(value, NotFinite):
+        raise InvalidFile(path, f"{value} is not allowed, expected a finite number", place=place)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            refuse_nan(item, path, place=f"{place}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            refuse_nan(item, path, place=f"{place}[{index}]")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

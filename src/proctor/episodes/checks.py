@@ -94,9 +94,11 @@ def _check_references(episodes: Episodes, findings: Findings) -> None:
 
 
 def _check_instructions(episodes: Episodes, findings: Findings) -> None:
-    empty = [index for index, e in episodes.items() if not e.instruction.strip()]
+    empty = [index for index, e in episodes.items() if not _says_something(e.instruction)]
     findings.add("error", "empty-instruction", "nothing is said", episodes=empty, remedy="dropped")
-    said = {i: e for i, e in episodes.items() if e.instruction.strip() and e.goal_position is not None}
+    said = {
+        i: e for i, e in episodes.items() if _says_something(e.instruction) and e.goal_position is not None
+    }
     same_words = _groups(said, lambda e: (e.scene_id, " ".join(e.instruction.lower().split())))
     equal = []
     for indices in same_words:
@@ -104,6 +106,11 @@ def _check_instructions(episodes: Episodes, findings: Findings) -> None:
             equal += indices
     text = "the same words for different goals in one scene"
     findings.add("warning", "equal-instruction", text, episodes=sorted(equal))
+
+
+def _says_something(text: str) -> bool:
+    """Tell whether there is anything to see: blanks of no width are no blanks to Python."""
+    return any(character.isprintable() and not character.isspace() for character in text)
 
 
 def _check_routes(episodes: Episodes, findings: Findings) -> None:

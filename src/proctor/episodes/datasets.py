@@ -218,8 +218,9 @@ def check_frozen(folder: Path) -> None:
         return
     for name, expected in convert(read_json(checksums), dict[str, str], checksums).items():
         file = folder / name
-        found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "nothing"
-        if found != expected:
+        if not file.is_file():
+            raise InvalidFile(file, f"is missing, though {checksums} names it as a part of the exam")
+        if hashlib.sha256(file.read_bytes()).hexdigest() != expected:
             problem = f"has changed since the exam was frozen; if that was meant, delete {checksums}"
             raise InvalidFile(file, problem)
 

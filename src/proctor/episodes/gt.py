@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from proctor.core.documents import decode
+from proctor.core.documents import convert, decode, parse_json, refuse_nan
 from proctor.core.errors import InvalidFile
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Action
@@ -66,26 +66,62 @@ def stem_of(file: Path) -> str:
     return file.name.removesuffix(".gz").removesuffix(".json")
 
 
-def parse_gt(raw: bytes, file: Path) -> dict[str, GroundTruth]:
+def parse_gt(raw: bytes, file: Path, *, remedy: str) -> dict[str, GroundTruth]:
     """Return the content of a gt file by episode id.
+
+    Args:
+        raw: The file's content, unpacked.
+        file: Where it came from.
+        remedy: What to do about a broken entry, for the message.
 
     Raises:
         InvalidFile: Something in it is wrong; the place begins with the episode's id.
     """
-    records = decode(raw, dict[str, msgspec.Raw], file)
-    entries = {}
-    for key, record in records.items():
-        try:
-            entry = decode(bytes(record), GroundTruth, file)
-        except InvalidFile as error:
-            raise InvalidFile(file, error.problem, place=f"{key}.{error.place}") from None
-        if not entry.locations:
-            raise InvalidFile(file, "expected at least one point, found none", place=f"{key}.locations")
-        unknown = [action for action in entry.actions if not 0 <= action <= LOOK_DOWN]
-        if unknown:
-            raise InvalidFile(file, f"expected 0 to 5, found {unknown[0]}", place=f"{key}.actions")
-        entries[key] = entry
+    try:
+        entries = decode(raw, dict[str, GroundTruth], file)
+        for key, entry in entries.items():
+            _check_entry(entry, file, key)
+    except InvalidFile:
+        document = parse_json(raw, file, nan_as_text=True)
+        broken = sound_entries(document, file)[1] if isinstance(document, dict) else []
+        if not broken:
+            raise
+        first = broken[0]
+        count = f"{len(broken)} of {len(document)} entries are broken, this is the first"
+        problem = f"{first.problem}; {count}; {remedy}"
+        raise InvalidFile(file, problem, place=first.place) from None
     return entries
+
+
+def sound_entries(
+    document: Mapping[str, Any], file: Path
+) -> tuple[dict[str, GroundTruth], list[InvalidFile]]:
+    """Return the entries of a parsed gt file that can be used, and what is wrong with each of the others."""
+    entries, broken = {}, []
+    for key, record in document.items():
+        try:
+            refuse_nan(record, file, place=key)
+            entry = convert(record, GroundTruth, file, place=key)
+            _check_entry(entry, file, key)
+        except InvalidFile as error:
+            broken.append(error)
+        else:
+            entries[key] = entry
+    return entries, broken
+
+
+def strays(starts: Mapping[str, Start], gt: Mapping[str, GroundTruth]) -> list[str]:
+    """Return the ids of episodes whose gt begins elsewhere than they do."""
+    common = (key for key in starts if key in gt)
+    return [key for key in common if math.dist(gt[key].locations[0], starts[key].position) > NEAR_M]
+
+
+def _check_entry(entry: GroundTruth, file: Path, key: str) -> None:
+    if not entry.locations:
+        raise InvalidFile(file, "expected at least one point, found none", place=f"{key}.locations")
+    unknown = [action for action in entry.actions if not 0 <= action <= LOOK_DOWN]
+    if unknown:
+        raise InvalidFile(file, f"expected 0 to 5, found {unknown[0]}", place=f"{key}.actions")
 
 
 def actions_of(entry: GroundTruth, *, turn_deg: int) -> list[Action]:
@@ -112,7 +148,7 @@ def mismatch(starts: Mapping[str, Start], gt: Mapping[str, GroundTruth], *, turn
         return (
             f"none of its {len(gt)} entries is of one of the {len(starts)} episodes: the gt of another split?"
         )
-    far = [key for key in common if math.dist(gt[key].locations[0], starts[key].position) > NEAR_M]
+    far = strays(starts, gt)
     if len(far) > TOLERATED_SHARE * len(common):
         return (
             f"the paths of {len(far)} of {len(common)} episodes begin elsewhere than the episodes do, "

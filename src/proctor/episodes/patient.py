@@ -15,9 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from proctor.core.documents import convert, parse_json, read_bytes
+from proctor.core.documents import convert, parse_json, read_bytes, refuse_nan
 from proctor.core.errors import InvalidFile
-from proctor.episodes.axes import classify_rotations
+from proctor.core.types import Array
+from proctor.episodes.axes import Rotations, classify_rotations
 from proctor.episodes.datasets import check_frozen, check_required, episode_file
 from proctor.episodes.findings import Findings
 from proctor.episodes.gt import (
@@ -26,12 +27,14 @@ from proctor.episodes.gt import (
     gt_file,
     inconsistencies,
     mismatch,
-    parse_gt,
+    sound_entries,
+    strays,
     turn_deg_of,
     version_of,
 )
 from proctor.episodes.vln import Episode
 from proctor.episodes.vlnce import (
+    Extra,
     Format,
     Record,
     episode_of,
@@ -68,6 +71,8 @@ class Patient:
         """What the gt file of a corrected copy holds."""
         self.changes: list[str] = []
         """What was mended, in words."""
+        self.incurable = ""
+        """Why no corrected copy can be written, if so."""
         shape_is_right = isinstance(self.document, dict) and isinstance(self.document.get("episodes"), list)
         if not shape_is_right or not self.records:
             check_required(self.document, self.file)
@@ -142,6 +147,7 @@ class Patient:
         for index, record in enumerate(self.records):
             place = f"episodes[{index}]"
             try:
+                refuse_nan(record, self.file, place=place)
                 check_required({"episodes": [record]}, self.file)
                 self.episodes[index] = convert(record, Episode, self.file, place=place)
             except InvalidFile as error:
@@ -163,11 +169,19 @@ class _VlnceReading:
         self._patient, self._findings = patient, patient.findings
         self._records: dict[int, Record] = {}
         patient.add_malformed(self._understand())
-        self._mend_rotations()
         patient.format = self._format = format_of(list(self._records.values()))
+        quaternions = np.array([r.start_rotation for r in self._records.values()]).reshape(-1, 4)
+        seen = classify_rotations(quaternions)
+        if seen.about_z.sum() > max(seen.about_y.sum(), seen.about_y_wxyz.sum()):
+            text = "most start_rotations turn about z, expected about the up axis y: z is up in this file"
+            self._findings.add("error", "up-axis", text, episodes=self._records)
+            patient.incurable = "z is up in it, and nobody knows where its agents look at heading 0"
+            return  # in wrong axes, whatever else might be found would be false
+        self._mend_rotations(quaternions, seen)
         twins = patient.mend_duplicate_ids({i: str(r.episode_id) for i, r in self._records.items()})
         self._understand()  # again, now as mended
         self._turn_deg = usual_turn_deg(self._format)
+        self._extras = self._read_extras()
         gt = self._read_gt(twins)
         self._build(gt)
 
@@ -180,20 +194,19 @@ class _VlnceReading:
             if index in self._findings.dropped:
                 continue
             try:
+                refuse_nan(record, self._patient.file, place=place)
                 records[index] = convert(record, Record, self._patient.file, place=place)
             except InvalidFile as error:
                 malformed.append((index, error.place or place, error.problem))
         self._records = records
         return malformed
 
-    def _mend_rotations(self) -> None:
+    def _mend_rotations(self, quaternions: Array, seen: Rotations) -> None:
         indices = np.array(list(self._records), dtype=int)
-        quaternions = np.array([r.start_rotation for r in self._records.values()]).reshape(-1, 4)
-        seen = classify_rotations(quaternions)
         wxyz = seen.about_y_wxyz | ((seen.order == "wxyz") & ~seen.about_y)
         quaternions[wxyz] = np.roll(quaternions[wxyz], -1, axis=1)
-        huge = (np.abs(quaternions) > HUGE).any(axis=1)
-        yaw_only = np.where(huge[:, None], 0.0, quaternions * [0, 1, 0, 1])
+        huge = (np.abs(quaternions) > HUGE).any(axis=1, keepdims=True)
+        yaw_only = np.where(huge, 0.0, quaternions * [0, 1, 0, 1])
         lengths = np.linalg.norm(yaw_only, axis=1)
         flat = classify_rotations(quaternions).about_y
         lost = (lengths < SHORT) | (~flat & seen.about_z)
@@ -201,7 +214,7 @@ class _VlnceReading:
         add = self._findings.add
         text = "start_rotation is in the order wxyz, expected xyzw"
         add("error", "quaternion-order", text, episodes=indices[wxyz & ~lost].tolist(), remedy="fixed")
-        text = "start_rotation turns about z, expected about the up axis y: is z up in this file?"
+        text = "start_rotation turns about z, expected about the up axis y"
         add("error", "up-axis", text, episodes=indices[lost & seen.about_z].tolist(), remedy="dropped")
         text = "start_rotation has no heading"
         add("error", "quaternion", text, episodes=indices[lost & ~seen.about_z].tolist(), remedy="dropped")
@@ -220,34 +233,65 @@ class _VlnceReading:
         )
         record["start_rotation"] = xyzw
 
+    def _read_extras(self) -> dict[str, Extra]:
+        document = self._patient.document
+        try:
+            return convert(document.get("proctor", {}), dict[str, Extra], self._patient.file, place="proctor")
+        except InvalidFile as error:
+            self._findings.add("error", "malformed", error.problem, places=[error.place], remedy="fixed")
+            del document["proctor"]
+            return {}
+
     def _read_gt(self, twins: dict[int, str]) -> dict[str, GroundTruth]:
         found = gt_file(self._patient.file)
         if found is None:
             text = "no gt file beside the episodes: nDTW, SDTW and CLS are not measured"
             self._findings.add("warning", "no-gt", text, episodes=self._records)
             return {}
-        try:
-            raw = read_bytes(found)
-            gt = parse_gt(raw, found)
-        except InvalidFile as error:
-            text = f"{found.name}: {error.problem}; a corrected copy goes without"
-            self._findings.add("error", "gt-broken", text, places=[error.place or found.name], remedy="fixed")
+        document = self._open_gt(found)
+        if document is None:
+            return {}
+        gt, broken = sound_entries(document, found)
+        by_problem: dict[str, list[str]] = defaultdict(list)
+        for error in broken:
+            by_problem[error.problem].append(error.place)
+        for problem, places in by_problem.items():
+            text = f"{found.name}: {problem}; a corrected copy goes without these entries"
+            self._findings.add("error", "gt-broken", text, places=places, remedy="fixed")
+        if not gt:
             return {}
         starts = {str(record.episode_id): start_of(record) for record in self._records.values()}
         self._turn_deg = turn_deg_of(starts, gt, usual=self._turn_deg)
-        problem = mismatch(starts, gt, turn_deg=self._turn_deg)
-        if problem is not None:
-            text = f"{found.name}: {problem}; a corrected copy goes without"
+        other = mismatch(starts, gt, turn_deg=self._turn_deg)
+        if other is not None:
+            text = f"{found.name}: {other}; a corrected copy goes without"
             self._findings.add("error", "gt-version", text, places=[found.name], remedy="fixed")
             return {}
-        self._patient.gt = parse_json(raw, found)
+        self._patient.gt = {key: document[key] for key in gt}
         for index, name in twins.items():
             start = self._records[index].start_position
             if name in gt and math.dist(gt[name].locations[0], start) < NEAR_M:
                 twin = str(self._records[index].episode_id)
                 gt[twin], self._patient.gt[twin] = gt[name], self._patient.gt[name]
         self._check_gt(gt, {str(record.episode_id) for record in self._records.values()})
+        far = strays(starts, gt)
+        text = "the gt begins elsewhere than its episode; a corrected copy goes without"
+        self._findings.add("warning", "gt-mismatch", text, places=far, remedy="fixed")
+        for key in far:
+            del gt[key], self._patient.gt[key]
         return gt
+
+    def _open_gt(self, file: Path) -> dict[str, Any] | None:
+        """Return the gt file as JSON; None if it is none, which is written down."""
+        try:
+            document = parse_json(read_bytes(file), file, nan_as_text=True)
+            if not isinstance(document, dict):
+                raise InvalidFile(file, 'expected {"episode_id": {"locations": [...], ...}}')
+        except InvalidFile as error:
+            text = f"{file.name}: {error.problem}; a corrected copy goes without"
+            self._findings.add("error", "gt-broken", text, places=[error.place or file.name], remedy="fixed")
+            return None
+        return document
 
     def _check_gt(self, gt: dict[str, GroundTruth], ids: set[str]) -> None:
         without = [index for index, r in self._records.items() if str(r.episode_id) not in gt]
@@ -269,6 +313,7 @@ class _VlnceReading:
                 patient.episodes[index] = episode_of(
                     record,
                     entry,
+                    self._extras.get(str(record.episode_id), Extra()),
                     format_=self._format,
                     turn_deg=self._turn_deg,
                     split=split_of(patient.file),

@@ -135,11 +135,13 @@ def _read_r2r(value: Any, path: Path) -> dict[str, Prediction]:
         states = convert(given, list[_State], path, place=key)
         if not states:
             raise InvalidFile(path, "expected at least the start state, found none", place=key)
+        if states[0].stop:  # a STOP moves nothing: it is one more state at the start
+            states = [states[0], states[0]]
         headings = [state.heading for state in states if state.heading is not None]
         by_id[key] = Prediction(
             positions=[_point(s.position, path, f"{key}[{i}].position") for i, s in enumerate(states)],
             yaws=[yaw_of_heading(h) for h in headings] if len(headings) == len(states) else None,
-            stop_at=next((index for index, state in enumerate(states) if state.stop), None),
+            stop_at=next((max(index, 1) for index, state in enumerate(states) if state.stop), None),
         )
     return by_id
 

@@ -24,7 +24,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     format: Literal["r2r-ce", "rxr-ce"]
     scene_id: str
     """As the dataset writes it, such as `mp3d/17DRP5sb8fy/17DRP5sb8fy.glb`."""
-    trajectory_id: str | None = None
+    trajectory_id: int | str | None = None
     instruction_id: str | None = None
     """RxR's; its prediction files go by it."""
     geodesic_distance: float | None = None

@@ -6,27 +6,22 @@ The axes are Habitat's, see `episodes.axes`. Licences forbid to ship these data:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from proctor.core.documents import decode, read_bytes, write_json
-from proctor.core.errors import InvalidFile, UserError
-from proctor.core.geometry import pose_after
-from proctor.core.types import Action, Pose2, Vector3
+from proctor.core.documents import decode, read_bytes
+from proctor.core.errors import InvalidFile
+from proctor.core.types import Action, Vector3
 from proctor.episodes.axes import (
     HEADING_OF_YAW_0_RAD,
     Quadruple,
     Triple,
     classify_rotations,
     from_habitat,
-    to_habitat,
-    xyzw_of_yaw_deg,
     yaw_deg_of_xyzw,
 )
 from proctor.episodes.gt import (
@@ -35,10 +30,10 @@ from proctor.episodes.gt import (
     Start,
     actions_of,
     gt_file,
-    gt_name,
     mismatch,
     parse_gt,
     stem_of,
+    strays,
     turn_deg_of,
 )
 from proctor.episodes.vln import Episode, Origin
@@ -46,7 +41,6 @@ from proctor.episodes.vln import Episode, Origin
 Format = Literal["r2r-ce", "rxr-ce"]
 ROLES = ("guide", "follower")
 SPLITS = ("train", "val_seen", "val_unseen", "test", "test_challenge")
-SAME_PLACE_M = 0.02
 RADIUS_M = 3.0
 """Within which a STOP is a success, where a goal does not say it."""
 
@@ -87,10 +81,28 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     info: Info | None = None
 
 
+class Extra(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What Proctor knows of an episode and these formats have no place for."""
+
+    native: bool = False
+    """Whether the episode is not from a public dataset."""
+    default_threshold: bool = False
+    """Whether it leaves the success threshold to the run, whatever the radius says."""
+    max_steps: int | None = None
+    level: Literal["short", "medium", "long"] | None = None
+    split: str | None = None
+    language: str | None = None
+    scene_config_path: str | None = None
+    reference_actions: list[Action] | None = None
+    """Where they are not of one drive with the reference path, as a gt has them."""
+
+
 class RecordFile(msgspec.Struct, frozen=True):
     """The whole file."""
 
     episodes: list[Record]
+    proctor: dict[str, Extra] = {}
+    """By episode id; only in files that Proctor wrote."""
 
 
 class Loaded(NamedTuple):
@@ -150,12 +162,14 @@ def load_vlnce(raw: bytes, file: Path) -> Loaded:
     Raises:
         InvalidFile: Something is wrong in the file, or the gt is not that of these episodes.
     """
-    records = decode(raw, RecordFile, file).episodes
+    document = decode(raw, RecordFile, file)
+    records = document.episodes
     _check_rotations(records, file)
     format_ = format_of(records)
     starts = {str(record.episode_id): start_of(record) for record in records}
     found = gt_file(file)
-    gt = parse_gt(read_bytes(found), found) if found else {}
+    remedy = f"`proctor check-dataset {file} --fix OUT` writes a copy without them"
+    gt = parse_gt(read_bytes(found), found, remedy=remedy) if found else {}
     turn_deg = turn_deg_of(starts, gt, usual=usual_turn_deg(format_)) if gt else usual_turn_deg(format_)
     if found and (problem := mismatch(starts, gt, turn_deg=turn_deg)):
         raise InvalidFile(found, problem)
@@ -165,16 +179,31 @@ def load_vlnce(raw: bytes, file: Path) -> Loaded:
         try:
             episodes.append(
                 episode_of(
-                    record, gt.get(str(record.episode_id)), format_=format_, turn_deg=turn_deg, split=split
+                    record,
+                    gt.get(str(record.episode_id)),
+                    document.proctor.get(str(record.episode_id), Extra()),
+                    format_=format_,
+                    turn_deg=turn_deg,
+                    split=split,
                 )
             )
         except ValueError as error:
             raise InvalidFile(file, str(error), place=f"episodes[{index}]") from None
-    return Loaded(format_, episodes, _notes(episodes, found), [file, found] if found else [file])
+    notes = _notes(episodes, found)
+    if far := strays(starts, gt):
+        text = f"the gt of {len(far)} of {len(episodes)} episodes begins elsewhere than they do"
+        notes.append(f"{text}, first that of '{far[0]}': nDTW, SDTW and CLS mean nothing there")
+    return Loaded(format_, episodes, notes, [file, found] if found else [file])
 
 
 def episode_of(
-    record: Record, gt: GroundTruth | None, *, format_: Format, turn_deg: int, split: str | None
+    record: Record,
+    gt: GroundTruth | None,
+    extra: Extra,
+    *,
+    format_: Format,
+    turn_deg: int,
+    split: str | None,
 ) -> Episode:
     """Return an episode in our terms.
 
@@ -186,6 +215,7 @@ def episode_of(
         raise ValueError(f"goals: expected one goal, found {len(goals)}")
     radius_m = (goals[0].radius or RADIUS_M) if goals else RADIUS_M
     waypoints = record.reference_path
+    driven = actions_of(gt, turn_deg=turn_deg) if gt and gt.actions else None
     return Episode(
         episode_id=str(record.episode_id),
         scene_id=scene_name(record.scene_id),
@@ -193,96 +223,25 @@ def episode_of(
         start_rotation=Vector3(0.0, 0.0, yaw_deg_of_xyzw(record.start_rotation)),
         goal_position=from_habitat(goals[0].position) if goals else None,
         instruction=record.instruction.instruction_text,
-        success_threshold=radius_m,
+        success_threshold=None if extra.default_threshold else radius_m,
+        scene_config_path=extra.scene_config_path,
+        max_steps=extra.max_steps,
+        level=extra.level,
         reference_path=[from_habitat(point) for point in gt.locations] if gt else None,
-        reference_actions=actions_of(gt, turn_deg=turn_deg) if gt and gt.actions else None,
-        language=record.instruction.language or "en",
-        split=split,
-        origin=Origin(
+        reference_actions=driven if extra.reference_actions is None else extra.reference_actions,
+        language=record.instruction.language or extra.language or "en",
+        split=extra.split or split,
+        origin=None
+        if extra.native
+        else Origin(
             format=format_,
             scene_id=record.scene_id,
-            trajectory_id=_text(record.trajectory_id),
+            trajectory_id=record.trajectory_id,
             instruction_id=_text(record.instruction.instruction_id),
             geodesic_distance=record.info.geodesic_distance if record.info else None,
             waypoints=None if waypoints is None else [from_habitat(point) for point in waypoints],
         ),
     )
-
-
-def to_vlnce(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
-    """Return the content of an episode file of VLN-CE, without tokens.
-
-    Raises:
-        UserError: An episode cannot be written in this format.
-    """
-    routes: dict[Any, int] = {}
-    records = []
-    for episode in episodes:
-        if episode.start_rotation.x or episode.start_rotation.y:
-            raise UserError(f"episode '{episode.episode_id}' starts tilted, which {format_} does not know")
-        origin = episode.origin or Origin(format=format_, scene_id=episode.scene_id)
-        route = routes.setdefault(
-            (episode.scene_id, episode.start_position, episode.goal_position), len(routes) + 1
-        )
-        record: dict[str, Any] = {
-            "episode_id": _id(episode.episode_id, format_),
-            "trajectory_id": _id(origin.trajectory_id or str(route), format_),
-            "scene_id": origin.scene_id,
-            "start_position": to_habitat(episode.start_position),
-            "start_rotation": xyzw_of_yaw_deg(episode.start_rotation.z),
-            "instruction": _instruction(episode, origin, format_),
-        }
-        if episode.goal_position is not None:
-            radius_m = episode.success_threshold or RADIUS_M
-            record["goals"] = [{"position": to_habitat(episode.goal_position), "radius": radius_m}]
-        if origin.waypoints is not None:
-            record["reference_path"] = [to_habitat(point) for point in origin.waypoints]
-        if origin.geodesic_distance is not None:
-            record["info"] = {"geodesic_distance": origin.geodesic_distance}
-        records.append(record)
-    # VLN-CE's reader of R2R asks for the vocabulary, though only its own models do for the words in it.
-    return {"episodes": records} | ({"instruction_vocab": {"word_list": []}} if format_ == "r2r-ce" else {})
-
-
-def to_gt(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
-    """Return the content of the gt file of all episodes that have a reference path.
-
-    There, actions and locations are of one drive. Reference actions of episodes of our own that lead
-    elsewhere than along the reference path are left out.
-
-    Raises:
-        UserError: A reference turns by an angle that the format does not know.
-    """
-    entries: dict[str, Any] = {}
-    for episode in episodes:
-        if episode.reference_path is None:
-            continue
-        of_one_drive = episode.origin is not None or _drives_along(episode)
-        actions = _their_actions(episode, usual_turn_deg(format_)) if of_one_drive else []
-        entries[episode.episode_id] = {
-            "locations": [to_habitat(point) for point in episode.reference_path],
-            "actions": actions,
-            "forward_steps": len(episode.reference_path) - 1,
-        }
-    return entries
-
-
-def save_vlnce(episodes: Sequence[Episode], path: Path, format_: Format) -> Path | None:
-    """Write an episode file and, if any episode has a reference path, the gt file beside it.
-
-    Returns:
-        The gt file, or None.
-
-    Raises:
-        UserError: An episode cannot be written in this format.
-    """
-    document, gt = to_vlnce(episodes, format_), to_gt(episodes, format_)
-    write_json(path, document)
-    if not gt:
-        return None
-    beside = gt_name(path)
-    write_json(beside, gt)
-    return beside
 
 
 def _check_rotations(records: Sequence[Record], file: Path) -> None:
@@ -313,54 +272,6 @@ def _notes(episodes: Sequence[Episode], gt: Path | None) -> list[str]:
     if withheld:
         notes.append(f"{withheld} of {len(episodes)} episodes have no goal: they cannot be scored")
     return notes
-
-
-def _instruction(episode: Episode, origin: Origin, format_: Format) -> dict[str, Any]:
-    if format_ == "r2r-ce":
-        return {"instruction_text": episode.instruction}
-    if origin.instruction_id is None:
-        raise UserError(f"episode '{episode.episode_id}' has no instruction id, which RxR-CE needs")
-    return {
-        "instruction_id": origin.instruction_id,
-        "instruction_text": episode.instruction,
-        "language": episode.language,
-    }
-
-
-def _drives_along(episode: Episode) -> bool:
-    """Tell whether the reference actions lead from point to point of the reference path, one per move."""
-    path, actions = episode.reference_path or [], episode.reference_actions or []
-    if len(path) != actions.count(Action.FORWARD) + 1:
-        return False
-    pose, points = Pose2(path[0].x, path[0].y, episode.start_yaw), iter(path[1:])
-    for action in actions:
-        pose = pose_after(action, pose)
-        if action is Action.FORWARD:
-            point = next(points)
-            if math.hypot(pose.x - point.x, pose.y - point.y) > SAME_PLACE_M:
-                return False
-    return True
-
-
-def _their_actions(episode: Episode, turn_deg: int) -> list[int]:
-    """Undo `actions_of`: as many of their turns as make up each run of ours."""
-    per_turn = turn_deg // TURNS_DEG[0]
-    theirs: list[int] = []
-    for action, run in groupby(episode.reference_actions or []):
-        count = len(list(run))
-        if action in (Action.LEFT, Action.RIGHT):
-            if count % per_turn:
-                problem = f"its reference turns by {count * TURNS_DEG[0]} degrees at once"
-                raise UserError(f"episode '{episode.episode_id}': {problem}, RxR-CE only by multiples of 30")
-            count //= per_turn
-        theirs += [int(action)] * count
-    return theirs
-
-
-def _id(text: str, format_: Format) -> int | str:
-    """Return an id as the dataset writes it: R2R's are integers."""
-    is_number = len(text) < 16 and text.isdecimal() and str(int(text)) == text
-    return int(text) if format_ == "r2r-ce" and is_number else text
 
 
 def _text(value: int | str | None) -> str | None:

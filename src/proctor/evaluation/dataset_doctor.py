@@ -6,11 +6,13 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from proctor.core.documents import write_json
 from proctor.core.errors import InvalidFile, UnknownName, UserError
+from proctor.core.interfaces import Env
 from proctor.core.types import Vector3
 from proctor.episodes.checks import check_episodes
 from proctor.episodes.datasets import locate_scenes
@@ -20,6 +22,8 @@ from proctor.episodes.patient import Patient
 from proctor.episodes.vln import Episode
 from proctor.evaluation.vln_task import geodesic_m
 from proctor.navigation.grid_map import MARGIN_M, GridMap, floor_of_scene, map_of_scene
+from proctor.registry import build
+from proctor.scenes.scene_config import load_scene
 
 
 class Fixed(NamedTuple):
@@ -63,29 +67,21 @@ def write_fixed(patient: Patient, out: Path, *, drop: Sequence[str] = ()) -> Fix
         drop: Names of filters: their episodes are left out as well.
 
     Raises:
-        UserError: A file exists already, or no episode would be left.
+        UserError: A file exists already or cannot be written, no episode would be left, or the dataset is
+            beyond mending.
         UnknownName: There is no such filter.
     """
-    for name in drop:
-        if name not in FILTERS:
-            raise UnknownName("filter", name, FILTERS)
+    if patient.incurable:
+        raise UserError(f"{patient.file}: no corrected copy can be written: {patient.incurable}")
     report = out.with_name(f"{stem_of(out)}.report.json")
     for file in (out, gt_name(out), report):
         if file.exists():
             raise UserError(f"{file} exists already; give --fix a new name")
-    dropped = dict(patient.findings.dropped)
-    for name in drop:
-        for index in patient.findings.filters.get(name, ()):
-            dropped.setdefault(index, f"{name}: {FILTERS[name]}")
+    dropped = _dropped(patient, drop)
     kept = [index for index in range(len(patient.records)) if index not in dropped]
     if not kept:
         raise UserError(f"{patient.file}: no episode would be left")
     records = [_record(patient, index, out) for index in kept]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    write_json(out, {**patient.document, "episodes": records})
-    if patient.gt is not None:
-        ids = {str(record["episode_id"]) for record in records}
-        write_json(gt_name(out), {key: entry for key, entry in patient.gt.items() if key in ids})
     left_out = [
         {"place": f"episodes[{i}]", "episode_id": _id(patient, i), "reason": dropped[i]}
         for i in sorted(dropped)
@@ -99,8 +95,27 @@ def write_fixed(patient: Patient, out: Path, *, drop: Sequence[str] = ()) -> Fix
         "findings": patient.findings.items,
         "filters": {name: len(indices) for name, indices in patient.findings.filters.items()},
     }
-    write_json(report, content)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_json(out, {**patient.document, "episodes": records})
+        if patient.gt is not None:
+            ids = {str(record["episode_id"]) for record in records}
+            write_json(gt_name(out), {key: entry for key, entry in patient.gt.items() if key in ids})
+        write_json(report, content)
+    except OSError as error:
+        raise UserError(f"cannot write to {out}: {error.strerror}") from error
     return Fixed(out, report, len(kept), len(dropped), len(patient.changes))
+
+
+def _dropped(patient: Patient, drop: Sequence[str]) -> dict[int, str]:
+    """Return the episodes that the copy goes without, and why."""
+    dropped = dict(patient.findings.dropped)
+    for name in drop:
+        if name not in FILTERS:
+            raise UnknownName("filter", name, FILTERS)
+        for index in patient.findings.filters.get(name, ()):
+            dropped.setdefault(index, f"{name}: {FILTERS[name]}")
+    return dropped
 
 
 def _record(patient: Patient, index: int, out: Path) -> dict[str, Any]:
@@ -136,8 +151,8 @@ def _find_scenes(patient: Patient, scenes: Path | None) -> None:
         return
     some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
     text = f"no file for {len(names)} scenes: {some}"
-    if scenes is None:
-        findings.add("warning", "no-scene", text, episodes=missing)
+    if scenes is None and len(missing) == len(patient.episodes):
+        findings.add("warning", "no-scene", f"{text}; only envs without walls can run it", episodes=missing)
     else:
         findings.add("error", "no-scene", text, episodes=missing, remedy="dropped")
 
@@ -153,17 +168,33 @@ def _check_maps(patient: Patient) -> None:
         scene = _scene(episode)
         if scene is not None:
             by_scene[scene].append(index)
-    off_map: list[int] = []
-    unreachable: list[int] = []
-    for scene, indices in by_scene.items():
-        try:
-            for index in indices:
-                verdict = _verdict(scene, patient.episodes[index])
-                off_map += [index] if verdict == "off-map" else []
-                unreachable += [index] if verdict == "unreachable" else []
-        except UserError as error:
-            patient.findings.add("error", "scene", str(error), episodes=indices)
-    _add_map_findings(patient.findings, sorted(off_map), sorted(unreachable))
+    found: dict[str, list[int]] = defaultdict(list)
+    with closing(build("env", "embedded", {"sensors": []})) as env:
+        for scene, indices in by_scene.items():
+            try:
+                load_scene(scene)
+                for index in indices:
+                    found[_verdict(scene, patient.episodes[index])].append(index)
+            except UserError as error:
+                patient.findings.add("error", "scene", str(error), episodes=indices, remedy="dropped")
+                continue
+            standing = [index for index in indices if index not in set(found["off-map"])]
+            blocked = _refused(env, {index: patient.episodes[index] for index in standing})
+            found["start-blocked"] += blocked
+    _add_map_findings(patient.findings, {kind: sorted(indices) for kind, indices in found.items()})
+
+
+def _refused(env: Env, episodes: dict[int, Episode]) -> list[int]:
+    """Return the indices of the episodes of one scene that an env would not run, found by halving."""
+    try:
+        env.check(list(episodes.values()))
+    except UserError:
+        if len(episodes) == 1:
+            return list(episodes)
+        items = list(episodes.items())
+        middle = len(items) // 2
+        return _refused(env, dict(items[:middle])) + _refused(env, dict(items[middle:]))
+    return []
 
 
 def _verdict(scene: Path, episode: Episode) -> Literal["off-map", "unreachable", ""]:
@@ -192,8 +223,11 @@ def _is_off(grid: GridMap, point: Vector3) -> bool:
     return bool(grid.occupied.any()) and (beyond or grid.clearance_at(point.x, point.y) <= 0)
 
 
-def _add_map_findings(findings: Findings, off_map: list[int], unreachable: list[int]) -> None:
-    text = "start or goal inside of something, or beyond the map"
-    findings.add("error", "off-map", text, episodes=off_map, remedy="dropped")
-    text = "the map shows no way from start to goal"
-    findings.add("error", "unreachable", text, episodes=unreachable, remedy="dropped")
+def _add_map_findings(findings: Findings, found: dict[str, list[int]]) -> None:
+    texts = {
+        "off-map": "start or goal inside of something, or beyond the map",
+        "start-blocked": "the robot cannot stand at the start: the embedded world refuses it",
+        "unreachable": "the map shows no way from start to goal",
+    }
+    for kind, text in texts.items():
+        findings.add("error", kind, text, episodes=found.get(kind, ()), remedy="dropped")

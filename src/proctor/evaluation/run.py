@@ -19,6 +19,7 @@ from proctor.core.errors import UserError
 from proctor.core.recordings import recording_folder
 from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import Dataset, load_dataset
+from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import Episode
 from proctor.evaluation.executors import InProcess, Job, WorkerPool
 from proctor.evaluation.journal import Journal, read_finished
@@ -26,8 +27,6 @@ from proctor.evaluation.preflight import check_scenes, scene_notes
 from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
 from proctor.registry import build, load, suite_path
-from proctor.scenes.mesh_files import files_of_mesh
-from proctor.scenes.scene_config import asset_file, load_scene
 
 RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec")
 
@@ -166,21 +165,6 @@ def _source_digest(policy: type) -> str:
     """Return a hash of the file that a policy is written in: an edited agent is another agent."""
     file = inspect.getsourcefile(policy)
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
-
-
-def scenes_digest(episodes: Sequence[Episode]) -> str:
-    """Return a hash of all scene files in use, of the meshes that they name and of what those consist of."""
-    digest = hashlib.sha256()
-    for scene in sorted({e.scene_config_path for e in episodes if e.scene_config_path is not None}):
-        path = Path(scene)
-        if not path.is_file():
-            continue
-        assets = [item.asset_path for item in load_scene(path).objects if item.asset_path is not None]
-        meshes = [asset_file(path, asset) for asset in assets]
-        parts = [part for mesh in meshes for part in files_of_mesh(mesh)]
-        for file in (path, *meshes, *parts):
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _record(config: RunConfig, dataset: Dataset) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,10 +20,10 @@ from proctor.core.results import EpisodeResult, Fault, Results
 from proctor.core.types import Action
 from proctor.episodes.datasets import Dataset
 from proctor.episodes.predictions import Prediction, Predictions, read_predictions
+from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.episode_log import EpisodeLog
 from proctor.evaluation.journal import Journal, read_finished
-from proctor.evaluation.run import scenes_digest
 from proctor.evaluation.summary import summarise
 from proctor.evaluation.vln_task import VLNTask
 
@@ -32,6 +33,10 @@ NO_PREDICTION = "no_prediction"
 SAME_PLACE_M = 0.1
 TURNED_RAD = math.radians(1)
 SHIFTED_M = 0.05
+LONGEST_STEP_M = 0.5
+"""A FORWARD is 0.25 m."""
+SHORTEST_SHARE = 0.9
+"""The map is a little too careful: a path may be so much shorter than the way on it."""
 UNKNOWN = {"r2r": ("collisions", "collision_rate"), "rxr": ("collisions", "collision_rate", "steps")}
 """Metrics that a file of each format cannot tell."""
 
@@ -70,10 +75,16 @@ def score_predictions(file: Path, dataset: Dataset, out: Path | None = None) -> 
         _score(task, episode, predictions.by_id.get(keys[episode.episode_id]), predictions, file)
         for episode in dataset.episodes
     ]
-    results = summarise(scored)
+    results = summarise([result for result, _ in scored])
+    odd = _odd_paths(scored)
     if out is not None:
-        _write(out, identity, file, dataset, results)
-    return Score(results, [*dataset.notes, *_notes(predictions, set(keys.values()), results)])
+        source = {
+            "dataset": str(dataset.path.resolve()),
+            "scenes": str(dataset.scenes.resolve()) if dataset.scenes else None,
+            "predictions": str(file.resolve()),
+        }
+        _write(out, identity, {"source": source, "actions": "inferred", "notes": odd}, results)
+    return Score(results, [*dataset.notes, *_notes(predictions, set(keys.values()), results), *odd])
 
 
 def _key(episode: Episode, predictions: Predictions) -> str:
@@ -104,7 +115,8 @@ def _check_match(predictions: Predictions, keys: dict[str, str], file: Path, dat
 
 def _score(
     task: VLNTask, episode: Episode, prediction: Prediction | None, predictions: Predictions, file: Path
-) -> EpisodeResult:
+) -> tuple[EpisodeResult, float]:
+    """Return the episode's record, and how far its end is from its start by the task's distance."""
     log = EpisodeLog(seed=0)
     task.begin(episode)
     if prediction is None:
@@ -119,7 +131,32 @@ def _score(
             task.update(action, info)
     unknown = UNKNOWN[predictions.format]
     log.metrics = {name: value for name, value in task.measure().items() if name not in unknown}
-    return task.result(episode, log)
+    result = task.result(episode, log)
+    return result, task.distance_m(result.trajectory[0], result.trajectory[-1])
+
+
+def _odd_paths(scored: Sequence[tuple[EpisodeResult, float]]) -> list[str]:
+    """Return what no robot could have driven. It is scored nevertheless, as the definitions say."""
+    jumps_m = {
+        result.episode_id: max(distance(a, b) for a, b in pairwise(result.trajectory))
+        for result, _ in scored
+        if len(result.trajectory) > 1
+    }
+    notes = []
+    far = [key for key, jump_m in jumps_m.items() if jump_m > LONGEST_STEP_M]
+    if far:
+        text = f"{len(far)} predictions have steps longer than {LONGEST_STEP_M} m"
+        notes.append(f"{text} (first: {far[0]}, {jumps_m[far[0]]:.1f} m)")
+    short = [
+        f"{result.episode_id}, {result.metrics['path_length']:.1f} m instead of {way_m:.1f} m"
+        for result, way_m in scored
+        if result.distance == "geodesic"
+        and result.metrics.get("path_length", math.inf) < SHORTEST_SHARE * way_m - LONGEST_STEP_M
+    ]
+    if short:
+        text = f"{len(short)} paths are shorter than the shortest way: they pass through walls"
+        notes.append(f"{text} (first: {short[0]})")
+    return notes
 
 
 def _actions(prediction: Prediction, limit: int | None) -> list[Action]:
@@ -190,13 +227,8 @@ def _identity(file: Path, dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _write(out: Path, identity: dict[str, Any], file: Path, dataset: Dataset, results: Results) -> None:
-    source = {
-        "dataset": str(dataset.path.resolve()),
-        "scenes": str(dataset.scenes.resolve()) if dataset.scenes else None,
-        "predictions": str(file.resolve()),
-    }
-    with Journal(out, identity, {"source": source, "actions": "inferred"}) as journal:
+def _write(out: Path, identity: dict[str, Any], record: dict[str, Any], results: Results) -> None:
+    with Journal(out, identity, record) as journal:
         known = read_finished(out, identity)
         for result in results.episodes:
             if result.episode_id not in known:

@@ -129,7 +129,11 @@ class VLNTask:
     def _failure_reason(self, episode: Episode, log: EpisodeLog) -> str:
         if log.actions and log.actions[-1] == Action.STOP:
             return "stopped_far"
-        return "timeout" if len(log.actions) >= episode.step_limit else "collision"
+        if len(log.actions) >= episode.step_limit:
+            return "timeout"
+        # Only an env with `end_on_collision` ends early for that; predictions just end.
+        last = len(self._trajectory) - 1
+        return "collision" if self._collision_steps[-1:] == [last] else "no_stop"
 
 
 def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], DistanceFn]:

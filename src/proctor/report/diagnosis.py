@@ -30,6 +30,7 @@ Kind = Literal[
     "stopped_early",
     "stopped_far",
     "timeout",
+    "no_stop",
     "agent_fault",
     "evaluator_fault",
 ]
@@ -105,7 +106,8 @@ def _fault(result: EpisodeResult, last: int) -> Diagnosis:
 
 def _unmoved_sentence(result: EpisodeResult) -> str:
     forward = result.actions.count(Action.FORWARD)
-    end = "then said STOP" if _stopped(result) else "until its steps ran out"
+    end = "until its steps ran out" if result.failure_reason == "timeout" else "and never said STOP"
+    end = "then said STOP" if _stopped(result) else end
     if not result.actions or (len(result.actions) == 1 and _stopped(result)):
         return "Said STOP at the start." if result.actions else "Did nothing."
     if forward == 0:
@@ -121,9 +123,8 @@ def _passed(result: EpisodeResult, distances_m: Array | None, last: int, error_m
     nearest = int(distances_m.argmin())
     near_m = min(float(distances_m[nearest]), error_m)
     if nearest == last or error_m <= near_m + 0.05:
-        text = (
-            f"Was at the goal, {error_m:.1f} m from its centre, when the steps ran out, but never said STOP."
-        )
+        end = "when the steps ran out" if result.failure_reason == "timeout" else "at the end"
+        text = f"Was at the goal, {error_m:.1f} m from its centre, {end}, but never said STOP."
         return Diagnosis("passed_goal", last, text)
     verb = "stopped" if _stopped(result) else "ended"
     text = f"Was {near_m:.1f} m from the goal after step {nearest} but did not stop there"
@@ -198,14 +199,16 @@ def _ending(
     last = len(positions) - 1
     error_m = result.metrics.get("navigation_error", result.final_distance_to_goal)
     step, clause = _lost(departure, distances_m, error_m, last)
-    if result.failure_reason == "collision":
+    if result.failure_reason == "collision" and last in result.collision_steps:
         text = (
             f"Bumped into something at step {last}, which ended the episode, {error_m:.1f} m from the goal."
         )
         return Diagnosis("collided", last, text)
     if not _stopped(result):
-        end = f"ran out of steps after {last}, {error_m:.1f} m from the goal"
-        return Diagnosis("timeout", step, f"{clause}; {end}." if clause else f"{end[0].upper()}{end[1:]}.")
+        kind: Kind = "timeout" if result.failure_reason == "timeout" else "no_stop"
+        how = "ran out of steps after" if kind == "timeout" else "ended without STOP after step"
+        end = f"{how} {last}, {error_m:.1f} m from the goal"
+        return Diagnosis(kind, step, f"{clause}; {end}." if clause else f"{end[0].upper()}{end[1:]}.")
     on_the_way = _on_the_way(episode, positions, distances_m)
     if on_the_way is not None:
         return Diagnosis(

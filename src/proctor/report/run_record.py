@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from proctor.core.errors import UserError
+from proctor.core.errors import InvalidFile, UserError
 from proctor.core.results import JOURNAL, MANIFEST, EpisodeResult, Results, read_journal, read_manifest
 from proctor.episodes.datasets import Dataset, load_dataset
+from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.registry import names, suite_path
 
@@ -76,25 +77,31 @@ def read_runs(folders: Sequence[Path], summarise: Summarise) -> tuple[list[RunRe
             unfinished run does not have yet.
 
     Returns:
-        The runs, and a line about each that is empty.
+        The runs, and a line about each that is empty or damaged.
 
     Raises:
         UserError: Not one run has a finished episode.
-        InvalidFile: A file of a run is broken.
+        InvalidFile: A file of the only run is broken.
     """
     records: list[RunRecord] = []
     empty: list[str] = []
     loaded: dict[tuple[str, str | None], Dataset | str] = {}
     for folder in folders:
         journal = folder / JOURNAL
-        finished = read_journal(journal) if journal.is_file() else {}
-        if finished:
-            record = _record(folder, finished, summarise, loaded, {record.name for record in records})
-            records.append(record)
-        else:
-            empty.append(f"{folder} has no finished episode yet")
+        try:
+            finished = read_journal(journal) if journal.is_file() else {}
+            if finished:
+                taken = {record.name for record in records}
+                records.append(_record(folder, finished, summarise, loaded, taken))
+            else:
+                text = f"{folder} has no finished episode yet"
+                empty.append(f"{text}; the command that began it goes on with it")
+        except InvalidFile as error:
+            if len(folders) == 1:
+                raise
+            empty.append(f"{folder} is left out, being damaged: {error}")
     if not records:
-        raise UserError(f"{'; '.join(empty)}; the command that began it goes on with it")
+        raise UserError("; ".join(empty))
     records.sort(key=lambda run: bool(run.identity.get("privileged")))  # what is told the goal comes last
     return records, empty
 
@@ -109,6 +116,14 @@ def _record(
     manifest = read_manifest(folder / MANIFEST)
     identity: dict[str, Any] = manifest["identity"]
     episodes, notices = _episodes_of(manifest, identity, loaded)
+    told = manifest.get("notes")
+    notices += [str(note) for note in told] if isinstance(told, list) else []
+    if episodes and not _scenes_are_the_same(identity, episodes, finished):
+        text = "A scene has changed or is gone since this run"
+        notices.append(f"{text}, so there are no maps, and nothing is driven again.")
+        episodes = {
+            key: msgspec.structs.replace(episode, scene_config_path=None) for key, episode in episodes.items()
+        }
     order = {episode_id: index for index, episode_id in enumerate(episodes)}
     ordered = sorted(finished.values(), key=lambda r: (order.get(r.episode_id, len(order)), r.episode_id))
     expected = _integer(identity.get("episodes"))
@@ -146,6 +161,22 @@ def _episodes_of(
     if dataset.digest != identity.get("dataset_sha256"):
         return {}, [f"{path} has changed since this run, {without}."]
     return {episode.episode_id: episode for episode in dataset.episodes}, []
+
+
+def _scenes_are_the_same(
+    identity: dict[str, Any], episodes: dict[str, Episode], finished: dict[str, EpisodeResult]
+) -> bool:
+    """Tell whether the scenes are those of the run, as far as that can be known of an unfinished one."""
+    expected = identity.get("scenes_sha256")
+    used = [episode for key, episode in episodes.items() if key in finished]
+    if len(used) < _integer(identity.get("episodes")):
+        used = list(episodes.values())
+    if expected is None or len(used) != _integer(identity.get("episodes")):
+        return True
+    try:
+        return scenes_digest(used) == str(expected)
+    except (UserError, OSError):
+        return False
 
 
 def _source(manifest: dict[str, Any], identity: dict[str, Any]) -> tuple[str | None, str | None]:

@@ -8,6 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from proctor.core.plain_text import plain
 from proctor.core.results import EpisodeResult, Interval, Results
 
 STAR = "*"
@@ -35,7 +36,7 @@ def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collecti
         metrics = results.summary.metrics
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in COLUMNS]
         scored = results.total_episodes - results.summary.error_counts["evaluator"]
-        table.add_row(escape(name) + STAR * (name in privileged), str(scored), *cells)
+        table.add_row(escape(plain(name)) + STAR * (name in privileged), str(scored), *cells)
     return table
 
 
@@ -61,7 +62,7 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
     lines.append("SR: stopped within the episode's threshold; 0.2 m: stopped within 0.2 m.")
     if privileged:
         lines.append(f"{STAR} knows the goal and its own position: an upper bound, no contestant.")
-    return "\n".join(lines)
+    return plain("\n".join(lines))
 
 
 def _first_line(episode: EpisodeResult) -> str:

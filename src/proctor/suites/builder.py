@@ -24,6 +24,8 @@ TRAINING_SEEDS = range(100_000)
 """Of the houses that anybody may train on."""
 HELD_OUT_SEEDS = range(1_000_000, 1_100_000)
 """Of the houses of `unseen` splits. `proctor generate` never makes them."""
+MOST_EPISODES = 100
+"""Per house: no house has that much to say."""
 HOPELESS = 10
 """So many houses in a row without enough episodes mean that none has enough."""
 
@@ -63,12 +65,8 @@ def build_suite(folder: Path, recipe: Recipe, progress: Callable[[int], None] | 
     Raises:
         UserError: A count is below 1, or there are not that many houses.
     """
+    check_recipe(recipe)
     count = recipe.episodes_per_house
-    houses = min(split.houses for split in recipe.splits)
-    if houses < 1 or count < 1:
-        raise UserError(f"expected at least 1 house and 1 episode, found {houses} and {count}")
-    if recipe.seed < 0:
-        raise UserError(f"expected a seed from 0 up, found {recipe.seed}")
     scenes = folder / "scenes"
     scenes.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
@@ -85,6 +83,26 @@ def build_suite(folder: Path, recipe: Recipe, progress: Callable[[int], None] | 
         save_dataset([question.asked_in(language) for question in questions], files[-1])
     checksums = {file.relative_to(folder).as_posix(): _sha256(file) for file in sorted(files)}
     write_atomically(folder / CHECKSUMS, msgspec.json.format(msgspec.json.encode(checksums)) + b"\n")
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Refuse what cannot be built, before anything is.
+
+    Raises:
+        UserError: A count is below 1 or too high, or the seed below 0.
+    """
+    count, houses = recipe.episodes_per_house, min(split.houses for split in recipe.splits)
+    if houses < 1 or count < 1:
+        raise UserError(f"expected at least 1 house and 1 episode, found {houses} and {count}")
+    if count > MOST_EPISODES:
+        raise UserError(
+            f"expected at most {MOST_EPISODES} episodes per house, found {count}; make more houses"
+        )
+    for split in recipe.splits:
+        if split.houses > len(split.seeds):
+            raise UserError(f"expected at most {len(split.seeds)} houses, found {split.houses}")
+    if recipe.seed < 0:
+        raise UserError(f"expected a seed from 0 up, found {recipe.seed}")
 
 
 def episodes_file(language: str) -> str:

@@ -12,13 +12,14 @@ const KINDS = {
   stuck: ["Stuck", "spent its last 10 steps or more within half a metre, bumping"],
   collided: ["Collided", "a bump ended the episode"],
   timeout: ["Timeout", "ran out of steps"],
+  no_stop: ["No STOP", "ended without STOP before its steps ran out, as a prediction may"],
   never_moved: ["Never moved", "never got 0.2 m away from its start"],
   agent_fault: ["Agent fault", "the agent raised an error, hung, or chose an action that does not exist"],
   evaluator_fault: ["Evaluator fault", "the evaluator failed; not scored"],
 };
 const MARKS = {
   success: "✓", passed_goal: "»", stopped_early: "‹", wrong_first_turn: "↱", stopped_far: "□", looped: "↺",
-  stuck: "■", collided: "×", timeout: "…", never_moved: "○", agent_fault: "!", evaluator_fault: "?",
+  stuck: "■", collided: "×", timeout: "…", no_stop: "–", never_moved: "○", agent_fault: "!", evaluator_fault: "?",
 };
 const ACTIONS = { S: "STOP", F: "FORWARD", L: "LEFT", R: "RIGHT", "?": "?" };
 
