@@ -22,6 +22,7 @@ from proctor.episodes.predictions import Prediction, Predictions, read_predictio
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.episode_log import EpisodeLog
 from proctor.evaluation.journal import Journal, read_finished
+from proctor.evaluation.preflight import unreachable_notes
 from proctor.evaluation.run import scenes_digest
 from proctor.evaluation.summary import summarise
 from proctor.evaluation.vln_task import VLNTask
@@ -73,7 +74,8 @@ def score_predictions(file: Path, dataset: Dataset, out: Path | None = None) -> 
     results = summarise(scored)
     if out is not None:
         _write(out, identity, file, dataset, results)
-    return Score(results, [*dataset.notes, *_notes(predictions, set(keys.values()), results)])
+    notes = [*dataset.notes, *unreachable_notes(dataset.episodes)]
+    return Score(results, [*notes, *_notes(predictions, set(keys.values()), results)])
 
 
 def _key(episode: Episode, predictions: Predictions) -> str:
