@@ -17,8 +17,8 @@ from proctor.envs.vln import VLNEnv
 from proctor.episodes.vln import Episode
 from proctor.evaluation.preflight import scene_notes
 from proctor.evaluation.run import scenes_digest
-from proctor.evaluation.vln_task import _distance_of
-from proctor.navigation.grid_map import house_of_scene, map_of_scene
+from proctor.evaluation.vln_task import _distance_of, is_reachable
+from proctor.navigation.grid_map import floor_of_scene, house_of_scene, map_of_scene
 from proctor.policies.oracle import OraclePolicy
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.houses import generate_house
@@ -123,8 +123,7 @@ def test_a_house_ends_in_the_worlds_axes_and_metres_whatever_its_file_has(tmp_pa
 
 
 def test_a_furnished_house_in_a_glb_that_is_z_up_is_found_out(tmp_path):
-    scene = load_scene(sorted(SUITE_SCENES.glob("*.json"))[0])
-    path = write(mesh_of(scene), tmp_path / "scan.glb")
+    path = write(mesh_of(generate_house(seed=3).scene), tmp_path / "scan.glb")
     assert "Z up, though its format is Y up" in load_scene(path).notes[0]
 
 
@@ -277,6 +276,16 @@ def test_a_file_that_is_no_mesh_is_refused(tmp_path, name):
     (tmp_path / name).write_text("nonsense")
     with pytest.raises(InvalidFile, match=r"is not a|holds no triangles"):
         load_scene(tmp_path / name)
+
+
+def test_what_is_wrong_with_a_broken_mesh_is_said_in_words(tmp_path):
+    (tmp_path / "empty.glb").write_bytes(b"")
+    buffers = {"asset": {"version": "2.0"}, "buffers": [{"uri": "gone.bin", "byteLength": 4}], "meshes": []}
+    (tmp_path / "house.gltf").write_text(json.dumps(buffers))
+    with pytest.raises(InvalidFile, match=r"'empty\.glb' is empty"):
+        load_scene(tmp_path / "empty.glb")
+    with pytest.raises(InvalidFile, match=r"gone\.bin, which it needs, is missing"):
+        load_scene(tmp_path / "house.gltf")
 
 
 def test_a_house_without_a_reader_for_its_format_says_what_to_install(tmp_path, monkeypatch):

@@ -4,8 +4,8 @@ import math
 
 import msgspec
 import pytest
-from mesh_houses import Y_UP, two_rooms, write
 
+from mesh_houses import Y_UP, two_rooms, write
 from proctor.core.types import Action, Vector3
 from proctor.episodes.vln import Episode
 from proctor.evaluation.vln_task import VLNTask, is_reachable

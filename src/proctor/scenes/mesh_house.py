@@ -70,7 +70,7 @@ class MeshHouse:
     def floor_near(self, at: Vector3 | float | None) -> float:
         """Return the height of the floor that a point or a height lies on. None means the lowest floor.
 
-        That is the nearest floor. Where a point is not on it, on a landing, in a lower room or on a slope,
+        That is the nearest floor. Where a point is not free on it, as on a landing, in a lower room or on a slope,
         it is what level surface is right below the point, and failing that its own height.
         """
         if at is None:
@@ -78,7 +78,7 @@ class MeshHouse:
         z = at.z if isinstance(at, Vector3) else at
         nearest = min(self.floors_z, key=lambda floor_z: abs(floor_z - z))
         is_near = abs(nearest - z) <= SAME_FLOOR_M
-        if isinstance(at, Vector3) and not (is_near and self.has_floor(at.x, at.y, nearest)):
+        if isinstance(at, Vector3) and (not is_near or self.is_blocked(at.x, at.y, nearest)):
             own = self._level_below(at)
             if own is not None:
                 nearest = min(self.floors_z, key=lambda floor_z: abs(floor_z - own))

@@ -111,7 +111,7 @@ def _read(file: Path) -> list[Any]:
         meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
     except _reader_errors() as error:
         # trimesh blames optional packages where a text file is no text.
-        reason = "" if isinstance(error, ImportError) else f": {error}"
+        reason = "" if isinstance(error, ImportError) else f": {_in_words(error)}"
         raise ValueError(f"'{file.name}' is not a {file.suffix} mesh{reason}") from None
     if not meshes:
         raise ValueError(f"'{file.name}' holds no triangles")
@@ -129,10 +129,19 @@ def _read(file: Path) -> list[Any]:
     return meshes
 
 
+def _in_words(error: Exception) -> str:
+    """Return what a reader complains about; some only name a file, a key or an index."""
+    if isinstance(error, FileNotFoundError):
+        return f"{error.filename or error}, which it needs, is missing"
+    return "it is damaged or cut off" if isinstance(error, LookupError) else str(error)
+
+
 def _check_file(file: Path) -> None:
     """Refuse what is too large, or needs a package that is not there."""
     if file.stat().st_size > MAX_FILE_BYTES:
         raise ValueError(f"'{file.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
+    if not file.stat().st_size:
+        raise ValueError(f"'{file.name}' is empty")
     suffix, is_here = file.suffix.lower(), importlib.util.find_spec
     if suffix == ".dae" and is_here("collada") is None:
         raise MissingDependency("A reader for .dae files", "pip install pycollada")
