@@ -70,8 +70,8 @@ class MeshHouse:
     def floor_near(self, at: Vector3 | float | None) -> float:
         """Return the height of the floor that a point or a height lies on. None means the lowest floor.
 
-        That is the nearest floor. Where a point is not free on it, as on a landing, in a lower room or on a slope,
-        it is what level surface is right below the point, and failing that its own height.
+        That is the nearest floor. Where a point is not free on it, as on a landing, in a lower room or on a
+        slope, it is what level surface is right below the point, and failing that its own height.
         """
         if at is None:
             return self.floors_z[0]

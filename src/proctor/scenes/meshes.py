@@ -140,13 +140,13 @@ def _check_file(file: Path) -> None:
     """Refuse what is too large, or needs a package that is not there."""
     if file.stat().st_size > MAX_FILE_BYTES:
         raise ValueError(f"'{file.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
-    if not file.stat().st_size:
-        raise ValueError(f"'{file.name}' is empty")
     suffix, is_here = file.suffix.lower(), importlib.util.find_spec
     if suffix == ".dae" and is_here("collada") is None:
         raise MissingDependency("A reader for .dae files", "pip install pycollada")
     if suffix in (".glb", ".gltf") and is_here("DracoPy") is None and DRACO in file.read_bytes():
         raise MissingDependency("A reader for glTF compressed with Draco", "pip install DracoPy")
+    if not file.stat().st_size:
+        raise ValueError(f"'{file.name}' is empty")
 
 
 def _pieces(meshes: list[Any], file: Path) -> list[Array]:
