@@ -62,6 +62,14 @@ def test_a_goal_inside_of_a_sofa_is_joined_to_the_nearest_place_beside_it(tmp_pa
     assert task.distance_m(Vector3(4, 0, 0), Vector3(2.9, 0, 0)) > 3.0
 
 
+def test_a_robot_at_a_wall_and_close_to_its_goal_pays_no_detour(tmp_path):
+    task = task_for(
+        tmp_path, wall("w", (0, 0), (6, 0.1)), goal_position=(1, 0.2, 0), start_position=(0, 2, 0)
+    )
+    assert task.distance_m(Vector3(0.5, 0.2, 0), Vector3(1, 0.2, 0)) == pytest.approx(0.5)
+    assert task.distance_m(Vector3(1, -0.2, 0), Vector3(1, 0.2, 0)) > 4.0
+
+
 def test_a_goal_deep_inside_of_something_is_not_reachable(tmp_path):
     task = task_for(tmp_path, wall("block", (3, 0), (2.0, 2.0)), goal_position=(3, 0, 0))
     assert task.distance_m(Vector3(1.5, 0, 0), Vector3(3, 0, 0)) == math.inf

@@ -206,6 +206,9 @@ def geodesic_m(grid: GridMap, a: Vector3, b: Vector3) -> float:
 def _drive_m(grid: GridMap, a: Vector3, b: Vector3, radius_m: float, reach_m: float) -> float | None:
     """Return how far a disc has to go, its ends joined to where it fits; None if it fits nowhere near."""
     start, goal = (a.x, a.y), (b.x, b.y)
+    # Joins are a detour, which would count where a robot beside a wall is close to its goal.
+    if math.dist(start, goal) <= 2 * reach_m and grid.line_is_free(start, goal, CAREFUL_RADIUS_M):
+        return distance(a, b)
     first = grid.place_beside(start, radius_m, reach_m=reach_m)
     last = grid.place_beside(goal, radius_m, reach_m=reach_m)
     if first is None or last is None:
