@@ -17,8 +17,8 @@ from proctor.envs.vln import VLNEnv
 from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import Episode
 from proctor.evaluation.preflight import scene_notes
-from proctor.evaluation.vln_task import _distance_of
-from proctor.navigation.grid_map import house_of_scene, map_of_scene
+from proctor.evaluation.vln_task import _distance_of, is_reachable
+from proctor.navigation.grid_map import floor_of_scene, house_of_scene, map_of_scene
 from proctor.policies.oracle import OraclePolicy
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.houses import generate_house
@@ -95,7 +95,6 @@ def floor_heights(path):
     ("name", "options", "notes"),
     [
         ("house.glb", {"turn": Y_UP}, ["Y up, as its format is"]),
-        ("house.glb", {}, ["Z up, though its format is Y up"]),
         ("house.obj", {}, ["Z up, as its level surfaces lie"]),
         ("house.obj", {"turn": Y_UP}, ["Y up, not Z up"]),
         ("house.ply", {}, ["Z up"]),
@@ -121,6 +120,24 @@ def test_a_house_ends_in_the_worlds_axes_and_metres_whatever_its_file_has(tmp_pa
     assert grid.clearance_at(4.0, 1.0) <= 0 < grid.clearance_at(4.0, 2.0)  # the wall, and the door in it
     assert grid.clearance_at(8.5, 2.0) < 0  # outside, where there is no floor
     assert grid.distance_m((1, 1), (7, 1), radius_m=0.25) == pytest.approx(6.2, abs=0.05)
+
+
+def test_a_furnished_house_in_a_glb_that_is_z_up_is_found_out(tmp_path):
+    path = write(mesh_of(generate_house(seed=3).scene), tmp_path / "scan.glb")
+    assert "Z up, though its format is Y up" in load_scene(path).notes[0]
+
+
+@pytest.mark.parametrize("size", [(20, 1.6, 2.8), (20, 1.2, 2.8), (20, 1.0, 3.0), (30, 6, 9)])
+def test_a_corridor_and_a_hall_stay_upright(tmp_path, size):
+    x, y, z = size
+    room = [
+        *(box((0, 0, -0.1), (x, y, 0)), box((0, 0, z), (x, y, z + 0.1))),
+        *(box((0, -0.1, 0), (x, 0, z)), box((0, y, 0), (x, y + 0.1, z))),
+        *(box((-0.1, 0, 0), (0, y, z)), box((x, 0, 0), (x + 0.1, y, z))),
+    ]
+    path = write(trimesh.util.concatenate(room), tmp_path / "room.glb", turn=Y_UP)
+    assert "Y up, as its format is" in load_scene(path).notes[0]
+    assert floor_heights(path)[0] == pytest.approx(0.0)
 
 
 def test_a_scene_file_says_it_explicitly_and_can_put_things_into_the_house(tmp_path):
@@ -261,6 +278,16 @@ def test_a_file_that_is_no_mesh_is_refused(tmp_path, name):
         load_scene(tmp_path / name)
 
 
+def test_what_is_wrong_with_a_broken_mesh_is_said_in_words(tmp_path):
+    (tmp_path / "empty.glb").write_bytes(b"")
+    buffers = {"asset": {"version": "2.0"}, "buffers": [{"uri": "gone.bin", "byteLength": 4}], "meshes": []}
+    (tmp_path / "house.gltf").write_text(json.dumps(buffers))
+    with pytest.raises(InvalidFile, match=r"'empty\.glb' is empty"):
+        load_scene(tmp_path / "empty.glb")
+    with pytest.raises(InvalidFile, match=r"gone\.bin, which it needs, is missing"):
+        load_scene(tmp_path / "house.gltf")
+
+
 def test_a_house_without_a_reader_for_its_format_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "a.dae").write_text("")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
@@ -339,7 +366,7 @@ def test_every_storey_has_a_map_and_the_stairwell_is_no_way(tmp_path):
     )
 
 
-def test_a_goal_on_another_floor_is_measured_as_the_crow_flies_and_said(tmp_path):
+def test_a_goal_on_another_floor_cannot_be_reached_and_that_is_said(tmp_path):
     path = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
     apart, together = episode(path, (1, 1, 0, 0), (7, 1, 2.8)), episode(path, (1, 1, 2.8, 0), (7, 0.5, 2.8))
     assert _distance_of(apart)[0] == "euclidean"
@@ -347,8 +374,48 @@ def test_a_goal_on_another_floor_is_measured_as_the_crow_flies_and_said(tmp_path
     notes = scene_notes([apart, together])
     assert notes[0].startswith("house.glb is read as Y up")
     assert notes[1] == "house.glb has its floors at 0.00 m and 2.80 m"
-    assert notes[2].startswith("house.glb: 1 of 2 episodes have their goal on another floor")
+    assert notes[2].startswith("1 of 2 episodes has a goal that no robot on wheels can reach (")
+    assert "check-dataset" in notes[2]
+    below = Vector3(7, 1, 0)
+    assert _distance_of(apart)[1](below, apart.goal) == math.inf
     assert len(scene_notes([together])) == 2
+
+
+def split_level(lower_z):
+    """Return two rooms, the second with its floor lower than the first's at 0."""
+    floors = [box((-0.1, -0.1, -0.5), (4, 4.1, 0)), box((4, -0.1, lower_z - 0.1), (8.1, 4.1, lower_z))]
+    return trimesh.util.concatenate([*floors, *walls(0.0)])
+
+
+@pytest.mark.parametrize(("z", "floor_z"), [(-0.2, -0.2), (-0.12, -0.2), (0.05, -0.2)])
+def test_a_room_a_step_lower_has_a_floor_of_its_own(tmp_path, z, floor_z):
+    path = write(split_level(-0.2), tmp_path / "house.glb", turn=Y_UP)
+    assert floor_of_scene(path, Vector3(6, 2, z)) == pytest.approx(floor_z)
+    assert floor_of_scene(path, Vector3(2, 2, 0.05)) == pytest.approx(0.0)
+    start, goal = (6, 1, z, 0), (7, 3, -0.2)
+    VLNEnv(sensors=["odom"]).check([episode(path, start, goal)])
+    assert _distance_of(episode(path, start, goal))[0] == "geodesic"
+    assert not is_reachable(episode(path, (2, 2, 0, 0), goal))
+
+
+def test_a_start_on_a_sloping_floor_has_the_floor_that_is_below_it(tmp_path):
+    slope = box((-0.1, -0.1, -0.1), (12, 4.1, 0))
+    slope.apply_transform(trimesh.transformations.rotation_matrix(np.radians(-3), [0, 1, 0]))
+    path = write(slope, tmp_path / "slope.glb", turn=Y_UP)
+    for x in (1.0, 6.0, 11.0):
+        start = (x, 2, x * math.tan(math.radians(3)), 0)
+        VLNEnv(sensors=["odom"]).check([episode(path, start, (x + 0.5, 2, start[2]))])
+
+
+def test_all_bad_starts_are_told_at_once(tmp_path):
+    path = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
+    bad = [episode(path, (20 + x, 2, 0, 0), (1, 1, 0)) for x in range(7)]
+    with pytest.raises(UserError) as caught:
+        VLNEnv(sensors=["odom"]).check([*bad, episode(path, (1, 1, 0, 0), (2, 1, 0))])
+    message = str(caught.value)
+    assert message.startswith("7 of 8 episodes cannot start")
+    assert message.count("there is no floor at its start") == 5
+    assert "--fix OUT" in message
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,8 @@ def walk(episode, actions):
 def test_more_episodes_than_a_house_can_have_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(builder, "HOPELESS", 0)
     monkeypatch.setattr(house_exam, "TRIES", 3)
-    with pytest.raises(UserError, match="300 different episodes are too many for one house"):
-        build_suite(tmp_path, one_split(episodes=300))
+    with pytest.raises(UserError, match="100 different episodes are too many for one house"):
+        build_suite(tmp_path, one_split(episodes=100))
 
 
 def test_the_same_seed_builds_the_same_files(built, tmp_path):
@@ -214,7 +214,7 @@ def test_houses_v1_reference_paths_are_dense_and_as_short_as_can_be():
         assert tuple(path[0]) == start
         assert tuple(path[-1]) == goal
         assert steps_m.max() < 0.252
-        assert steps_m.sum() == pytest.approx(grid.distance_m(start, goal, radius_m=0.25), abs=0.05)
+        assert steps_m.sum() == pytest.approx(grid.distance_m(start, goal, radius_m=0.25), abs=0.06)
 
 
 def test_houses_v1_reference_actions_lead_to_the_goal_without_a_touch():

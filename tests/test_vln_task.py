@@ -2,11 +2,13 @@
 
 import math
 
+import msgspec
 import pytest
 
-from proctor.core.types import Vector3
+from mesh_houses import Y_UP, two_rooms, write
+from proctor.core.types import Action, Vector3
 from proctor.episodes.vln import Episode
-from proctor.evaluation.vln_task import VLNTask
+from proctor.evaluation.vln_task import VLNTask, is_reachable
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 
 
@@ -39,14 +41,57 @@ def test_a_robot_that_has_squeezed_into_a_gap_is_not_taken_to_be_behind_its_wall
     assert task.distance_m(Vector3(4.9, 0, 0), Vector3(5, 0.9, 0)) > 9.0
 
 
-def test_a_goal_in_a_sealed_room_is_judged_by_the_straight_line_and_says_so(tmp_path):
+def test_nobody_succeeds_where_the_goal_is_in_a_sealed_room_but_the_error_is_finite(tmp_path):
     walls = [
         *(wall("west", (2, 0), (0.1, 2.1)), wall("east", (4, 0), (0.1, 2.1))),
         *(wall("south", (3, -1), (2.1, 0.1)), wall("north", (3, 1), (2.1, 0.1))),
     ]
-    task = task_for(tmp_path, *walls, goal_position=(3, 0, 0))
+    task = task_for(tmp_path, *walls, goal_position=(3, 0, 0), success_threshold=3.0)
     assert task._distance == "euclidean"
-    assert task.distance_m(Vector3(0, 0, 0), Vector3(3, 0, 0)) == 3.0
+    task.update(Action.STOP, {"position": Vector3(1.5, 0, 0), "collision": False})
+    metrics = task.measure()
+    assert [metrics[name] for name in ("success", "oracle_success", "spl")] == [0.0, 0.0, 0.0]
+    assert metrics["navigation_error"] == 1.5
+
+
+def test_a_goal_inside_of_a_sofa_is_joined_to_the_nearest_place_beside_it(tmp_path):
+    sofa = wall("sofa", (3, 0), (0.8, 2.0))
+    task = task_for(tmp_path, sofa, goal_position=(2.9, 0, 0))
+    assert task._distance == "geodesic"
+    assert task.distance_m(Vector3(0, 0, 0), Vector3(2.9, 0, 0)) == pytest.approx(2.9, abs=0.05)
+    assert task.distance_m(Vector3(4, 0, 0), Vector3(2.9, 0, 0)) > 3.0
+
+
+def test_a_robot_at_a_wall_and_close_to_its_goal_pays_no_detour(tmp_path):
+    task = task_for(
+        tmp_path, wall("w", (0, 0), (6, 0.1)), goal_position=(1, 0.2, 0), start_position=(0, 2, 0)
+    )
+    assert task.distance_m(Vector3(0.5, 0.2, 0), Vector3(1, 0.2, 0)) == pytest.approx(0.5)
+    assert task.distance_m(Vector3(1, -0.2, 0), Vector3(1, 0.2, 0)) > 4.0
+
+
+def test_a_goal_deep_inside_of_something_is_not_reachable(tmp_path):
+    task = task_for(tmp_path, wall("block", (3, 0), (2.0, 2.0)), goal_position=(3, 0, 0))
+    assert task.distance_m(Vector3(1.5, 0, 0), Vector3(3, 0, 0)) == math.inf
+
+
+@pytest.mark.parametrize("beyond_m", [0.2, 0.3, 1.0])
+def test_a_goal_outside_of_a_house_is_not_joined_through_its_wall(tmp_path, beyond_m):
+    path = write(two_rooms(0.0), tmp_path / "house.glb", turn=Y_UP)
+    outside = Episode(
+        scene_config_path=str(path), start_position=(6, 2, 0), goal_position=(8.1 + beyond_m, 2, 0)
+    )
+    assert not is_reachable(outside)
+    assert is_reachable(msgspec.structs.replace(outside, goal_position=Vector3(8.03, 2, 0)))  # in the wall
+
+
+def test_a_position_that_a_file_claims_behind_a_wall_is_no_success(tmp_path):
+    path = write(two_rooms(0.0), tmp_path / "house.glb", turn=Y_UP)
+    task = VLNTask()
+    episode = Episode(scene_config_path=str(path), start_position=(6, 2, 0), goal_position=(7.7, 2, 0))
+    task.begin(episode)
+    assert task._distance == "geodesic"
+    assert task.distance_m(Vector3(8.3, 2, 0), episode.goal) == math.inf
 
 
 def test_a_start_and_a_goal_far_outside_of_the_scene_are_fine(tmp_path):

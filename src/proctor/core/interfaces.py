@@ -72,7 +72,7 @@ class MetricTask(Protocol):
     """What a metric may ask of the task it measures."""
 
     def distance_m(self, a: Vector3, b: Vector3) -> float:
-        """Return the distance by which the task is scored: geodesic where there is a map. Finite."""
+        """Return the distance by which the task is scored: geodesic if there is a map, infinite if no way."""
 
     def success_threshold_m(self, episode: Any) -> float:
         """Return how near to the goal a success has to end."""

@@ -25,6 +25,9 @@ from proctor.sim.lidar import LaserScanner
 from proctor.sim.world import World
 
 STORY_M = 0.5
+NAMED = 5
+"""So many bad starts are told one by one."""
+LEAVE_OUT = "`proctor check-dataset PATH --scenes DIR --fix OUT` leaves such episodes out"
 """A start this far from z = 0 is on another floor, and the embedded world has one."""
 
 
@@ -120,13 +123,23 @@ class VLNEnv(Env):
         """Build every scene and put the robot at every start.
 
         Raises:
-            UserError: An episode has no scene, or starts inside of something or on another floor.
+            UserError: Episodes have no scene, or start inside of something or on another floor.
             InvalidFile: A scene is broken.
         """
+        problems = []
         for (scene_path, floor_z), group in groupby(sorted(episodes, key=_floor_of), key=_floor_of):
             world = World(load_scene(scene_path), scene_path, self._robot, floor_z=floor_z, drawn=False)
             for episode in group:
-                _place(world, episode)
+                try:
+                    _place(world, episode)
+                except UserError as error:
+                    problems.append(str(error))
+        if len(problems) == 1:
+            raise UserError(f"{problems[0]}; {LEAVE_OUT}")
+        if problems:
+            some = "\n  ".join(problems[:NAMED] + ["..."] * (len(problems) > NAMED))
+            count = f"{len(problems)} of {len(episodes)} episodes cannot start"
+            raise UserError(f"{count}:\n  {some}\n{LEAVE_OUT}")
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Do one action by driving the robot.
@@ -185,7 +198,7 @@ def _scene_of(episode: Episode) -> Path:
 def _floor_of(episode: Episode) -> tuple[Path, float]:
     """Return an episode's scene and the height of the floor in it that it starts on."""
     scene_path = _scene_of(episode)
-    return scene_path, floor_of_scene(scene_path, episode.start_position.z)
+    return scene_path, floor_of_scene(scene_path, episode.start_position)
 
 
 def _place(world: World, episode: Episode) -> Pose2:

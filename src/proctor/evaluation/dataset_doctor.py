@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,8 +19,8 @@ from proctor.episodes.findings import FILTERS, Findings
 from proctor.episodes.gt import gt_name, stem_of
 from proctor.episodes.patient import Patient
 from proctor.episodes.vln import Episode
-from proctor.evaluation.vln_task import geodesic_m
-from proctor.navigation.grid_map import MARGIN_M, GridMap, floor_of_scene, map_of_scene
+from proctor.evaluation.vln_task import is_reachable
+from proctor.navigation.grid_map import MARGIN_M, GridMap, map_of_scene
 from proctor.registry import build
 from proctor.scenes.scene_config import load_scene
 
@@ -201,14 +200,11 @@ def _verdict(scene: Path, episode: Episode) -> Literal["off-map", "unreachable",
     """Tell what is wrong with the ends of an episode on the maps of their floors."""
     start, goal = episode.start_position, episode.goal_position
     ends = [start] if goal is None else [start, goal]
-    if any(_is_off(map_of_scene(scene, point.z), point) for point in ends):
+    if any(_is_off(map_of_scene(scene, point), point) for point in ends):
         return "off-map"
     if goal is None:
         return ""
-    if floor_of_scene(scene, start.z) != floor_of_scene(scene, goal.z):
-        return "unreachable"
-    grid = map_of_scene(scene, start.z).covering((start.x, start.y), (goal.x, goal.y))
-    return "" if math.isfinite(geodesic_m(grid, start, goal)) else "unreachable"
+    return "" if is_reachable(episode) else "unreachable"
 
 
 def _is_off(grid: GridMap, point: Vector3) -> bool:

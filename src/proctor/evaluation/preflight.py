@@ -8,8 +8,11 @@ from pathlib import Path
 from proctor.core.errors import InvalidFile
 from proctor.episodes.datasets import Dataset
 from proctor.episodes.vln import Episode
+from proctor.evaluation.vln_task import is_reachable
 from proctor.navigation.grid_map import house_of_scene, map_of_scene
 from proctor.scenes.scene_config import load_scene
+
+LEAVE_OUT = "`proctor check-dataset PATH --scenes DIR --fix OUT` leaves such episodes out"
 
 
 def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: bool) -> None:
@@ -29,7 +32,7 @@ def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: 
         first_use.setdefault(episode.scene_config_path, episode)
     for scene, episode in first_use.items():
         if scene is not None and Path(scene).is_file():
-            map_of_scene(Path(scene), episode.start_position.z)
+            map_of_scene(Path(scene), episode.start_position)
         elif needs_scene:
             problem = f"there is no scene file {scene}" if scene else _no_file(dataset, episodes, episode)
             raise InvalidFile(dataset.path, problem, place=_place(dataset, episode, "scene_config_path"))
@@ -48,17 +51,30 @@ def scene_notes(episodes: Sequence[Episode]) -> list[str]:
         if episode.scene_config_path is not None and Path(episode.scene_config_path).is_file():
             by_scene.setdefault(Path(episode.scene_config_path), []).append(episode)
     notes = []
-    for path, group in by_scene.items():
+    for path in by_scene:
         house = house_of_scene(path)
         if house is None:
             continue
         notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
-        ends = [(e.start_position.z, e.goal_position.z) for e in group if e.goal_position is not None]
-        apart = sum(house.floor_near(start_z) != house.floor_near(goal_z) for start_z, goal_z in ends)
-        if apart:
-            whose = f"{apart} of {len(ends)} episodes have their goal on another floor than their start"
-            notes.append(f"{path.name}: {whose}, where a robot on wheels cannot get")
-    return notes
+    return [*notes, *unreachable_notes([episode for group in by_scene.values() for episode in group])]
+
+
+def unreachable_notes(episodes: Sequence[Episode]) -> list[str]:
+    """Say which goals cannot be reached on wheels, if any.
+
+    Raises:
+        InvalidFile: A scene is broken.
+    """
+    with_goal = [episode for episode in episodes if episode.goal_position is not None]
+    lost = [episode.episode_id for episode in with_goal if not is_reachable(episode)]
+    if not lost:
+        return []
+    some = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
+    have = "has a goal" if len(lost) == 1 else "have goals"
+    return [
+        f"{len(lost)} of {len(episodes)} episodes {have} that no robot on wheels can reach ({some}) and "
+        f"{'counts as a failure' if len(lost) == 1 else 'count as failures'}; {LEAVE_OUT}"
+    ]
 
 
 def _check_goals(dataset: Dataset, episodes: Sequence[Episode]) -> None:

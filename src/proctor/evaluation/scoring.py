@@ -24,6 +24,7 @@ from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.episode_log import EpisodeLog
 from proctor.evaluation.journal import Journal, read_finished
+from proctor.evaluation.preflight import unreachable_notes
 from proctor.evaluation.summary import summarise
 from proctor.evaluation.vln_task import VLNTask
 
@@ -84,7 +85,8 @@ def score_predictions(file: Path, dataset: Dataset, out: Path | None = None) -> 
             "predictions": str(file.resolve()),
         }
         _write(out, identity, {"source": source, "actions": "inferred", "notes": odd}, results)
-    return Score(results, [*dataset.notes, *_notes(predictions, set(keys.values()), results), *odd])
+    notes = [*dataset.notes, *unreachable_notes(dataset.episodes)]
+    return Score(results, [*notes, *_notes(predictions, set(keys.values()), results), *odd])
 
 
 def _key(episode: Episode, predictions: Predictions) -> str:

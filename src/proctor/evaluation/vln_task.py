@@ -22,6 +22,8 @@ from proctor.registry import build, names
 HEADING_DIGITS = 6
 CAREFUL_RADIUS_M = 0.1
 """The robot's radius less what the map may be too careful."""
+JOIN_M = 0.5
+"""An end inside of something is joined to a free place if the thing ends no further away than this."""
 
 
 class VLNTask:
@@ -137,42 +139,83 @@ class VLNTask:
 
 
 def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], DistanceFn]:
-    """Return the distance by which an episode is judged.
+    """Return the distance by which an episode is judged, one and the same for the whole of it.
 
-    It is geodesic where the scene has a map that connects start and goal, else Euclidean: one and the
-    same for the whole episode.
+    It is geodesic where the scene has a map, and Euclidean where there is none. Where the map does not
+    connect start and goal, it is infinite, and the name is that of the navigation error.
     """
-    if episode.scene_config_path is None or not Path(episode.scene_config_path).is_file():
+    if not has_map(episode):
         return "euclidean", distance
-    start, goal = episode.start_position, episode.goal
-    scene = Path(episode.scene_config_path)
-    if floor_of_scene(scene, start.z) != floor_of_scene(scene, goal.z):
-        return "euclidean", distance  # no way on wheels, and no map that shows both
-    grid = map_of_scene(scene, start.z).covering((start.x, start.y), (goal.x, goal.y))
-
+    grid = _map_of(episode)
+    if grid is None or not math.isfinite(geodesic_m(grid, episode.start_position, episode.goal)):
+        return "euclidean", _no_way
     length_m = cache(partial(geodesic_m, grid))  # several metrics ask for the same
 
     def geodesic(a: Vector3, b: Vector3) -> float:
         if math.isfinite(length_m(a, b)):
             return length_m(a, b)
-        # The robot got to where the map, which is a few centimetres too careful, sees no way.
-        rough_m = grid.rough_distances_m((a.x, a.y), (b.x, b.y), radius_m=PLANNING_RADIUS_M)
-        return math.hypot(float(rough_m), b.z - a.z)
+        # The robot may get to where the map, which is a few centimetres too careful, sees no way.
+        careful_m = _drive_m(grid, a, b, CAREFUL_RADIUS_M, JOIN_M)
+        return math.inf if careful_m is None else careful_m
 
-    return ("geodesic", geodesic) if math.isfinite(length_m(start, goal)) else ("euclidean", distance)
+    return "geodesic", geodesic
+
+
+def has_map(episode: Episode) -> bool:
+    """Tell whether there is a scene file from which a map can be drawn."""
+    return episode.scene_config_path is not None and Path(episode.scene_config_path).is_file()
+
+
+def is_reachable(episode: Episode) -> bool:
+    """Tell whether a robot on wheels can get from start to goal, as far as a map can tell.
+
+    Raises:
+        InvalidFile: The scene is broken.
+    """
+    if not has_map(episode):
+        return True
+    grid = _map_of(episode)
+    return grid is not None and math.isfinite(geodesic_m(grid, episode.start_position, episode.goal))
+
+
+def _map_of(episode: Episode) -> GridMap | None:
+    """Return the map that shows both start and goal, None if they lie on different floors."""
+    start, goal, scene = episode.start_position, episode.goal, Path(str(episode.scene_config_path))
+    if floor_of_scene(scene, start) != floor_of_scene(scene, goal):
+        return None
+    return map_of_scene(scene, start).covering((start.x, start.y), (goal.x, goal.y))
+
+
+def _no_way(a: Vector3, b: Vector3) -> float:
+    del a, b
+    return math.inf
 
 
 def geodesic_m(grid: GridMap, a: Vector3, b: Vector3) -> float:
     """Return the length of the shortest drive from a to b, and the climb on top of it; infinite if none.
 
     It is measured for the disc that ways are planned for or, where that finds no way, for the robot's own.
-    Where not even that fits, the map being a little too careful, it is a smaller one; and the last resort,
-    for ends inside of things, is the nearest free place.
+    An end where neither fits is joined to a place close by where one does, never through a wall. Where there
+    is no such place, the map being a little too careful, it is measured for a smaller disc.
     """
-    start_xy, goal_xy = (a.x, a.y), (b.x, b.y)
-    for radius_m in (PLANNING_RADIUS_M, ROBOT.radius_m, CAREFUL_RADIUS_M):
-        if grid.is_free(*start_xy, radius_m) and grid.is_free(*goal_xy, radius_m):
-            planar_m = grid.distance_m(start_xy, goal_xy, radius_m=radius_m)
-            if math.isfinite(planar_m) or radius_m <= ROBOT.radius_m:
-                return math.hypot(planar_m, b.z - a.z)
-    return math.hypot(grid.distance_m(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M), b.z - a.z)
+    tries = [(PLANNING_RADIUS_M, 0.0), (ROBOT.radius_m, 0.0)]
+    tries += [(PLANNING_RADIUS_M, JOIN_M), (ROBOT.radius_m, JOIN_M), (CAREFUL_RADIUS_M, JOIN_M)]
+    for radius_m, reach_m in tries:
+        length_m = _drive_m(grid, a, b, radius_m, reach_m)
+        if length_m is not None and (math.isfinite(length_m) or radius_m <= ROBOT.radius_m):
+            return length_m
+    return math.inf
+
+
+def _drive_m(grid: GridMap, a: Vector3, b: Vector3, radius_m: float, reach_m: float) -> float | None:
+    """Return how far a disc has to go, its ends joined to where it fits; None if it fits nowhere near."""
+    start, goal = (a.x, a.y), (b.x, b.y)
+    # Joins are a detour, which would count where a robot beside a wall is close to its goal.
+    if math.dist(start, goal) <= 2 * reach_m and grid.line_is_free(start, goal, CAREFUL_RADIUS_M):
+        return distance(a, b)
+    first = grid.place_beside(start, radius_m, reach_m=reach_m)
+    last = grid.place_beside(goal, radius_m, reach_m=reach_m)
+    if first is None or last is None:
+        return None
+    planar_m = grid.distance_m(first, last, radius_m=radius_m)
+    return math.hypot(math.dist(start, first) + planar_m + math.dist(last, goal), b.z - a.z)

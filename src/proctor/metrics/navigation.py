@@ -58,7 +58,7 @@ def cls_score(nearest_m: Array, *, travelled_m: float, reference_m: float, thres
 
 
 class NavigationError(Metric):
-    """Distance from the last position to the goal, in metres."""
+    """Distance from the last position to the goal, in metres; Euclidean where there is no way."""
 
     def reset(self, episode: Episode, task: MetricTask) -> None:
         """Begin at the start position."""
@@ -72,7 +72,8 @@ class NavigationError(Metric):
 
     def get_metric(self) -> float:
         """Return the distance in metres."""
-        return self._task.distance_m(self._position, self._goal)
+        way_m = self._task.distance_m(self._position, self._goal)
+        return way_m if math.isfinite(way_m) else distance(self._position, self._goal)
 
 
 class Success(Metric):

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import distance_transform_edt
+from scipy.ndimage import distance_transform_edt, label
 
 from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
-from proctor.core.types import Array
+from proctor.core.types import Array, Vector3
 from proctor.navigation.footprints import Footprint, footprints_of_scene
 from proctor.navigation.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
@@ -45,6 +45,7 @@ class GridMap:
         resolution_m: Side of a cell.
         origin_world: The map's lower left corner, which is a corner of cell [0, 0].
         ends: Whether the floor ends with the map. Else it goes on, empty.
+        outside: Those of the occupied cells that hold nothing, for they lie outside of the house.
     """
 
     def __init__(
@@ -54,9 +55,11 @@ class GridMap:
         resolution_m: float = 0.05,
         origin_world: Point = (0.0, 0.0),
         ends: bool = False,
+        outside: NDArray[np.bool_] | None = None,
     ) -> None:
         self.occupied = occupied
         self.ends = ends
+        self._outside = np.zeros_like(occupied) if outside is None else outside
         self.resolution_m = resolution_m
         self.origin_world = origin_world
         self.clearance_m = _clearances(occupied, resolution_m)
@@ -71,7 +74,7 @@ class GridMap:
         *,
         resolution_m: float = 0.05,
         height_band_m: tuple[float, float] = BAND_M,
-        z: float | None = None,
+        floor_z: float | None = None,
     ) -> GridMap:
         """Draw the map of all that a robot can bump into.
 
@@ -80,7 +83,7 @@ class GridMap:
             scene_path: Its file, needed if it has mesh assets.
             resolution_m: Side of a cell. That of a house that is a mesh is 0.05 m.
             height_band_m: Only what reaches into this range above the floor is an obstacle.
-            z: A height on the floor that is meant, in a house of several; the lowest if missing.
+            floor_z: Height of the floor that is meant, in a house of several; the lowest if missing.
 
         Raises:
             InvalidFile: A mesh asset cannot be read.
@@ -88,7 +91,8 @@ class GridMap:
         """
         house = house_of(scene, scene_path, height_band_m)
         if house is not None:
-            return cls._from_house(house, house.floor_near(z), scene, scene_path, height_band_m)
+            floor_z = house.floors_z[0] if floor_z is None else floor_z
+            return cls._from_house(house, floor_z, scene, scene_path, height_band_m)
         footprints = footprints_of_scene(scene, scene_path, height_band_m=height_band_m)
         corners = np.concatenate([shape.vertices for shape in footprints] or [np.zeros((1, 2))])
         # Whole cells from the world's origin, so that walls on round numbers fill whole cells.
@@ -122,10 +126,12 @@ class GridMap:
         rows, columns = (cells // MAP_CELLS for cells in grid.blocked.shape)
         cells = grid.blocked.reshape(rows, MAP_CELLS, columns, MAP_CELLS)
         occupied = np.asarray(cells.any(axis=(1, 3)))
+        empty = ~grid.obstacle.reshape(cells.shape).any(axis=(1, 3)) & occupied
         band_world = (floor_z + height_band_m[0], floor_z + height_band_m[1])
         for shape in footprints_of_scene(scene, scene_path, height_band_m=band_world):
             _draw(shape, occupied, resolution_m, np.array(grid.origin_world))
-        return cls(occupied, resolution_m=resolution_m, origin_world=grid.origin_world, ends=True)
+        origin, outside = grid.origin_world, _touching_border(empty)
+        return cls(occupied, resolution_m=resolution_m, origin_world=origin, ends=True, outside=outside)
 
     def covering(self, *points: Point) -> GridMap:
         """Return this map, enlarged by empty floor if it does not reach some way beyond these points.
@@ -180,6 +186,29 @@ class GridMap:
         free: NDArray[np.bool_] = self.clearances(points).min(axis=-1) > radius_m
         return free
 
+    def place_beside(self, point: Point, radius_m: float, *, reach_m: float) -> Point | None:
+        """Return the nearest place where a disc fits, on the same side of all walls; None if there is none.
+
+        From inside of a thing it is looked for where the thing ends next, from outside of a house only where
+        no wall is between. That end must be within reach, and from there the place, in plain sight.
+        """
+        if self.clearance_at(*point) > radius_m:
+            return point
+        edge = point
+        if self.clearance_at(*point) <= 0:
+            edges = self._centres_near(point, ~self.occupied, reach_m)
+            if not len(edges) or self._leaves_outside(point, edges[0]):
+                return None
+            edge = (float(edges[0][0]), float(edges[0][1]))
+        places = self._centres_near(edge, self.clearance_m > radius_m, reach_m)
+        if not len(places):
+            return None
+        in_sight = self.lines_are_free(np.array(edge), places, 0.0)
+        if not in_sight.any():
+            return None
+        x, y = places[in_sight.argmax()]
+        return float(x), float(y)
+
     def shortest_path(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array | None:
         """Return the corners (N, 2) of the shortest way for a disc, both ends included.
 
@@ -221,33 +250,66 @@ class GridMap:
         upper = cells.take(index + columns) * (1 - x) + cells.take(index + columns + 1) * x
         return np.asarray(lower * (1 - y) + upper * y)
 
+    def _centres_near(self, point: Point, cells: NDArray[np.bool_], reach_m: float) -> Array:
+        """Return the centres (N, 2) of those of some cells that are near a point, the nearest first."""
+        at = (np.array(point) - self.origin_world) / self.resolution_m
+        reach = reach_m / self.resolution_m
+        first = np.clip(np.floor(at - reach), 0, None).astype(int)
+        last = np.clip(np.ceil(at + reach), 0, None).astype(int)
+        found = np.argwhere(cells[first[1] : last[1], first[0] : last[0]])[:, ::-1] + first + 0.5
+        apart = np.linalg.norm(found - at, axis=1)
+        order = np.argsort(apart, kind="stable")
+        centres: Array = found[order[apart[order] <= reach]] * self.resolution_m + self.origin_world
+        return centres
+
+    def _leaves_outside(self, point: Point, end: Array) -> bool:
+        """Tell whether a straight line begins outside of the house and leads through something."""
+        probes = math.ceil(math.dist(point, end) / self.resolution_m * 4) + 1
+        line = np.linspace(point, end, probes)
+        columns, rows = ((line - self.origin_world) // self.resolution_m).astype(int).T
+        inside_map = (rows >= 0) & (rows < len(self.occupied))
+        inside_map &= (columns >= 0) & (columns < self.occupied.shape[1])
+        outside, occupied = np.ones(probes, dtype=bool), np.ones(probes, dtype=bool)
+        outside[inside_map] = self._outside[rows[inside_map], columns[inside_map]]
+        occupied[inside_map] = self.occupied[rows[inside_map], columns[inside_map]]
+        return bool(outside[0] and (occupied & ~outside).any())
+
     def _finder(self, radius_m: float) -> PathFinder:
         if radius_m not in self._finders:
             self._finders[radius_m] = PathFinder(self, radius_m)
         return self._finders[radius_m]
 
 
-def map_of_scene(path: Path, z: float | None = None) -> GridMap:
+def map_of_scene(path: Path, at: Vector3 | float | None = None) -> GridMap:
     """Return the map of a scene file, made once for each version of the file and each floor.
 
     Args:
         path: The scene file, or a mesh file.
-        z: A height on the floor that is meant; the lowest floor if missing.
+        at: A point on the floor that is meant, or a height; the lowest floor if missing.
 
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
     """
-    return _map_of_version(path, scene_version(path), floor_of_scene(path, z))
+    return map_of_floor(path, floor_of_scene(path, at))
 
 
-def floor_of_scene(path: Path, z: float | None = None) -> float:
-    """Return the height of the floor that z lies on: 0, unless the scene is a mesh.
+def map_of_floor(path: Path, floor_z: float) -> GridMap:
+    """Return the map of a scene file for a height that `floor_of_scene` returned.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+    """
+    return _map_of_version(path, scene_version(path), floor_z)
+
+
+def floor_of_scene(path: Path, at: Vector3 | float | None = None) -> float:
+    """Return the height of the floor that a point or a height lies on: 0, unless the scene is a mesh.
 
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
     """
     house = house_of_scene(path)
-    return 0.0 if house is None else house.floor_near(z)
+    return 0.0 if house is None else house.floor_near(at)
 
 
 def house_of_scene(path: Path) -> MeshHouse | None:
@@ -268,7 +330,14 @@ def _house_of_version(path: Path, version: int) -> MeshHouse | None:
 @lru_cache(maxsize=8)
 def _map_of_version(path: Path, version: int, floor_z: float) -> GridMap:
     del version
-    return GridMap.from_scene(load_scene(path), path, z=floor_z)
+    return GridMap.from_scene(load_scene(path), path, floor_z=floor_z)
+
+
+def _touching_border(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return those cells that are connected to the map's border."""
+    parts, _ = label(cells)
+    border = np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]])
+    return np.isin(parts, border[border > 0])
 
 
 def _clearances(occupied: NDArray[np.bool_], resolution_m: float) -> Array:

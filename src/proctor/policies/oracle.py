@@ -40,7 +40,7 @@ class OraclePolicy(Policy):
         scene = Path(episode.scene_config_path) if episode.scene_config_path else None
         grid = None
         if scene is not None and scene.is_file():
-            grid = map_of_scene(scene, episode.start_position.z).covering(start_xy, goal_xy)
+            grid = map_of_scene(scene, episode.start_position).covering(start_xy, goal_xy)
         self._planner = ActionPlanner(grid, goal_xy)
         self._expected = None
 

@@ -12,7 +12,7 @@ from proctor.core.geometry import distance
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Array
 from proctor.episodes.vln import Episode
-from proctor.navigation.grid_map import ROBOT, GridMap, floor_of_scene, map_of_scene
+from proctor.navigation.grid_map import ROBOT, GridMap, floor_of_scene, map_of_floor
 from proctor.scenes.scene_config import scene_version
 
 LARGEST_ERROR = 0.1
@@ -32,7 +32,7 @@ def goal_distances(result: EpisodeResult, episode: Episode) -> Array | None:
         return np.array([distance(point, goal) for point in result.trajectory])
     path = Path(episode.scene_config_path or "")
     try:
-        grid = _coarse_map(path, scene_version(path), floor_of_scene(path, start.z))
+        grid = _coarse_map(path, scene_version(path), floor_of_scene(path, start))
     except UserError:
         return None
     grid = grid.covering((start.x, start.y), (goal.x, goal.y))
@@ -49,7 +49,7 @@ def goal_distances(result: EpisodeResult, episode: Episode) -> Array | None:
 def _coarse_map(path: Path, version: int, floor_z: float) -> GridMap:
     """Return where the middle of the robot can be, in cells of twice the size: a search takes a quarter."""
     del version  # only there to tell versions apart
-    fine = map_of_scene(path, floor_z)
+    fine = map_of_floor(path, floor_z)
     free = fine.clearance_m > ROBOT.radius_m
     free = np.pad(free, [(0, size % 2) for size in free.shape], constant_values=True)
     rows, columns = (size // 2 for size in free.shape)

@@ -13,7 +13,9 @@ from proctor.scenes.meshes import is_turned, load_surfaces
 LEVEL = 0.95
 """How much of a normal must point along an axis for its triangle to be level across it."""
 # How much better the other axis must look than the one that the file or its format names, or that is usual.
-AGAINST_THE_FILE, AGAINST_CUSTOM = 2.0, 1.25
+AGAINST_THE_FILE, AGAINST_CUSTOM = 4.0, 1.25
+LOWEST_ROOM_M, SHEET_M = 1.9, 0.5
+"""A corridor that lies on its side is lower than a room, but higher than a mere floor."""
 LEAST_SHARE, FLAT_SHARE = 0.05, 0.75
 """Lying on its side, a house still has this share of its area level; of a mere floor, it is this and more."""
 UNITS = (("millimetres", 0.001, 1300.0), ("centimetres", 0.01, 180.0))
@@ -63,6 +65,9 @@ def find_frame(file: Path) -> MeshFrame:
     # Walls alone would lie down to be a floor.
     is_house = as_read.share >= LEAST_SHARE or otherwise.share >= FLAT_SHARE
     is_other = is_house and ratio > (AGAINST_THE_FILE if defined else AGAINST_CUSTOM)
+    size = np.ptp(triangles.reshape(-1, 3), axis=0)
+    other_m = float(size[other]) * _unit(float(size[other]), float(size.max()))[1]
+    is_other = is_other and not (defined and SHEET_M < other_m < LOWEST_ROOM_M)
     axis = "Z" if turned == is_other else "Y"
     if is_other:
         named = "though its format is" if defined else "not"
@@ -70,7 +75,6 @@ def find_frame(file: Path) -> MeshFrame:
     else:
         reason = "as its format is" if defined else "as its level surfaces lie"
     notes = [f"{file.name} is read as {axis} up, {reason}"]
-    size = np.ptp(triangles.reshape(-1, 3), axis=0)
     height = float(size[other if is_other else 2])
     unit, scale = _unit(height, float(size.max()))
     if scale != 1.0:

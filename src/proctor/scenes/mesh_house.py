@@ -15,7 +15,7 @@ from proctor.core.types import Array, Vector3
 from proctor.scenes.mesh_frame import triangles_of
 from proctor.scenes.meshes import Surface
 from proctor.scenes.scene_config import SceneConfig, asset_file
-from proctor.scenes.surface_grid import CELL_M, FloorGrid, cut, draw_floor
+from proctor.scenes.surface_grid import CELL_M, FLOOR_TOLERANCE_M, FloorGrid, cut, draw_floor
 
 LEVEL = 0.95
 BIN_M = 0.05
@@ -67,15 +67,38 @@ class MeshHouse:
         if not self.floors_z:
             raise ValueError(f"no floor: in {size} m nothing level has room for a robot to stand on")
 
-    def floor_near(self, z: float | None) -> float:
-        """Return the height of the floor that z lies on: the nearest floor's, or z itself on a landing.
+    def floor_near(self, at: Vector3 | float | None) -> float:
+        """Return the height of the floor that a point or a height lies on. None means the lowest floor.
 
-        None means the lowest floor.
+        That is the nearest floor. Where a point is not free on it, as on a landing, in a lower room or on a
+        slope, it is what level surface is right below the point, and failing that its own height.
         """
-        if z is None:
+        if at is None:
             return self.floors_z[0]
+        z = at.z if isinstance(at, Vector3) else at
         nearest = min(self.floors_z, key=lambda floor_z: abs(floor_z - z))
-        return nearest if abs(nearest - z) <= SAME_FLOOR_M else round(z, 2)
+        is_near = abs(nearest - z) <= SAME_FLOOR_M
+        if isinstance(at, Vector3) and (not is_near or self.is_blocked(at.x, at.y, nearest)):
+            own = self._level_below(at)
+            if own is not None:
+                nearest = min(self.floors_z, key=lambda floor_z: abs(floor_z - own))
+                return nearest if abs(nearest - own) <= FLOOR_TOLERANCE_M else round(own, 2)
+        return nearest if is_near else round(z, 2)
+
+    def _level_below(self, point: Vector3) -> float | None:
+        """Return the height of the highest level surface at a point and not far below it."""
+        low, high = self._triangles[..., :2].min(axis=1), self._triangles[..., :2].max(axis=1)
+        at = np.array([point.x, point.y])
+        a, b, c = self._triangles[((low <= at) & (at <= high)).all(axis=1)].transpose(1, 0, 2)
+        across = np.cross(b - a, c - a)
+        level = np.abs(across[:, 2]) > LEVEL * np.linalg.norm(across, axis=1)
+        a, b, c, doubled = a[level], b[level], c[level], across[level, 2]
+        (ab_x, ab_y, _), (ac_x, ac_y, _), (x, y) = (b - a).T, (c - a).T, (at - a[:, :2]).T
+        share_b, share_c = (x * ac_y - y * ac_x) / doubled, (ab_x * y - ab_y * x) / doubled
+        inside = (share_b >= 0) & (share_c >= 0) & (share_b + share_c <= 1)
+        heights = (a + share_b[:, None] * (b - a) + share_c[:, None] * (c - a))[inside, 2]
+        near = heights[(heights <= point.z + FLOOR_TOLERANCE_M) & (heights >= point.z - SAME_FLOOR_M)]
+        return float(near.max()) if len(near) else None
 
     def grid(self, floor_z: float) -> FloorGrid | None:
         """Return the cells of a floor, None if there is no floor at this height."""

@@ -111,7 +111,7 @@ def _read(file: Path) -> list[Any]:
         meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
     except _reader_errors() as error:
         # trimesh blames optional packages where a text file is no text.
-        reason = "" if isinstance(error, ImportError) else f": {error}"
+        reason = "" if isinstance(error, ImportError) else f": {_in_words(error)}"
         raise ValueError(f"'{file.name}' is not a {file.suffix} mesh{reason}") from None
     if not meshes:
         raise ValueError(f"'{file.name}' holds no triangles")
@@ -129,6 +129,13 @@ def _read(file: Path) -> list[Any]:
     return meshes
 
 
+def _in_words(error: Exception) -> str:
+    """Return what a reader complains about; some only name a file, a key or an index."""
+    if isinstance(error, FileNotFoundError):
+        return f"{error.filename or error}, which it needs, is missing"
+    return "it is damaged or cut off" if isinstance(error, LookupError) else str(error)
+
+
 def _check_file(file: Path) -> None:
     """Refuse what is too large, or needs a package that is not there."""
     if file.stat().st_size > MAX_FILE_BYTES:
@@ -138,6 +145,8 @@ def _check_file(file: Path) -> None:
         raise MissingDependency("A reader for .dae files", "pip install pycollada")
     if suffix in (".glb", ".gltf") and is_here("DracoPy") is None and DRACO in file.read_bytes():
         raise MissingDependency("A reader for glTF compressed with Draco", "pip install DracoPy")
+    if not file.stat().st_size:
+        raise ValueError(f"'{file.name}' is empty")
 
 
 def _pieces(meshes: list[Any], file: Path) -> list[Array]:
