@@ -13,6 +13,7 @@ from proctor.evaluation.evaluator import VLNEvaluator
 from proctor.evaluation.executors import Job
 from proctor.evaluation.run import RunConfig, run
 from proctor.evaluation.summary import summarise
+from proctor.policies.blind import BlindPolicy
 from proctor.policies.oracle import OraclePolicy
 from proctor.policies.scripted import ForwardPolicy, MockPolicy
 from proctor.registry import suite_path
@@ -102,6 +103,12 @@ def test_memory_stays_flat_over_1000_episodes(exam):
 def test_the_oracle_solves_the_whole_exam_and_chance_does_not(exam):
     assert_solved(take(OraclePolicy(), exam))
     assert take(MockPolicy(), exam).success_rate < 0.05
+    assert take(ForwardPolicy(), exam).success_rate < 0.05
+
+
+@pytest.mark.slow
+def test_the_exam_needs_eyes(exam):
+    assert take(BlindPolicy(), exam).success_rate < 0.2
 
 
 @pytest.mark.slow
