@@ -14,7 +14,7 @@ from proctor.core.errors import SimulationError, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3
 from proctor.envs.episode_state import EpisodeState, checked_action, running, started
-from proctor.episodes.vln import Episode
+from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.navigation.grid_map import floor_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene, scene_version
@@ -25,10 +25,9 @@ from proctor.sim.lidar import LaserScanner
 from proctor.sim.world import World
 
 STORY_M = 0.5
+"""A start this far from z = 0 is on another floor, and a scene of parts has one."""
 NAMED = 5
 """So many bad starts are told one by one."""
-LEAVE_OUT = "`proctor check-dataset PATH --scenes DIR --fix OUT` leaves such episodes out"
-"""A start this far from z = 0 is on another floor, and the embedded world has one."""
 
 
 class _Options(msgspec.Struct):

@@ -14,6 +14,8 @@ DEFAULT_MAX_STEPS = 500
 DEFAULT_SUCCESS_THRESHOLD_M = 0.2
 """How near to the goal a STOP counts, where neither episode nor run says it."""
 ORIGIN = Vector3(0.0, 0.0, 0.0)
+LEAVE_OUT = "`proctor check-dataset PATH --scenes DIR --fix OUT` leaves such episodes out"
+"""The way out where episodes of a dataset cannot be done."""
 LARGEST_COORDINATE = 1e4
 """Of metres or degrees. More is a mistake, such as millimetres."""
 

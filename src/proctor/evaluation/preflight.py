@@ -7,12 +7,10 @@ from pathlib import Path
 
 from proctor.core.errors import InvalidFile
 from proctor.episodes.datasets import Dataset
-from proctor.episodes.vln import Episode
+from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.evaluation.vln_task import is_reachable
 from proctor.navigation.grid_map import house_of_scene, map_of_scene
 from proctor.scenes.scene_config import load_scene
-
-LEAVE_OUT = "`proctor check-dataset PATH --scenes DIR --fix OUT` leaves such episodes out"
 
 
 def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: bool) -> None:

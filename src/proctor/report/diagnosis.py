@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.geometry import distances_along
-from proctor.core.results import EpisodeResult
+from proctor.core.results import EpisodeResult, Fault
 from proctor.core.types import Action, Array
 from proctor.episodes.vln import Episode
 from proctor.report.reference import OFF_PATH_M, Departure, departure_from, nearest_on_path
@@ -70,7 +70,7 @@ def diagnose(
     """
     last = len(result.trajectory) - 1
     if result.error is not None:
-        return _fault(result, last)
+        return _fault(result.error, last)
     error_m = result.metrics.get("navigation_error", result.final_distance_to_goal)
     if result.success:
         bumps = f", with {_count(result.collision_count, 'bump')}" if result.collision_count else ""
@@ -94,9 +94,7 @@ def diagnose(
     return _ending(result, episode, positions, distances_m, departure)
 
 
-def _fault(result: EpisodeResult, last: int) -> Diagnosis:
-    fault = result.error
-    assert fault is not None  # noqa: S101  (mypy)
+def _fault(fault: Fault, last: int) -> Diagnosis:
     message = (fault.message.strip().splitlines() or [""])[-1]
     if fault.side == "evaluator":
         text = f"The evaluator failed after {_count(last, 'step')}, so nothing is scored: {message}"
