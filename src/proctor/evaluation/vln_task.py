@@ -147,9 +147,11 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
     if not has_map(episode):
         return "euclidean", distance
     grid = _map_of(episode)
-    if grid is None or not math.isfinite(geodesic_m(grid, episode.start_position, episode.goal)):
+    if grid is None:
         return "euclidean", _no_way
     length_m = cache(partial(geodesic_m, grid))  # several metrics ask for the same
+    if not math.isfinite(length_m(episode.start_position, episode.goal)):
+        return "euclidean", _no_way
 
     def geodesic(a: Vector3, b: Vector3) -> float:
         if math.isfinite(length_m(a, b)):
