@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array
 from proctor.instructions.clauses import Passage
+from proctor.scenes.frames import Frame, frame_of, frame_of_part
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
 FLOOR, DOOR = "floor", "door"
@@ -118,8 +118,8 @@ class Surroundings(NamedTuple):
         floors: dict[str, list[Solid]] = {}
         doors, landmarks, solids = [], [], []
         for index, item in enumerate(scene.objects):
-            frame = rotation_matrix(quaternion_of_euler_deg(item.rotate))
-            placed = [_placed(part, item, frame, index) for part in item.parts]
+            frame = frame_of(item)
+            placed = [_placed(part, frame_of_part(part, frame), index) for part in item.parts]
             if item.category == FLOOR and item.room:
                 floors.setdefault(item.room, []).extend(placed)
             elif item.category == DOOR:
@@ -153,19 +153,12 @@ def _alpha(part: Part) -> float:
     return part.color[3] if len(part.color) == 4 else 1.0
 
 
-def _placed(part: Part, item: SceneObject, frame: Array, index: int) -> Solid:
-    scale = item.scale.array()
-    centre = frame @ (part.translate.array() * scale) + item.translate.array()
-    half = part.size.array() * scale / 2
-    turn = frame @ rotation_matrix(quaternion_of_euler_deg(part.rotate)) if _is_turned(part) else frame
+def _placed(part: Part, frame: Frame, index: int) -> Solid:
+    turn, half = frame.rotation, frame.size / 2
     if abs(turn[2, 2]) > 0.999:
-        return Solid(part.shape, centre, half, math.atan2(turn[1, 0], turn[0, 0]), index)
+        return Solid(part.shape, frame.translation, half, math.atan2(turn[1, 0], turn[0, 0]), index)
     # A part that leans counts as the upright box around it.
-    return Solid("box", centre, np.abs(turn) @ half, 0.0, index)
-
-
-def _is_turned(part: Part) -> bool:
-    return any((part.rotate.x, part.rotate.y, part.rotate.z))
+    return Solid("box", frame.translation, np.abs(turn) @ half, 0.0, index)
 
 
 def _landmark(item: SceneObject, index: int, placed: list[Solid]) -> Landmark:

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
-from proctor.core.types import Array, Vector3
+from proctor.core.types import Array
+from proctor.scenes.frames import Frame, frame_of, frame_of_part
 from proctor.scenes.meshes import convex_body, load_mesh_asset
 from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file
 
@@ -36,6 +36,10 @@ class Solid(NamedTuple):
     vertices: Array  # (N, 3)
     edges: NDArray[np.int64]  # (M, 2)
 
+    def placed(self, frame: Frame) -> Solid:
+        """Return the body where its frame puts it."""
+        return Solid(frame.points(self.vertices), self.edges)
+
 
 def footprints_of_scene(
     scene: SceneConfig, scene_path: Path | None, *, height_band_m: tuple[float, float]
@@ -49,7 +53,7 @@ def footprints_of_scene(
         UserError: The scene has mesh assets and `scene_path` is missing.
     """
     solids = [
-        _placed(solid, item.scale, item.rotate, item.translate)
+        solid
         for index, item in enumerate(scene.objects)
         if item.rigid_body_type != "none" and item.collision != "surface"
         for solid in _solids_of_object(item, scene_path, f"objects[{index}].asset_path")
@@ -59,9 +63,11 @@ def footprints_of_scene(
 
 
 def _solids_of_object(item: SceneObject, scene_path: Path | None, place: str) -> list[Solid]:
+    """Return the solids of an object in the world frame."""
+    frame = frame_of(item)
     if item.asset_path is None:
         return [
-            _placed(_unit_solid(part.shape), part.size, part.rotate, part.translate)
+            _unit_solid(part.shape).placed(frame_of_part(part, frame))
             for part in item.parts
             if part.collision
         ]
@@ -71,8 +77,7 @@ def _solids_of_object(item: SceneObject, scene_path: Path | None, place: str) ->
         asset = load_mesh_asset(asset_file(scene_path, item.asset_path))
     except ValueError as error:
         raise InvalidFile(scene_path, str(error), place=place) from None
-    scale = item.scale.array()
-    return [_solid(convex_body(points * scale) / scale) for points in asset.pieces]
+    return [_solid(convex_body(points * frame.size) / frame.size).placed(frame) for points in asset.pieces]
 
 
 @lru_cache
@@ -91,12 +96,6 @@ def _solid(vertices: ArrayLike) -> Solid:
     points = np.asarray(vertices)
     triangles = ConvexHull(points).simplices
     return Solid(points, np.concatenate([triangles[:, [0, 1]], triangles[:, 1:], triangles[:, ::2]]))
-
-
-def _placed(solid: Solid, size: Vector3, rotate_deg: Vector3, translate: Vector3) -> Solid:
-    rotation = rotation_matrix(quaternion_of_euler_deg(rotate_deg))
-    scaled = solid.vertices * size.array()
-    return Solid(scaled @ rotation.T + translate.array(), solid.edges)
 
 
 def _footprint(solid: Solid, height_band_m: tuple[float, float]) -> Footprint | None:

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array
+from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
 CUT_M = 1.9
@@ -83,10 +83,4 @@ def _corners(item: SceneObject, part: Part) -> Array:
         unit = np.concatenate([RING - UP / 2, RING + UP / 2])
     else:
         unit = np.concatenate([RING, RING[:, [0, 2, 1]], RING[:, [2, 0, 1]]])
-    inner = (unit * part.size.array()) @ _rotation(part).T + part.translate.array()
-    placed: Array = (inner * item.scale.array()) @ _rotation(item).T + item.translate.array()
-    return placed
-
-
-def _rotation(placed: SceneObject | Part) -> Array:
-    return rotation_matrix(quaternion_of_euler_deg(placed.rotate))
+    return frame_of_part(part, frame_of(item)).points(unit)

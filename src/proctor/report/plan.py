@@ -15,12 +15,12 @@ from PIL import Image, ImageDraw, ImageFilter
 from scipy.ndimage import grey_closing, uniform_filter
 
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
-from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array, Pose2
 from proctor.navigation.grid_map import GridMap, floor_of_scene, map_of_scene
 from proctor.report.fonts import font_for
 from proctor.report.outlines import UP, Outline, outlines_of_scene
 from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.frames import frame_of
 from proctor.scenes.meshes import load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import SceneConfig, asset_file, load_scene, scene_version
 
@@ -239,10 +239,8 @@ def _surfaces(scene: SceneConfig, path: Path) -> list[trimesh.Trimesh]:
             surfaces = load_surfaces(file) if item.collision == "surface" else load_mesh_asset(file).surfaces
         except ValueError as error:
             raise InvalidFile(path, str(error), place=f"objects[{index}].asset_path") from None
-        rotation = rotation_matrix(quaternion_of_euler_deg(item.rotate))
-        for surface in surfaces:
-            placed = (surface.vertices * item.scale.array()) @ rotation.T + item.translate.array()
-            found.append(trimesh.Trimesh(placed, surface.faces, process=False))
+        frame = frame_of(item)
+        found += [trimesh.Trimesh(frame.points(s.vertices), s.faces, process=False) for s in surfaces]
     return found
 
 

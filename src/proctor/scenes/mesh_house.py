@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array, Vector3
+from proctor.scenes.frames import Frame, rotation_of
 from proctor.scenes.mesh_frame import triangles_of
 from proctor.scenes.meshes import Surface
 from proctor.scenes.scene_config import SceneConfig, asset_file
@@ -220,9 +220,8 @@ def house_of(
 def _house(placed: tuple[Placed, ...], height_band_m: tuple[float, float]) -> MeshHouse:
     pieces = []
     for mesh in placed:
-        rotation = rotation_matrix(quaternion_of_euler_deg(mesh.rotate))
-        triangles = triangles_of(mesh.file) * mesh.scale.array()
-        pieces.append(triangles @ rotation.T + mesh.translate.array())
+        frame = Frame(mesh.scale.array(), rotation_of(mesh.rotate), mesh.translate.array())
+        pieces.append(frame.points(triangles_of(mesh.file)))
     triangles = np.concatenate(pieces)
     if not len(triangles):
         raise ValueError("the mesh holds no triangles with an area")

@@ -16,6 +16,7 @@ import trimesh
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
+from proctor.scenes.frames import Frame
 from proctor.scenes.meshes import Surface
 from proctor.scenes.scene_config import Part, Texture
 from proctor.scenes.textures import GRAINED, TILE_M, texture_image
@@ -27,14 +28,6 @@ SMALLEST_AREA_M2 = 1e-9  # MuJoCo takes no smaller meshes
 # For faces that look along x, y and z: which axes run right and down in the texture.
 RIGHT_AXIS = np.array([1, 0, 0])
 DOWN_AXIS = np.array([2, 2, 1])
-
-
-class Placement(NamedTuple):
-    """Where something stands in its body's frame, and how large it is."""
-
-    size: Array  # (3,)
-    rotation: Array  # (3, 3)
-    translation: Array  # (3,)
 
 
 class Painter:
@@ -50,17 +43,16 @@ class Painter:
             list
         )
 
-    def add_part(self, part: Part, placement: Placement) -> None:
+    def add_part(self, part: Part, frame: Frame) -> None:
         """Draw a primitive."""
         template = _template(part.shape)
-        size, rotation, translation = placement
-        vertices = (template.corners * size) @ rotation.T + translation
-        normals = template.normals @ rotation.T
+        vertices = frame.points(template.corners)
+        normals = template.normals @ frame.rotation.T
         texcoords = np.zeros((len(vertices), 2))
         if part.texture is not None:
             # Measured from the body's origin, so that the pieces of one wall continue each other's pattern.
-            along_axes = vertices @ rotation
-            texcoords = _metric_texcoords(along_axes, template.facing, size, part.texture)
+            along_axes = vertices @ frame.rotation
+            texcoords = _metric_texcoords(along_axes, template.facing, frame.size, part.texture)
         red, green, blue, *alpha = part.color
         rgba = (red, green, blue, alpha[0] if alpha else 1.0)
         self._triangles[part.texture, rgba].append((vertices, normals, texcoords))

@@ -12,14 +12,14 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array, Vector3
 from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.frames import Frame, frame_of, frame_of_part
 from proctor.scenes.mesh_house import house_of
 from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
 from proctor.sim.boxes import boxes_of_floor
-from proctor.sim.meshes import Painter, Placement, add_shell, add_shell_geom
+from proctor.sim.meshes import Painter, add_shell, add_shell_geom
 
 TIMESTEP_S = 0.01
 MAX_DEPTH_M = 65.0  # in millimetres, 16 bits hold no more
@@ -157,7 +157,7 @@ class _Builder:
         ground = Part(shape="box", size=Vector3(200, 200, 1), color=(0.55, 0.6, 0.5))
         below = 0.0 if self.house is None else self.house.lowest_z
         at = np.array([0, 0, below - 0.502])
-        self.painter.add_part(ground, Placement(np.array([200, 200, 1]), np.eye(3), at))
+        self.painter.add_part(ground, Frame(np.array([200, 200, 1]), np.eye(3), at))
 
     def _add_lights(self) -> None:
         headlight = self.spec.visual.headlight
@@ -185,18 +185,14 @@ class _Builder:
             )
 
     def _add_object(self, item: SceneObject, place: str) -> None:
-        frame = Placement(
-            item.scale.array(),
-            rotation_matrix(quaternion_of_euler_deg(item.rotate)),
-            item.translate.array(),
-        )
+        frame = frame_of(item)
         body, painter = self.spec.worldbody, self.painter
         if item.rigid_body_type == "dynamic":
             body = body.add_body(
                 name=item.name, pos=frame.translation, quat=quaternion_of_matrix(frame.rotation)
             )
             body.add_freejoint()
-            frame = Placement(frame.size, np.eye(3), np.zeros(3))
+            frame = Frame(frame.size, np.eye(3), np.zeros(3))
             painter = Painter(self.spec)
         if item.collision == "surface":
             if self.drawn:
@@ -208,8 +204,8 @@ class _Builder:
         if painter is not self.painter:
             painter.draw_parts(body, Group.DRAWN)
 
-    def _add_parts(self, item: SceneObject, body: Any, frame: Placement, painter: Painter) -> None:
-        placements = [place_part(part, frame) for part in item.parts]
+    def _add_parts(self, item: SceneObject, body: Any, frame: Frame, painter: Painter) -> None:
+        placements = [frame_of_part(part, frame) for part in item.parts]
         solid = item.rigid_body_type != "none"
         volume_m3 = sum(
             _volume_m3(p, at.size) for p, at in zip(item.parts, placements, strict=True) if p.collision
@@ -226,7 +222,7 @@ class _Builder:
                     **self._solid(item, index, Group.SCANNED, volume_m3),
                 )
 
-    def _add_mesh(self, item: SceneObject, body: Any, frame: Placement, place: str) -> None:
+    def _add_mesh(self, item: SceneObject, body: Any, frame: Frame, place: str) -> None:
         if self.scene_path is None:
             raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
         try:
@@ -253,7 +249,7 @@ class _Builder:
                 **self._solid(item, index, Group.UNSEEN, volume_m3),
             )
 
-    def _draw_house(self, item: SceneObject, frame: Placement) -> None:
+    def _draw_house(self, item: SceneObject, frame: Frame) -> None:
         """Draw a house. What it collides as depends on all of its meshes, and comes later."""
         surfaces = load_surfaces(asset_file(Path(str(self.scene_path)), str(item.asset_path)))
         for surface in surfaces:
@@ -343,23 +339,11 @@ class _Builder:
         )
 
 
-def place_surface(surface: Surface, frame: Placement) -> Surface:
+def place_surface(surface: Surface, frame: Frame) -> Surface:
     """Return a surface in its body's frame."""
-    vertices = (surface.vertices * frame.size) @ frame.rotation.T + frame.translation
     normals = (surface.normals / frame.size) @ frame.rotation.T
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
-    return surface._replace(vertices=vertices, normals=normals)
-
-
-def place_part(part: Part, frame: Placement) -> Placement:
-    """Return where a part stands in its body."""
-    scale = frame.size
-    rotation = rotation_matrix(quaternion_of_euler_deg(part.rotate))
-    return Placement(
-        part.size.array() * scale,
-        frame.rotation @ rotation,
-        frame.rotation @ (part.translate.array() * scale) + frame.translation,
-    )
+    return surface._replace(vertices=frame.points(surface.vertices), normals=normals)
 
 
 def _volume_m3(part: Part, size: Array) -> float:
