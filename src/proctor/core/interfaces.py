@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from proctor.core.errors import SimulationError
-from proctor.core.types import EpisodeInfo, Info, Observation, Vector3
+from proctor.core.types import EpisodeInfo, Info, Observation, Outcome, Vector3
 
 TRUTH = "truth"
 """Key under which a privileged policy finds the environment's info in its observation."""
@@ -63,6 +63,16 @@ class Policy(abc.ABC):
     @abc.abstractmethod
     def act(self, observation: Observation) -> Any:
         """Choose the next action."""
+
+    def episode_end(self, outcome: Outcome) -> None:  # noqa: B027  (most policies do not care)
+        """Hear how the episode went. Nothing done here changes its score."""
+
+    def check(self) -> None:  # noqa: B027  (a policy that could be built can mostly act)
+        """Find out, before a run begins, whether the agent behind this policy is there.
+
+        Raises:
+            UserError: It is not, or it speaks another language.
+        """
 
     def close(self) -> None:  # noqa: B027  (most policies hold nothing)
         """Release everything. May be called twice."""

@@ -33,6 +33,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     policy_s: float
     evaluator_s: float
     """All but env and policy."""
+    act_s: list[float] = []
+    """How long the agent took for each action; over a network, its way there and back included."""
 
 
 class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -102,6 +102,14 @@ class Scan(NamedTuple):
     range_max: float
 
 
+class Sensor(msgspec.Struct, frozen=True, kw_only=True):
+    """What one entry of an observation is like."""
+
+    dtype: str
+    """As numpy names it: `uint8`."""
+    shape: tuple[int, ...]
+
+
 class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy is told when an episode begins."""
 
@@ -111,5 +119,21 @@ class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     """For the policy's own randomness. Depends on the run's seed and the episode, not on the worker."""
     language: str = "en"
+    task: str = "vln"
+    """`vln` or `pick_and_place`."""
+    sensors: dict[str, Sensor] = {}
+    """The arrays that observations will hold."""
+    actions: tuple[str, ...] = ()
+    """The actions that count: names in VLN, else the types of an action message."""
+    details: dict[str, Any] = {}
+    """What else the task tells everybody: `task_goal`, `robot_config`, `scene_objects` in pick-and-place."""
     episode: Any = None
     """The whole episode, goal included: set for privileged policies only."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy is told when an episode is over."""
+
+    status: Literal["success", "failure", "error"]
+    metrics: dict[str, float]
+    num_steps: int

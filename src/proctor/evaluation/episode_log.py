@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from proctor.core.errors import AgentFault
-from proctor.core.results import Fault, Timing
+from proctor.core.results import EpisodeResult, Fault, Timing
 from proctor.core.types import Info, Observation
 
 Turn = Literal["env", "policy", "evaluator"]
@@ -41,23 +41,27 @@ class EpisodeLog:
         self.actions: list[Any] = []
         self.metrics: dict[str, float] = {}
         self.fault: Fault | None = None
+        self.result: EpisodeResult | None = None
+        """The episode's record, once it has been written."""
         self._announce, self._witness = announce, witness
         self._turn: Turn = "evaluator"
         self._since_s = time.perf_counter()
         self._spent_s: dict[Turn, float] = {"env": 0.0, "policy": 0.0, "evaluator": 0.0}
-        self._spent_before_s = self._spent_s
+        self._spent_before_s = dict(self._spent_s)
+        self._act_s: list[float] = []
 
     def see(self, observation: Observation) -> None:
         """Show the witness what the policy is about to see."""
+        self._spent_before_s = dict(self._spent_s)
         if self._witness is not None:
-            self._spent_before_s = dict(self._spent_s)
             self._witness.see(observation)
 
     def step(self, action: Any, info: Info) -> None:
         """Note an action that was done."""
         self.actions.append(action)
+        took_s = {turn: self._spent_s[turn] - self._spent_before_s[turn] for turn in self._spent_s}
+        self._act_s.append(round(took_s["policy"], 6))
         if self._witness is not None:
-            took_s = {turn: self._spent_s[turn] - self._spent_before_s[turn] for turn in self._spent_s}
             self._witness.step(action, info, policy_s=took_s["policy"], env_s=took_s["env"])
 
     def turn(self, turn: Turn) -> EpisodeLog:
@@ -87,7 +91,8 @@ class EpisodeLog:
     def timing(self) -> Timing:
         """Where the time went so far."""
         self._switch(self._turn)
-        return Timing(**{f"{turn}_s": round(spent, 6) for turn, spent in self._spent_s.items()})
+        spent_s = {f"{turn}_s": round(spent, 6) for turn, spent in self._spent_s.items()}
+        return Timing(**spent_s, act_s=self._act_s)
 
     def _switch(self, turn: Turn) -> None:
         now_s = time.perf_counter()

@@ -62,6 +62,7 @@ class Examiner:
     def of(cls, job: Job, recorder: Recorder | None = None) -> Examiner:
         """Build env and policy by name."""
         policy = build("policy", job.policy, job.policy_options)
+        policy.check()
         env = build("env", job.env, job.env_options)
         task = VLNTask(success_threshold_m=job.success_threshold_m)
         return cls(env, policy, task, seed=job.seed, recorder=recorder)

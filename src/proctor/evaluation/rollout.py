@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from proctor.core.interfaces import TRUTH, Env, Policy
 from proctor.core.results import EpisodeResult
-from proctor.core.types import EpisodeInfo, Info
+from proctor.core.types import EpisodeInfo, Info, Observation, Outcome
 from proctor.evaluation.episode_log import EpisodeLog, Turn, Witness
 
 
@@ -17,7 +17,7 @@ class Task(Protocol):
     def begin(self, episode: Any) -> None:
         """Get ready to measure an episode."""
 
-    def briefing(self, episode: Any, *, seed: int, privileged: bool) -> EpisodeInfo:
+    def briefing(self, episode: Any, observation: Observation, *, seed: int, privileged: bool) -> EpisodeInfo:
         """Return what the policy is told at the start."""
 
     def parse_action(self, answer: Any) -> Any:
@@ -48,14 +48,14 @@ def rollout(
     Whatever goes wrong inside the episode ends up in the result, with the side that is to blame.
     """
     log = EpisodeLog(seed, announce, witness)
-    for part in (_play, _judge):
+    for part in (_play, _judge, _take_leave):
         try:
             part(env, policy, episode, task, log)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  the episode boundary: whatever it is, it is recorded
             log.record_fault(error)
-    return task.result(episode, log)
+    return log.result or task.result(episode, log)
 
 
 def _play(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
@@ -65,7 +65,7 @@ def _play(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -
         observation = env.reset(episode)
         info = env.info() if privileged else {}
     with log.turn("policy"):
-        policy.reset(task.briefing(episode, seed=log.seed, privileged=privileged))
+        policy.reset(task.briefing(episode, observation, seed=log.seed, privileged=privileged))
     log.see(observation)
     for _ in range(episode.step_limit):
         view = {**observation, TRUTH: info} if privileged else observation
@@ -84,3 +84,10 @@ def _judge(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) 
     del env, policy, episode
     if log.fault is None or log.fault.side == "agent":  # what an evaluator fault cut short says nothing
         log.metrics = task.measure()
+
+
+def _take_leave(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
+    del env
+    log.result = result = task.result(episode, log)  # it stands, whatever the policy does now
+    with log.turn("policy"):
+        policy.episode_end(Outcome(status=result.status, metrics=result.metrics, num_steps=result.steps))

@@ -13,7 +13,7 @@ from proctor.core.errors import AgentFault
 from proctor.core.geometry import distance
 from proctor.core.interfaces import DistanceFn, Metric
 from proctor.core.results import EpisodeResult
-from proctor.core.types import Action, EpisodeInfo, Info, Vector3
+from proctor.core.types import Action, EpisodeInfo, Info, Observation, Sensor, Vector3
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.episode_log import EpisodeLog
 from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, floor_of_scene, map_of_scene
@@ -51,7 +51,9 @@ class VLNTask:
         for metric in self._metrics.values():
             metric.reset(episode, self)
 
-    def briefing(self, episode: Episode, *, seed: int, privileged: bool) -> EpisodeInfo:
+    def briefing(
+        self, episode: Episode, observation: Observation, *, seed: int, privileged: bool
+    ) -> EpisodeInfo:
         """Return the instruction and, to privileged policies only, the whole episode."""
         return EpisodeInfo(
             episode_id=episode.episode_id,
@@ -59,6 +61,12 @@ class VLNTask:
             max_steps=episode.step_limit,
             seed=seed,
             language=episode.language,
+            sensors={
+                name: Sensor(dtype=str(value.dtype), shape=value.shape)
+                for name, value in observation.items()
+                if isinstance(value, np.ndarray)
+            },
+            actions=tuple(Action.__members__),
             episode=episode if privileged else None,
         )
 

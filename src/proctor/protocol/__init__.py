@@ -1,0 +1,1 @@
+"""What evaluator and agent say to each other, and how it is written on the wire."""

@@ -1,0 +1,253 @@
+"""The evaluator's end of a WebSocket: blocking calls, each with a deadline.
+
+The sockets of a process live in one thread of their own, which answers pings and takes in frames also
+while the evaluator is busy with its world. A deadline covers the whole of a call, sending included: an
+agent that does not read, or that sends a byte now and then, cannot hold it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+import time
+from collections.abc import Coroutine
+from functools import cache
+from typing import Any, TypeVar
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.protocol import Event
+from websockets.typing import Subprotocol
+
+from proctor.core.errors import AgentFault
+from proctor.protocol.faults import WireFault
+
+Result = TypeVar("Result")
+MAX_FRAME_BYTES = 4 << 20
+"""For what an agent sends: an action is small, even a chunk of them."""
+MAX_WAITING_FRAMES = 4
+CLOSE_TIMEOUT_S = 1.0
+LOADING = (502, 503, 504)
+"""HTTP statuses of a server that is not ready yet."""
+
+
+class Connection:
+    """An open WebSocket. Make one with `open_connection`.
+
+    Deadlines are points of `time.monotonic()`. After a fault the connection must be dropped: a reply that
+    comes too late has then nowhere to arrive.
+    """
+
+    def __init__(self, socket: _Socket) -> None:
+        self._socket = socket
+
+    @property
+    def subprotocol(self) -> str | None:
+        """What the agent chose of what was offered."""
+        return self._socket.subprotocol
+
+    def send(self, frame: str | bytes, deadline_s: float) -> None:
+        """Send a frame.
+
+        Raises:
+            AgentFault: The agent is gone, or does not read.
+        """
+        _run(self._socket.talk(frame, deadline_s, reply=False))
+
+    def receive(self, deadline_s: float) -> str | bytes:
+        """Wait for the next frame.
+
+        Raises:
+            AgentFault: None came in time, it is too big, or the agent is gone.
+        """
+        frame: str | bytes = _run(self._socket.talk(None, deadline_s, reply=True))
+        return frame
+
+    def exchange(self, frame: str | bytes, deadline_s: float) -> str | bytes:
+        """Send a frame and wait for the next one.
+
+        Raises:
+            AgentFault: As for `send` and `receive`.
+        """
+        reply: str | bytes = _run(self._socket.talk(frame, deadline_s, reply=True))
+        return reply
+
+    def pending(self) -> str | bytes | None:
+        """Return the next frame if it has come already.
+
+        Raises:
+            AgentFault: The agent is gone.
+        """
+        return _run(self._socket.pending())
+
+    def is_alive(self, deadline_s: float) -> bool:
+        """Tell whether the other side still answers a ping."""
+        return _run(self._socket.is_alive(deadline_s))
+
+    def close(self) -> None:
+        """Close it in good order if the other side cooperates within a second."""
+        _run(self._socket.close())
+
+    def drop(self) -> None:
+        """Cut the line, without a word."""
+        _loop().call_soon_threadsafe(self._socket.transport.abort)
+
+
+def open_connection(
+    url: str,
+    deadline_s: float,
+    *,
+    subprotocols: tuple[str, ...] = (),
+    headers: dict[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Connection:
+    """Connect once.
+
+    Raises:
+        AgentFault: Nobody is there yet (`agent_unreachable`), or it is no WebSocket server that would
+            have us (`protocol_mismatch`).
+    """
+    options: dict[str, Any] = {"ssl": tls} if tls is not None else {}
+    return Connection(_run(_open(url, deadline_s, subprotocols, headers or {}, options)))
+
+
+class _Socket(ClientConnection):
+    """A WebSocket that knows how much of a reply has come."""
+
+    reply_bytes = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Count what comes in."""
+        self.reply_bytes += len(data)
+        super().data_received(data)
+
+    def process_event(self, event: Event) -> None:
+        """Leave pings and pongs out of the count."""
+        if isinstance(event, Frame) and event.opcode in (Opcode.PING, Opcode.PONG):
+            self.reply_bytes -= 2 + len(event.data)
+        super().process_event(event)
+
+    async def talk(self, frame: str | bytes | None, deadline_s: float, *, reply: bool) -> Any:
+        """Send, receive, or both, by a deadline."""
+        before, is_sent = self.reply_bytes, False
+        try:
+            async with asyncio.timeout(deadline_s - time.monotonic()):
+                if frame is not None:
+                    await self.send(frame)
+                is_sent = True
+                return await self.recv() if reply else None
+        except TimeoutError:
+            raise _late(self.reply_bytes - before, is_sent=is_sent) from None
+        except ConnectionClosed as error:
+            raise _gone(error) from None
+
+    async def pending(self) -> str | bytes | None:
+        """Return a frame that has come already."""
+        try:
+            async with asyncio.timeout(0):
+                return await self.recv()
+        except TimeoutError:
+            return None
+        except ConnectionClosed as error:
+            raise _gone(error) from None
+
+    async def is_alive(self, deadline_s: float) -> bool:
+        """Ping."""
+        try:
+            async with asyncio.timeout(deadline_s - time.monotonic()):
+                await (await self.ping())
+        except (TimeoutError, ConnectionClosed):
+            return False
+        return True
+
+
+async def _open(
+    url: str,
+    deadline_s: float,
+    subprotocols: tuple[str, ...],
+    headers: dict[str, str],
+    options: dict[str, Any],
+) -> _Socket:
+    try:
+        async with asyncio.timeout(deadline_s - time.monotonic()):
+            socket = await connect(
+                url,
+                create_connection=_Socket,
+                subprotocols=[Subprotocol(name) for name in subprotocols] or None,
+                additional_headers=headers,
+                compression=None,  # the network is faster than deflate
+                max_size=MAX_FRAME_BYTES,
+                max_queue=MAX_WAITING_FRAMES,
+                ping_interval=None,  # an agent may think for longer than a ping may take; deadlines are ours
+                open_timeout=None,
+                close_timeout=CLOSE_TIMEOUT_S,
+                **options,
+            )
+    except InvalidStatus as error:
+        raise _refused(url, error) from None
+    except ssl.SSLError as error:
+        raise AgentFault(WireFault.MISMATCH, f"{url}: no TLS with this server: {error}") from None
+    except (InvalidHandshake, EOFError) as error:
+        problem = f"{url} is no WebSocket server, or not one for agents: {error}"
+        raise AgentFault(WireFault.MISMATCH, problem) from None
+    except TimeoutError:
+        raise AgentFault(WireFault.UNREACHABLE, f"{url} did not answer in time") from None
+    except OSError as error:
+        raise AgentFault(
+            WireFault.UNREACHABLE, f"nobody answers at {url}: {error.strerror or error}"
+        ) from None
+    if not isinstance(socket, _Socket):
+        raise TypeError("websockets ignored create_connection")
+    return socket
+
+
+def _refused(url: str, error: InvalidStatus) -> AgentFault:
+    status = error.response.status_code
+    if status in LOADING:
+        return AgentFault(WireFault.UNREACHABLE, f"{url} is not ready (HTTP status {status})")
+    if status in (401, 403):
+        return AgentFault(WireFault.MISMATCH, f"{url} wants another token (HTTP status {status})")
+    return AgentFault(
+        WireFault.MISMATCH, f"{url} is an HTTP server, but has no WebSocket there (status {status})"
+    )
+
+
+def _late(reply_bytes: int, *, is_sent: bool) -> AgentFault:
+    if not is_sent:
+        return AgentFault(WireFault.ACTION_TIMEOUT, "the agent did not read what it was sent in time")
+    if reply_bytes > 0:
+        return AgentFault(
+            WireFault.SLOW_REPLY, f"{reply_bytes} bytes of a reply came in time, but not its end"
+        )
+    return AgentFault(WireFault.ACTION_TIMEOUT, "no reply in time")
+
+
+def _gone(error: ConnectionClosed) -> AgentFault:
+    """Tell why a connection ended, from the codes that were sent and received."""
+    if error.sent is not None and not error.rcvd_then_sent:
+        if error.sent.code == CloseCode.MESSAGE_TOO_BIG:
+            return AgentFault(WireFault.TOO_BIG, f"a frame of more than {MAX_FRAME_BYTES} bytes")
+        if error.sent.code in (CloseCode.PROTOCOL_ERROR, CloseCode.INVALID_DATA):
+            return AgentFault(
+                WireFault.MALFORMED, f"no WebSocket frame: {error.sent.reason or error.sent.code}"
+            )
+    if error.rcvd is None:
+        return AgentFault(WireFault.DISCONNECTED, "the connection broke")
+    said = f"{error.rcvd.code} {error.rcvd.reason}".strip()
+    if error.rcvd.code == CloseCode.INTERNAL_ERROR:
+        return AgentFault(WireFault.AGENT_ERROR, f"the agent failed and closed the connection ({said})")
+    return AgentFault(WireFault.DISCONNECTED, f"the agent closed the connection ({said})")
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the loop of the thread that all connections of this process live in."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="connections", daemon=True).start()
+    return loop
+
+
+def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    return asyncio.run_coroutine_threadsafe(coroutine, _loop()).result()

@@ -1,0 +1,1 @@
+"""The languages that agents speak: Proctor's own, and those of other policy servers."""

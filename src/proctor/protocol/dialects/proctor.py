@@ -1,0 +1,149 @@
+"""Proctor's own language, version 1: `reset_episode`, `get_action`, `action`, `episode_end`."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from proctor import __version__
+from proctor.core.errors import AgentFault
+from proctor.core.types import EpisodeInfo, Observation, Outcome
+from proctor.protocol.codec import Codec
+from proctor.protocol.connection import Connection
+from proctor.protocol.faults import BadFrame, WireFault
+from proctor.protocol.messages import (
+    VERSION,
+    ActionReply,
+    EpisodeEnd,
+    ErrorMessage,
+    FromAgent,
+    GetAction,
+    Hello,
+    ResetEpisode,
+)
+
+
+class ProctorDialect:
+    """A session of protocol version 1.
+
+    Args:
+        connection: The line to the agent.
+        codec: How messages are written on it.
+        hello: The agent's, if it said one.
+    """
+
+    def __init__(self, connection: Connection, codec: Codec, hello: Hello | None) -> None:
+        self.name = codec.subprotocol
+        self._connection, self._codec, self._hello = connection, codec, hello
+        self._session_id = str(uuid.uuid4())
+        self._requests = 0
+        self._instruction: dict[str, str] = {}
+        self._is_greeted = False
+
+    def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
+        """Answer the agent's hello, if this is the first episode, and send `reset_episode`."""
+        if self._hello is not None and not self._is_greeted:
+            self._connection.send(self._codec.encode(self._own_hello(info)), deadline_s)
+            self._is_greeted = True
+        self._instruction = {"text": info.instruction, "language": info.language}
+        message = ResetEpisode(
+            session_id=self._session_id,
+            episode={
+                "episode_id": info.episode_id,
+                "task_type": info.task,
+                "instruction": self._instruction,
+                "max_steps": info.max_steps,
+                "seed": info.seed,
+                **info.details,
+            },
+            observation_format=self._codec.formats(info.sensors),
+        )
+        self._connection.send(self._codec.encode(message), deadline_s)
+
+    def ask(self, observation: Observation, deadline_s: float) -> Any:
+        """Send `get_action` and return the action of the reply."""
+        early = self._connection.pending()
+        if early is not None:
+            self._take_early(self._read(early))
+        self._requests += 1
+        message = GetAction(
+            session_id=self._session_id,
+            request_id=self._requests,
+            observation={"instruction": self._instruction, **observation},
+        )
+        reply = self._read(self._connection.exchange(self._codec.encode(message), deadline_s))
+        while isinstance(reply, Hello) and self._hello is None:
+            self._take_early(reply)
+            reply = self._read(self._connection.receive(deadline_s))
+        return self._action_of(reply)
+
+    def end(self, outcome: Outcome, deadline_s: float) -> None:
+        """Send `episode_end`."""
+        message = EpisodeEnd(
+            session_id=self._session_id,
+            status=outcome.status,
+            metrics=outcome.metrics,
+            num_steps=outcome.num_steps,
+        )
+        self._connection.send(self._codec.encode(message), deadline_s)
+
+    def _own_hello(self, info: EpisodeInfo) -> Hello:
+        return Hello(
+            protocol="proctor",
+            version=VERSION,
+            name=f"proctor {__version__}",
+            session_id=self._session_id,
+            task=info.task,
+            sensors=info.sensors,
+            actions=list(info.actions),
+        )
+
+    def _read(self, frame: str | bytes) -> FromAgent:
+        try:
+            return self._codec.read_agent(frame)
+        except BadFrame as error:
+            raise AgentFault(error.kind, str(error)) from None
+
+    def _take_early(self, message: FromAgent) -> None:
+        """Take in what was not asked for: a hello that comes late, or an error."""
+        if isinstance(message, ErrorMessage):
+            raise _own_fault(message)
+        if not isinstance(message, Hello) or self._hello is not None:
+            raise AgentFault(WireFault.UNASKED, "the agent sent an action that it had not been asked for")
+        check_version(message)
+        self._hello = message
+
+    def _action_of(self, reply: FromAgent) -> Any:
+        if isinstance(reply, ErrorMessage):
+            raise _own_fault(reply)
+        if not isinstance(reply, ActionReply):
+            raise AgentFault(WireFault.WRONG_MESSAGE, "expected a message of type 'action', found 'hello'")
+        if reply.session_id not in ("", self._session_id):
+            raise AgentFault(WireFault.WRONG_SESSION, "the reply bears another session's id")
+        knows_ids = self._hello is not None and self._hello.request_ids
+        if reply.request_id not in ((self._requests,) if knows_ids else (self._requests, None)):
+            problem = f"expected a reply to request {self._requests}, found one to {reply.request_id}"
+            raise AgentFault(WireFault.STALE_REPLY, problem)
+        return reply.action
+
+
+def check_version(hello: Hello) -> None:
+    """Refuse an agent of another protocol version.
+
+    Raises:
+        AgentFault: Its version is not ours.
+    """
+    if hello.protocol != "proctor":
+        raise AgentFault(WireFault.MISMATCH, f"the agent speaks '{hello.protocol:.40}', not 'proctor'")
+    if hello.version > VERSION:
+        remedy = "update Proctor here: pip install -U proctor"
+    elif hello.version < VERSION:
+        remedy = "update Proctor where the agent is served: pip install -U proctor"
+    else:
+        return
+    problem = f"the agent speaks version {hello.version} of the protocol, this evaluator version {VERSION}"
+    raise AgentFault(WireFault.MISMATCH, f"{problem}; {remedy}")
+
+
+def _own_fault(message: ErrorMessage) -> AgentFault:
+    return AgentFault(WireFault.AGENT_ERROR, f"{message.kind}: {message.message}")
