@@ -1,22 +1,40 @@
-"""Meeting an agent: connect, find out which language it speaks."""
+"""Meeting an agent: connect, find out which language it speaks.
+
+Nobody has to be asked what they speak:
+
+1. A server that chose one of our subprotocols speaks Proctor.
+2. A server that speaks first says by its first word what it is: Proctor's hello, or openpi's metadata.
+3. Of those that wait for us, vla-eval's are known by their page `/config`. Nothing is sent over the
+   WebSocket to find that out: a server that expects JSON might not survive it.
+4. All others speak Proctor's JSON as the specification writes it.
+"""
 
 from __future__ import annotations
 
 import ssl
 import time
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from proctor.core.errors import AgentFault
-from proctor.protocol.codec import JsonCodec, MsgpackCodec
+from proctor.protocol.codec import Codec, JsonCodec, MsgpackCodec
 from proctor.protocol.connection import Connection, open_connection
 from proctor.protocol.dialects.dialect import Dialect
+from proctor.protocol.dialects.mapping import Mapping
+from proctor.protocol.dialects.openpi import OpenPiDialect
 from proctor.protocol.dialects.proctor import ProctorDialect, check_version
+from proctor.protocol.dialects.vla_eval import VlaEvalDialect
 from proctor.protocol.faults import BadFrame, WireFault
+from proctor.protocol.first_words import MAX_BYTES, diagnose, foreign_protocol, is_hello, read_fields
+from proctor.protocol.http_page import get_page
 from proctor.protocol.messages import MSGPACK, SUBPROTOCOLS, Hello
 
+DialectName: TypeAlias = Literal["auto", "proctor", "openpi", "vla-eval"]
 FIRST_WORD_S = 1.0
 """How long to listen for the first word of an agent that may have none."""
+PAGE_S = 1.0
+"""How long a server may take to answer a plain HTTP request."""
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,30 +45,118 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     tls: ssl.SSLContext | None = None
 
 
-def meet(address: Address, deadline_s: float) -> tuple[Connection, Dialect]:
+def meet(
+    address: Address,
+    deadline_s: float,
+    *,
+    dialect: DialectName = "auto",
+    mapping: Mapping | None = None,
+    first_word_s: float = FIRST_WORD_S,
+) -> tuple[Connection, Dialect]:
     """Connect to an agent and find out what it speaks.
+
+    Args:
+        address: Where it is.
+        deadline_s: A point of `time.monotonic()`, for all of it.
+        dialect: What it speaks, if that is known.
+        mapping: For a dialect that is not Proctor's own.
+        first_word_s: How long to listen for a first word. 0 for an agent that is known to have none.
 
     Raises:
         AgentFault: Nobody is there, or it speaks nothing that we know.
     """
-    headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
     connection = open_connection(
-        address.url, deadline_s, subprotocols=SUBPROTOCOLS, headers=headers, tls=address.tls
+        address.url,
+        deadline_s,
+        subprotocols=SUBPROTOCOLS if dialect in ("auto", "proctor") else (),
+        headers=_headers(address, dialect),
+        tls=address.tls,
     )
-    codec = MsgpackCodec() if connection.subprotocol == MSGPACK else JsonCodec()
     try:
-        first = connection.receive(min(deadline_s, time.monotonic() + FIRST_WORD_S))
+        if dialect == "vla-eval":
+            return connection, _vla_eval(connection, mapping, deadline_s)
+        listen_s = deadline_s if dialect == "openpi" else min(deadline_s, time.monotonic() + first_word_s)
+        first = _first_word(connection, listen_s, deadline_s)
+        if first is not None:
+            return connection, _by_first_word(connection, first, dialect, mapping)
+        if dialect == "openpi":
+            problem = f"{address.url} sent no metadata in time: an openpi server speaks first"
+            raise AgentFault(WireFault.MISMATCH, problem)
+        if dialect == "auto" and connection.subprotocol is None and _has_config(address, deadline_s):
+            return connection, _vla_eval(connection, mapping, deadline_s)
+        return connection, ProctorDialect(connection, _codec(connection), None)
+    except BaseException:
+        connection.drop()
+        raise
+
+
+def _headers(address: Address, dialect: DialectName) -> dict[str, str]:
+    scheme = "Api-Key" if dialect == "openpi" else "Bearer"  # as openpi's own client has it
+    return {"Authorization": f"{scheme} {address.token}"} if address.token else {}
+
+
+def _codec(connection: Connection) -> Codec:
+    return MsgpackCodec() if connection.subprotocol == MSGPACK else JsonCodec()
+
+
+def _first_word(connection: Connection, listen_s: float, deadline_s: float) -> str | bytes | None:
+    try:
+        try:
+            first = connection.receive(listen_s)
+        except AgentFault as fault:
+            if fault.kind != WireFault.SLOW_REPLY:
+                raise
+            first = connection.receive(deadline_s)  # it has begun to speak
     except AgentFault as fault:
-        if fault.kind != WireFault.ACTION_TIMEOUT:
-            raise
-        return connection, ProctorDialect(connection, codec, None)
+        if fault.kind == WireFault.ACTION_TIMEOUT:
+            return None
+        if fault.kind in (WireFault.TOO_BIG, WireFault.MALFORMED):
+            raise AgentFault(WireFault.MISMATCH, f"the agent's first word is {fault}") from None
+        raise
+    if len(first) > MAX_BYTES:
+        problem = f"the agent's first word has {len(first)} bytes, a hello has less than {MAX_BYTES}"
+        raise AgentFault(WireFault.MISMATCH, problem)
+    return first
+
+
+def _by_first_word(
+    connection: Connection, first: str | bytes, dialect: DialectName, mapping: Mapping | None
+) -> Dialect:
+    if isinstance(first, bytes) and connection.subprotocol != MSGPACK and dialect != "proctor":
+        is_metadata = read_fields(first) is not None and not foreign_protocol(first) and not is_hello(first)
+        if is_metadata:
+            return OpenPiDialect(connection, mapping)
+    codec = _codec(connection)
     try:
         hello = codec.read_agent(first)
     except BadFrame as error:
-        raise AgentFault(WireFault.MISMATCH, f"the agent's first word is no hello: {error}") from None
+        raise AgentFault(WireFault.MISMATCH, diagnose(first, str(error))) from None
     if not isinstance(hello, Hello):
         raise AgentFault(WireFault.MISMATCH, "the agent spoke first, but did not say hello")
     check_version(hello)
-    if isinstance(codec, JsonCodec):
-        codec = JsonCodec(hello.pictures)
-    return connection, ProctorDialect(connection, codec, hello)
+    if dialect == "openpi":
+        raise AgentFault(WireFault.MISMATCH, "the agent speaks Proctor, not openpi; choose the dialect auto")
+    return ProctorDialect(connection, JsonCodec(hello.pictures) if isinstance(first, str) else codec, hello)
+
+
+def _vla_eval(connection: Connection, mapping: Mapping | None, deadline_s: float) -> Dialect:
+    dialect = VlaEvalDialect(connection, mapping)
+    try:
+        dialect.greet(deadline_s)
+    except AgentFault as fault:
+        if fault.kind in (WireFault.WRONG_FRAME, WireFault.WRONG_MESSAGE, WireFault.MALFORMED):
+            problem = f"the agent does not answer as a vla-eval server does: {fault}"
+            raise AgentFault(WireFault.MISMATCH, problem) from None
+        raise
+    return dialect
+
+
+def _has_config(address: Address, deadline_s: float) -> bool:
+    """Tell whether a server has vla-eval's page `/config`."""
+    until_s = min(deadline_s, time.monotonic() + PAGE_S)
+    page = get_page(address.url, "config", until_s, headers=_headers(address, "vla-eval"), tls=address.tls)
+    try:
+        config = msgspec.json.decode(page or b"", type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return isinstance(config.get("config"), dict) and isinstance(config.get("applied"), dict)
