@@ -60,7 +60,7 @@ def diagnose(frame: str | bytes, problem: str) -> str:
     if isinstance(frame, str) and "Traceback" in frame:
         return f"the agent failed before it was asked anything: {last_line(frame)}"
     if isinstance(frame, str):
-        return f"the agent's first word is no hello but the text '{_short(frame)}'; {ALTERNATIVES}"
+        return f"the agent's first word is no hello but the text '{one_line(frame)}'; {ALTERNATIVES}"
     if read_fields(frame) is not None:
         return "the agent's first word is a msgpack map, as of an openpi server; choose the dialect openpi"
     start = frame[:8].hex(" ")
@@ -70,10 +70,11 @@ def diagnose(frame: str | bytes, problem: str) -> str:
 def last_line(text: str) -> str:
     """Return the last line of a text, such as a traceback: it says what went wrong."""
     lines = [line for line in text[-4000:].splitlines() if line.strip()]
-    return _short(lines[-1]) if lines else "it did not say why"
+    return one_line(lines[-1]) if lines else "it did not say why"
 
 
-def _short(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return a text of others cut to what fits on a line, harmless for a terminal."""
     return plain(" ".join(text[:400].split()))[:200]
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from proctor.core.errors import AgentFault, did_you_mean
+from proctor.core.errors import AgentFault
 from proctor.core.types import Action, Array, EpisodeInfo, Observation
 from proctor.protocol.dialects.mapping import Foreign, Kind, Mapping
 from proctor.protocol.dialects.packed_arrays import read_numbers
 from proctor.protocol.faults import BadFrame, WireFault
+from proctor.protocol.first_words import one_line
 
 WHOLE = 1e-6
 """How near to a whole number an action's number must be: networks count in floats."""
@@ -71,8 +72,9 @@ class Interpreter:
         """
         key = self._mapping.action.key
         if key not in reply:
-            hint = f"{did_you_mean(key, reply)}; 'action.key' in the mapping says where to look"
-            raise AgentFault(WireFault.WRONG_MESSAGE, f"the reply has no '{key}', only {_names(reply)}{hint}")
+            found = one_line(", ".join(sorted(reply)) or "nothing")
+            hint = "'action.key' in the mapping says where to look"
+            raise AgentFault(WireFault.WRONG_MESSAGE, f"the reply has no '{key}', only {found}; {hint}")
         try:
             numbers = read_numbers(reply[key])
         except BadFrame as error:
@@ -125,7 +127,3 @@ def _index(row: Array) -> int | float:
 def _check_length(row: Array, length: int, what: str) -> None:
     if len(row) != length:
         raise AgentFault(WRONG_LENGTH, f"expected {what}; found {len(row)} numbers")
-
-
-def _names(reply: Map[str, msgspec.Raw]) -> str:
-    return f"{', '.join(sorted(reply)) or 'nothing'!s:.100}"

@@ -19,7 +19,7 @@ from proctor.protocol.dialects.interpreter import Interpreter
 from proctor.protocol.dialects.mapping import Mapping
 from proctor.protocol.dialects.packed_arrays import vla_eval_encoder
 from proctor.protocol.faults import WireFault
-from proctor.protocol.first_words import last_line
+from proctor.protocol.first_words import last_line, one_line
 
 VERSION = 1
 
@@ -57,13 +57,11 @@ class VlaEvalDialect:
         hello = {"harness_version": f"proctor {__version__}", "protocol_version": VERSION}
         reply = _read(self._connection.exchange(self._message("hello", hello), deadline_s))
         if reply.type != "hello":
-            problem = f"expected a vla-eval server to answer hello with hello, found '{reply.type:.40}'"
+            problem = f"expected a vla-eval server to answer hello with hello, found '{one_line(reply.type)}'"
             raise AgentFault(WireFault.MISMATCH, problem)
         version = _plain(reply, "protocol_version")
         if version != VERSION:
-            problem = (
-                f"the server speaks version {version!s:.20} of vla-eval's protocol, Proctor version {VERSION}"
-            )
+            problem = f"the server speaks version {one_line(str(version))} of vla-eval's protocol, Proctor version {VERSION}"
             raise AgentFault(
                 WireFault.MISMATCH, f"{problem}; serve the model with a vla-eval of that version"
             )
@@ -91,7 +89,7 @@ class VlaEvalDialect:
             problem = last_line(str(_plain(reply, "error")))
             raise AgentFault(WireFault.AGENT_ERROR, f"the server failed: {problem}")
         if reply.type != "action":
-            problem = f"expected a message of type 'action', found '{reply.type:.40}'"
+            problem = f"expected a message of type 'action', found '{one_line(reply.type)}'"
             raise AgentFault(WireFault.WRONG_MESSAGE, problem)
         if reply.seq != self._seq:
             problem = f"expected a reply to message {self._seq}, found one to {reply.seq}"
