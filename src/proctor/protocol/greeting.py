@@ -11,6 +11,7 @@ Nobody has to be asked what they speak:
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 import time
 from typing import Any, Literal, TypeAlias
@@ -72,22 +73,33 @@ def meet(
         headers=_headers(address, dialect),
         tls=address.tls,
     )
-    try:
-        if dialect == "vla-eval":
-            return connection, _vla_eval(connection, mapping, deadline_s)
-        listen_s = deadline_s if dialect == "openpi" else min(deadline_s, time.monotonic() + first_word_s)
-        first = _first_word(connection, listen_s, deadline_s)
-        if first is not None:
-            return connection, _by_first_word(connection, first, dialect, mapping)
-        if dialect == "openpi":
-            problem = f"{address.url} sent no metadata in time: an openpi server speaks first"
-            raise AgentFault(WireFault.MISMATCH, problem)
-        if dialect == "auto" and connection.subprotocol is None and _has_config(address, deadline_s):
-            return connection, _vla_eval(connection, mapping, deadline_s)
-        return connection, ProctorDialect(connection, _codec(connection), None)
-    except BaseException:
-        connection.drop()
-        raise
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(connection.drop)
+        found = _acquaint(connection, address, deadline_s, dialect, mapping, first_word_s)
+        on_failure.pop_all()
+    return connection, found
+
+
+def _acquaint(  # noqa: PLR0913  what `meet` was told, and the connection
+    connection: Connection,
+    address: Address,
+    deadline_s: float,
+    dialect: DialectName,
+    mapping: Mapping | None,
+    first_word_s: float,
+) -> Dialect:
+    if dialect == "vla-eval":
+        return _vla_eval(connection, mapping, deadline_s)
+    listen_s = deadline_s if dialect == "openpi" else min(deadline_s, time.monotonic() + first_word_s)
+    first = _first_word(connection, listen_s, deadline_s)
+    if first is not None:
+        return _by_first_word(connection, first, dialect, mapping)
+    if dialect == "openpi":
+        problem = f"{address.url} sent no metadata in time: an openpi server speaks first"
+        raise AgentFault(WireFault.MISMATCH, problem)
+    if dialect == "auto" and connection.subprotocol is None and _has_config(address, deadline_s):
+        return _vla_eval(connection, mapping, deadline_s)
+    return ProctorDialect(connection, _codec(connection), None)
 
 
 def _headers(address: Address, dialect: DialectName) -> dict[str, str]:

@@ -61,9 +61,10 @@ class VlaEvalDialect:
             raise AgentFault(WireFault.MISMATCH, problem)
         version = _plain(reply, "protocol_version")
         if version != VERSION:
-            problem = f"the server speaks version {one_line(str(version))} of vla-eval's protocol, Proctor version {VERSION}"
+            problem = f"the server speaks version {one_line(str(version))} of vla-eval's protocol"
             raise AgentFault(
-                WireFault.MISMATCH, f"{problem}; serve the model with a vla-eval of that version"
+                WireFault.MISMATCH,
+                f"{problem}, Proctor version {VERSION}; serve it with a vla-eval of that version",
             )
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
