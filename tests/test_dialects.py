@@ -319,6 +319,7 @@ def test_openpi_must_not_speak_unasked():
         assert agent.ask({"rgb": RGB}, soon()) == 1
         agent.end(OUTCOME, soon())
         agent.begin(briefing(), soon())
+        assert agent._connection.is_alive(soon())  # what was sent before the pong is there now
         with pytest.raises(AgentFault) as caught:
             agent.ask({"rgb": RGB}, soon())
     assert caught.value.kind == "unasked_message"

@@ -80,7 +80,7 @@ def meet(
     return connection, found
 
 
-def _acquaint(  # noqa: PLR0913  what `meet` was told, and the connection
+def _acquaint(
     connection: Connection,
     address: Address,
     deadline_s: float,
@@ -113,18 +113,15 @@ def _codec(connection: Connection) -> Codec:
 
 def _first_word(connection: Connection, listen_s: float, deadline_s: float) -> str | bytes | None:
     try:
-        try:
-            first = connection.receive(listen_s)
-        except AgentFault as fault:
-            if fault.kind != WireFault.SLOW_REPLY:
-                raise
-            first = connection.receive(deadline_s)  # it has begun to speak
+        first = connection.receive(listen_s)
     except AgentFault as fault:
         if fault.kind == WireFault.ACTION_TIMEOUT:
             return None
         if fault.kind in (WireFault.TOO_BIG, WireFault.MALFORMED):
             raise AgentFault(WireFault.MISMATCH, f"the agent's first word is {fault}") from None
-        raise
+        if fault.kind != WireFault.SLOW_REPLY:
+            raise
+        first = connection.receive(deadline_s)  # it has begun to speak
     if len(first) > MAX_BYTES:
         problem = f"the agent's first word has {len(first)} bytes, a hello has less than {MAX_BYTES}"
         raise AgentFault(WireFault.MISMATCH, problem)
