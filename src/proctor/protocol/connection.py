@@ -188,25 +188,19 @@ async def _open(
     except InvalidStatus as error:
         raise _refused(url, error) from None
     except ssl.SSLError as error:
-        hint = "" if isinstance(error, ssl.SSLCertVerificationError) else "; if it has none, write ws://"
-        raise AgentFault(WireFault.MISMATCH, f"{url}: no TLS with this server: {error}{hint}") from None
+        raise AgentFault(WireFault.MISMATCH, f"{url}: no TLS with this server: {error}") from None
     except (InvalidHandshake, EOFError) as error:
-        problem = f"no WebSocket server at {url}: {error}{_hint(url)}"
+        problem = f"{url} is no WebSocket server, or not one for agents: {error}"
         raise AgentFault(WireFault.MISMATCH, problem) from None
     except TimeoutError:
-        problem = f"{url} did not answer a WebSocket's handshake in time{_hint(url)}"
-        raise AgentFault(WireFault.UNREACHABLE, problem) from None
+        raise AgentFault(WireFault.UNREACHABLE, f"{url} did not answer in time") from None
     except OSError as error:
-        problem = f"nobody answers at {url}: {error.strerror or str(error) or 'the connection broke'}"
-        raise AgentFault(WireFault.UNREACHABLE, problem) from None
+        raise AgentFault(
+            WireFault.UNREACHABLE, f"nobody answers at {url}: {error.strerror or error}"
+        ) from None
     if not isinstance(socket, _Socket):
         raise TypeError("websockets ignored create_connection")
     return socket
-
-
-def _hint(url: str) -> str:
-    tls = "has TLS, write wss://" if url.startswith("ws://") else "has no TLS, write ws://"
-    return f"; if it {tls}, and if this is the port of an O3DE agent, choose another"
 
 
 def _refused(url: str, error: InvalidStatus) -> AgentFault:

@@ -49,35 +49,45 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 def meet(
     address: Address,
     deadline_s: float,
+    first_word_s: float = FIRST_WORD_S,
     *,
     dialect: DialectName = "auto",
     mapping: Mapping | None = None,
-    first_word_s: float = FIRST_WORD_S,
 ) -> tuple[Connection, Dialect]:
     """Connect to an agent and find out what it speaks.
 
     Args:
         address: Where it is.
         deadline_s: A point of `time.monotonic()`, for all of it.
+        first_word_s: How long to listen for a first word. 0 for an agent that is known to have none.
         dialect: What it speaks, if that is known.
         mapping: For a dialect that is not Proctor's own.
-        first_word_s: How long to listen for a first word. 0 for an agent that is known to have none.
 
     Raises:
         AgentFault: Nobody is there, or it speaks nothing that we know.
     """
-    connection = open_connection(
-        address.url,
-        deadline_s,
-        subprotocols=SUBPROTOCOLS if dialect in ("auto", "proctor") else (),
-        headers=_headers(address, dialect),
-        tls=address.tls,
-    )
+    connection = _connect(address, deadline_s, dialect)
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(connection.drop)
         found = _acquaint(connection, address, deadline_s, dialect, mapping, first_word_s)
         on_failure.pop_all()
     return connection, found
+
+
+def _connect(address: Address, deadline_s: float, dialect: DialectName) -> Connection:
+    try:
+        return open_connection(
+            address.url,
+            deadline_s,
+            subprotocols=SUBPROTOCOLS if dialect in ("auto", "proctor") else (),
+            headers=_headers(address, dialect),
+            tls=address.tls,
+        )
+    except AgentFault as fault:
+        if fault.kind != WireFault.UNREACHABLE or time.monotonic() < deadline_s:
+            raise
+        hint = "if no WebSocket server listens there but, say, an O3DE agent, choose another port"
+        raise AgentFault(fault.kind, f"{fault}; {hint}") from None
 
 
 def _acquaint(
