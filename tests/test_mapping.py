@@ -33,6 +33,16 @@ def test_a_mapping_file(tmp_path):
     assert mapping.action == ActionMapping(key="action", kind="scores", chunk=4)
 
 
+def test_the_mapping_of_the_docs(tmp_path):
+    text = (Path(__file__).parents[1] / "docs" / "dialects.md").read_text()
+    mapping = load(tmp_path, text.split("```json\n")[1].split("```")[0]).completed("openpi", "vln")
+    sent = mapping.payload(
+        {"rgb": np.ones((48, 64, 3), np.uint8), "depth": np.ones((48, 64), np.uint16)}, "go"
+    )
+    assert sent["cameras"]["front"].shape == (256, 256, 3)
+    assert sent.keys() == {"cameras", "depth", "prompt"}
+
+
 @pytest.mark.parametrize(
     ("document", "words"),
     [
