@@ -250,12 +250,13 @@ def test_the_agent_on_the_page_works(python_agent):
     def soon():
         return time.monotonic() + REPLY_S
 
-    rgb = np.random.default_rng(1).integers(0, 256, (480, 640, 3)).astype(np.uint8)  # more than 1 MiB as PNG
-    sensors = {"rgb": Sensor(dtype="uint8", shape=rgb.shape)}
+    big = np.random.default_rng(1).integers(0, 256, (720, 960, 3)).astype(np.uint8)  # above 1 MiB as PNG
+    sensors = {"rgb": Sensor(dtype="uint8", shape=big.shape)}
     connection, dialect = meet(Address(url=python_agent), soon())
     for _ in range(2):
         info = EpisodeInfo(episode_id="e", instruction="Go.", max_steps=500, seed=1, sensors=sensors)
         dialect.begin(info, soon())
-        assert [dialect.ask({"rgb": rgb}, soon()) for _ in range(20)] == [1] * 19 + [0]
+        views = [{"rgb": big}, *[{"rgb": np.zeros_like(big)}] * 19]
+        assert [dialect.ask(view, soon()) for view in views] == [1] * 19 + [0]
         dialect.end(Outcome(status="failure", metrics={}, num_steps=20), soon())
     connection.close()
