@@ -198,6 +198,12 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     assert f"{round(np.degrees(TURN_RAD))}°" in actions["2"]["the robot"]
     limits = table(section("Time and size"), "limit")
     assert limits["frame from the agent"]["default"] == f"{wire.MAX_FRAME_BYTES >> 20} MiB"
+    levels = int(limits["nesting"]["default"].removesuffix(" levels"))
+    nested = '{"type": "action", "action": %s 1 %s}'
+    JsonCodec().read_agent(nested % ("[" * levels, "]" * levels))
+    with pytest.raises(BadFrame) as refused:
+        JsonCodec().read_agent(nested % ("[" * 99_999, "]" * 99_999))
+    assert refused.value.kind == WireFault.TOO_DEEP
     assert {str(status) for status in wire.LOADING} <= set(re.findall(r"\d+", section("Time and size")))
     camera, radius_m = WheeledRobot().camera, WheeledRobot().radius_m
     assert f"{camera.width} × {camera.height} in `houses-v1`, {camera.fov_deg:.0f}° vertical" in PAGE
