@@ -1,6 +1,7 @@
 """The agent in JavaScript, as a reader would start it, under the evaluator's real client."""
 
 import base64
+import itertools
 import json
 import os
 import shutil
@@ -27,6 +28,7 @@ from proctor.protocol.messages import Hello
 REPOSITORY = Path(__file__).parent.parent
 WIDTH, HEIGHT = 64, 48
 FAR = np.full((HEIGHT, WIDTH), 3000, np.uint16)
+CLOCK = itertools.count()
 OFFLINE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ENETUNREACH", "ETIMEDOUT")
 INSTALL_S, STOP_S, REPLY_S = 120, 30, 30
 
@@ -109,6 +111,11 @@ def view(depth):
     return {"rgb": np.zeros((*depth.shape, 3), np.uint8), "depth": depth}
 
 
+def going():
+    """What is seen while moving freely: no two pictures are the same."""
+    return view(FAR + np.uint16(10 * next(CLOCK)))
+
+
 def with_block(columns, depth_mm=600):
     depth = FAR.copy()
     depth[20:30, columns] = depth_mm
@@ -140,26 +147,36 @@ def session(agent, request):
 def test_it_drives_where_there_is_room_and_turns_to_the_freer_side(session):
     session.begin(briefing(), soon())
     left, middle, right = slice(0, 20), slice(26, 38), slice(44, 64)
-    assert session.ask(view(FAR), soon()) == Action.FORWARD
+    assert session.ask(going(), soon()) == Action.FORWARD
     assert session.ask(view(with_block(left)), soon()) == Action.FORWARD
     blocked_left = with_block(left, 500)
     blocked_left[20:30, middle] = 700
     assert session.ask(view(blocked_left), soon()) == Action.RIGHT
-    assert session.ask(view(FAR), soon()) == Action.FORWARD
+    assert session.ask(going(), soon()) == Action.FORWARD
     blocked_right = with_block(right, 500)
     blocked_right[20:30, middle] = 700
     assert session.ask(view(blocked_right), soon()) == Action.LEFT
     assert session.ask(view(blocked_left), soon()) == Action.LEFT, "it keeps to its side until it is free"
+    assert session.ask(going(), soon()) == Action.FORWARD
     nothing_came_back = np.zeros_like(FAR)
     assert session.ask(view(nothing_came_back), soon()) == Action.FORWARD
     session.end(Outcome(status="failure", metrics={}, num_steps=7), soon())
 
 
+def test_where_going_forward_changes_nothing_it_turns(session):
+    session.begin(briefing(), soon())
+    assert [session.ask(view(FAR), soon()) for _ in range(4)] == [1, Action.LEFT, 1, Action.LEFT]
+    session.begin(briefing(), soon())
+    assert session.ask(view(FAR), soon()) == Action.FORWARD
+    session.begin(briefing(), soon())
+    assert session.ask(view(FAR), soon()) == Action.FORWARD
+
+
 def test_it_stops_in_time_when_boxed_in_and_forgets_at_each_reset(session):
     session.begin(briefing(max_steps=3), soon())
-    assert [session.ask(view(FAR), soon()) for _ in range(3)] == [1, 1, 0]
+    assert [session.ask(going(), soon()) for _ in range(3)] == [1, 1, 0]
     session.begin(briefing(), soon())
-    assert [session.ask(view(FAR), soon()) for _ in range(60)] == [1] * 59 + [0]
+    assert [session.ask(going(), soon()) for _ in range(60)] == [1] * 59 + [0]
     for seed, turn in [(1, Action.LEFT), (2, Action.RIGHT)]:
         session.begin(briefing(seed=seed), soon())
         turns = [session.ask(view(with_block(slice(0, WIDTH))), soon()) for _ in range(25)]
@@ -170,10 +187,10 @@ def test_sessions_at_once_do_not_disturb_each_other(agent):
     (first, a), (second, b) = met_by_subprotocol(agent), met_by_subprotocol(agent)
     a.begin(briefing(max_steps=2), soon())
     b.begin(briefing(max_steps=3), soon())
-    assert [d.ask(view(FAR), soon()) for d in (a, b, a, b, b)] == [1, 1, 0, 1, 0]
+    assert [d.ask(going(), soon()) for d in (a, b, a, b, b)] == [1, 1, 0, 1, 0]
     first.drop()
     b.begin(briefing(), soon())
-    assert b.ask(view(FAR), soon()) == Action.FORWARD
+    assert b.ask(going(), soon()) == Action.FORWARD
     second.close()
 
 
@@ -217,9 +234,9 @@ def test_it_reads_every_filter_of_png(agent, filter_):
     hello = JsonCodec().read_agent(connection.receive(soon()))
     dialect = ProctorDialect(connection, WithFilter(filter_), hello)
     dialect.begin(briefing(), soon())
-    noise = np.random.default_rng(filter_).integers(1000, 2**16, (HEIGHT, WIDTH)).astype(np.uint16)
+    noise = np.random.default_rng(filter_).integers(1300, 2**16, (HEIGHT, WIDTH)).astype(np.uint16)
     assert dialect.ask(view(noise), soon()) == Action.FORWARD  # one wrong byte would look like a near thing
-    noise[-2, WIDTH // 2] = 999
+    noise[-2, WIDTH // 2] = 1299
     assert dialect.ask(view(noise), soon()) in (Action.LEFT, Action.RIGHT)
     connection.close()
 
@@ -228,7 +245,7 @@ def test_what_it_cannot_do_it_says_and_goes_on_serving(agent):
     connection, dialect = met_by_subprotocol(agent)
     dialect.begin(briefing(task="pick_and_place"), soon())
     with pytest.raises(AgentFault, match="cannot do pick_and_place") as fault:
-        dialect.ask(view(FAR), soon())
+        dialect.ask(going(), soon())
     assert fault.value.kind == WireFault.AGENT_ERROR
     connection.drop()
     connection, dialect = met_plainly(agent)
@@ -244,7 +261,7 @@ def test_what_it_cannot_do_it_says_and_goes_on_serving(agent):
         assert complaint in reply["message"]
     connection.send('{"type": "weather"}', soon())
     dialect.begin(briefing(), soon())
-    assert dialect.ask(view(FAR), soon()) == Action.FORWARD
+    assert dialect.ask(going(), soon()) == Action.FORWARD
     whole = png(FAR, 0)
     taller = whole[:20] + struct.pack(">I", HEIGHT + 1) + whole[24:]
     for file, complaint in [(whole[:8], "range"), (taller, "cut off"), (b"GIF89a", "no PNG")]:
@@ -263,7 +280,7 @@ def test_it_tells_its_health_and_lets_in_only_who_knows_the_token(folder):
                 meet(Address(url=guarded.url, token=wrong), soon())
         connection, dialect = meet(Address(url=guarded.url, token="secret"), soon())
         dialect.begin(briefing(), soon())
-        assert [dialect.ask(view(FAR), soon()) for _ in range(2)] == [1, 0]
+        assert [dialect.ask(going(), soon()) for _ in range(2)] == [1, 0]
         connection.close()
 
 
@@ -271,10 +288,10 @@ def test_told_to_end_it_says_goodbye(folder):
     with Agent(folder) as leaving:
         _, dialect = met_by_subprotocol(leaving)
         dialect.begin(briefing(), soon())
-        assert dialect.ask(view(FAR), soon()) == Action.FORWARD
+        assert dialect.ask(going(), soon()) == Action.FORWARD
         assert leaving.stop() == 0
         with pytest.raises(AgentFault, match="1001 the agent is being stopped"):
-            dialect.ask(view(FAR), soon())
+            dialect.ask(going(), soon())
 
 
 def test_it_takes_a_whole_episode(agent):

@@ -1,5 +1,5 @@
 // An agent for Proctor in JavaScript: it looks at the depth picture, drives where there is room and turns
-// away from what is near. It was written from docs/protocol.md; nothing of Proctor is installed here.
+// away from what is near. It speaks as docs/protocol.md tells; nothing of Proctor is installed here.
 //
 //   node agent.mjs [--port 8080] [--stop-after 60]
 //
@@ -13,13 +13,11 @@ import { WebSocketServer } from "ws";
 
 const JSON_SUBPROTOCOL = "proctor.v1.json";
 const [STOP, FORWARD, LEFT, RIGHT] = [0, 1, 2, 3];
-const NEAR_MM = 1000; // turn away from what is nearer; the floor is first seen further away than this
+const NEAR_MM = 1300; // turn away from what is nearer; the floor comes into view at 2.2 m only
 const FULL_TURN = 24; // turns of 15 degrees
-const MAX_PIXELS = 1 << 24;
 
-const { values: options } = parseArgs({
-  options: { port: { type: "string", default: "8080" }, "stop-after": { type: "string", default: "60" } },
-});
+const known = { port: { type: "string", default: "8080" }, "stop-after": { type: "string", default: "60" } };
+const { values: options } = parseArgs({ options: known });
 
 // What one connection remembers. Many may be open at once, so nothing of this is global.
 class Wanderer {
@@ -29,6 +27,7 @@ class Wanderer {
     this.actionsLeft = Math.min(Number(options["stop-after"]), episode.max_steps);
     this.turn = episode.seed % 2 ? LEFT : RIGHT; // chance comes from the seed, so that a run can be repeated
     this.turns = 0;
+    this.before = null; // what was seen before going FORWARD
     console.log(`${episode.episode_id}: ${episode.instruction.text}`);
   }
 
@@ -38,29 +37,32 @@ class Wanderer {
     // Without a STOP there is no success. After a full turn without a way out, there is none.
     if (this.actionsLeft <= 0 || this.turns >= FULL_TURN) return STOP;
     const room = roomAhead(decodeDepth(Buffer.from(observation.depth, "base64")));
-    if (room.middle >= NEAR_MM) {
+    // What lies too low to be seen is noticed when going FORWARD changes nothing.
+    const isStuck = this.before?.every((mm, third) => Math.abs(mm - room[third]) < 5);
+    this.before = null;
+    if (room[1] >= NEAR_MM && !isStuck) {
       this.turns = 0;
+      this.before = room;
       return FORWARD;
     }
     // The side is chosen once and kept until the way is free: changing it each time would dither in a corner.
-    if (this.turns === 0 && room.left !== room.right) this.turn = room.left > room.right ? LEFT : RIGHT;
+    if (this.turns === 0 && room[0] !== room[2]) this.turn = room[0] > room[2] ? LEFT : RIGHT;
     this.turns += 1;
     return this.turn;
   }
 }
 
 // How far it is to the nearest thing in the left, middle and right third of the picture, in millimetres.
-// The upper third shows what is above the robot and is left out; 0 means unknown, not near.
+// The upper third shows what is above the robot, and is left out; 0 means unknown, not near.
 function roomAhead({ width, height, pixels }) {
   const thirds = [Infinity, Infinity, Infinity];
   for (let y = Math.floor(height / 3); y < height; y += 2) {
     for (let x = 0; x < width; x += 2) {
-      const depth = pixels[y * width + x];
-      const third = Math.floor((3 * x) / width);
+      const depth = pixels[y * width + x], third = Math.floor((3 * x) / width);
       if (depth > 0 && depth < thirds[third]) thirds[third] = depth;
     }
   }
-  return { left: thirds[0], middle: thirds[1], right: thirds[2] };
+  return thirds;
 }
 
 // Reads a 16-bit greyscale PNG file, not interlaced, into a Uint16Array, row by row from the top.
@@ -68,7 +70,7 @@ function decodeDepth(file) {
   if (file.toString("latin1", 1, 4) !== "PNG") throw new Error("depth is no PNG file");
   const [width, height] = [file.readUInt32BE(16), file.readUInt32BE(20)];
   if (file[24] !== 16 || file[25] !== 0 || file[28] !== 0) throw new Error("depth is no 16-bit grey PNG");
-  if (width * height > MAX_PIXELS) throw new Error(`depth of ${width} x ${height} pixels is too big`);
+  if (width * height > 1 << 24) throw new Error(`depth of ${width} x ${height} pixels is too big`);
   const parts = []; // chunks are length, name, data, checksum; the pixels are in those named IDAT
   for (let at = 8, end; at + 12 <= file.length; at = end + 4) {
     end = at + 8 + file.readUInt32BE(at);
@@ -140,10 +142,8 @@ const server = new WebSocketServer({
 server.on("connection", converse);
 http.listen(Number(options.port), () => console.log(`listening on port ${http.address().port}`));
 
-for (const signal of ["SIGTERM", "SIGINT"]) {
-  process.once(signal, () => {
-    for (const socket of server.clients) socket.close(1001, "the agent is being stopped");
-    http.close(); // the process ends when the last connection has
-    setTimeout(() => process.exit(0), 2000).unref();
-  });
-}
+process.once("SIGTERM", () => {
+  for (const socket of server.clients) socket.close(1001, "the agent is being stopped");
+  http.close(); // the process ends when the last connection has
+  setTimeout(() => process.exit(0), 2000).unref();
+});
