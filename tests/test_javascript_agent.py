@@ -264,7 +264,9 @@ def test_what_it_cannot_do_it_says_and_goes_on_serving(agent):
     assert dialect.ask(going(), soon()) == Action.FORWARD
     whole = png(FAR, 0)
     taller = whole[:20] + struct.pack(">I", HEIGHT + 1) + whole[24:]
-    for file, complaint in [(whole[:8], "range"), (taller, "cut off"), (b"GIF89a", "no PNG")]:
+    of_8_bits = whole[:24] + b"\x08" + whole[25:]
+    bad = [(whole[:8], "range"), (taller, "cut off"), (of_8_bits, "no 16-bit"), (b"GIF89a", "no PNG")]
+    for file, complaint in bad:
         observation = {"depth": base64.b64encode(file).decode()}
         reply = connection.exchange(json.dumps({"type": "get_action", "observation": observation}), soon())
         assert complaint in json.loads(reply)["message"]
