@@ -31,6 +31,7 @@ check: .venv/.ready
 
 test: check
 	@scripts/setup.sh --browser
+	@scripts/setup.sh --node
 	$(BIN)/pytest
 
 slow: .venv/.ready

@@ -2,6 +2,7 @@
 # Sets up .venv and what rendering needs. Called by make; may be run as often as you like.
 #   scripts/setup.sh EXTRAS       e.g. dev or dev,bench
 #   scripts/setup.sh --browser    Chromium, in which the report is tested
+#   scripts/setup.sh --node       Node, in which the JavaScript agent is tested
 set -euo pipefail
 cd "$(dirname "$0")/.."
 extras=${1:-dev}
@@ -31,6 +32,11 @@ if [ "$extras" = --browser ]; then
         if command -v "$name" >/dev/null; then exit 0; fi
     done
     need chromium || true  # without it the tests of the report say so themselves
+    exit 0
+fi
+if [ "$extras" = --node ]; then
+    if command -v node >/dev/null && command -v npm >/dev/null; then exit 0; fi
+    need nodejs npm || true  # without them the tests of the agent say so themselves
     exit 0
 fi
 
