@@ -106,6 +106,8 @@ class PolicyServer:
         name: str = "",
         pictures: Pictures = "png",
     ) -> None:
+        if not 0 <= port <= 65535:
+            raise UserError(f"port: expected a number from 0 to 65535, found {port}")
         _check_number("max_sessions", max_sessions, 1)
         _check_number("max_batch", max_batch, 1)
         _check_number("batch_wait_s", batch_wait_s, 0)

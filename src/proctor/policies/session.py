@@ -82,6 +82,8 @@ class Session:
 
         What the policy raises is told to the evaluator and goes on upwards.
         """
+        if self._is_leaving:
+            return
         if self._connection.subprotocol is not None:
             self._send(self._hello)
         with contextlib.ExitStack() as stack:
@@ -214,6 +216,8 @@ class _PolicysTurn:
     ) -> None:
         if error is not None:
             self._report(error)
+        if error is not None and not isinstance(error, Exception):  # else its thread would die in silence
+            raise RuntimeError(f"the policy raised {type(error).__name__}") from error
 
 
 class _Instruction(msgspec.Struct):

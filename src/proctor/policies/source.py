@@ -41,7 +41,8 @@ class PolicySource:
         self._first = policy = self._make()
         if type(policy).privileged:
             name = type(policy).__name__
-            raise UserError(f"{name} is privileged: it needs the truth, which is never sent over the network")
+            problem = "it needs the truth, which is never sent over the network; use proctor run"
+            raise UserError(f"{name} is privileged: {problem}")
         return policy
 
     @contextlib.contextmanager
