@@ -190,9 +190,12 @@ class PolicyServer:
             stuck = list(self._sessions)
         for session in stuck:
             log.warning("%s: its policy did not come to an end within %g s", session.label, grace_s)
-            _in_background(session.hang_up)
+        last = [_in_background(session.hang_up) for session in stuck]
         if server is not None:
-            _in_background(server.shutdown).join(CLOSE_TIMEOUT_S + 1)  # would wait for a stuck policy
+            closing = _in_background(server.shutdown)
+            last += [] if stuck else [closing]  # it would wait for those who are stuck
+        for thread in last:
+            thread.join(CLOSE_TIMEOUT_S + 1)
         if self._batcher is not None:
             self._batcher.close()
         if not stuck:
