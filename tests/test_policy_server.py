@@ -26,8 +26,7 @@ from proctor.core.errors import AgentFault, UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Action, EpisodeInfo, Outcome, Sensor
 from proctor.policies import entrance
-from proctor.policies.oracle import OraclePolicy
-from proctor.policies.scripted import ForwardPolicy
+from proctor.policies.scripted import ForwardPolicy, ReplayPolicy
 from proctor.policies.server import PolicyServer, serve
 from proctor.protocol.dialects.proctor import ProctorDialect
 from proctor.protocol.greeting import Address, meet
@@ -426,7 +425,7 @@ def test_tls_is_spoken_with_a_certificate(certificate):
 @pytest.mark.parametrize(
     ("source", "options", "complaint"),
     [
-        (OraclePolicy, {}, "OraclePolicy is privileged: it needs the truth, which is never sent"),
+        (ReplayPolicy, {}, "ReplayPolicy is privileged: it needs the truth, which is never sent"),
         (lambda: "no policy", {}, "expected a Policy to serve, found str"),
         (Recorder, {"max_batch": 2}, "needs a classmethod or staticmethod act_batch"),
         (Recorder, {"max_sessions": 0}, "max_sessions: expected a number from 1 up, found 0"),

@@ -86,7 +86,7 @@ class Entrance:
 
     def _is_right(self, found: list[str]) -> bool:
         expected = f"Bearer {self._token}".encode()
-        return len(found) == 1 and hmac.compare_digest(found[0].encode(), expected)
+        return len(found) == 1 and hmac.compare_digest(found[0].encode("utf-8", "surrogateescape"), expected)
 
     def _tell(self, connection: ServerConnection, path: str) -> Response:
         if path == "/healthz":

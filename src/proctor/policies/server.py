@@ -344,9 +344,10 @@ def _check_number(name: str, value: float, least: int) -> None:
 
 @functools.cache
 def _websockets_log() -> logging.Logger:
-    """Return a log for errors of handlers, without the news of every handshake."""
+    """Return a log for errors of handlers, without the news of handshakes: whoever scans ports makes some."""
     found = log.getChild("websockets")
     found.setLevel(logging.ERROR)
+    found.addFilter(lambda record: record.msg != "opening handshake failed")
     return found
 
 
