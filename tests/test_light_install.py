@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -124,7 +125,11 @@ def test_help_comes_without_the_packages_that_serving_needs():
 def test_a_light_install_serves_an_agent(tmp_path):
     venv.create(tmp_path / "venv", with_pip=True)
     folder = tmp_path / "venv" / "bin"
-    subprocess.run([folder / "pip", "install", "-q", REPOSITORY], check=True, timeout=600)
+    source = tmp_path / "source"  # a copy: a build leaves things behind
+    shutil.copytree(REPOSITORY / "src", source / "src", ignore=shutil.ignore_patterns("*.egg-info"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, source)
+    subprocess.run([folder / "pip", "install", "-q", source], check=True, timeout=600)
     found = subprocess.run([folder / "pip", "list"], capture_output=True, text=True, check=True).stdout
     assert not [name for name in WORLDLY if re.search(rf"^{name}\b", found, re.IGNORECASE | re.MULTILINE)]
     (tmp_path / "my_agent.py").write_text(
