@@ -711,6 +711,7 @@ def test_silence_and_rubbish_cost_nothing_but_their_connection(server, monkeypat
 
 def test_there_may_be_only_so_many_connections(monkeypatch):
     monkeypatch.setattr(entrance, "MAX_OPENING", 3)
+    monkeypatch.setattr("proctor.policies.server.OPEN_TIMEOUT_S", 3600)
     with PolicyServer(Recorder, port=0, max_sessions=1) as server:
         mute = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(6)]
         wait_for(lambda: len(select.select(mute, [], [], 0)[0]) == 2)
@@ -756,7 +757,7 @@ def test_at_the_end_an_action_that_is_being_chosen_is_still_sent(slow):
         busy.reset()
         busy.ask()
         assert slow.asked.wait(30)
-        ending = threading.Thread(target=server.shutdown, args=(30,))
+        ending = threading.Thread(target=server.shutdown, args=(3600,))
         ending.start()
         assert closed_with(idle) == 1001
         with pytest.raises((InvalidStatus, OSError)) as refused, call(server):

@@ -70,13 +70,8 @@ class Entrance:
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, problem)
         return None
 
-    def release(self) -> None:
-        """Give the place of this thread's session to others."""
-        with self._lock:
-            self._admitted.discard(threading.current_thread())
-
     def _take_place(self) -> bool:
-        """Take a place for this thread. One that dies before its session begins loses it."""
+        """Take a place for this thread, for as long as it lives."""
         with self._lock:
             self._admitted = {thread for thread in self._admitted if thread.is_alive()}
             if len(self._admitted) >= self._max_sessions:

@@ -259,7 +259,6 @@ class PolicyServer:
                 session.leave()
             yield
         finally:
-            self._entrance.release()
             log.info("%s: ends", session.label)
             with self._changed:
                 self._sessions.discard(session)
@@ -359,24 +358,18 @@ def _in_background(job: Callable[[], None]) -> threading.Thread:
 
 @contextlib.contextmanager
 def _stopped_by_signals(server: PolicyServer) -> Iterator[None]:
-    """Let the first signal stop the server; the next one does what it did before."""
+    """Let a signal stop the server; while it shuts down, the next one does what it did before."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
     def on_signal(number: int, frame: object) -> None:
         del number, frame
-        restore()
         server.stop()
 
-    for number in before:
-        signal.signal(number, on_signal)
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        restore()
+        for number, handler in before.items():
+            signal.signal(number, handler)
