@@ -709,6 +709,29 @@ def test_silence_and_rubbish_cost_nothing_but_their_connection(server, monkeypat
         assert mute.recv(100) == b""
 
 
+def test_an_evaluator_that_does_not_read_loses_its_session(server, recorder, monkeypatch):
+    monkeypatch.setattr("proctor.policies.session.SEND_TIMEOUT_S", 0.05)
+    recorder.answer = "x" * 1_000_000
+    with call(server, max_queue=1, close_timeout=0.1) as caller:
+        caller.reset()
+        for _ in range(100):  # more than sockets hold
+            caller.ask()
+        wait_for_its_end(server)
+    assert len(recorder.calls) < 100
+    recorder.answer = 2
+    monkeypatch.undo()
+    with_next_session(server)
+
+
+def test_an_address_of_version_6_is_one_too():
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with PolicyServer(Recorder, host="::1", port=0) as server, call(server) as caller:
+        assert server.url == f"ws://[::1]:{server.port}"
+        caller.reset()
+        assert caller.act().action == 2
+
+
 def test_there_may_be_only_so_many_connections(monkeypatch):
     monkeypatch.setattr(entrance, "MAX_OPENING", 3)
     monkeypatch.setattr("proctor.policies.server.OPEN_TIMEOUT_S", 3600)

@@ -160,8 +160,7 @@ class Session:
                 session_id=request.session_id, request_id=request.request_id or None, action=_lists(action)
             )
             frame = self._written(reply, action)
-        with contextlib.suppress(ConnectionClosed):  # the next `recv` will tell
-            self._connection.send(frame)
+        self._send_frame(frame)
 
     def _written(self, reply: ActionReply, action: Any) -> str | bytes:
         try:
@@ -198,8 +197,15 @@ class Session:
         self._send(ErrorMessage(session_id=session_id, kind=kind, message=message))
 
     def _send(self, message: FromAgent) -> None:
-        with contextlib.suppress(ConnectionClosed):  # the next `recv` will tell
-            self._connection.send(self._codec.encode(message))
+        self._send_frame(self._codec.encode(message))
+
+    def _send_frame(self, frame: str | bytes) -> None:
+        try:
+            self._connection.send(frame)
+        except ConnectionClosed as closed:
+            log.debug("%s: %s", self.label, closed)
+            with self._lock:
+                self._is_leaving = True  # what it has asked meanwhile is of no use to it
 
 
 class _PolicysTurn:
