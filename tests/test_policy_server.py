@@ -741,7 +741,15 @@ def test_there_may_be_only_so_many_connections(monkeypatch):
         assert [one.recv(1) for one in select.select(mute, [], [], 0)[0]] == [b"", b""]
         for one in mute:
             one.close()
+        wait_for(lambda: is_reachable(server))
         with_next_session(server)
+
+
+def is_reachable(server):
+    try:
+        return http_get(server, "/healthz")[0] == 200
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 # The end
