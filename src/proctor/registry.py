@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
-from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean
+from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean, missing_extra
 from proctor.core.interfaces import Env, Metric, Policy
 
 Kind = Literal["suite", "env", "policy", "metric"]
@@ -86,9 +86,9 @@ def load(kind: Kind, name: str) -> Any:
             raise UserError(
                 f"{kind} '{name}': there is no module '{error.name}' (is its folder in PYTHONPATH?)"
             ) from None
-        raise MissingDependency(
-            f"{kind} '{name}'", f"Its module needs the package '{error.name}'."
-        ) from error
+        what = f"{kind} '{name}'"
+        needs = MissingDependency(what, f"Its module needs the package '{error.name}'.")
+        raise missing_extra(what, error) or needs from error
     if not hasattr(module, attribute):
         hint = did_you_mean(attribute, dir(module))
         raise UserError(f"{kind} '{name}': the module {module_name} has no '{attribute}'{hint}")

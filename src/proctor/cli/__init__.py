@@ -17,8 +17,9 @@ from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
 from proctor.cli.report import add_report
 from proctor.cli.run import add_run
+from proctor.cli.serve import add_serve
 from proctor.cli.terminal import DONE, INTERRUPTED, TOO_MANY_FAULTS, USER_ERROR, errors
-from proctor.core.errors import ProctorError, UserError, did_you_mean
+from proctor.core.errors import ProctorError, UserError, did_you_mean, missing_extra
 from proctor.core.plain_text import plain
 
 FLAGS: set[str] = set()
@@ -29,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     arguments = _parser().parse_args(argv)
     try:
-        code: int = arguments.command(arguments)
+        code = _run(arguments)
     except UserError as error:
         errors.print("[red]error:[/red]", end=" ")
         errors.print(plain(str(error)), markup=False, soft_wrap=True)
@@ -41,6 +42,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         errors.print("interrupted; the same command goes on from what is finished")
         return INTERRUPTED
+    return code
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    try:
+        code: int = arguments.command(arguments)
+    except ModuleNotFoundError as error:  # a light install has all commands, but cannot do all of them
+        missing = missing_extra("This command", error)
+        if missing is None:
+            raise
+        raise missing from None
     return code
 
 
@@ -67,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(command=_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_run(commands)
+    add_serve(commands)
     add_report(commands)
     add_compare(commands)
     add_exams(commands)

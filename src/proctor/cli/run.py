@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from proctor.cli.options import read_options
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, console
 from proctor.core.errors import UserError
 from proctor.core.recordings import RECORDINGS
@@ -129,8 +128,8 @@ def _run(arguments: argparse.Namespace) -> int:
             job=Job(
                 env=arguments.env,
                 policy=policy,
-                env_options=_options(arguments.env_option),
-                policy_options=_options(arguments.policy_option),
+                env_options=read_options(arguments.env_option),
+                policy_options=read_options(arguments.policy_option),
                 seed=arguments.seed,
                 success_threshold_m=arguments.success_threshold,
             ),
@@ -207,17 +206,3 @@ def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
     if not (arguments.save_steps or arguments.save_frames):
         return None
     return RecordingConfig(frames=arguments.save_frames, frames_budget_bytes=round(budget_mb * 1e6))
-
-
-def _options(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return KEY=VALUE pairs as a dict; values are JSON where they can be, else text."""
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            raise UserError(f"expected KEY=VALUE, found '{pair}'")
-        try:
-            options[key] = json.loads(text)
-        except json.JSONDecodeError:
-            options[key] = text
-    return options

@@ -49,6 +49,16 @@ class MissingDependency(UserError):
         super().__init__(f"{what} is not available here. {remedy}")
 
 
+EXTRAS = {"mujoco": "sim", "scipy": "sim", "trimesh": "sim", "gymnasium": "gym"}
+"""Packages that only some parts of Proctor need, and the extra that brings them."""
+
+
+def missing_extra(what: str, error: ModuleNotFoundError) -> MissingDependency | None:
+    """Return what to tell about a package that an extra would have brought, or None if it is another one."""
+    extra = EXTRAS.get((error.name or "").partition(".")[0])
+    return None if extra is None else MissingDependency(what, f"Run: pip install 'proctor[{extra}]'")
+
+
 class AgentFault(ProctorError):
     """The agent broke the rules of the exam.
 

@@ -1,0 +1,146 @@
+"""`proctor serve-policy`: let evaluators elsewhere examine a policy of yours."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from proctor.cli.options import read_options
+from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
+from proctor.core.errors import UserError
+
+if TYPE_CHECKING:
+    from proctor.policies.server import PolicyServer
+
+TOKEN_VARIABLE = "PROCTOR_AGENT_TOKEN"  # noqa: S105  (a name, not a token)
+SERVE_EXAMPLES = """\
+examples:
+  proctor serve-policy my_agent:Agent                      for evaluators on this machine
+  proctor serve-policy my_agent:Agent --host 0.0.0.0 --token-file token.txt
+  proctor serve-policy my_agent:Agent --policy-option checkpoint=best.pt --max-batch 8
+  proctor serve-policy random --port 9000                  something to try an evaluator with
+
+The evaluator's side: proctor run --suite houses-v1 --policy ws://HOST:8080
+Ctrl-C ends it after the actions that are being chosen; a second one ends it at once.
+exit codes: 0 ended by Ctrl-C or SIGTERM, 2 user error, 130 ended by a second Ctrl-C
+"""
+
+
+def add_serve(commands: Any) -> None:
+    """Add the command."""
+    serve = commands.add_parser(
+        "serve-policy",
+        help="serve a policy over the network, for evaluators elsewhere",
+        description="Serve a policy on a WebSocket. Evaluators connect to it; each gets a policy of its own.",
+        epilog=SERVE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    serve.add_argument(
+        "policy",
+        metavar="POLICY",
+        help="module:Class, looked for in this folder, too; or a name (proctor list)",
+    )
+    serve.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
+    serve.add_argument(
+        "--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all (default: 127.0.0.1)"
+    )
+    serve.add_argument("--port", type=int, default=8080, help="0 for any that is free (default: 8080)")
+    serve.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help=f"holds the token that evaluators must bring (default: the variable {TOKEN_VARIABLE})",
+    )
+    serve.add_argument("--certificate", type=Path, metavar="FILE", help="PEM file, for wss://")
+    serve.add_argument("--key", type=Path, metavar="FILE", help="PEM file of its private key")
+    serve.add_argument("--max-sessions", type=int, default=64, metavar="N", help="at a time (default: 64)")
+    serve.add_argument(
+        "--max-batch",
+        type=int,
+        default=1,
+        metavar="N",
+        help="sessions to answer with one call of the policy's act_batch (default: 1, no batches)",
+    )
+    serve.add_argument(
+        "--batch-wait-ms",
+        type=float,
+        default=5.0,
+        metavar="MS",
+        help="how long the first of a batch waits for others (default: 5)",
+    )
+    serve.set_defaults(command=_serve)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from functools import partial
+
+    from proctor.policies.server import serve
+    from proctor.registry import build
+
+    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    logging.getLogger("proctor.server").setLevel(logging.INFO)
+    token = _token(arguments.token_file)
+
+    def announce(server: PolicyServer) -> None:
+        _announce(server, arguments, has_token=token is not None)
+
+    try:
+        serve(
+            partial(build, "policy", arguments.policy, read_options(arguments.policy_option)),
+            host=arguments.host,
+            port=arguments.port,
+            token=token,
+            certificate=arguments.certificate,
+            key=arguments.key,
+            max_sessions=arguments.max_sessions,
+            max_batch=arguments.max_batch,
+            batch_wait_s=arguments.batch_wait_ms / 1000,
+            name=arguments.policy,
+            on_ready=announce,
+        )
+    except KeyboardInterrupt:
+        errors.print("ended at once")
+        return INTERRUPTED
+    console.print("ended")
+    return DONE
+
+
+def _announce(server: PolicyServer, arguments: argparse.Namespace, *, has_token: bool) -> None:
+    lines = [
+        f"{arguments.policy} is served at {server.url}. Ctrl-C ends it.",
+        f"The evaluator's side: {_other_side(server.url, arguments, has_token=has_token)}",
+    ]
+    if arguments.host not in ("127.0.0.1", "::1", "localhost"):
+        if not has_token:
+            lines.append("note: anybody who can reach this machine can use it; --token-file keeps others out")
+        elif arguments.certificate is None:
+            lines.append("note: the token goes over the network unencrypted; --certificate and --key help")
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _other_side(url: str, arguments: argparse.Namespace, *, has_token: bool) -> str:
+    words = ["proctor run --suite houses-v1 --policy", url]
+    if has_token:
+        words.insert(0, f"{TOKEN_VARIABLE}=...")
+    if arguments.certificate is not None:
+        words.append(f"--policy-option ca_file={arguments.certificate.name}")
+    return " ".join(words)
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get(TOKEN_VARIABLE) or None
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        raise UserError(f"--token-file {file}: {getattr(error, 'strerror', None) or error}") from None
+    if not token:
+        raise UserError(f"--token-file {file}: expected a token, found nothing")
+    return token

@@ -1,0 +1,292 @@
+"""One conversation, seen from the agent: an evaluator asks, a policy answers."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import numpy as np
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
+from websockets.sync.server import ServerConnection
+
+from proctor.core.errors import AgentFault
+from proctor.core.interfaces import Policy
+from proctor.core.plain_text import plain
+from proctor.core.types import EpisodeInfo, Observation, Outcome, Sensor
+from proctor.protocol.codec import Codec, JsonCodec, MsgpackCodec
+from proctor.protocol.faults import BadFrame, WireFault
+from proctor.protocol.messages import (
+    MSGPACK,
+    VERSION,
+    ActionReply,
+    EpisodeEnd,
+    ErrorMessage,
+    FromAgent,
+    FromEvaluator,
+    GetAction,
+    Hello,
+    ResetEpisode,
+)
+
+SEND_TIMEOUT_S = 60.0
+"""How long an evaluator may take to read an answer."""
+LONGEST_MESSAGE = 2000
+CLOSE_CODES = {
+    WireFault.MALFORMED: CloseCode.INVALID_DATA,
+    WireFault.TOO_DEEP: CloseCode.INVALID_DATA,
+    WireFault.WRONG_FRAME: CloseCode.UNSUPPORTED_DATA,
+}
+"""How a connection is closed after a frame that is no good; 1002 if it is not here."""
+log = logging.getLogger("proctor.server")
+
+
+class Session:
+    """The policy's side of one connection.
+
+    Args:
+        connection: The line to the evaluator.
+        hello: What the agent says first, if the evaluator has offered a subprotocol. One that has not
+            knows nothing but JSON and `reset_episode`, `get_action`, `episode_end`, and is not greeted.
+        lend: Gives the session its policy, and takes it back.
+        act: How the policy is asked: itself, or in a batch with others.
+        label: The session's name in the log.
+    """
+
+    def __init__(
+        self,
+        connection: ServerConnection,
+        *,
+        hello: Hello,
+        lend: Callable[[], AbstractContextManager[Policy]],
+        act: Callable[[Policy, Observation], Any],
+        label: str,
+    ) -> None:
+        connection.socket.settimeout(SEND_TIMEOUT_S)
+        self._connection, self._hello, self._lend, self._act = connection, hello, lend, act
+        self.label = label
+        self._codec: Codec = MsgpackCodec() if connection.subprotocol == MSGPACK else JsonCodec()
+        self._evaluator: Hello | None = None
+        self._episode: ResetEpisode | None = None
+        self._lock = threading.Lock()
+        self._is_busy = self._is_leaving = False
+
+    def run(self) -> None:
+        """Answer until one of both sides ends it.
+
+        What the policy raises is told to the evaluator and goes on upwards.
+        """
+        if self._is_leaving:
+            return
+        if self._connection.subprotocol is not None:
+            self._send(self._hello)
+        with contextlib.ExitStack() as stack:
+            with self._policys_turn():
+                policy = stack.enter_context(self._lend())
+            while (frame := self._receive()) is not None:
+                try:
+                    self._answer(policy, self._codec.read_evaluator(frame))
+                except BadFrame as error:
+                    self._refuse(error)
+                    return
+                if not self._goes_on():
+                    self.hang_up()
+                    return
+
+    def leave(self) -> None:
+        """End the session: at once if nothing is asked at present, else after the answer."""
+        with self._lock:
+            self._is_leaving = True
+            if self._is_busy:
+                return
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """End the session now."""
+        self._connection.close(CloseCode.GOING_AWAY, "the agent's server ends")
+
+    def _receive(self) -> str | bytes | None:
+        """Return the next frame, or None at the end of the session."""
+        try:
+            frame = self._connection.recv()
+        except ConnectionClosed as closed:
+            log.debug("%s: %s", self.label, closed)
+            return None
+        with self._lock:
+            self._is_busy = not self._is_leaving
+        return frame if self._is_busy else None
+
+    def _goes_on(self) -> bool:
+        with self._lock:
+            self._is_busy = False
+            return not self._is_leaving
+
+    def _answer(self, policy: Policy, message: FromEvaluator) -> None:
+        if isinstance(message, Hello):
+            _check_version(message)
+            self._evaluator = message
+        elif isinstance(message, ResetEpisode):
+            info = _episode_info(message, self._evaluator)
+            with self._policys_turn():
+                policy.reset(info)
+            self._episode = message
+        elif isinstance(message, GetAction):
+            self._choose_action(policy, message)
+        elif isinstance(message, EpisodeEnd):
+            episode = self._present_episode(message)
+            self._episode = None
+            self._note_end(episode, message)
+            outcome = Outcome(status=message.status, metrics=message.metrics, num_steps=message.num_steps)
+            with self._policys_turn():
+                policy.episode_end(outcome)
+        else:
+            self._episode = None
+            log.warning(
+                "%s: the evaluator objects: %s: %s", self.label, *_words(message.kind, message.message)
+            )
+
+    def _choose_action(self, policy: Policy, request: GetAction) -> None:
+        episode = self._present_episode(request)
+        observation = self._codec.arrays(request.observation, episode.observation_format)
+        with self._policys_turn():
+            action = self._act(policy, observation)
+            reply = ActionReply(
+                session_id=request.session_id, request_id=request.request_id or None, action=_lists(action)
+            )
+            frame = self._written(reply, action)
+        self._send_frame(frame)
+
+    def _written(self, reply: ActionReply, action: Any) -> str | bytes:
+        try:
+            return self._codec.encode(reply)
+        except (NotImplementedError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            problem = f"act returned a {type(action).__name__} that cannot be sent: {error}"
+            raise TypeError(problem) from error
+
+    def _present_episode(self, message: GetAction | EpisodeEnd) -> ResetEpisode:
+        if self._episode is None:
+            raise BadFrame(WireFault.WRONG_MESSAGE, "expected reset_episode first: no episode has begun")
+        if message.session_id != self._episode.session_id:
+            raise BadFrame(WireFault.WRONG_SESSION, "expected the session_id of reset_episode, found another")
+        return self._episode
+
+    def _note_end(self, episode: ResetEpisode, end: EpisodeEnd) -> None:
+        name = str(episode.episode.get("episode_id"))
+        log.info("%s: episode %s: %s, %d steps", self.label, *_words(name, end.status), end.num_steps)
+
+    def _refuse(self, error: BadFrame) -> None:
+        log.warning("%s: refused a message: %s: %s", self.label, *_words(error.kind, str(error)))
+        self._send(ErrorMessage(kind=error.kind, message=_short(str(error))))
+        self._connection.close(CLOSE_CODES.get(error.kind, CloseCode.PROTOCOL_ERROR), error.kind)
+
+    def _policys_turn(self) -> _PolicysTurn:
+        return _PolicysTurn(self._report)
+
+    def _report(self, error: BaseException) -> None:
+        """Tell the evaluator what the policy raised. The log has it with its traceback."""
+        kind = error.kind if isinstance(error, AgentFault) else "policy_exception"
+        message = _short(str(error) if isinstance(error, AgentFault) else f"{type(error).__name__}: {error}")
+        log.error("%s: the policy failed: %s", self.label, plain(message))
+        session_id = self._episode.session_id if self._episode is not None else ""
+        self._send(ErrorMessage(session_id=session_id, kind=kind, message=message))
+
+    def _send(self, message: FromAgent) -> None:
+        self._send_frame(self._codec.encode(message))
+
+    def _send_frame(self, frame: str | bytes) -> None:
+        try:
+            self._connection.send(frame)
+        except ConnectionClosed as closed:
+            log.debug("%s: %s", self.label, closed)
+            with self._lock:
+                self._is_leaving = True  # what it has asked meanwhile is of no use to it
+
+
+class _PolicysTurn:
+    """A `with` block in which the policy works. What it raises is reported and goes on upwards."""
+
+    def __init__(self, report: Callable[[BaseException], None]) -> None:
+        self._report = report
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._report(error)
+        if error is not None and not isinstance(error, Exception):  # else its thread would die in silence
+            raise RuntimeError(f"the policy raised {type(error).__name__}") from error
+
+
+class _Instruction(msgspec.Struct):
+    text: str
+    language: str = "en"
+
+
+class _Episode(msgspec.Struct):
+    """What a `reset_episode` says of its episode; only the first two are sure to be there."""
+
+    episode_id: str
+    instruction: _Instruction
+    task_type: str = "vln"
+    max_steps: int = 500
+    seed: int = 0
+
+
+def _episode_info(message: ResetEpisode, hello: Hello | None) -> EpisodeInfo:
+    try:
+        episode = msgspec.convert(message.episode, _Episode)
+    except msgspec.ValidationError as error:
+        raise BadFrame(WireFault.WRONG_MESSAGE, f"reset_episode, in episode: {error}") from None
+    formats = message.observation_format
+    return EpisodeInfo(
+        episode_id=episode.episode_id,
+        instruction=episode.instruction.text,
+        language=episode.instruction.language,
+        task=episode.task_type,
+        max_steps=episode.max_steps,
+        seed=episode.seed,
+        sensors={name: Sensor(dtype=found.dtype, shape=found.shape) for name, found in formats.items()},
+        actions=tuple(hello.actions) if hello is not None else (),
+        details={k: v for k, v in message.episode.items() if k not in _Episode.__struct_fields__},
+    )
+
+
+def _check_version(hello: Hello) -> None:
+    if hello.protocol != "proctor":
+        raise BadFrame(WireFault.MISMATCH, f"the evaluator speaks '{hello.protocol:.40}', not 'proctor'")
+    if hello.version != VERSION:
+        where = "where the agent is served" if hello.version > VERSION else "where the evaluator runs"
+        problem = (
+            f"the evaluator speaks version {hello.version} of the protocol, this agent version {VERSION}"
+        )
+        raise BadFrame(WireFault.MISMATCH, f"{problem}; update Proctor {where}: pip install -U proctor")
+
+
+def _lists(action: Any) -> Any:
+    """Write arrays in an action as lists: it is small, and every evaluator reads them."""
+    if isinstance(action, np.ndarray):
+        return action.tolist()
+    if isinstance(action, Mapping):
+        return {key: _lists(value) for key, value in action.items()}
+    if isinstance(action, Sequence) and not isinstance(action, str | bytes):
+        return [_lists(value) for value in action]
+    return action
+
+
+def _short(text: str) -> str:
+    """Return a text that can be sent, no longer than anybody reads."""
+    return text[:LONGEST_MESSAGE].encode("utf-8", "replace").decode()
+
+
+def _words(*texts: str) -> tuple[str, ...]:
+    """Make what an evaluator said fit for a log."""
+    return tuple(plain(_short(text)) for text in texts)
