@@ -289,7 +289,7 @@ def test_too_many_evaluator_faults_end_with_code_1(capsys, dataset, monkeypatch,
     monkeypatch.syspath_prepend(tmp_path)
     code, out, _ = run(capsys, dataset, env="broken_world:World")
     assert code == 1
-    assert "env_exception, first in ep_1: RuntimeError: crashed" in out
+    assert "env_exception (the world raised an error), first in ep_1: RuntimeError: crashed" in out
     assert "1 of 3 episodes lost to evaluator faults and left out; SR is between 0% and 33%" in out
     code, _, _ = run(capsys, dataset, "--max-fault-rate", 0.5, env="broken_world:World", out="other")
     assert code == 0

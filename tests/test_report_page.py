@@ -10,6 +10,7 @@ from playwright.sync_api import sync_playwright
 from proctor import cli
 from proctor.core.results import Fault, read_journal
 from proctor.report import html
+from proctor.report.latency import latency_of
 
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 HOSTILE = (
@@ -92,7 +93,7 @@ def background(page):
 def test_the_page_shows_scores_classes_and_episodes(open_page):
     page = open_page()
     assert page.title() == "houses-v1: forward, oracle – Proctor report"
-    assert page.locator("#scores .card").count() == 8
+    assert page.locator("#scores .card").count() == 9
     success = page.locator("#scores .card").first.locator(".whisker")
     assert (
         success.nth(0)
@@ -132,6 +133,42 @@ def test_search_filters_and_sorting(open_page, report):
     assert page.locator("#table th").nth(6).get_attribute("aria-sort") == "descending"
     page.click("#table th >> text=Steps")
     assert [int(t) for t in page.locator("#table tbody td:nth-child(7)").all_inner_texts()] == steps[::-1]
+
+
+def test_the_time_per_action_stands_in_a_card_in_the_table_and_at_each_episode(open_page, report):
+    page = open_page()
+    forward = latency_of(read_journal(report[0].parent / "forward" / "episodes.jsonl").values())
+    line = page.locator(".latency tbody tr").first
+    assert line.locator("td").all_inner_texts()[0] == page.evaluate(f"milliseconds({forward.p50_ms})")
+    assert line.get_attribute("title") == f"forward: over {forward.n} actions"
+    cells = page.locator("#scores-table tbody tr").first.locator("td").all_text_contents()
+    assert cells[-3:] == [f"{ms:.2f}" for ms in (forward.p50_ms, forward.p95_ms, forward.p99_ms)]
+    page = open_page(f"#ep={report[1]}&run=forward")
+    facts = page.locator(".facts").inner_text()
+    assert "ms (median)" in facts
+    assert "slowest action" in facts
+
+
+def test_agent_faults_are_told_by_reason_with_their_first_message(open_page, report):
+    page = open_page()
+    line = page.locator(".classes .reason")
+    assert line.count() == 1
+    said = line.locator("th").inner_text()
+    assert "the agent raised an error" in said
+    assert f"first in {report[2]}: </script><script>" in said
+    line.locator("button:not([disabled])").click()
+    assert page.input_value("#f-kind") == "agent_fault:policy_exception"
+    assert rows(page).count() == 1
+    assert "– the agent raised an error" in page.locator("#f-kind option").all_inner_texts()
+    page.click("#clear")
+    page.fill("#search", "policy_exception")
+    assert rows(page).count() == 1
+
+
+def test_of_an_address_its_end_is_shown_where_room_is_short(open_page):
+    page = open_page()
+    assert page.evaluate("shortened('ws://localhost:8080')") == "…st:8080"
+    assert page.evaluate("shortened('my_agent:LongName')") == "my_agent:LongName"
 
 
 def test_a_bar_of_a_class_leads_to_its_episodes(open_page):

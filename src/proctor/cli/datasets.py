@@ -219,8 +219,9 @@ def _score(arguments: argparse.Namespace) -> int:
 
 def _results(arguments: argparse.Namespace) -> int:
     from proctor.core.documents import decode, read_bytes
-    from proctor.core.results import RESULTS, Results
+    from proctor.core.results import JOURNAL, RESULTS, Results, read_journal
     from proctor.evaluation.foreign_results import read_vlnce_results
+    from proctor.report.latency import latency_of
     from proctor.report.tables import COLUMNS
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -234,7 +235,10 @@ def _results(arguments: argparse.Namespace) -> int:
         if ours.name == RESULTS:
             summary = decode(read_bytes(ours), Results, ours).summary
             means, n = {name: each.mean for name, each in summary.metrics.items()}, summary.total_episodes
-            notes.append(f"{path}: {summary.definition}, {summary.distance} distance")
+            journal = ours.with_name(JOURNAL)
+            latency = latency_of(read_journal(journal).values()) if journal.is_file() else None
+            told = f"{summary.definition}, {summary.distance} distance"
+            notes.append(f"{path}: {told}; {latency}" if latency else f"{path}: {told}")
         else:
             theirs = read_vlnce_results(path)
             means, n = theirs.means, len(theirs.episodes)
