@@ -144,3 +144,21 @@ def test_start_and_goal_may_be_the_same():
     grid = grid_of(8, 8, (2, 0, 4, 4))
     assert grid.distance_m((1, 1), (1, 1), radius_m=RADIUS_M) == 0.0
     assert grid.distance_m((3, 3.9), (3, 3.9), radius_m=RADIUS_M) < 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_connected_is_what_has_a_finite_distance(seed):
+    rng = np.random.default_rng(seed)
+    corners = np.sort(rng.uniform(0, 6, (30, 2, 2)), axis=1)
+    corners[:, 1] = np.minimum(corners[:, 1], corners[:, 0] + rng.choice([(0.1, 2.5), (2.5, 0.1)], 30))
+    grid = grid_of(6, 6, *corners.reshape(-1, 4))
+    ends = rng.uniform(-0.5, 6.5, (60, 2, 2))
+    verdicts = [grid.connects(*pair, radius_m=RADIUS_M) for pair in ends]
+    assert verdicts == [math.isfinite(grid.distance_m(*pair, radius_m=RADIUS_M)) for pair in ends]
+    assert 0 < sum(verdicts) < len(ends)
+
+
+def test_nothing_is_connected_where_the_disc_fits_nowhere():
+    grid = grid_of(1, 1)
+    assert not grid.connects((0.3, 0.5), (0.7, 0.5), radius_m=0.6)
+    assert grid.distance_m((0.3, 0.5), (0.7, 0.5), radius_m=0.6) == math.inf

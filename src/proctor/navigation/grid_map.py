@@ -227,6 +227,11 @@ class GridMap:
             return math.inf
         return path_length(path)
 
+    def connects(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> bool:
+        """Tell whether there is a path, without searching the shortest."""
+        start, goal = np.asarray(start_xy, dtype=float), np.asarray(goal_xy, dtype=float)
+        return self.line_is_free(start, goal, radius_m) or self._finder(radius_m).connects(start, goal)
+
     def rough_distances_m(self, starts: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array:
         """Return about how long the shortest paths from (..., 2) points are, quickly for many.
 
@@ -318,18 +323,12 @@ def house_of_scene(path: Path) -> MeshHouse | None:
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
     """
-    return _house_of_version(path, scene_version(path))
-
-
-@lru_cache(maxsize=8)
-def _house_of_version(path: Path, version: int) -> MeshHouse | None:
-    del version  # only there to tell versions apart
     return house_of(load_scene(path), path, BAND_M)
 
 
 @lru_cache(maxsize=8)
 def _map_of_version(path: Path, version: int, floor_z: float) -> GridMap:
-    del version
+    del version  # only there to tell versions apart
     return GridMap.from_scene(load_scene(path), path, floor_z=floor_z)
 
 
