@@ -80,7 +80,7 @@ def test_every_stretch_of_a_path_keeps_the_radius():
     found = 0
     for start, goal in rng.uniform(0.5, 9.5, (40, 2, 2)):
         path = grid.shortest_path(start, goal, radius_m=RADIUS_M)
-        if path is None or not all(grid.is_free(*end, RADIUS_M) for end in (start, goal)):
+        if path is None or not all(grid.clearance_at(*end) > RADIUS_M for end in (start, goal)):
             continue
         found += 1
         assert path[0].tolist() == start.tolist()
@@ -122,7 +122,7 @@ def test_a_start_in_a_pocket_is_led_out_of_it_but_never_through_a_wall():
     # A cupboard with room for the disc, but its only opening is 0.4 m wide.
     lips = [(2, 2.8, 2.25, 2.85), (2.65, 2.8, 2.9, 2.85)]
     grid = grid_of(8, 8, (2, 2, 2.9, 2.1), (2, 2, 2.1, 2.85), (2.8, 2, 2.9, 2.85), *lips)
-    assert grid.is_free(2.45, 2.5, RADIUS_M)
+    assert grid.clearance_at(2.45, 2.5) > RADIUS_M
     out = grid.shortest_path((2.45, 2.7), (2.45, 5.0), radius_m=RADIUS_M)
     assert length_m(out) == pytest.approx(2.3, abs=0.05)
     assert grid.shortest_path((2.45, 2.4), (2.45, 5.0), radius_m=RADIUS_M) is None

@@ -167,10 +167,6 @@ class GridMap:
         """Return the distance from a point to the nearest obstacle, 0 or less where it is not free."""
         return float(self.clearances((x, y)))
 
-    def is_free(self, x: float, y: float, radius_m: float) -> bool:
-        """Tell whether a disc around this point touches nothing."""
-        return self.clearance_at(x, y) > radius_m
-
     def line_is_free(self, a: ArrayLike, b: ArrayLike, radius_m: float) -> bool:
         """Tell whether a disc can go straight from a to b."""
         return bool(self.lines_are_free(a, b, radius_m))

@@ -8,7 +8,7 @@ import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.types import Vector3
-from proctor.scenes.floor_plan import Door, FloorPlan, Room
+from proctor.scenes.floor_plan import FloorPlan, Room
 from proctor.scenes.numbering import LARGEST_NUMBER, numbered
 from proctor.scenes.placement import Furnishing, furnish
 from proctor.scenes.planner import plan_floor
@@ -40,7 +40,6 @@ LIGHTS = (
 class House(NamedTuple):
     """A furnished house and the knowledge of how it was made."""
 
-    seed: int
     plan: FloorPlan
     furniture: tuple[Furnishing, ...]
     scene: SceneConfig
@@ -49,11 +48,6 @@ class House(NamedTuple):
     def rooms(self) -> tuple[Room, ...]:
         """All rooms, the hall first."""
         return self.plan.rooms
-
-    @property
-    def doors(self) -> tuple[Door, ...]:
-        """All doors between rooms."""
-        return self.plan.doors
 
 
 def generate_house(seed: int, rooms: int | None = None) -> House:
@@ -76,4 +70,4 @@ def generate_house(seed: int, rooms: int | None = None) -> House:
     furniture = tuple(item for room in plan.rooms for item in furnish(room, plan, furniture_rng))
     objects = [*build_shell(plan, shell_rng), *(item.object for item in furniture), *shadows(furniture)]
     scene = SceneConfig(scene_name=f"house_{seed}", objects=objects, lights=list(LIGHTS))
-    return House(seed, plan, furniture, scene)
+    return House(plan, furniture, scene)
