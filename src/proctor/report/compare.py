@@ -225,6 +225,7 @@ def _warnings(a: ComparableRun, b: ComparableRun, pairs: Sequence[Pair], *, stra
         for letter, run in (("A", a), ("B", b))
         if len(run.episodes) < run.expected
     ]
+    found += [f"{letter}: {note}" for letter, run in (("A", a), ("B", b)) for note in run.notes]
     if a.is_privileged != b.is_privileged:
         letter = "A" if a.is_privileged else "B"
         found.append(f"{letter} is privileged: it was shown the truth, and the other was not")
