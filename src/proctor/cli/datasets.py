@@ -109,7 +109,8 @@ def _print_findings(findings: Findings, episodes: int) -> None:
     for item in sorted(findings.items, key=lambda item: list(MARKS).index(item.severity)):
         places = ", ".join(item.places) + (", ..." if item.count > len(item.places) else "")
         remedy = f" ({item.remedy} by --fix)" if item.remedy else ""
-        what = f"[bold]{item.kind}[/bold]: {escape(item.text)}{remedy}\n[dim]{escape(places)}[/dim]"
+        text, where = escape(plain(item.text)), escape(plain(places))
+        what = f"[bold]{item.kind}[/bold]: {text}{remedy}\n[dim]{where}[/dim]"
         table.add_row(MARKS[item.severity], str(item.count), what)
     console.print(table if findings.items else "Nothing is odd.")
     found = {name: indices for name, indices in findings.filters.items() if indices}
@@ -254,4 +255,4 @@ def _results(arguments: argparse.Namespace) -> int:
 
 def _print_notes(notes: list[str]) -> None:
     for note in notes:
-        console.print(f"note: {plain(note)}", markup=False, soft_wrap=True)
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
