@@ -434,6 +434,20 @@ def test_generate_makes_a_dataset_that_runs(capsys, tmp_path):
     assert sorted(item.name for item in tmp_path.iterdir()) == ["run", "suite"]
 
 
+def test_generate_makes_houses_with_as_many_rooms_as_asked_for(capsys, tmp_path):
+    words = ["generate", "--out", tmp_path / "suite", "--houses", 2, "--episodes-per-house", 1, "--rooms"]
+    assert proctor(capsys, *words, 4)[0] == 0
+    scenes = [json.loads(file.read_text()) for file in (tmp_path / "suite" / "scenes").iterdir()]
+    rooms = [{item["room"] for item in scene["objects"] if item.get("room")} for scene in scenes]
+    assert [len(names) for names in rooms] == [4, 4]
+    assert all(scene["scene_name"].endswith("_of_4") for scene in scenes)
+    code, _, err = proctor(capsys, *words, 3, "--out", tmp_path / "small")
+    assert (code, "expected 4 to 10 rooms, found 3" in err) == (2, True)
+    code, _, err = proctor(capsys, *words, 4, "--suite", "houses-v1", "--out", tmp_path / "both")
+    assert (code, "--rooms is for houses of your own" in err) == (2, True)
+    assert [item.name for item in tmp_path.iterdir()] == ["suite"]
+
+
 def test_help_teaches_by_example(capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["run", "--help"])
