@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from playwright.sync_api import sync_playwright
 
+from house_runs import edit_journal, run_in_houses
 from proctor import cli
 from proctor.core.results import Fault, read_journal
 from proctor.report import html
@@ -33,29 +34,15 @@ def browser():
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """A report of two policies in two houses, with a fault and hostile texts in it."""
-    out = tmp_path_factory.mktemp("runs")
-    words = [
-        "run",
-        "--suite",
-        "houses-v1",
-        "--policy",
-        "forward",
-        "oracle",
-        "--episodes",
-        "2",
-        "--out",
-        str(out),
-    ]
-    assert cli.main([*words, "--env-option", "width=64", "--env-option", "height=48"]) == 0
-    journal = out / "forward" / "episodes.jsonl"
-    first, second = read_journal(journal).values()
+    out = run_in_houses(tmp_path_factory.mktemp("runs"), episodes=2)
+    first, second = read_journal(out / "forward" / "episodes.jsonl")
     fault = Fault(side="agent", kind="policy_exception", message=HOSTILE, traceback=HOSTILE)
-    second = msgspec.structs.replace(
-        second, error=fault, status="error", failure_reason="policy_exception", instruction=HOSTILE
+    changes = {"error": fault, "status": "error", "failure_reason": fault.kind, "instruction": HOSTILE}
+    edit_journal(
+        out / "forward", lambda r: msgspec.structs.replace(r, **changes) if r.episode_id == second else r
     )
-    journal.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in (first, second)))
     assert cli.main(["report", str(out)]) == 0
-    return out / "report.html", first.episode_id, second.episode_id
+    return out / "report.html", first, second
 
 
 @pytest.fixture
