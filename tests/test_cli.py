@@ -289,7 +289,7 @@ def test_too_many_evaluator_faults_end_with_code_1(capsys, dataset, monkeypatch,
     monkeypatch.syspath_prepend(tmp_path)
     code, out, _ = run(capsys, dataset, env="broken_world:World")
     assert code == 1
-    assert "env_exception, first in ep_1: RuntimeError: crashed" in out
+    assert "env_exception (the world raised an error), first in ep_1: RuntimeError: crashed" in out
     assert "1 of 3 episodes lost to evaluator faults and left out; SR is between 0% and 33%" in out
     code, _, _ = run(capsys, dataset, "--max-fault-rate", 0.5, env="broken_world:World", out="other")
     assert code == 0
@@ -432,6 +432,20 @@ def test_generate_makes_a_dataset_that_runs(capsys, tmp_path):
     code, _, err = proctor(capsys, "generate", "--out", "/proc/nowhere/suite")
     assert (code, "cannot write to /proc/nowhere/suite" in err) == (2, True)
     assert sorted(item.name for item in tmp_path.iterdir()) == ["run", "suite"]
+
+
+def test_generate_makes_houses_with_as_many_rooms_as_asked_for(capsys, tmp_path):
+    words = ["generate", "--out", tmp_path / "suite", "--houses", 2, "--episodes-per-house", 1, "--rooms"]
+    assert proctor(capsys, *words, 4)[0] == 0
+    scenes = [json.loads(file.read_text()) for file in (tmp_path / "suite" / "scenes").iterdir()]
+    rooms = [{item["room"] for item in scene["objects"] if item.get("room")} for scene in scenes]
+    assert [len(names) for names in rooms] == [4, 4]
+    assert all(scene["scene_name"].endswith("_of_4") for scene in scenes)
+    code, _, err = proctor(capsys, *words, 3, "--out", tmp_path / "small")
+    assert (code, "expected 4 to 10 rooms, found 3" in err) == (2, True)
+    code, _, err = proctor(capsys, *words, 4, "--suite", "houses-v1", "--out", tmp_path / "both")
+    assert (code, "--rooms is for houses of your own" in err) == (2, True)
+    assert [item.name for item in tmp_path.iterdir()] == ["suite"]
 
 
 def test_help_teaches_by_example(capsys):

@@ -320,6 +320,27 @@ def test_the_command_prints_json_for_scripts(runs, capsys):
     assert document["warnings"] == []
 
 
+def test_what_a_manifest_notes_is_told_before_the_numbers(runs, capsys):
+    manifest = runs / "random" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"notes": ["paths through walls"]}))
+    for theirs in (runs / "random", runs / "random" / "results.json"):
+        assert "\n! B: paths through walls\n" in proctor(capsys, runs / "forward", theirs)[1]
+    assert "\n! A: paths through walls\n" in proctor(capsys, runs / "random", runs / "forward")[1]
+
+
+def test_ids_and_metrics_of_others_cannot_move_the_cursor(capsys):
+    evil = "\x1b[2Jevil\u202e"
+    mine = [result(0, episode_id=evil, metrics={"success": 1.0, evil: 1.0})]
+    theirs = [result(0, episode_id=evil, success=False, metrics={"success": 0.0, evil: 2.0})]
+    comparison = compare(ComparableRun(name=evil, episodes=mine), ComparableRun(name="b", episodes=theirs))
+    console = Console(width=120)
+    console.print(comparison_table(comparison))
+    console.print(comparison_header(comparison), comparison_notes(comparison), markup=False)
+    out = capsys.readouterr().out
+    assert out.count("\\u001b[2Jevil\\u202e") == 3
+    assert not {"\x1b", "\u202e"} & set(out)
+
+
 def test_a_run_and_itself_are_equal(runs, capsys):
     _, out, _ = proctor(capsys, runs / "random", runs / "random", "--json")
     assert {metric["reading"] for metric in json.loads(out)["metrics"].values()} == {"equal"}

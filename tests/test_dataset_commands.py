@@ -49,6 +49,21 @@ def test_check_dataset_returns_1_for_errors_and_0_once_they_are_fixed(proctor, t
     assert len(load_dataset(tmp_path / "fixed.json.gz").episodes) == 9
 
 
+def test_what_is_printed_of_a_dataset_cannot_move_the_cursor(proctor, tmp_path):
+    evil = "\x1b[2Jevil\u202e"
+    episodes = [Episode(episode_id=evil, scene_id=evil, goal_position=Vector3(1, 0, 0)) for _ in range(2)]
+    save_dataset(episodes, tmp_path / "episodes.json")
+    (tmp_path / evil).mkdir()
+    for words in (
+        ["check-dataset", tmp_path],
+        ["check-dataset", tmp_path / evil],
+        ["report", tmp_path / evil],
+    ):
+        _, out, err = proctor(*words)
+        assert "evil" in out + err
+        assert not {"\x1b", "\u202e"} & set(out + err)
+
+
 def test_check_dataset_returns_2_for_what_is_no_dataset(proctor, tmp_path, split):
     (tmp_path / "x.json").write_text("{")
     code, _, err = proctor("check-dataset", tmp_path / "x.json")

@@ -52,8 +52,10 @@ def test_seeds_that_would_share_a_house_are_refused(seed):
 def test_a_robot_gets_from_every_door_to_every_other(houses):
     for house in houses:
         grid = GridMap.from_scene(house.scene)
-        first, *others = [(door.x, door.y) for door in house.doors]
-        assert all(np.isfinite(grid.distance_m(first, other, radius_m=0.25)) for other in others), house.seed
+        first, *others = [(door.x, door.y) for door in house.plan.doors]
+        assert all(np.isfinite(grid.distance_m(first, other, radius_m=0.25)) for other in others), (
+            house.scene.scene_name
+        )
 
 
 def test_every_room_has_space_for_a_robot_to_turn(houses):
@@ -63,7 +65,10 @@ def test_every_room_has_space_for_a_robot_to_turn(houses):
             x, y = np.meshgrid(
                 np.arange(room.floor.x0, room.floor.x1, 0.1), np.arange(room.floor.y0, room.floor.y1, 0.1)
             )
-            assert grid.clearances(np.stack([x, y], axis=-1)).max() > 0.35, (house.seed, room.name)
+            assert grid.clearances(np.stack([x, y], axis=-1)).max() > 0.35, (
+                house.scene.scene_name,
+                room.name,
+            )
 
 
 def test_a_house_survives_its_file(houses, tmp_path):
@@ -111,7 +116,7 @@ def test_furniture_stays_in_its_room_and_out_of_the_way_of_doors(houses):
         for item in house.furniture:
             assert floors[item.object.room].contains(item.footprint), item.object.name
             if 0.0 <= item.volume.bottom_m < 2.0:
-                assert not any(item.footprint.overlaps(door.zone(DOOR_ZONE_M)) for door in house.doors)
+                assert not any(item.footprint.overlaps(door.zone(DOOR_ZONE_M)) for door in house.plan.doors)
 
 
 def test_furniture_does_not_stand_in_other_furniture(houses):
@@ -155,13 +160,13 @@ def test_the_tv_looks_at_the_sofa_where_there_is_room_for_it(houses):
 def test_walls_leave_the_doors_open(houses):
     for house in houses:
         walls = [part for item in house.scene.objects if item.category == "wall" for part in item.parts]
-        for door in house.doors:
+        for door in house.plan.doors:
             zone = door.zone(0.3)
             for wall in walls:
                 low_z = wall.translate.z - wall.size.z / 2
                 inside_x = abs(wall.translate.x - door.x) < wall.size.x / 2 + (zone.width_m / 2) - 1e-6
                 inside_y = abs(wall.translate.y - door.y) < wall.size.y / 2 + (zone.depth_m / 2) - 1e-6
-                assert low_z >= 2.05 or not (inside_x and inside_y), (house.seed, door)
+                assert low_z >= 2.05 or not (inside_x and inside_y), (house.scene.scene_name, door)
 
 
 def test_floors_and_ceilings_stop_nobody(houses):
@@ -182,7 +187,7 @@ def test_most_landmarks_have_a_colour_and_houses_have_many(houses):
 def test_open_doors_are_drawn_with_the_colour_of_their_leaf(houses):
     for house in houses:
         drawn = {item.name: item for item in house.scene.objects if item.category == "door"}
-        for door in house.doors:
+        for door in house.plan.doors:
             item = drawn[f"door {door.rooms[0]} - {door.rooms[1]}"]
             assert item.color == door.color
             if door.leaf is not None:
@@ -212,7 +217,7 @@ def test_no_kitchen_has_two_fridges(houses):
 
 def test_furniture_keeps_clear_of_open_doors(houses):
     for house in houses:
-        for door in house.doors:
+        for door in house.plan.doors:
             for item in house.furniture:
                 low = 0.0 <= item.volume.bottom_m < 2.0
                 assert not (low and door.leaf and item.footprint.overlaps(door.leaf)), item.object.name

@@ -116,7 +116,7 @@ def test_a_house_ends_in_the_worlds_axes_and_metres_whatever_its_file_has(tmp_pa
         assert part in note
     assert floor_heights(path) == [pytest.approx(FLOOR_Z)]
     grid = map_of_scene(path)
-    assert grid.is_free(2.0, 1.0, 0.9)
+    assert grid.clearance_at(2.0, 1.0) > 0.9
     assert grid.clearance_at(4.0, 1.0) <= 0 < grid.clearance_at(4.0, 2.0)  # the wall, and the door in it
     assert grid.clearance_at(8.5, 2.0) < 0  # outside, where there is no floor
     assert grid.distance_m((1, 1), (7, 1), radius_m=0.25) == pytest.approx(6.2, abs=0.05)
@@ -155,7 +155,7 @@ def test_a_scene_file_says_it_explicitly_and_can_put_things_into_the_house(tmp_p
     assert floor_heights(path) == [pytest.approx(FLOOR_Z)]
     assert map_of_scene(path).clearance_at(2.0, 2.0) < 0
     empty = write(two_rooms(), tmp_path / "empty.glb", turn=Y_UP)
-    assert map_of_scene(empty).is_free(2.0, 2.0, 0.5)
+    assert map_of_scene(empty).clearance_at(2.0, 2.0) > 0.5
     world = World(load_scene(path), path, WheeledRobot(), floor_z=FLOOR_Z)
     world.reset(Pose2(2.0, 1.65, 0.0))
     assert world.touched() == "crate"
@@ -357,8 +357,8 @@ def test_every_storey_has_a_map_and_the_stairwell_is_no_way(tmp_path):
     lower, upper = map_of_scene(path), map_of_scene(path, 2.9)
     assert map_of_scene(path, 0.2) is lower
     assert map_of_scene(path, 2.8) is upper
-    assert lower.is_free(6.0, 2.0, 0.5)
-    assert not upper.is_free(6.0, 2.0, 0.1)
+    assert lower.clearance_at(6.0, 2.0) > 0.5
+    assert upper.clearance_at(6.0, 2.0) <= 0.1
     assert (
         upper.distance_m((1, 2), (7.5, 2), radius_m=0.25)
         > 7.0

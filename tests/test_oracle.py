@@ -94,7 +94,7 @@ def test_it_arrives_by_the_shortest_way_and_touches_nothing(tmp_path, name, nois
     while len(scores) < 13:
         start, goal = rng.uniform((0, 0), (7, 5), (2, 2))
         shortest_m = grid.distance_m(start, goal, radius_m=RADIUS_M)
-        if not all(grid.is_free(*end, RADIUS_M) for end in (start, goal)) or shortest_m < 1:
+        if not all(grid.clearance_at(*end) > RADIUS_M for end in (start, goal)) or shortest_m < 1:
             continue
         robot = Robot(boxes, start, rng.uniform(-4, 4), rng if noisy else None)
         done = drive(policy, robot, goal, tmp_path / "scene.json")

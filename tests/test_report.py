@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from PIL import Image
 
+from house_runs import edit_journal, run_in_houses
 from mesh_houses import Y_UP, two_storeys, write
 from proctor import cli
 from proctor.core.recordings import recording_folder
@@ -71,31 +72,7 @@ def run(capsys, dataset):
 
 @pytest.fixture(scope="module")
 def house_runs(tmp_path_factory):
-    """Two policies in one real house."""
-    out = tmp_path_factory.mktemp("runs")
-    words = [
-        "run",
-        "--suite",
-        "houses-v1",
-        "--policy",
-        "forward",
-        "oracle",
-        "--episodes",
-        "1",
-        "--out",
-        str(out),
-    ]
-    assert cli.main([*words, "--env-option", "width=64", "--env-option", "height=48"]) == 0
-    return out
-
-
-def edit_journal(run, change):
-    """Pass every record of a run through a function."""
-    journal = run / "episodes.jsonl"
-    records = [change(result) for result in read_journal(journal).values()]
-    journal.write_bytes(
-        b"".join(msgspec.json.encode(record) + b"\n" for record in records if record is not None)
-    )
+    return run_in_houses(tmp_path_factory.mktemp("runs"), episodes=1)
 
 
 def test_a_report_is_one_file_with_everything_in_it(capsys, run):

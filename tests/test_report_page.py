@@ -7,9 +7,11 @@ import msgspec
 import pytest
 from playwright.sync_api import sync_playwright
 
+from house_runs import edit_journal, run_in_houses
 from proctor import cli
 from proctor.core.results import Fault, read_journal
 from proctor.report import html
+from proctor.report.latency import latency_of
 
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 HOSTILE = (
@@ -32,29 +34,15 @@ def browser():
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """A report of two policies in two houses, with a fault and hostile texts in it."""
-    out = tmp_path_factory.mktemp("runs")
-    words = [
-        "run",
-        "--suite",
-        "houses-v1",
-        "--policy",
-        "forward",
-        "oracle",
-        "--episodes",
-        "2",
-        "--out",
-        str(out),
-    ]
-    assert cli.main([*words, "--env-option", "width=64", "--env-option", "height=48"]) == 0
-    journal = out / "forward" / "episodes.jsonl"
-    first, second = read_journal(journal).values()
+    out = run_in_houses(tmp_path_factory.mktemp("runs"), episodes=2)
+    first, second = read_journal(out / "forward" / "episodes.jsonl")
     fault = Fault(side="agent", kind="policy_exception", message=HOSTILE, traceback=HOSTILE)
-    second = msgspec.structs.replace(
-        second, error=fault, status="error", failure_reason="policy_exception", instruction=HOSTILE
+    changes = {"error": fault, "status": "error", "failure_reason": fault.kind, "instruction": HOSTILE}
+    edit_journal(
+        out / "forward", lambda r: msgspec.structs.replace(r, **changes) if r.episode_id == second else r
     )
-    journal.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in (first, second)))
     assert cli.main(["report", str(out)]) == 0
-    return out / "report.html", first.episode_id, second.episode_id
+    return out / "report.html", first, second
 
 
 @pytest.fixture
@@ -92,7 +80,7 @@ def background(page):
 def test_the_page_shows_scores_classes_and_episodes(open_page):
     page = open_page()
     assert page.title() == "houses-v1: forward, oracle – Proctor report"
-    assert page.locator("#scores .card").count() == 8
+    assert page.locator("#scores .card").count() == 9
     success = page.locator("#scores .card").first.locator(".whisker")
     assert (
         success.nth(0)
@@ -132,6 +120,42 @@ def test_search_filters_and_sorting(open_page, report):
     assert page.locator("#table th").nth(6).get_attribute("aria-sort") == "descending"
     page.click("#table th >> text=Steps")
     assert [int(t) for t in page.locator("#table tbody td:nth-child(7)").all_inner_texts()] == steps[::-1]
+
+
+def test_the_time_per_action_stands_in_a_card_in_the_table_and_at_each_episode(open_page, report):
+    page = open_page()
+    forward = latency_of(read_journal(report[0].parent / "forward" / "episodes.jsonl").values())
+    line = page.locator(".latency tbody tr").first
+    assert line.locator("td").all_inner_texts()[0] == page.evaluate(f"milliseconds({forward.p50_ms})")
+    assert line.get_attribute("title") == f"forward: over {forward.n} actions"
+    cells = page.locator("#scores-table tbody tr").first.locator("td").all_text_contents()
+    assert cells[-3:] == [f"{ms:.2f}" for ms in (forward.p50_ms, forward.p95_ms, forward.p99_ms)]
+    page = open_page(f"#ep={report[1]}&run=forward")
+    facts = page.locator(".facts").inner_text()
+    assert "ms (median)" in facts
+    assert "slowest action" in facts
+
+
+def test_agent_faults_are_told_by_reason_with_their_first_message(open_page, report):
+    page = open_page()
+    line = page.locator(".classes .reason")
+    assert line.count() == 1
+    said = line.locator("th").inner_text()
+    assert "the agent raised an error" in said
+    assert f"first in {report[2]}: </script><script>" in said
+    line.locator("button:not([disabled])").click()
+    assert page.input_value("#f-kind") == "agent_fault:policy_exception"
+    assert rows(page).count() == 1
+    assert "– the agent raised an error" in page.locator("#f-kind option").all_inner_texts()
+    page.click("#clear")
+    page.fill("#search", "policy_exception")
+    assert rows(page).count() == 1
+
+
+def test_of_an_address_its_end_is_shown_where_room_is_short(open_page):
+    page = open_page()
+    assert page.evaluate("shortened('ws://localhost:8080')") == "…st:8080"
+    assert page.evaluate("shortened('my_agent:LongName')") == "my_agent:LongName"
 
 
 def test_a_bar_of_a_class_leads_to_its_episodes(open_page):

@@ -1,11 +1,12 @@
 import json
+import os
 
 import msgspec
 import pytest
 
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
-from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene, scene_version
 
 
 def box(**changes):
@@ -101,3 +102,30 @@ def test_defaults_are_not_written(tmp_path):
     scene = SceneConfig(scene_name="s")
     save_scene(scene, tmp_path / "scene.json")
     assert msgspec.json.decode((tmp_path / "scene.json").read_bytes()) == {"scene_name": "s"}
+
+
+def test_a_scene_has_another_version_when_it_or_one_of_its_meshes_changes(tmp_path):
+    mesh = tmp_path / "a.glb"
+    mesh.write_bytes(b"one")
+    path = write(tmp_path, {"name": "a", "asset_path": "a.glb"})
+    versions = [scene_version(path)]
+    assert scene_version(path) == versions[0]
+    at_ns = mesh.stat().st_mtime_ns
+    mesh.write_bytes(b"other")
+    os.utime(mesh, ns=(at_ns, at_ns))  # copied with its time: another size
+    versions.append(scene_version(path))
+    os.utime(mesh, ns=(at_ns + 1, at_ns + 1))
+    versions.append(scene_version(path))
+    write(tmp_path, {"name": "ab", "asset_path": "a.glb"})
+    versions.append(scene_version(path))
+    assert len(set(versions)) == 4
+
+
+def test_a_file_that_is_replaced_within_the_clocks_tick_is_read_again(tmp_path):
+    path, other = write(tmp_path, box(name="aa")), tmp_path / "other.json"
+    assert load_scene(path).objects[0].name == "aa"
+    other.write_text(path.read_text().replace("aa", "bb"))
+    at_ns = path.stat().st_mtime_ns
+    os.utime(other, ns=(at_ns, at_ns))
+    other.rename(path)
+    assert load_scene(path).objects[0].name == "bb"

@@ -80,7 +80,7 @@ def test_every_stretch_of_a_path_keeps_the_radius():
     found = 0
     for start, goal in rng.uniform(0.5, 9.5, (40, 2, 2)):
         path = grid.shortest_path(start, goal, radius_m=RADIUS_M)
-        if path is None or not all(grid.is_free(*end, RADIUS_M) for end in (start, goal)):
+        if path is None or not all(grid.clearance_at(*end) > RADIUS_M for end in (start, goal)):
             continue
         found += 1
         assert path[0].tolist() == start.tolist()
@@ -122,7 +122,7 @@ def test_a_start_in_a_pocket_is_led_out_of_it_but_never_through_a_wall():
     # A cupboard with room for the disc, but its only opening is 0.4 m wide.
     lips = [(2, 2.8, 2.25, 2.85), (2.65, 2.8, 2.9, 2.85)]
     grid = grid_of(8, 8, (2, 2, 2.9, 2.1), (2, 2, 2.1, 2.85), (2.8, 2, 2.9, 2.85), *lips)
-    assert grid.is_free(2.45, 2.5, RADIUS_M)
+    assert grid.clearance_at(2.45, 2.5) > RADIUS_M
     out = grid.shortest_path((2.45, 2.7), (2.45, 5.0), radius_m=RADIUS_M)
     assert length_m(out) == pytest.approx(2.3, abs=0.05)
     assert grid.shortest_path((2.45, 2.4), (2.45, 5.0), radius_m=RADIUS_M) is None
@@ -144,3 +144,21 @@ def test_start_and_goal_may_be_the_same():
     grid = grid_of(8, 8, (2, 0, 4, 4))
     assert grid.distance_m((1, 1), (1, 1), radius_m=RADIUS_M) == 0.0
     assert grid.distance_m((3, 3.9), (3, 3.9), radius_m=RADIUS_M) < 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_connected_is_what_has_a_finite_distance(seed):
+    rng = np.random.default_rng(seed)
+    corners = np.sort(rng.uniform(0, 6, (30, 2, 2)), axis=1)
+    corners[:, 1] = np.minimum(corners[:, 1], corners[:, 0] + rng.choice([(0.1, 2.5), (2.5, 0.1)], 30))
+    grid = grid_of(6, 6, *corners.reshape(-1, 4))
+    ends = rng.uniform(-0.5, 6.5, (60, 2, 2))
+    verdicts = [grid.connects(*pair, radius_m=RADIUS_M) for pair in ends]
+    assert verdicts == [math.isfinite(grid.distance_m(*pair, radius_m=RADIUS_M)) for pair in ends]
+    assert 0 < sum(verdicts) < len(ends)
+
+
+def test_nothing_is_connected_where_the_disc_fits_nowhere():
+    grid = grid_of(1, 1)
+    assert not grid.connects((0.3, 0.5), (0.7, 0.5), radius_m=0.6)
+    assert grid.distance_m((0.3, 0.5), (0.7, 0.5), radius_m=0.6) == math.inf

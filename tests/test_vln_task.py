@@ -1,14 +1,19 @@
 """By which distance an episode is judged."""
 
 import math
+from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from mesh_houses import Y_UP, two_rooms, write
 from proctor.core.types import Action, Vector3
+from proctor.episodes.datasets import load_dataset
 from proctor.episodes.vln import Episode
-from proctor.evaluation.vln_task import VLNTask, is_reachable
+from proctor.evaluation.vln_task import VLNTask, _map_of, geodesic_m, has_way, is_reachable
+from proctor.navigation.grid_map import map_of_scene
+from proctor.registry import suite_path
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 
 
@@ -110,3 +115,53 @@ def test_a_door_connects_two_rooms_if_the_robot_fits_through_it(tmp_path, gap_m,
     middle = [wall("low", (3, -2 + half / 2), (0.1, half)), wall("high", (3, 2 - half / 2), (0.1, half))]
     task = task_for(tmp_path, *shell, *middle, start_position=(1, 0, 0), goal_position=(5, 0, 0))
     assert task._distance == distance
+
+
+def rooms(gap_m):
+    """Two rooms with a gap between them, a sofa in the left one and a sealed cell in the right one."""
+    half = (4 - gap_m) / 2
+    return [
+        *(wall("west", (0, 0), (0.1, 4)), wall("east", (6, 0), (0.1, 4))),
+        *(wall("south", (3, -2), (6.1, 0.1)), wall("north", (3, 2), (6.1, 0.1))),
+        *(wall("low", (3, -2 + half / 2), (0.1, half)), wall("high", (3, 2 - half / 2), (0.1, half))),
+        wall("sofa", (1, 1.2), (1.6, 0.7)),
+        *(wall("cell west", (4.5, 0), (0.1, 1.1)), wall("cell east", (5.5, 0), (0.1, 1.1))),
+        *(wall("cell south", (5, -0.5), (1.1, 0.1)), wall("cell north", (5, 0.5), (1.1, 0.1))),
+    ]
+
+
+@pytest.mark.parametrize("gap_m", [0.0, 0.30, 0.36, 0.45, 0.55, 0.90])
+def test_there_is_a_way_wherever_the_distance_is_finite_and_nowhere_else(tmp_path, gap_m):
+    save_scene(SceneConfig(scene_name="s", objects=rooms(gap_m)), tmp_path / "scene.json")
+    grid = map_of_scene(tmp_path / "scene.json")
+    places = np.random.default_rng(1).uniform((-0.4, -2.4), (6.4, 2.4), (40, 2, 2))
+    pairs = [[Vector3(*place, 0) for place in pair] for pair in places]
+    pairs += [[Vector3(1, -1, 0), Vector3(5, 0, 0)], [Vector3(5, 0.1, 0), Vector3(5, 0, 0)]]
+    verdicts = [has_way(grid, *pair) for pair in pairs]
+    assert verdicts == [math.isfinite(geodesic_m(grid, *pair)) for pair in pairs]
+    assert 0 < sum(verdicts) < len(pairs)
+    assert verdicts[-2:] == [False, True]
+
+
+def has_finite_way(episode):
+    grid = _map_of(Path(episode.scene_config_path), episode.start_position, episode.goal)
+    return grid is not None and math.isfinite(geodesic_m(grid, episode.start_position, episode.goal))
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(300, marks=pytest.mark.slow)])
+def test_the_goals_of_the_exam_are_reachable_by_either_account(count):
+    episodes = load_dataset(suite_path("houses-v1")).select(count=count)
+    assert len(episodes) == count
+    for episode in episodes:
+        assert is_reachable(episode)
+        assert has_finite_way(episode)
+        outside = msgspec.structs.replace(episode, goal_position=Vector3(-0.4, -0.4, 0))
+        assert is_reachable(outside) == has_finite_way(outside)
+
+
+def test_a_verdict_is_forgotten_when_the_scene_changes(tmp_path):
+    path = tmp_path / "scene.json"
+    episode = Episode(scene_config_path=str(path), start_position=(1, -1, 0), goal_position=(5, 1.5, 0))
+    for gap_m, expected in ((0.0, False), (0.9, True)):
+        save_scene(SceneConfig(scene_name="s", objects=rooms(gap_m)), path)
+        assert is_reachable(episode) is expected

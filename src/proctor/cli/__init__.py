@@ -20,7 +20,6 @@ from proctor.cli.run import add_run
 from proctor.cli.serve import add_serve
 from proctor.cli.terminal import DONE, INTERRUPTED, TOO_MANY_FAULTS, USER_ERROR, errors
 from proctor.core.errors import ProctorError, UserError, did_you_mean, missing_extra
-from proctor.core.plain_text import plain
 
 FLAGS: set[str] = set()
 """All flags of all commands, for hints: argparse reports a misspelt one without its command's own list."""
@@ -33,11 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(arguments)
     except UserError as error:
         errors.print("[red]error:[/red]", end=" ")
-        errors.print(plain(str(error)), markup=False, soft_wrap=True)
+        errors.print(str(error), markup=False, soft_wrap=True)
         return USER_ERROR
     except ProctorError as error:
         errors.print("[red]failed:[/red]", end=" ")
-        errors.print(plain(str(error)), markup=False, soft_wrap=True)
+        errors.print(str(error), markup=False, soft_wrap=True)
         return TOO_MANY_FAULTS
     except KeyboardInterrupt:
         errors.print("interrupted; the same command goes on from what is finished")

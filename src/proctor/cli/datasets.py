@@ -109,7 +109,8 @@ def _print_findings(findings: Findings, episodes: int) -> None:
     for item in sorted(findings.items, key=lambda item: list(MARKS).index(item.severity)):
         places = ", ".join(item.places) + (", ..." if item.count > len(item.places) else "")
         remedy = f" ({item.remedy} by --fix)" if item.remedy else ""
-        what = f"[bold]{item.kind}[/bold]: {escape(item.text)}{remedy}\n[dim]{escape(places)}[/dim]"
+        text, where = escape(plain(item.text)), escape(plain(places))
+        what = f"[bold]{item.kind}[/bold]: {text}{remedy}\n[dim]{where}[/dim]"
         table.add_row(MARKS[item.severity], str(item.count), what)
     console.print(table if findings.items else "Nothing is odd.")
     found = {name: indices for name, indices in findings.filters.items() if indices}
@@ -219,8 +220,9 @@ def _score(arguments: argparse.Namespace) -> int:
 
 def _results(arguments: argparse.Namespace) -> int:
     from proctor.core.documents import decode, read_bytes
-    from proctor.core.results import RESULTS, Results
+    from proctor.core.results import JOURNAL, RESULTS, Results, read_journal
     from proctor.evaluation.foreign_results import read_vlnce_results
+    from proctor.report.latency import latency_of
     from proctor.report.tables import COLUMNS
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -234,7 +236,10 @@ def _results(arguments: argparse.Namespace) -> int:
         if ours.name == RESULTS:
             summary = decode(read_bytes(ours), Results, ours).summary
             means, n = {name: each.mean for name, each in summary.metrics.items()}, summary.total_episodes
-            notes.append(f"{path}: {summary.definition}, {summary.distance} distance")
+            journal = ours.with_name(JOURNAL)
+            latency = latency_of(read_journal(journal).values()) if journal.is_file() else None
+            told = f"{summary.definition}, {summary.distance} distance"
+            notes.append(f"{path}: {told}; {latency}" if latency else f"{path}: {told}")
         else:
             theirs = read_vlnce_results(path)
             means, n = theirs.means, len(theirs.episodes)
@@ -250,4 +255,4 @@ def _results(arguments: argparse.Namespace) -> int:
 
 def _print_notes(notes: list[str]) -> None:
     for note in notes:
-        console.print(f"note: {plain(note)}", markup=False, soft_wrap=True)
+        console.print(f"note: {note}", markup=False, soft_wrap=True)

@@ -23,6 +23,9 @@ def add_exams(commands: Any) -> None:
     generate.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
     generate.add_argument("--houses", type=int, default=4, metavar="N")
     generate.add_argument("--episodes-per-house", type=int, default=4, metavar="N")
+    generate.add_argument(
+        "--rooms", type=int, metavar="N", help="in each house, halls included (default: as it comes)"
+    )
     generate.add_argument("--seed", type=int, default=0, help="same seed, same houses")
     generate.add_argument("--suite", metavar="NAME", help="build a suite that comes with Proctor once more")
     generate.set_defaults(command=_generate)
@@ -47,9 +50,11 @@ def _generate(arguments: argparse.Namespace) -> int:
     from proctor.suites.builder import RECIPES, Recipe, Split, build_suite, check_recipe
 
     out: Path = arguments.out
+    if arguments.suite is not None and arguments.rooms is not None:
+        raise UserError("--rooms is for houses of your own; those of a suite have the rooms they have")
     if arguments.suite is None:
         split = Split("train", arguments.houses)
-        recipe = Recipe((split,), arguments.episodes_per_house, arguments.seed)
+        recipe = Recipe((split,), arguments.episodes_per_house, arguments.seed, arguments.rooms)
     elif arguments.suite in RECIPES:
         recipe = RECIPES[arguments.suite]
     else:

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
+
+from proctor.core.plain_text import plain
 
 DONE, TOO_MANY_FAULTS, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+
+class _Terminal(Console):
+    """A console on which no text of others, such as an episode's id, can move the cursor or hide a line."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(plain(item) if isinstance(item, str) else item for item in objects), **options)
+
+
+console = _Terminal(highlight=False)
+errors = _Terminal(stderr=True, highlight=False)

@@ -104,6 +104,12 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
+def manifest_notes(manifest: dict[str, Any]) -> list[str]:
+    """Return what a manifest says that a reader must know before trusting the numbers."""
+    notes = manifest.get("notes")
+    return [str(note) for note in notes] if isinstance(notes, list) else []
+
+
 class Interval(msgspec.Struct, frozen=True):
     """A mean with its 95 % interval and the number of episodes behind it."""
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from proctor.core.errors import InvalidFile
+from proctor.core.types import Vector3
 from proctor.episodes.datasets import Dataset
 from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.evaluation.vln_task import is_reachable
 from proctor.navigation.grid_map import house_of_scene, map_of_scene
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene_config import load_scene, scene_version
 
 
 def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: bool) -> None:
@@ -25,15 +27,24 @@ def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: 
         InvalidFile: A goal or a scene is missing, or a scene is broken.
     """
     _check_goals(dataset, episodes)
-    first_use: dict[str | None, Episode] = {}
+    by_scene: dict[str | None, list[Episode]] = {}
     for episode in episodes:
-        first_use.setdefault(episode.scene_config_path, episode)
-    for scene, episode in first_use.items():
+        by_scene.setdefault(episode.scene_config_path, []).append(episode)
+    for scene, group in by_scene.items():
         if scene is not None and Path(scene).is_file():
-            map_of_scene(Path(scene), episode.start_position)
+            _check_map(Path(scene), scene_version(Path(scene)), group[0].start_position)
+            for episode in group:
+                is_reachable(episode)  # remembered, for `scene_notes`, while the map is at hand
         elif needs_scene:
-            problem = f"there is no scene file {scene}" if scene else _no_file(dataset, episodes, episode)
-            raise InvalidFile(dataset.path, problem, place=_place(dataset, episode, "scene_config_path"))
+            problem = f"there is no scene file {scene}" if scene else _no_file(dataset, episodes, group[0])
+            raise InvalidFile(dataset.path, problem, place=_place(dataset, group[0], "scene_config_path"))
+
+
+@lru_cache(maxsize=2**14)
+def _check_map(scene: Path, version: int, start: Vector3) -> None:
+    """Build a map, once for each version of a scene, however many policies are run in it."""
+    del version
+    map_of_scene(scene, start)
 
 
 def scene_notes(episodes: Sequence[Episode]) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -16,14 +16,28 @@ from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, EpisodeInfo, Info, Observation, Sensor, Vector3
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.episode_log import EpisodeLog
-from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, floor_of_scene, map_of_scene
+from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, Point, floor_of_scene, map_of_scene
 from proctor.registry import build, names
+from proctor.scenes.scene_config import scene_version
 
 HEADING_DIGITS = 6
 CAREFUL_RADIUS_M = 0.1
 """The robot's radius less what the map may be too careful."""
 JOIN_M = 0.5
 """An end inside of something is joined to a free place if the thing ends no further away than this."""
+
+TRIES = (
+    *((PLANNING_RADIUS_M, 0.0), (ROBOT.radius_m, 0.0)),
+    *((PLANNING_RADIUS_M, JOIN_M), (ROBOT.radius_m, JOIN_M), (CAREFUL_RADIUS_M, JOIN_M)),
+)
+"""For which disc to look for a way, in this order, and how far its ends may be joined."""
+
+
+class PlanarFn(Protocol):
+    """How far it is over the floor for a disc."""
+
+    def __call__(self, start: Point, goal: Point, /, *, radius_m: float) -> float:
+        """Return metres, infinite if there is no way."""
 
 
 class VLNTask:
@@ -154,7 +168,7 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
     """
     if not has_map(episode):
         return "euclidean", distance
-    grid = _map_of(episode)
+    grid = _map_of(Path(str(episode.scene_config_path)), episode.start_position, episode.goal)
     if grid is None:
         return "euclidean", _no_way
     length_m = cache(partial(geodesic_m, grid))  # several metrics ask for the same
@@ -165,7 +179,7 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
         if math.isfinite(length_m(a, b)):
             return length_m(a, b)
         # The robot may get to where the map, which is a few centimetres too careful, sees no way.
-        careful_m = _drive_m(grid, a, b, CAREFUL_RADIUS_M, JOIN_M)
+        careful_m = _drive_m(grid, a, b, CAREFUL_RADIUS_M, JOIN_M, grid.distance_m)
         return math.inf if careful_m is None else careful_m
 
     return "geodesic", geodesic
@@ -184,13 +198,19 @@ def is_reachable(episode: Episode) -> bool:
     """
     if not has_map(episode):
         return True
-    grid = _map_of(episode)
-    return grid is not None and math.isfinite(geodesic_m(grid, episode.start_position, episode.goal))
+    scene = Path(str(episode.scene_config_path))
+    return _is_connected(scene, scene_version(scene), episode.start_position, episode.goal)
 
 
-def _map_of(episode: Episode) -> GridMap | None:
+@lru_cache(maxsize=2**14)
+def _is_connected(scene: Path, version: int, start: Vector3, goal: Vector3) -> bool:
+    del version  # only there to tell versions apart
+    grid = _map_of(scene, start, goal)
+    return grid is not None and has_way(grid, start, goal)
+
+
+def _map_of(scene: Path, start: Vector3, goal: Vector3) -> GridMap | None:
     """Return the map that shows both start and goal, None if they lie on different floors."""
-    start, goal, scene = episode.start_position, episode.goal, Path(str(episode.scene_config_path))
     if floor_of_scene(scene, start) != floor_of_scene(scene, goal):
         return None
     return map_of_scene(scene, start).covering((start.x, start.y), (goal.x, goal.y))
@@ -208,16 +228,29 @@ def geodesic_m(grid: GridMap, a: Vector3, b: Vector3) -> float:
     An end where neither fits is joined to a place close by where one does, never through a wall. Where there
     is no such place, the map being a little too careful, it is measured for a smaller disc.
     """
-    tries = [(PLANNING_RADIUS_M, 0.0), (ROBOT.radius_m, 0.0)]
-    tries += [(PLANNING_RADIUS_M, JOIN_M), (ROBOT.radius_m, JOIN_M), (CAREFUL_RADIUS_M, JOIN_M)]
-    for radius_m, reach_m in tries:
-        length_m = _drive_m(grid, a, b, radius_m, reach_m)
+    return _first_drive_m(grid, a, b, grid.distance_m)
+
+
+def has_way(grid: GridMap, a: Vector3, b: Vector3) -> bool:
+    """Tell whether `geodesic_m` is finite, much faster."""
+
+    def nothing_m(start: Point, goal: Point, *, radius_m: float) -> float:
+        return 0.0 if grid.connects(start, goal, radius_m=radius_m) else math.inf
+
+    return math.isfinite(_first_drive_m(grid, a, b, nothing_m))
+
+
+def _first_drive_m(grid: GridMap, a: Vector3, b: Vector3, planar: PlanarFn) -> float:
+    for radius_m, reach_m in TRIES:
+        length_m = _drive_m(grid, a, b, radius_m, reach_m, planar)
         if length_m is not None and (math.isfinite(length_m) or radius_m <= ROBOT.radius_m):
             return length_m
     return math.inf
 
 
-def _drive_m(grid: GridMap, a: Vector3, b: Vector3, radius_m: float, reach_m: float) -> float | None:
+def _drive_m(
+    grid: GridMap, a: Vector3, b: Vector3, radius_m: float, reach_m: float, planar: PlanarFn
+) -> float | None:
     """Return how far a disc has to go, its ends joined to where it fits; None if it fits nowhere near."""
     start, goal = (a.x, a.y), (b.x, b.y)
     # Joins are a detour, which would count where a robot beside a wall is close to its goal.
@@ -227,5 +260,5 @@ def _drive_m(grid: GridMap, a: Vector3, b: Vector3, radius_m: float, reach_m: fl
     last = grid.place_beside(goal, radius_m, reach_m=reach_m)
     if first is None or last is None:
         return None
-    planar_m = grid.distance_m(first, last, radius_m=radius_m)
+    planar_m = planar(first, last, radius_m=radius_m)
     return math.hypot(math.dist(start, first) + planar_m + math.dist(last, goal), b.z - a.z)

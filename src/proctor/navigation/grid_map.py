@@ -167,10 +167,6 @@ class GridMap:
         """Return the distance from a point to the nearest obstacle, 0 or less where it is not free."""
         return float(self.clearances((x, y)))
 
-    def is_free(self, x: float, y: float, radius_m: float) -> bool:
-        """Tell whether a disc around this point touches nothing."""
-        return self.clearance_at(x, y) > radius_m
-
     def line_is_free(self, a: ArrayLike, b: ArrayLike, radius_m: float) -> bool:
         """Tell whether a disc can go straight from a to b."""
         return bool(self.lines_are_free(a, b, radius_m))
@@ -226,6 +222,11 @@ class GridMap:
         if path is None:
             return math.inf
         return path_length(path)
+
+    def connects(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> bool:
+        """Tell whether there is a path, without searching the shortest."""
+        start, goal = np.asarray(start_xy, dtype=float), np.asarray(goal_xy, dtype=float)
+        return self.line_is_free(start, goal, radius_m) or self._finder(radius_m).connects(start, goal)
 
     def rough_distances_m(self, starts: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array:
         """Return about how long the shortest paths from (..., 2) points are, quickly for many.
@@ -318,18 +319,12 @@ def house_of_scene(path: Path) -> MeshHouse | None:
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
     """
-    return _house_of_version(path, scene_version(path))
-
-
-@lru_cache(maxsize=8)
-def _house_of_version(path: Path, version: int) -> MeshHouse | None:
-    del version  # only there to tell versions apart
     return house_of(load_scene(path), path, BAND_M)
 
 
 @lru_cache(maxsize=8)
 def _map_of_version(path: Path, version: int, floor_z: float) -> GridMap:
-    del version
+    del version  # only there to tell versions apart
     return GridMap.from_scene(load_scene(path), path, floor_z=floor_z)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import distance_transform_edt
+from scipy.ndimage import distance_transform_edt, label
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
@@ -36,7 +36,6 @@ class PathFinder:
     def __init__(self, grid: GridMap, radius_m: float) -> None:
         self._grid, self._radius_m = grid, radius_m
         self._free = grid.clearance_m > radius_m
-        self._graph = _graph_of(self._free)
         self.centres = self._world(np.argwhere(self._free)[:, ::-1])
         """Centres of all free cells, the nodes of the search; (N, 2), world frame."""
         self._tree = lru_cache(maxsize=CACHED_GOALS)(self._search)
@@ -47,14 +46,18 @@ class PathFinder:
         if not len(self.centres):
             return None
         root = self._nearest(goal)
-        distances, parents = self._tree(root)
-        node = self._entry(start, distances)
+        node = self._entry(start, root)
         if node is None:
             return None
+        _, parents = self._tree(root)
         nodes = [node]
         while (node := int(parents[node])) >= 0:
             nodes.append(node)
         return self._taut(np.concatenate([[start], self.centres[nodes], [goal]]))
+
+    def connects(self, start: Array, goal: Array) -> bool:
+        """Tell whether there is a way, much faster than by searching the shortest."""
+        return len(self.centres) > 0 and self._entry(start, self._nearest(goal)) is not None
 
     def field(self, goal: Array) -> Array:
         """Return every cell's distance from the goal; see `GridMap.rough_distances_m`."""
@@ -82,16 +85,29 @@ class PathFinder:
     def _nearest(self, point: Array) -> int:
         return int(np.argmin(((self.centres - point) ** 2).sum(axis=1)))
 
-    def _entry(self, start: Array, distances: Array) -> int | None:
-        """Return the node where a way from `start` begins.
+    @cached_property
+    def _parts(self) -> NDArray[np.int32]:
+        """For each node, the number of the part that it lies in. Between two parts there is no way.
+
+        Diagonal neighbours are joined, as in the graph, whose longer steps join nothing that these do not.
+        """
+        parts, _ = label(self._free, structure=np.ones((3, 3)))
+        return np.asarray(parts[self._free])
+
+    @cached_property
+    def _graph(self) -> csr_array:
+        return _graph_of(self._free)
+
+    def _entry(self, start: Array, root: int) -> int | None:
+        """Return the node where a way from `start` to the node `root` begins.
 
         That is the nearest node. If it lies in a pocket with no way out, it is the nearest node
         that has one, provided that it is no further than the disc is wide and in plain sight.
         """
         node = self._nearest(start)
-        if np.isfinite(distances[node]):
+        if self._parts[node] == self._parts[root]:
             return node
-        reachable = np.flatnonzero(np.isfinite(distances))
+        reachable = np.flatnonzero(self._parts == self._parts[root])
         node = int(reachable[np.argmin(((self.centres[reachable] - start) ** 2).sum(axis=1))])
         near = math.dist(start, self.centres[node]) <= 2 * self._radius_m
         return node if near and self._grid.line_is_free(start, self.centres[node], 0.0) else None

@@ -15,6 +15,7 @@ from proctor.core.results import (
     RESULTS,
     EpisodeResult,
     Results,
+    manifest_notes,
     read_journal,
     read_manifest,
 )
@@ -31,6 +32,8 @@ class ComparableRun(msgspec.Struct, frozen=True, kw_only=True):
     """What defined the run: exam, env, options; empty if nobody knows."""
     definition: str = ""
     """Whose metric definitions were used, if it is known."""
+    notes: list[str] = []
+    """What its manifest says about how far to trust it."""
 
     @property
     def expected(self) -> int:
@@ -58,15 +61,19 @@ def load_comparable(path: Path) -> ComparableRun:
         inside = sorted(item.parent.name for item in path.glob(f"*/{MANIFEST}"))
         hint = f"; it holds runs, name one of them: {', '.join(inside[:8])}" if inside else ""
         raise UserError(f"{path}: not a run: there is no {MANIFEST} in it{hint}")
-    identity = _identity(path / MANIFEST)
+    identity, notes = _manifest(path / MANIFEST)
     journal = path / JOURNAL
     episodes = list(read_journal(journal).values()) if journal.is_file() else []
     if not episodes:
         raise UserError(f"{path}: no episode of this run is finished; the command that began it goes on")
     name = str(identity.get("policy") or path.name)
-    definition = _definition(path / RESULTS)
     return ComparableRun(
-        name=name, episodes=episodes, path=str(path), identity=identity, definition=definition
+        name=name,
+        episodes=episodes,
+        path=str(path),
+        identity=identity,
+        definition=_definition(path / RESULTS),
+        notes=notes,
     )
 
 
@@ -75,21 +82,23 @@ def _of_results(path: Path) -> ComparableRun:
     if not results.episodes:
         raise InvalidFile(path, "there is no episode in it")
     manifest = path.with_name(MANIFEST)
-    identity = _identity(manifest) if manifest.is_file() else {}
+    identity, notes = _manifest(manifest) if manifest.is_file() else ({}, [])
     return ComparableRun(
         name=str(identity.get("policy") or path.stem),
         episodes=results.episodes,
         path=str(path),
         identity=identity,
         definition=results.summary.definition,
+        notes=notes,
     )
 
 
-def _identity(manifest: Path) -> dict[str, Any]:
-    identity: dict[str, Any] = read_manifest(manifest)["identity"]
+def _manifest(path: Path) -> tuple[dict[str, Any], list[str]]:
+    manifest = read_manifest(path)
+    identity: dict[str, Any] = manifest["identity"]
     if not isinstance(identity.get("episodes", 0), int):
-        raise InvalidFile(manifest, "expected a number of episodes", place="identity.episodes")
-    return identity
+        raise InvalidFile(path, "expected a number of episodes", place="identity.episodes")
+    return identity, manifest_notes(manifest)
 
 
 class _Head(msgspec.Struct):

@@ -13,6 +13,7 @@ from proctor.core.geometry import distance
 from proctor.core.results import EpisodeResult, Interval
 from proctor.metrics.aggregate import clustered_bootstrap
 from proctor.report.comparable import ComparableRun
+from proctor.report.latency import Latency, latency_of
 
 LEVEL = 0.05
 FEWEST = 6
@@ -79,6 +80,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     lost: list[Flip]
     """B failed where A had succeeded."""
     metrics: dict[str, MetricDifference]
+    a_latency: Latency | None
+    b_latency: Latency | None
+    """Of all episodes of the runs, paired or not."""
     warnings: list[str]
     verdict: str
 
@@ -123,6 +127,8 @@ def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
         gained=gained,
         lost=lost,
         metrics=metrics,
+        a_latency=latency_of(a.episodes),
+        b_latency=latency_of(b.episodes),
         warnings=_warnings(a, b, pairs, strangers=len(common) - len(same)),
         verdict=_verdict(pairs, len(gained), len(lost), p_value, metrics.get("success")),
     )
@@ -219,6 +225,7 @@ def _warnings(a: ComparableRun, b: ComparableRun, pairs: Sequence[Pair], *, stra
         for letter, run in (("A", a), ("B", b))
         if len(run.episodes) < run.expected
     ]
+    found += [f"{letter}: {note}" for letter, run in (("A", a), ("B", b)) for note in run.notes]
     if a.is_privileged != b.is_privileged:
         letter = "A" if a.is_privileged else "B"
         found.append(f"{letter} is privileged: it was shown the truth, and the other was not")

@@ -8,6 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from proctor.core.plain_text import plain
 from proctor.report.compare import Comparison, Flip
 
 ROWS = {
@@ -50,7 +51,7 @@ def comparison_table(comparison: Comparison) -> Table:
         values = (metric.a, metric.b, metric.difference.mean, metric.difference.low, metric.difference.high)
         a, b, mean, low, high = (round(scale * value, digits) + 0.0 for value in values)  # no negative zero
         table.add_row(
-            escape(label),
+            escape(plain(label)),
             f"{a:.{digits}f}",
             f"{b:.{digits}f}",
             f"[bold]{mean:+.{digits}f}[/bold]",
@@ -80,7 +81,7 @@ def comparison_header(comparison: Comparison) -> str:
     if alone:
         lines.append(f"Left out: {', '.join(alone)}")
     lines += [f"! {warning}" for warning in comparison.warnings]
-    return "\n".join(lines)
+    return plain("\n".join(lines))
 
 
 def comparison_notes(comparison: Comparison) -> str:
@@ -96,7 +97,10 @@ def comparison_notes(comparison: Comparison) -> str:
         lines.append(
             f"Of {len(comparison.metrics)} intervals, one in twenty leaves zero out by chance alone."
         )
-    return "\n".join([*lines, "", comparison.verdict])
+    latencies = (("A", comparison.a_latency), ("B", comparison.b_latency))
+    if any(latency is not None and not latency.is_of_a_script for _, latency in latencies):
+        lines += [f"{letter}: {latency}" for letter, latency in latencies if latency is not None]
+    return plain("\n".join([*lines, "", comparison.verdict]))
 
 
 def _flips(title: str, flips: Sequence[Flip]) -> list[str]:

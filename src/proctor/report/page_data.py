@@ -19,8 +19,10 @@ from proctor.core.types import Array, Vector3
 from proctor.episodes.vln import Episode
 from proctor.metrics.navigation import DEFINITION
 from proctor.report.diagnosis import Diagnosis, diagnose
+from proctor.report.fault_words import fault_line, fault_words
 from proctor.report.goal_distances import goal_distances
 from proctor.report.key_frames import KeyFrames
+from proctor.report.latency import latency_of
 from proctor.report.plan import draw_plan
 from proctor.report.run_record import RunRecord
 
@@ -108,6 +110,7 @@ def _comparability(runs: Sequence[RunRecord]) -> list[str]:
 
 def _run(run: RunRecord) -> dict[str, Any]:
     summary, identity = run.results.summary, run.identity
+    latency = latency_of(run.results.episodes)
     return {
         "name": run.name,
         "folder": str(run.folder),
@@ -125,6 +128,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
             name: [round(x, DIGITS) for x in (value.mean, value.low, value.high)] + [value.n]
             for name, value in summary.metrics.items()
         },
+        "latency": latency and [_ms(latency.p50_ms), _ms(latency.p95_ms), _ms(latency.p99_ms), latency.n],
         "notices": run.notices,
     }
 
@@ -171,10 +175,15 @@ def _result(verdict: Verdict, episode: int, frames: KeyFrames | None) -> dict[st
     }
     if verdict.goal_distances_m is not None:
         said["d"] = np.rint(verdict.goal_distances_m * 100).astype(int).tolist()
+    latency = latency_of([result])
+    if latency is not None:
+        said["ms"] = [_ms(latency.p50_ms), _ms(latency.worst_ms)]
     if result.error is not None:
         said["error"] = {
             "side": result.error.side,
             "kind": result.error.kind,
+            "words": fault_words(result.error.kind),
+            "line": fault_line(result.error),
             "message": result.error.message,
             "trace": result.error.traceback,
         }
@@ -215,6 +224,10 @@ class _Plans:
         box = [round(value, 3) for value in (low_x, low_y, high_x, high_y)]
         self.drawn.append({"image": _data_uri("webp", stream.getvalue()), "box": box})
         return len(self.drawn) - 1
+
+
+def _ms(value: float) -> float:
+    return round(value, 2)
 
 
 def _data_uri(kind: str, content: bytes) -> str:

@@ -9,7 +9,15 @@ from typing import Any
 import msgspec
 
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.results import JOURNAL, MANIFEST, EpisodeResult, Results, read_journal, read_manifest
+from proctor.core.results import (
+    JOURNAL,
+    MANIFEST,
+    EpisodeResult,
+    Results,
+    manifest_notes,
+    read_journal,
+    read_manifest,
+)
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
@@ -116,8 +124,7 @@ def _record(
     manifest = read_manifest(folder / MANIFEST)
     identity: dict[str, Any] = manifest["identity"]
     episodes, notices = _episodes_of(manifest, identity, loaded)
-    told = manifest.get("notes")
-    notices += [str(note) for note in told] if isinstance(told, list) else []
+    notices += manifest_notes(manifest)
     if episodes and not _scenes_are_the_same(identity, episodes, finished):
         text = "A scene has changed or is gone since this run"
         notices.append(f"{text}, so there are no maps, and nothing is driven again.")

@@ -9,7 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from proctor.core.plain_text import plain
-from proctor.core.results import EpisodeResult, Interval, Results
+from proctor.core.results import Fault, Interval, Results
+from proctor.report.fault_words import fault_line, fault_words
+from proctor.report.latency import latency_of
 
 STAR = "*"
 COLUMNS = (
@@ -41,15 +43,18 @@ def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collecti
 
 
 def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()) -> str:
-    """Return what a reader must know to read the table: why episodes failed, and the definitions."""
+    """Return what a reader must know to read the table: why episodes failed, times, definitions."""
     lines = []
     for name, results in runs.items():
         reasons = results.summary.failure_reasons
         failures = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
         if failures:
             lines.append(f"{name} failed: {failures}")
-        faults = {episode.error.kind: episode for episode in reversed(results.episodes) if episode.error}
-        lines += [f"  {kind}, first in {e.episode_id}: {_first_line(e)}" for kind, e in faults.items()]
+        faults = {e.error.kind: (e.episode_id, e.error) for e in reversed(results.episodes) if e.error}
+        lines += [_fault_note(*first) for first in faults.values()]
+        latency = latency_of(results.episodes)
+        if latency is not None and not latency.is_of_a_script:
+            lines.append(f"{name}: {latency}")
         lost = results.summary.error_counts["evaluator"]
         bounds = results.summary.success_rate_bounds
         if lost:
@@ -65,8 +70,9 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
     return plain("\n".join(lines))
 
 
-def _first_line(episode: EpisodeResult) -> str:
-    return episode.error.message.splitlines()[0] if episode.error and episode.error.message else ""
+def _fault_note(episode_id: str, fault: Fault) -> str:
+    what = f"{fault.side} fault {fault.kind} ({fault_words(fault.kind)})"
+    return f"  {what}, first in {episode_id}: {fault_line(fault)}"
 
 
 def _cell(interval: Interval | None, scale: float, digits: int) -> str:

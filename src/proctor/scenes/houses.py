@@ -8,7 +8,7 @@ import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.types import Vector3
-from proctor.scenes.floor_plan import Door, FloorPlan, Room
+from proctor.scenes.floor_plan import FloorPlan, Room
 from proctor.scenes.numbering import LARGEST_NUMBER, numbered
 from proctor.scenes.placement import Furnishing, furnish
 from proctor.scenes.planner import plan_floor
@@ -40,7 +40,6 @@ LIGHTS = (
 class House(NamedTuple):
     """A furnished house and the knowledge of how it was made."""
 
-    seed: int
     plan: FloorPlan
     furniture: tuple[Furnishing, ...]
     scene: SceneConfig
@@ -50,10 +49,15 @@ class House(NamedTuple):
         """All rooms, the hall first."""
         return self.plan.rooms
 
-    @property
-    def doors(self) -> tuple[Door, ...]:
-        """All doors between rooms."""
-        return self.plan.doors
+
+def check_rooms(rooms: int | None) -> None:
+    """Refuse a number of rooms that no house has.
+
+    Raises:
+        UserError: It is too small or too large.
+    """
+    if rooms is not None and not FEWEST_ROOMS <= rooms <= MOST_ROOMS:
+        raise UserError(f"expected {FEWEST_ROOMS} to {MOST_ROOMS} rooms, found {rooms}")
 
 
 def generate_house(seed: int, rooms: int | None = None) -> House:
@@ -68,12 +72,13 @@ def generate_house(seed: int, rooms: int | None = None) -> House:
     """
     if not 0 <= seed <= LARGEST_NUMBER:
         raise UserError(f"expected a seed from 0 to {LARGEST_NUMBER}, found {seed}")
-    if rooms is not None and not FEWEST_ROOMS <= rooms <= MOST_ROOMS:
-        raise UserError(f"expected {FEWEST_ROOMS} to {MOST_ROOMS} rooms, found {rooms}")
+    check_rooms(rooms)
     # One stream each, so that other furniture would not move the walls.
     plan_rng, shell_rng, furniture_rng = np.random.default_rng(seed).spawn(3)
     plan = numbered(plan_floor(plan_rng, rooms=rooms), seed)
     furniture = tuple(item for room in plan.rooms for item in furnish(room, plan, furniture_rng))
     objects = [*build_shell(plan, shell_rng), *(item.object for item in furniture), *shadows(furniture)]
-    scene = SceneConfig(scene_name=f"house_{seed}", objects=objects, lights=list(LIGHTS))
-    return House(seed, plan, furniture, scene)
+    # With a given number of rooms it is another house than the seed's own, even if that has as many.
+    name = f"house_{seed}" if rooms is None else f"house_{seed}_of_{rooms}"
+    scene = SceneConfig(scene_name=name, objects=objects, lights=list(LIGHTS))
+    return House(plan, furniture, scene)

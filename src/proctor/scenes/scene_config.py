@@ -167,8 +167,8 @@ def load_scene(path: Path) -> SceneConfig:
         MissingDependency: The reader for this mesh's format is not installed.
     """
     if path.suffix.lower() in MESH_SUFFIXES:
-        return _scene_of_mesh(path, scene_version(path))
-    scene = convert(_with_vectors(read_json(path)), SceneConfig, path)
+        return _scene_of_mesh(path, _file_version(path))
+    scene = _scene_of_file(path, _file_version(path))
     for index, item in enumerate(scene.objects):
         if item.asset_path is not None:
             asset = asset_file(path, item.asset_path)
@@ -178,10 +178,16 @@ def load_scene(path: Path) -> SceneConfig:
     return scene
 
 
+@lru_cache(maxsize=32)
+def _scene_of_file(path: Path, version: int) -> SceneConfig:
+    del version  # only there to tell versions apart
+    return convert(_with_vectors(read_json(path)), SceneConfig, path)
+
+
 @lru_cache(maxsize=8)
 def _scene_of_mesh(path: Path, version: int) -> SceneConfig:
     """Return the scene that one would write for a mesh: what it leaves open is found out."""
-    del version  # only there to tell versions apart
+    del version
     if not path.is_file():
         raise InvalidFile(path, "no such file")
     try:
@@ -199,8 +205,26 @@ def _scene_of_mesh(path: Path, version: int) -> SceneConfig:
 
 
 def scene_version(path: Path) -> int:
-    """Return a number that changes when the file does, for those who keep what they made of it."""
-    return path.stat().st_mtime_ns if path.exists() else 0
+    """Return a number that changes when a scene file or one of its meshes does.
+
+    It is for those who keep what they made of a scene. What a mesh file refers to in turn is not looked at.
+
+    Raises:
+        InvalidFile: The scene is wrong, or one of its assets is missing.
+    """
+    if path.suffix.lower() in MESH_SUFFIXES or not path.exists():
+        return _file_version(path)
+    assets = {item.asset_path for item in load_scene(path).objects if item.asset_path is not None}
+    meshes = [asset_file(path, asset) for asset in sorted(assets)]
+    return hash((_file_version(path), *map(_file_version, meshes)))
+
+
+def _file_version(path: Path) -> int:
+    """Return a number that changes when a file does, be it written again or replaced by another."""
+    if not path.exists():
+        return 0
+    found = path.stat()
+    return hash((found.st_mtime_ns, found.st_size, found.st_ino))
 
 
 def save_scene(scene: SceneConfig, path: Path) -> None:

@@ -16,7 +16,7 @@ from proctor.core.errors import UserError
 from proctor.episodes.datasets import CHECKSUMS, save_dataset
 from proctor.instructions.phrasebook import LANGUAGES
 from proctor.navigation.grid_map import GridMap
-from proctor.scenes.houses import House, generate_house
+from proctor.scenes.houses import House, check_rooms, generate_house
 from proctor.scenes.scene_config import save_scene
 from proctor.suites.house_exam import HouseExam, Question, rooms_are_reachable
 
@@ -44,6 +44,8 @@ class Recipe(NamedTuple):
     splits: tuple[Split, ...]
     episodes_per_house: int
     seed: int
+    rooms: int | None = None
+    """Of each house, halls included; different from house to house if not given."""
 
 
 RECIPES = {
@@ -66,13 +68,12 @@ def build_suite(folder: Path, recipe: Recipe, progress: Callable[[int], None] | 
         UserError: A count is below 1, or there are not that many houses.
     """
     check_recipe(recipe)
-    count = recipe.episodes_per_house
     scenes = folder / "scenes"
     scenes.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
     questions: list[Question] = []
     for split in recipe.splits:
-        for house, found in _houses(split, count, recipe.seed):
+        for house, found in _houses(split, recipe):
             files.append(scenes / f"{house.scene.scene_name}.json")
             save_scene(house.scene, files[-1])
             questions += found
@@ -89,7 +90,7 @@ def check_recipe(recipe: Recipe) -> None:
     """Refuse what cannot be built, before anything is.
 
     Raises:
-        UserError: A count is below 1 or too high, or the seed below 0.
+        UserError: A count is below 1 or too high, the seed below 0, or no house has that many rooms.
     """
     count, houses = recipe.episodes_per_house, min(split.houses for split in recipe.splits)
     if houses < 1 or count < 1:
@@ -103,6 +104,7 @@ def check_recipe(recipe: Recipe) -> None:
             raise UserError(f"expected at most {len(split.seeds)} houses, found {split.houses}")
     if recipe.seed < 0:
         raise UserError(f"expected a seed from 0 up, found {recipe.seed}")
+    check_rooms(recipe.rooms)
 
 
 def episodes_file(language: str) -> str:
@@ -110,8 +112,9 @@ def episodes_file(language: str) -> str:
     return "episodes.json" if language == LANGUAGES[0] else f"episodes.{language}.json"
 
 
-def _houses(split: Split, count: int, seed: int) -> Iterator[tuple[House, list[Question]]]:
+def _houses(split: Split, recipe: Recipe) -> Iterator[tuple[House, list[Question]]]:
     """Yield a split's houses with their episodes, leaving out those where a room cannot be entered."""
+    count, seed = recipe.episodes_per_house, recipe.seed
     left, misses = split.houses, 0
     for house_seed in split.seeds.start + np.random.default_rng(seed).permutation(len(split.seeds)):
         if left == 0:
@@ -119,7 +122,7 @@ def _houses(split: Split, count: int, seed: int) -> Iterator[tuple[House, list[Q
         if misses > HOPELESS:
             raise UserError(f"{count} different episodes are too many for one house")
         misses += 1
-        house = generate_house(int(house_seed))
+        house = generate_house(int(house_seed), recipe.rooms)
         grid = GridMap.from_scene(house.scene)
         if not rooms_are_reachable(house, grid):
             continue

@@ -30,6 +30,7 @@ function fill(node, attributes, children) {
 const number = (value, digits) =>
   value === null || value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits);
 const percent = (share) => `${Math.round(100 * share)}%`;
+const milliseconds = (ms) => number(ms, ms >= 10 ? 0 : ms >= 1 ? 1 : 2);
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 

@@ -73,7 +73,7 @@ function mapTools(map, siblings) {
 const current_has_ref = (row) => Boolean(row.episode.ref);
 
 function faultBox(error) {
-  return el("div.fault", null, el("b", null, `${error.side} fault: ${error.kind}`), el("pre", null, error.message),
+  return el("div.fault", null, el("b", null, `${error.side} fault: ${error.words} `), el("code.small.dim", null, error.kind), el("pre", null, error.message),
     error.trace && el("details", null, el("summary", null, "Traceback"), el("pre", null, error.trace)));
 }
 
@@ -93,6 +93,7 @@ function factList(row) {
     ["driven", m.path_length !== undefined && `${number(m.path_length, 1)} m`], ["bumps", row.bump.length],
     ["error", m.navigation_error !== undefined && `${number(m.navigation_error, 2)} m (${row.by})`], ["SPL", m.spl !== undefined && number(m.spl, 2)],
     ["nDTW", m.ndtw !== undefined && number(m.ndtw, 2)], ["CLS", m.cls !== undefined && number(m.cls, 2)],
+    ["time per action", row.ms && `${milliseconds(row.ms[0])} ms (median)`], ["slowest action", row.ms && `${milliseconds(row.ms[1])} ms`],
   ].filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "");
   return el("dl.facts", null, ...facts.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", null, String(value)))));
 }

@@ -14,7 +14,7 @@ const KINDS = {
   timeout: ["Timeout", "ran out of steps"],
   no_stop: ["No STOP", "ended without STOP before its steps ran out, as a prediction may"],
   never_moved: ["Never moved", "never got 0.2 m away from its start"],
-  agent_fault: ["Agent fault", "the agent raised an error, hung, or chose an action that does not exist"],
+  agent_fault: ["Agent fault", "the agent raised an error, did not answer as it has to, or chose an action that does not exist"],
   evaluator_fault: ["Evaluator fault", "the evaluator failed; not scored"],
 };
 const MARKS = {
@@ -23,11 +23,17 @@ const MARKS = {
 };
 const ACTIONS = { S: "STOP", F: "FORWARD", L: "LEFT", R: "RIGHT", "?": "?" };
 
-const RUNS = DATA.runs.map((run, index) => ({ ...run, index, color: `var(--run${index % 8})` }));
+/** Return a name for narrow places: of an address its end, since many agents may be on one machine. */
+function shortened(name) {
+  const address = name.replace(/^wss?:\/\//, "");
+  return address === name || address.length <= 8 ? address : `…${address.slice(-7)}`;
+}
+
+const RUNS = DATA.runs.map((run, index) => ({ ...run, index, short: shortened(run.name), color: `var(--run${index % 8})` }));
 const ROWS = DATA.results.map((result, index) => {
   const episode = DATA.episodes[result.e];
   const run = RUNS[result.r];
-  const text = [episode.id, episode.scene, episode.text, run.name, KINDS[result.kind][0], result.say];
+  const text = [episode.id, episode.scene, episode.text, run.name, KINDS[result.kind][0], result.say, result.error ? result.error.kind : ""];
   return { ...result, index, episode, run, haystack: text.join("\n").toLowerCase() };
 });
 
@@ -53,6 +59,13 @@ function wilson(successes, n) {
   const half = Math.sqrt(spread * (rate * (1 - rate) + spread / 4)) / (1 + spread);
   return [rate, Math.max(0, centre - half), Math.min(1, Math.max(rate, centre + half)), n];
 }
+
+/** Return by what fault a row ended, such as "agent_fault:action_timeout"; undefined if by none. */
+const reasonOf = (row) => row.error && `${row.kind}:${row.error.kind}`;
+const REASONS = [...new Set(ROWS.map(reasonOf))].filter(Boolean).map((value) => {
+  const first = ROWS.find((row) => reasonOf(row) === value);
+  return { value, first, kind: first.kind, code: first.error.kind, words: first.error.words };
+});
 
 const scored = (row) => row.kind !== "evaluator_fault";
 const LENGTH_EDGES = [0, 5, 10, 15, 20, 30];

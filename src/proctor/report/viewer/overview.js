@@ -10,6 +10,8 @@ const SCORES = [
   ["collisions", "Bumps per episode", "Bumps", -1, "", "steps in which the robot touched something"],
 ];
 
+const LATENCIES = ["median", "p95", "p99"];
+
 const inUnit = (value, unit) =>
   unit === "%" ? percent(value) : `${number(value, unit === "m" || value >= 10 ? 1 : 2)}${unit && ` ${unit}`}`;
 
@@ -24,7 +26,7 @@ function drawOverview() {
   $("legend").append(...RUNS.map((run) => el("span.key", { css: { "--c": run.color }, title: run.folder }, run.name,
     run.privileged && el("span.badge", { title: "It is told the goal: an upper bound, not a competitor." }, "★ privileged"),
     run.expected > rowsOf(run).length && el("span.badge.warn", null, "unfinished"))));
-  $("scores").append(...SCORES.map(scoreCard).filter(Boolean), faultCard());
+  $("scores").append(...[...SCORES.map(scoreCard), latencyCard(), faultCard()].filter(Boolean));
   $("scores-table").append(scoreTable());
   const distances = [...new Set(RUNS.map((run) => run.distance))].join(" and ");
   const near = [...new Set(DATA.episodes.map((episode) => episode.near).filter(Number.isFinite))].sort((a, b) => a - b);
@@ -73,18 +75,29 @@ function scoreCard([name, title, , direction, unit, meaning]) {
 
 function faultCard() {
   return el("article.card", null, el("h3", null, "Faults"), el("p.dim.small", null, "of the agent: failures; of the evaluator: left out"),
-    ...RUNS.map((run) => el("div.whisker.plain", { css: { "--c": run.color } }, el("span.name", null, run.name),
+    ...RUNS.map((run) => el("div.whisker.plain", { css: { "--c": run.color } }, el("span.name", { title: run.name }, run.short),
       el("span", null, `${run.faults.agent} agent`), el("b", null, `${run.faults.evaluator} evaluator`))));
 }
 
+function latencyCard() {
+  const found = RUNS.filter((run) => run.latency);
+  if (!found.length) return null;
+  const head = el("tr", null, el("td", null, ""), ...LATENCIES.map((name) => el("th", { scope: "col" }, name)));
+  const lines = found.map((run) => el("tr", { css: { "--c": run.color }, title: `${run.name}: over ${plural(run.latency[3], "action")}` },
+    el("th.name", { scope: "row" }, run.short), ...LATENCIES.map((_, i) => el("td", null, milliseconds(run.latency[i])))));
+  return el("article.card", null, el("h3", null, "Time per action"), el("p.dim.small", null, "milliseconds, by the wall clock"),
+    el("table.latency", null, el("thead", null, head), el("tbody", null, ...lines)));
+}
+
 function scoreTable() {
+  const timed = RUNS.some((run) => run.latency) ? LATENCIES : [];
   const names = [...new Set(RUNS.flatMap((run) => Object.keys(run.metrics)))];
-  const head = el("tr", null, el("th", null, "Policy"), el("th", null, "Episodes"), ...names.map((name) => el("th", null, name)));
+  const head = el("tr", null, el("th", null, "Policy"), el("th", null, "Episodes"), ...names.map((name) => el("th", null, name)), ...timed.map((name) => el("th", null, `action ${name} ms`)));
   const body = RUNS.map((run) => el("tr", null, el("th", null, run.name), el("td", null, `${rowsOf(run).length} of ${run.expected}`),
     ...names.map((name) => {
       const value = run.metrics[name];
       return el("td", null, value ? `${number(value[0], 3)} ` : "–", value && el("span.dim", null, `${number(value[1], 3)}–${number(value[2], 3)}`));
-    })));
+    }), ...timed.map((_, i) => el("td", null, number(run.latency && run.latency[i], 2)))));
   return el("table.numbers", null, el("thead", null, head), el("tbody", null, ...body));
 }
 
@@ -93,16 +106,21 @@ function drawClasses() {
   const used = Object.keys(KINDS).filter((kind) => ROWS.some((row) => row.kind === kind));
   const most = Math.max(...used.flatMap((kind) => RUNS.map((run) => rowsOf(run).filter((row) => row.kind === kind).length / totals[run.index])));
   const head = el("tr", null, el("th", null, "Ended as"), ...RUNS.map((run) => el("th", null, run.name)));
-  const lines = used.map((kind) => el("tr", null,
-    el("th", { scope: "row" }, mark(kind), el("span.small.dim.meaning", null, KINDS[kind][1])),
-    ...RUNS.map((run) => {
-      const count = rowsOf(run).filter((row) => row.kind === kind).length;
-      const share = count / totals[run.index];
-      const label = `${run.name}, ${KINDS[kind][0]}: ${count} of ${totals[run.index]}`;
-      return el("td", null, el("button.bar-button", { type: "button", disabled: !count, title: label, "aria-label": label, css: { "--c": run.color },
-        onclick: () => { setFilters({ "f-run": String(run.index), "f-kind": kind }); $("episodes-heading").scrollIntoView(); } },
-      el("span", null, count ? `${count} · ${percent(share)}` : "0"), el("i", { css: { width: `${(100 * share) / most}%` } })));
-    })));
+  const cells = (kind, name, belongs) => RUNS.map((run) => {
+    const count = rowsOf(run).filter(belongs).length;
+    const share = count / totals[run.index];
+    const label = `${run.name}, ${name}: ${count} of ${totals[run.index]}`;
+    return el("td", null, el("button.bar-button", { type: "button", disabled: !count, title: label, "aria-label": label, css: { "--c": run.color },
+      onclick: () => { setFilters({ "f-run": String(run.index), "f-kind": kind }); $("episodes-heading").scrollIntoView(); } },
+    el("span", null, count ? `${count} · ${percent(share)}` : "0"), el("i", { css: { width: `${(100 * share) / most}%` } })));
+  });
+  const lines = used.flatMap((kind) => [
+    el("tr", null, el("th", { scope: "row" }, mark(kind), el("span.small.dim.meaning", null, KINDS[kind][1])), ...cells(kind, KINDS[kind][0], (row) => row.kind === kind)),
+    ...REASONS.filter((reason) => reason.kind === kind).map((reason) => el("tr.reason", null,
+      el("th", { scope: "row" }, reason.words, el("code.small.dim", null, reason.code),
+        el("span.small.dim.first.clamp", null, "first in ", el("a", { href: linkTo(reason.first) }, reason.first.episode.id), `: ${reason.first.error.line}`)),
+      ...cells(reason.value, reason.words, (row) => reasonOf(row) === reason.value))),
+  ]);
   $("classes").append(el("table.classes", null, el("thead", null, head), el("tbody", null, ...lines)));
 }
 

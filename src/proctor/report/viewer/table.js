@@ -29,7 +29,8 @@ function option(value, text) {
 function setUpTable() {
   $("f-run").append(option("", "all"), ...RUNS.map((run) => option(run.index, run.name)));
   const kinds = Object.keys(KINDS).filter((kind) => ROWS.some((row) => row.kind === kind));
-  $("f-kind").append(option("", "anything"), option("failure", "any failure"), ...kinds.map((kind) => option(kind, KINDS[kind][0])));
+  $("f-kind").append(option("", "anything"), option("failure", "any failure"), ...kinds.flatMap((kind) => [option(kind, KINDS[kind][0]),
+    ...REASONS.filter((reason) => reason.kind === kind).map((reason) => option(reason.value, `– ${reason.words}`))]));
   $("f-scene").append(option("", "all"), ...valuesOf("scene").map((scene) => option(scene, scene)));
   $("f-length").append(option("", "any"), ...valuesOf("reference length").map((bin) => option(bin, bin)));
   $("filters").addEventListener("input", applyFilters);
@@ -57,7 +58,7 @@ function applyFilters() {
   const [run, kind, scene, bin] = ["f-run", "f-kind", "f-scene", "f-length"].map((id) => $(id).value);
   shown = ROWS.filter((row) =>
     (run === "" || row.r === Number(run)) &&
-    (kind === "" || row.kind === kind || (kind === "failure" && row.kind !== "success" && scored(row))) &&
+    (kind === "" || row.kind === kind || reasonOf(row) === kind || (kind === "failure" && row.kind !== "success" && scored(row))) &&
     (scene === "" || row.episode.scene === scene) &&
     (bin === "" || lengthBin(row.episode) === bin) &&
     words.every((word) => row.haystack.includes(word)));
