@@ -1,0 +1,65 @@
+"""One step of an agent at the other end of a wire: observation out, arrays made of it, action back.
+
+RGB-D at 640x480 as the embedded world renders it, on loopback; see `wire_pairs.py` for who talks to whom.
+"""
+
+import contextlib
+
+import numpy as np
+
+from benchmarks.rows import Row
+from benchmarks.wire_pairs import Pair
+from proctor.core.types import Action, Observation
+from proctor.envs.vln import VLNEnv
+from proctor.episodes.datasets import load_dataset
+from proctor.registry import suite_path
+
+HOUSES, LOOKS, TURNS_PER_LOOK = 3, 4, 6
+STARTS, WARM_UP = 4, 4
+JSON_BUDGET_S = 25e-3
+"""What JSON with PNGs may cost more than msgpack."""
+
+
+def bench() -> list[Row]:
+    observations = rendered()
+    ours, openpi = side_by_side("msgpack", "openpi", observations, rounds=100)
+    fast, lists = side_by_side("msgpack", "list", observations, rounds=4)
+    fast_too, pictures = side_by_side("msgpack", "png", observations, rounds=24)
+    return [
+        Row("RGB-D to an agent and back, msgpack (vs openpi)", ours, openpi, 0.8),
+        Row("RGB-D to an agent and back, msgpack (vs JSON lists)", fast, lists, 0.1),
+        Row("JSON with PNGs minus msgpack (vs its budget)", pictures - fast_too, JSON_BUDGET_S, 1.0),
+    ]
+
+
+def rendered() -> list[Observation]:
+    """Look around in some houses."""
+    episodes = load_dataset(suite_path("houses-v1")).episodes
+    houses = list({episode.scene_config_path: episode for episode in episodes}.values())[:HOUSES]
+    env, observations = VLNEnv(), []
+    for house in houses:
+        observation = env.reset(house)
+        for _ in range(LOOKS):
+            observations.append({name: observation[name] for name in ("rgb", "depth")})
+            for _ in range(TURNS_PER_LOOK):
+                observation, *_ = env.step(Action.LEFT)
+    env.close()
+    return observations
+
+
+def side_by_side(a: str, b: str, observations: list[Observation], *, rounds: int) -> tuple[float, float]:
+    """Return the median time of a step of two pairs that take turns, in changing order.
+
+    They are started anew a few times: where a process comes to lie is a matter of luck, too.
+    """
+    times = []
+    for _ in range(STARTS):
+        with contextlib.ExitStack() as stack:
+            pairs = [stack.enter_context(contextlib.closing(Pair(kind, observations))) for kind in (a, b)]
+            for index in range(WARM_UP + rounds):
+                first = index % 2
+                step_s = {which: pairs[which].step_s(index) for which in (first, 1 - first)}
+                if index >= WARM_UP:
+                    times.append((step_s[0], step_s[1]))
+    median_a, median_b = np.median(times, axis=0)
+    return float(median_a), float(median_b)
