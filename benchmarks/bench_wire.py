@@ -15,16 +15,16 @@ from proctor.episodes.datasets import load_dataset
 from proctor.registry import suite_path
 
 HOUSES, LOOKS, TURNS_PER_LOOK = 3, 4, 6
-STARTS, WARM_UP = 4, 4
+WARM_UP = 2
 JSON_BUDGET_S = 25e-3
 """What JSON with PNGs may cost more than msgpack."""
 
 
 def bench() -> list[Row]:
     observations = rendered()
-    ours, openpi = side_by_side("msgpack", "openpi", observations, rounds=100)
-    fast, lists = side_by_side("msgpack", "list", observations, rounds=4)
-    fast_too, pictures = side_by_side("msgpack", "png", observations, rounds=24)
+    ours, openpi = side_by_side("msgpack", "openpi", observations, rounds=100, starts=4)
+    fast, lists = side_by_side("msgpack", "list", observations, rounds=6)
+    fast_too, pictures = side_by_side("msgpack", "png", observations, rounds=60)
     return [
         Row("RGB-D to an agent and back, msgpack (vs openpi)", ours, openpi, 0.8),
         Row("RGB-D to an agent and back, msgpack (vs JSON lists)", fast, lists, 0.1),
@@ -47,13 +47,15 @@ def rendered() -> list[Observation]:
     return observations
 
 
-def side_by_side(a: str, b: str, observations: list[Observation], *, rounds: int) -> tuple[float, float]:
+def side_by_side(
+    a: str, b: str, observations: list[Observation], *, rounds: int, starts: int = 1
+) -> tuple[float, float]:
     """Return the median time of a step of two pairs that take turns, in changing order.
 
-    They are started anew a few times: where a process comes to lie is a matter of luck, too.
+    They may be started anew a few times: where a process comes to lie is a matter of luck, too.
     """
     times = []
-    for _ in range(STARTS):
+    for _ in range(starts):
         with contextlib.ExitStack() as stack:
             pairs = [stack.enter_context(contextlib.closing(Pair(kind, observations))) for kind in (a, b)]
             for index in range(WARM_UP + rounds):
