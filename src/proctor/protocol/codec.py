@@ -11,6 +11,7 @@ the last one counts. msgpack can carry NaN and infinities; JSON cannot.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
 
@@ -275,6 +276,8 @@ def _array_of_text(name: str, value: Any, format_: Format) -> NDArray[Any]:
         if format_.encoding != "list":
             return decode_picture(msgspec.convert(value, bytes), format_)
         array = np.asarray(value, dtype_of(format_.dtype))
+        if array.size == 0 == math.prod(format_.shape):
+            array = array.reshape(format_.shape)  # nested lists do not tell the sizes behind a 0
         if array.shape != format_.shape:
             raise ValueError(f"expected numbers of shape {list(format_.shape)}, found {list(array.shape)}")
     except (TypeError, ValueError, OverflowError) as error:
