@@ -102,6 +102,7 @@ HEAD = b"\x82" + msgpack.packb("type") + msgpack.packb("action") + msgpack.packb
         (packed_array(data=[0.0]), WireFault.MALFORMED, "data bytes"),
         (packed_array(shape=1), WireFault.MALFORMED, "shape a list"),
         (packed_array(shape=[2]), WireFault.MALFORMED, "needs 8 bytes, found 4"),
+        (packed_array(data=bytes(8)), WireFault.MALFORMED, "needs 4 bytes, found 8"),
         (packed_array(shape=[-1]), WireFault.MALFORMED, "integer from 0"),
         (packed_array(shape=[-1, -1]), WireFault.MALFORMED, "integer from 0"),
         (packed_array(shape=[1.0]), WireFault.MALFORMED, "integer from 0"),

@@ -21,6 +21,8 @@ PNG_LEVEL = 1
 MAX_PIXELS = 1 << 24
 """Of a picture that is taken in: 4096 x 4096. A file of a few bytes can announce any size."""
 
+_UNREADABLE = (OSError, SyntaxError, TypeError, LookupError, EOFError, struct.error, zlib.error, Warning)
+"""What Pillow raises on files that are damaged; its warnings only where they are made errors."""
 _GREY, _COLOUR = 0, 2
 """Colour types of PNG."""
 _MODES = {"uint8": "RGB", "uint16": "I;16"}
@@ -63,16 +65,7 @@ def decode_picture(data: bytes, format_: Format) -> NDArray[Any]:
             if due != found:
                 raise ValueError("expected a picture of {}x{} {}, found {}x{} {}".format(*due, *found))
             return np.array(image)
-    except (
-        OSError,
-        SyntaxError,
-        TypeError,
-        LookupError,
-        EOFError,
-        struct.error,
-        zlib.error,
-        Warning,
-    ) as error:
+    except _UNREADABLE as error:
         raise ValueError(f"a {format_.encoding} file that cannot be read: {error}") from None
 
 
