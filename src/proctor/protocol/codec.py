@@ -2,24 +2,50 @@
 
 JSON is what everybody can write; msgpack is what is fast. Which of them is spoken is agreed by the
 WebSocket subprotocol.
+
+What is read is safe to hold: whatever the frame, either a message comes out or `BadFrame`. The action of a
+reply holds nothing but None, booleans, integers of 64 bits, floats, text, lists and maps with text for
+keys, `MAX_DEPTH` levels at most, and numpy arrays if they were sent as such. Of a key that is there twice
+the last one counts. msgpack can carry NaN and infinities; JSON cannot.
 """
 
 from __future__ import annotations
 
-import base64
+import math
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from proctor.core.types import Observation, Sensor
+from proctor.protocol.arrays import dtype_of, read_array, sendable
 from proctor.protocol.faults import BadFrame, WireFault
-from proctor.protocol.messages import JSON, MSGPACK, ActionReply, Encoding, Format, FromAgent, FromEvaluator
-from proctor.protocol.pictures import decode_picture, encode_picture
+from proctor.protocol.messages import (
+    JSON,
+    MSGPACK,
+    ActionReply,
+    Encoding,
+    EpisodeEnd,
+    ErrorMessage,
+    Format,
+    FromAgent,
+    FromEvaluator,
+    GetAction,
+    Hello,
+    ResetEpisode,
+)
+from proctor.protocol.pictures import decode_picture, encode_picture, is_picture
 
 Frame = str | bytes
 Pictures = Literal["png", "jpeg"]
+
+MAX_DEPTH = 32
+"""Of lists and maps inside of each other. A chunk of actions has three levels."""
+MAX_PROBLEM_CHARS = 200
+"""Of what is told about a bad frame, which may quote it."""
+MIN_INT, MAX_INT = -(1 << 63), (1 << 64) - 1
 
 
 class Codec(Protocol):
@@ -28,7 +54,11 @@ class Codec(Protocol):
     subprotocol: ClassVar[str]
 
     def encode(self, message: FromAgent | FromEvaluator) -> Frame:
-        """Write a message; arrays in it are written by their `Format`."""
+        """Write a message; arrays in it are written by their `Format`.
+
+        Raises:
+            TypeError: There is something in it that has no place in a message.
+        """
 
     def read_agent(self, frame: Frame) -> FromAgent:
         """Read what an agent sent.
@@ -38,7 +68,7 @@ class Codec(Protocol):
         """
 
     def read_evaluator(self, frame: Frame) -> FromEvaluator:
-        """Read what an evaluator sent; arrays of an observation are still as on the wire.
+        """Read what an evaluator sent; arrays of an observation may still be as on the wire.
 
         Raises:
             BadFrame: It cannot be understood.
@@ -56,7 +86,10 @@ class Codec(Protocol):
 
 
 class JsonCodec:
-    """JSON text. Colour is PNG or JPEG, depth a 16-bit PNG, both in base64; other arrays are lists."""
+    """JSON text. Colour is PNG or JPEG, depth a 16-bit PNG, both in base64; other arrays are lists.
+
+    JSON has no NaN and no infinity: each is written as null, and null in an array of floats is read as NaN.
+    """
 
     subprotocol: ClassVar[str] = JSON
 
@@ -72,17 +105,19 @@ class JsonCodec:
 
     def read_agent(self, frame: Frame) -> FromAgent:
         """Read what an agent sent."""
-        message: FromAgent = _read(self._from_agent.decode, frame, str)
-        return message
+        return _cleaned(_read(self._from_agent.decode, frame, str, AGENT_TYPES))
 
     def read_evaluator(self, frame: Frame) -> FromEvaluator:
         """Read what an evaluator sent."""
-        message: FromEvaluator = _read(self._from_evaluator.decode, frame, str)
+        message: FromEvaluator = _read(self._from_evaluator.decode, frame, str, EVALUATOR_TYPES)
         return message
 
     def formats(self, sensors: Mapping[str, Sensor]) -> dict[str, Format]:
         """Tell how arrays of these kinds are written."""
-        return {name: _format(sensor, self._encoding(sensor)) for name, sensor in sensors.items()}
+        return {
+            name: _format(sensor, self._encoding(sensor.dtype, sensor.shape))
+            for name, sensor in sensors.items()
+        }
 
     def arrays(self, observation: Mapping[str, Any], formats: Mapping[str, Format]) -> Observation:
         """Make arrays of base64 pictures and lists."""
@@ -91,32 +126,33 @@ class JsonCodec:
             found[name] = _array_of_text(name, observation[name], formats[name])
         return found
 
-    def _encoding(self, sensor: Sensor) -> Encoding:
-        if sensor.dtype == "uint8" and len(sensor.shape) == 3 and sensor.shape[2] == 3:
-            return self._pictures
-        return "png" if sensor.dtype == "uint16" and len(sensor.shape) == 2 else "list"
+    def _encoding(self, dtype: str, shape: tuple[int, ...]) -> Encoding:
+        if not is_picture(dtype, shape):
+            return "list"
+        return self._pictures if dtype == "uint8" else "png"
 
     def _write(self, value: Any) -> Any:
         """Write what JSON has no word for."""
-        if isinstance(value, np.generic):
-            return value.item()
-        if not isinstance(value, np.ndarray):
-            raise NotImplementedError(f"cannot be sent to an agent: {type(value).__name__}")
-        encoding = self._encoding(Sensor(dtype=str(value.dtype), shape=value.shape))
-        if encoding == "list":
-            return value.tolist()
-        return base64.b64encode(encode_picture(value, encoding)).decode()
+        array = _numbers(value)
+        encoding = self._encoding(array.dtype.name, array.shape)
+        # msgspec writes bytes as base64, straight into the frame
+        return array.tolist() if encoding == "list" else encode_picture(array, encoding)
 
 
 class MsgpackCodec:
-    """msgpack in binary frames. An array is `{"dtype": "<u2", "shape": [480, 640], "data": bytes}`."""
+    """msgpack in binary frames. An array is `{"dtype": "<u2", "shape": [480, 640], "data": bytes}`.
+
+    Such arrays may be anywhere in an observation or an action.
+    """
 
     subprotocol: ClassVar[str] = MSGPACK
 
     def __init__(self) -> None:
         self._encoder = msgspec.msgpack.Encoder(enc_hook=_write_raw)
         self._from_agent = msgspec.msgpack.Decoder(FromAgent)
-        self._from_evaluator = msgspec.msgpack.Decoder(FromEvaluator)
+        self._from_evaluator = msgspec.msgpack.Decoder(_FromEvaluatorUnread)
+        self._array = msgspec.msgpack.Decoder(_RawArray)
+        self._value = msgspec.msgpack.Decoder()
 
     def encode(self, message: FromAgent | FromEvaluator) -> bytes:
         """Write a message as bytes."""
@@ -124,69 +160,144 @@ class MsgpackCodec:
 
     def read_agent(self, frame: Frame) -> FromAgent:
         """Read what an agent sent."""
-        message: FromAgent = _read(self._from_agent.decode, frame, bytes)
-        if isinstance(message, ActionReply):
-            return msgspec.structs.replace(message, action=_with_arrays(message.action))
-        return message
+        return _cleaned(_read(self._from_agent.decode, frame, bytes, AGENT_TYPES))
 
     def read_evaluator(self, frame: Frame) -> FromEvaluator:
-        """Read what an evaluator sent."""
-        message: FromEvaluator = _read(self._from_evaluator.decode, frame, bytes)
-        return message
+        """Read what an evaluator sent. Arrays of an observation say what they are, and are made here."""
+        message = _read(self._from_evaluator.decode, frame, bytes, EVALUATOR_TYPES)
+        if not isinstance(message, _GetActionUnread):
+            known: FromEvaluator = message
+            return known
+        observation = {
+            name: _read(self._read_entry, raw, msgspec.Raw, EVALUATOR_TYPES)
+            for name, raw in message.observation.items()
+        }
+        return GetAction(
+            session_id=message.session_id, request_id=message.request_id, observation=observation
+        )
 
     def formats(self, sensors: Mapping[str, Sensor]) -> dict[str, Format]:
         """Tell how arrays of these kinds are written."""
         return {name: _format(sensor, "raw") for name, sensor in sensors.items()}
 
     def arrays(self, observation: Mapping[str, Any], formats: Mapping[str, Format]) -> Observation:
-        """Make arrays of raw bytes."""
+        """Return the observation, whose arrays have been made by `read_evaluator`."""
         del formats  # a raw array says itself what it is
-        return {name: _with_arrays(value) for name, value in observation.items()}
+        return dict(observation)
+
+    def _read_entry(self, raw: msgspec.Raw) -> Any:
+        """Read one entry of an observation, an array from where it lies in the frame."""
+        try:
+            array = self._array.decode(raw)
+        except msgspec.ValidationError:
+            return _clean(self._value.decode(raw), 0)
+        return _array(array.dtype, array.shape, array.data)
 
 
-def _read(decode: Callable[[Any], Any], frame: Frame, due: type) -> Any:
+class _RawArray(msgspec.Struct, forbid_unknown_fields=True):
+    dtype: str
+    shape: list[int]
+    data: memoryview
+    """A part of the frame, not a copy."""
+
+
+class _GetActionUnread(msgspec.Struct, kw_only=True, tag_field="type", tag="get_action"):
+    session_id: str
+    request_id: int = 0
+    observation: dict[str, msgspec.Raw]
+
+
+_FromEvaluatorUnread: TypeAlias = Hello | ResetEpisode | _GetActionUnread | EpisodeEnd | ErrorMessage
+_ARRAY_KEYS = frozenset(_RawArray.__struct_fields__)
+
+AGENT_TYPES = "action, hello or error"
+EVALUATOR_TYPES = "reset_episode, get_action, episode_end, hello or error"
+
+
+def _read(decode: Callable[[Any], Any], frame: Any, due: type, types: str) -> Any:
     if not isinstance(frame, due):
         wanted, found = ("text", "binary") if due is str else ("binary", "text")
         raise BadFrame(WireFault.WRONG_FRAME, f"expected a {wanted} frame, found a {found} one")
     try:
         return decode(frame)
     except msgspec.ValidationError as error:
-        raise BadFrame(WireFault.WRONG_MESSAGE, str(error)) from None
+        _refuse(WireFault.WRONG_MESSAGE, f"expected a message of type {types}: {error}")
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise BadFrame(WireFault.MALFORMED, str(error)) from None
+        _refuse(WireFault.MALFORMED, str(error))
     except RecursionError:
-        raise BadFrame(WireFault.TOO_DEEP, "lists or maps inside of each other without end") from None
+        _refuse(WireFault.TOO_DEEP, f"more than {MAX_DEPTH} lists or maps inside of each other")
+
+
+def _refuse(kind: WireFault, problem: str) -> NoReturn:
+    raise BadFrame(kind, problem[:MAX_PROBLEM_CHARS]) from None
+
+
+def _cleaned(message: FromAgent) -> FromAgent:
+    if isinstance(message, ActionReply):
+        return msgspec.structs.replace(message, action=_clean(message.action, 0))
+    return message
+
+
+def _clean(value: Any, depth: int) -> Any:
+    """Make arrays of what is written as one, and let nothing else in than JSON could have said."""
+    if depth > MAX_DEPTH:
+        _refuse(WireFault.TOO_DEEP, f"more than {MAX_DEPTH} lists or maps inside of each other")
+    if isinstance(value, dict):
+        if value.keys() == _ARRAY_KEYS:
+            return _array(**value)
+        if not all(isinstance(key, str) for key in value):
+            _refuse(WireFault.WRONG_MESSAGE, "expected text for the keys of a map, found something else")
+        return {key: _clean(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_clean(item, depth + 1) for item in value]
+    if isinstance(value, int) and not MIN_INT <= value <= MAX_INT:
+        _refuse(WireFault.WRONG_MESSAGE, "expected integers of at most 64 bits, found a longer one")
+    if value is None or isinstance(value, int | float | str):
+        return value
+    found = type(value).__name__
+    _refuse(WireFault.WRONG_MESSAGE, f"expected numbers, text, lists, maps and arrays, found {found}")
+
+
+def _array(dtype: Any, shape: Any, data: Any) -> NDArray[Any]:
+    if not (isinstance(dtype, str) and isinstance(shape, list) and isinstance(data, bytes | memoryview)):
+        _refuse(WireFault.MALFORMED, "an array is broken: dtype must be text, shape a list, data bytes")
+    try:
+        return read_array(dtype, shape, data)
+    except ValueError as error:
+        _refuse(WireFault.MALFORMED, f"an array is broken: {error}")
 
 
 def _format(sensor: Sensor, encoding: Encoding) -> Format:
     return Format(dtype=sensor.dtype, shape=sensor.shape, encoding=encoding)
 
 
-def _array_of_text(name: str, value: Any, format_: Format) -> Any:
+def _array_of_text(name: str, value: Any, format_: Format) -> NDArray[Any]:
     try:
-        if format_.encoding == "list":
-            return np.asarray(value, dtype=format_.dtype)
-        return decode_picture(base64.b64decode(value, validate=True), format_)
-    except (TypeError, ValueError, OSError) as error:
-        raise BadFrame(WireFault.MALFORMED, f"observation.{name}: {error}") from None
+        if format_.encoding != "list":
+            return decode_picture(msgspec.convert(value, bytes), format_)
+        array = np.asarray(value, dtype_of(format_.dtype))
+        if array.size == 0 == math.prod(format_.shape):
+            array = array.reshape(format_.shape)  # nested lists do not tell the sizes behind a 0
+        if array.shape != format_.shape:
+            raise ValueError(f"expected numbers of shape {list(format_.shape)}, found {list(array.shape)}")
+    except (TypeError, ValueError, OverflowError) as error:
+        _refuse(WireFault.MALFORMED, f"observation.{name}: {error}")
+    return array
+
+
+def _numbers(value: Any) -> NDArray[Any]:
+    """Return numbers of numpy as an array that can be sent.
+
+    Raises:
+        TypeError: The value is something else.
+    """
+    if not isinstance(value, np.ndarray | np.generic):
+        raise TypeError(f"cannot be sent: {type(value).__name__}")
+    return sendable(np.asarray(value))
 
 
 def _write_raw(value: Any) -> Any:
+    array = _numbers(value)
     if isinstance(value, np.generic):
-        return value.item()
-    if not isinstance(value, np.ndarray):
-        raise NotImplementedError(f"cannot be sent: {type(value).__name__}")
-    return {"dtype": value.dtype.str, "shape": value.shape, "data": np.ascontiguousarray(value).data}
-
-
-def _with_arrays(value: Any) -> Any:
-    """Make an array of what is written as one, and leave all else as it is."""
-    if not (isinstance(value, dict) and value.keys() == {"dtype", "shape", "data"}):
-        return value
-    try:
-        dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "biuf":
-            raise ValueError(f"expected numbers, found dtype {dtype}")
-        return np.frombuffer(value["data"], dtype).reshape(value["shape"]).copy()
-    except (TypeError, ValueError) as error:
-        raise BadFrame(WireFault.MALFORMED, f"an array is broken: {error}") from None
+        return array.item()
+    return {"dtype": array.dtype.str, "shape": array.shape, "data": array.data}
