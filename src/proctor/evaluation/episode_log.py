@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from proctor.core.errors import AgentFault
+from proctor.core.errors import AgentFault, EvaluatorError
 from proctor.core.results import EpisodeResult, Fault, Timing
 from proctor.core.types import Info, Observation
 
@@ -78,6 +78,8 @@ class EpisodeLog:
 
     def record_fault(self, error: BaseException) -> None:
         """Note why the episode broke off. Copes with errors that cannot even be printed."""
+        if isinstance(error, EvaluatorError):
+            self._switch("evaluator")
         by_agent = isinstance(error, AgentFault) or self._turn == "policy"
         self.fault = Fault(
             side="agent" if by_agent else "evaluator",

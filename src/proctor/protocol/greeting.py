@@ -27,8 +27,15 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     tls: ssl.SSLContext | None = None
 
 
-def meet(address: Address, deadline_s: float) -> tuple[Connection, Dialect]:
+def meet(
+    address: Address, deadline_s: float, first_word_s: float = FIRST_WORD_S
+) -> tuple[Connection, Dialect]:
     """Connect to an agent and find out what it speaks.
+
+    Args:
+        address: Where it is.
+        deadline_s: For all of it.
+        first_word_s: How long to listen for its first word; an agent may have none.
 
     Raises:
         AgentFault: Nobody is there, or it speaks nothing that we know.
@@ -39,7 +46,7 @@ def meet(address: Address, deadline_s: float) -> tuple[Connection, Dialect]:
     )
     codec = MsgpackCodec() if connection.subprotocol == MSGPACK else JsonCodec()
     try:
-        first = connection.receive(min(deadline_s, time.monotonic() + FIRST_WORD_S))
+        first = connection.receive(min(deadline_s, time.monotonic() + first_word_s))
     except AgentFault as fault:
         if fault.kind != WireFault.ACTION_TIMEOUT:
             raise
