@@ -66,7 +66,7 @@ def test_every_number_and_every_name_means_its_action():
         ([], "wrong_action_length", "found a list of 0"),
         ([1, 2], "wrong_action_length", "found a list of 2"),
         (np.zeros((10, 7)), "wrong_action_length", "found an array of shape (10, 7)"),
-        (10**5000, "invalid_action", "found an int of 16610 bits"),
+        pytest.param(10**5000, "invalid_action", "found an int of 16610 bits", id="huge"),
         (object(), "invalid_action", "found object"),
     ],
 )
@@ -166,7 +166,9 @@ JSON = st.recursive(
 @given(JSON)
 def test_whatever_comes_is_an_action_or_a_fault_of_the_agent(answer):
     for parse in (parse_navigation_action, parse_manipulation_action):
+        message = ""
         try:
-            assert isinstance(parse(answer), Action | JointPosition | EePoseTarget)
+            action = parse(answer)
         except AgentFault as fault:
-            assert len(str(fault)) < 300
+            message = str(fault)
+        assert 0 < len(message) < 300 or isinstance(action, Action | JointPosition | EePoseTarget)
