@@ -58,7 +58,7 @@ class AgentFault(ProctorError):
     """
 
     def __init__(self, kind: str, message: str) -> None:
-        self.kind = kind
+        self.kind = str(kind)
         super().__init__(message)
 
 
