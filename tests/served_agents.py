@@ -87,14 +87,13 @@ class Agent:
 @contextmanager
 def served(handler, *, port=0, subprotocol=JSON, **options):
     """Serve an agent and yield its port."""
-    with (
-        socket.create_server(("127.0.0.1", port)) as listener,
-        serve(handler, sock=listener, subprotocols=[subprotocol], logger=QUIET, **options) as server,
-    ):
+    listener = socket.create_server(("127.0.0.1", port))
+    port = listener.getsockname()[1]
+    with serve(handler, sock=listener, subprotocols=[subprotocol], logger=QUIET, **options) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield listener.getsockname()[1]
+            yield port
         finally:
             server.shutdown()
             thread.join()

@@ -241,17 +241,24 @@ async def _open(
         raise AgentFault(WireFault.MISMATCH, problem) from None
     except InvalidHandshake as error:
         if isinstance(error.__cause__, EOFError):  # as a port does whose server is not up yet
-            problem = f"{url} closed the connection at once: not ready yet, or a server for wss://"
-            raise AgentFault(WireFault.UNREACHABLE, problem) from None
+            raise _turned_away(url) from None
         problem = f"{url} is no WebSocket server, or not one for agents: {error}"
         raise AgentFault(WireFault.MISMATCH, problem) from None
     except TimeoutError:
         raise AgentFault(WireFault.UNREACHABLE, f"{url} did not answer in time") from None
+    except (ConnectionResetError, ConnectionAbortedError, BrokenPipeError):
+        raise _turned_away(url) from None
     except OSError as error:
         raise AgentFault(WireFault.UNREACHABLE, f"nobody answers at {url}: {_reason(error)}") from None
     if not isinstance(opened, _Socket):
         raise TypeError("websockets ignored create_connection")
     return opened
+
+
+def _turned_away(url: str) -> AgentFault:
+    other = "ws://, which is without TLS" if url.startswith("wss:") else "wss://, which is with TLS"
+    problem = f"{url} closed the connection at once: it is not ready yet, or a server for {other}"
+    return AgentFault(WireFault.UNREACHABLE, problem)
 
 
 def _reason(error: OSError) -> str:
