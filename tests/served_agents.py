@@ -2,12 +2,14 @@
 
 import json
 import logging
+import re
 import socket
 import threading
 from contextlib import contextmanager
 
 import msgspec
 from websockets.sync.server import serve
+from websockets.utils import accept_key
 
 from proctor.core.types import Vector3
 from proctor.episodes.vln import Episode
@@ -137,6 +139,16 @@ def _until_gone(handle, client):
             handle(client)
         except OSError:
             return
+
+
+def accept_upgrade(client):
+    """Do the opening handshake of a WebSocket by hand."""
+    request = b""
+    while not request.endswith(b"\r\n\r\n"):
+        request += client.recv(4096)
+    key = re.search(rb"Sec-WebSocket-Key: (\S+)", request, re.IGNORECASE)[1].decode()
+    answer = f"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept_key(key)}"
+    client.sendall(f"HTTP/1.1 101 Switching Protocols\r\n{answer}\r\n\r\n".encode())
 
 
 def free_port():

@@ -17,7 +17,19 @@ import pytest
 from proctor.core.types import Vector3
 from proctor.envs.mock import MockEnv
 from proctor.policies.websocket import WebSocketPolicy
-from served_agents import HELLO, MSGPACK, RIGHT, Agent, episode, free_port, listening, right, served
+from proctor.protocol import connection
+from served_agents import (
+    HELLO,
+    MSGPACK,
+    RIGHT,
+    Agent,
+    accept_upgrade,
+    episode,
+    free_port,
+    listening,
+    right,
+    served,
+)
 from vln_evaluator import VLNEvaluator
 
 PATIENT_S, HASTY_S = 20.0, 0.4
@@ -59,6 +71,14 @@ def drip(talk):
     with contextlib.suppress(OSError):  # the evaluator has had enough
         for _ in range(100):
             talk.raw(b" ")
+            wait.wait(HASTY_S / 20)
+
+
+def ping_only(talk):
+    wait = threading.Event()
+    with contextlib.suppress(OSError):
+        for _ in range(40):
+            talk.raw(b"\x89\x02hi")
             wait.wait(HASTY_S / 20)
 
 
@@ -133,6 +153,7 @@ WRONG_IN_MSGPACK = {
 LATE = {
     "does not answer": (lambda talk: None, "action_timeout"),
     "answers too late": (late, "action_timeout"),
+    "only pings": (ping_only, "action_timeout"),
     "drips": (drip, "slow_reply"),
     "drips fragments": (drip_fragments, "slow_reply"),
     "announces a frame and sends none": (raw(b"\x81\x05"), "slow_reply"),
@@ -335,6 +356,40 @@ def test_an_observation_that_cannot_be_written_is_the_evaluators_fault():
     assert result.is_evaluator_fault
     assert result.error.kind == "evaluator_exception"
     assert "cannot be written" in result.error.message
+
+
+def test_pings_without_end_whose_answers_nobody_reads_fill_no_memory(monkeypatch):
+    monkeypatch.setattr(connection, "MAX_UNSENT_BYTES", 1 << 16)
+
+    def flood(client):
+        accept_upgrade(client)
+        hello = json.dumps(HELLO).encode()
+        client.sendall(bytes([0x81, len(hello)]) + hello)
+        while True:
+            client.sendall((b"\x89\x7d" + b"p" * 125) * 1000)
+
+    with listening(flood) as port:
+        evaluator = VLNEvaluator(MockEnv(), WebSocketPolicy("127.0.0.1", port, action_timeout_s=PATIENT_S))
+        result = evaluator.evaluate_episode(episode())
+        evaluator.close()
+    assert result.error.kind == "agent_disconnected"
+
+
+def test_a_line_to_an_agent_of_another_language_is_not_left_open():
+    agent = Agent(hello=HELLO | {"version": 99})
+    closed = threading.Semaphore(0)
+
+    def handle(connection):
+        try:
+            agent(connection)
+        finally:
+            closed.release()
+
+    with served(handle) as port, VLNEvaluator(MockEnv(), WebSocketPolicy("127.0.0.1", port)) as evaluator:
+        for _ in range(3):
+            evaluator.evaluate_episode(episode())
+            gc.collect()
+            assert closed.acquire(timeout=PATIENT_S)
 
 
 def test_three_hundred_bad_episodes_leave_nothing_behind():
