@@ -160,10 +160,7 @@ class WebSocketPolicy(Policy):
         if connection is None:
             return False
         try:
-            is_silent = connection.pending() is None
-            return (
-                is_silent and connection.is_alive(time.monotonic() + ALIVE_S) and connection.pending() is None
-            )
+            return connection.is_alive(time.monotonic() + ALIVE_S) and connection.pending() is None
         except AgentFault:
             return False
 
