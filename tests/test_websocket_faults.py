@@ -344,6 +344,15 @@ def test_where_nobody_is_the_episode_is_lost_after_the_time_for_connecting():
         assert evaluator.evaluate_episode(episode("second")).success
 
 
+def test_a_server_whose_limit_is_too_low_for_observations_is_told_so():
+    with served(Agent(), max_size=100) as port:
+        evaluator = VLNEvaluator(MockEnv(), WebSocketPolicy("127.0.0.1", port))
+        result = evaluator.evaluate_episode(episode())
+        evaluator.close()
+    assert result.error.kind == "agent_disconnected"
+    assert result.error.message.startswith("the agent's server takes no observation of this size; raise")
+
+
 def test_an_observation_that_cannot_be_written_is_the_evaluators_fault():
     class Odd(MockEnv):
         def step(self, action):

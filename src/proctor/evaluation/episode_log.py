@@ -13,6 +13,8 @@ from proctor.core.types import Info, Observation
 
 Turn = Literal["env", "policy", "evaluator"]
 LONGEST_TEXT = 4000
+OWN_PREFIX = f"{AgentFault.__module__}.{AgentFault.__qualname__}: "
+"""Which says nothing that the kind of a fault does not say."""
 
 
 class Witness(Protocol):
@@ -84,7 +86,7 @@ class EpisodeLog:
         self.fault = Fault(
             side="agent" if by_agent else "evaluator",
             kind=error.kind if isinstance(error, AgentFault) else f"{self._turn}_exception",
-            message=_printable(traceback.format_exception_only(error)),
+            message=_printable(traceback.format_exception_only(error)).removeprefix(OWN_PREFIX),
             traceback=_printable(traceback.format_exception(error, limit=-6)),
         )
         self._switch("evaluator")

@@ -302,6 +302,9 @@ def _gone(error: ConnectionClosed) -> AgentFault:
     said = f"{error.rcvd.code} {error.rcvd.reason}".strip()
     if error.rcvd.code == CloseCode.INTERNAL_ERROR:
         return AgentFault(WireFault.AGENT_ERROR, f"the agent failed and closed the connection ({said})")
+    if error.rcvd.code == CloseCode.MESSAGE_TOO_BIG and error.rcvd_then_sent:
+        problem = f"the agent's server takes no observation of this size; raise its limit, max_size ({said})"
+        return AgentFault(WireFault.DISCONNECTED, problem)
     return AgentFault(WireFault.DISCONNECTED, f"the agent closed the connection ({said})")
 
 
