@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from proctor.core.errors import AgentFault
+from proctor.core.errors import AgentFault, EvaluatorError
 from proctor.core.interfaces import TRUTH, Env, Policy
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Vector3
@@ -100,7 +100,7 @@ def test_stopping_far_away_ends_the_episode_as_a_failure():
 
 
 @pytest.mark.parametrize(
-    "answer", [4, -1, 1.0, "FORWARD", None, True, [1], {"action": 1}, np.float32(1), np.array([1, 2]), 2**70]
+    "answer", [4, -1, 1.0, "GO", None, True, [True], {"action": None}, np.float32(1), np.array([1.0]), 2**70]
 )
 def test_an_action_that_is_none_is_the_agents_fault_and_keeps_what_was_measured(answer):
     result = take(Scripted(1, answer))
@@ -130,6 +130,13 @@ def test_an_exception_in_the_policy_is_the_agents_fault():
 def test_a_fault_that_the_policy_names_keeps_its_name():
     result = take(Scripted(AgentFault("timeout_of_my_model", "too slow")))
     assert result.failure_reason == "timeout_of_my_model"
+
+
+def test_an_error_of_the_evaluators_own_is_not_the_agents_fault_though_it_was_its_turn():
+    result = take(Scripted(1, EvaluatorError("the picture cannot be written")))
+    assert result.is_evaluator_fault
+    assert result.error.kind == "evaluator_exception"
+    assert result.metrics == {}
 
 
 def test_an_exception_in_reset_of_the_policy_is_the_agents_fault():

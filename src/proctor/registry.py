@@ -2,7 +2,7 @@
 
 A value is `module:Class` and is imported on use, so that a name costs nothing. Other packages add
 theirs as entry points in the groups `proctor.suites`, `proctor.envs`, `proctor.policies` and
-`proctor.metrics`.
+`proctor.metrics`. A policy may also be the address of an agent that is served elsewhere: `ws://host:port`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
+from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean, missing_extra
 from proctor.core.interfaces import Env, Metric, Policy
 
@@ -51,6 +52,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "collision_rate": "proctor.metrics.navigation:CollisionRate",
     },
 }
+REMOTE_POLICY = "proctor.policies.websocket:WebSocketPolicy"
 BASES: dict[Kind, type] = {"env": Env, "policy": Policy, "metric": Metric}
 PLURAL: dict[Kind, str] = {
     "suite": "suites",
@@ -67,15 +69,17 @@ def names(kind: Kind) -> dict[str, str]:
 
 
 def load(kind: Kind, name: str) -> Any:
-    """Return the class behind a name, or behind `module:Class`.
+    """Return the class behind a name, behind `module:Class`, or behind one or more addresses.
 
     Raises:
         UnknownName: Nothing has this name.
-        UserError: The module or the class does not exist, or is of another kind.
+        UserError: The module or the class does not exist, is of another kind, or an address is wrong.
         MissingDependency: The module needs a package that is not installed.
     """
     known = names(kind)
     target = known.get(name, name)
+    if kind == "policy" and replicas_of(name):
+        target = REMOTE_POLICY
     module_name, _, attribute = target.partition(":")
     if not (module_name and attribute):
         raise UnknownName(kind, name, known)
@@ -103,23 +107,33 @@ def load(kind: Kind, name: str) -> Any:
 
 
 def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:
-    """Make the object behind a name with these constructor options.
+    """Make the object behind a name, or behind one address, with these constructor options.
 
     Raises:
         UserError: The constructor does not take such an option.
     """
     class_ = load(kind, name)
+    address = [name] if kind == "policy" and is_address(name) else []
     try:
-        inspect.signature(class_).bind(**options)
+        inspect.signature(class_).bind(*address, **options)
     except TypeError as error:
         taken = [p.name for p in inspect.signature(class_).parameters.values() if p.kind is not p.VAR_KEYWORD]
         wrong = next((key for key in options if key not in taken), "")
         hint = did_you_mean(wrong, taken) if wrong else ""
         raise UserError(f"{kind} '{name}': {error}{hint}; options: {', '.join(taken) or 'none'}") from None
     try:
-        return class_(**options)
+        return class_(*address, **options)
     except SystemExit as error:  # else a script would take it for the end of a run
         raise UserError(f"{kind} '{name}' called sys.exit({error.code}) while it was being built") from None
+
+
+def replicas_of(policy: str) -> list[str]:
+    """Return the addresses behind a policy's name, all of the same agent; none for other names.
+
+    Raises:
+        UserError: One of them is wrong.
+    """
+    return replicas(policy) if is_address(policy) else []
 
 
 def suite_path(name: str) -> Path:

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from proctor.cli.options import read_options
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, console
+from proctor.core.addresses import address_label, is_address
 from proctor.core.errors import UserError
 from proctor.core.recordings import RECORDINGS
 from proctor.core.results import Results
@@ -27,6 +28,12 @@ examples:
   proctor run --dataset my_episodes.json --policy my_agent:Agent --out runs/my_agent
   proctor run --suite houses-v1 --policy replay --policy-option run=runs/oracle
   proctor run --suite houses-v1 --policy my_agent:Agent --save-frames
+  proctor run --suite houses-v1 --policy ws://localhost:8080 --policy-option action_timeout_s=5
+  proctor run --suite houses-v1 --policy ws://gpu1:8080,ws://gpu2:8080 --workers 2
+
+An agent at ws:// or wss:// is served elsewhere, for instance with `proctor serve-policy`; several addresses
+with commas between are the same agent, shared out among the workers. If it wants a token, put it into the
+environment variable PROCTOR_AGENT_TOKEN.
 
 The same command on the same folder goes on where it stopped; a finished run is not done again.
 exit codes: 0 done, 1 too many evaluator faults, 2 user error, 130 interrupted
@@ -51,7 +58,7 @@ def add_run(commands: Any) -> None:
         nargs="+",
         required=True,
         metavar="NAME",
-        help="a name (proctor list) or module:Class",
+        help="a name (proctor list), module:Class, or the address of a served agent: ws://host:port",
     )
     run.add_argument("--env", default="embedded", metavar="NAME", help="the world (default: embedded)")
     run.add_argument(
@@ -119,11 +126,9 @@ def _run(arguments: argparse.Namespace) -> int:
     recording = _recording(arguments)
     for policy in arguments.policy:
         load("policy", policy)  # a misspelt name must not cost the time of those before it
-    finished: dict[str, Results] = {}
-    told: set[str] = set()
+    alone = len(arguments.policy) == 1 and arguments.out is not None
+    planned: dict[str, tuple[RunConfig, Path]] = {}
     for policy in dict.fromkeys(arguments.policy):
-        label = policy.replace(":", ".").replace("/", "_")
-        alone = len(arguments.policy) == 1 and arguments.out is not None
         config = RunConfig(
             job=Job(
                 env=arguments.env,
@@ -142,7 +147,10 @@ def _run(arguments: argparse.Namespace) -> int:
             workers=arguments.workers,
             recording=recording,
         )
-        finished[policy] = _run_one(config, out if alone else out / label, told)
+        planned[policy] = config, out if alone else out / _label(policy)
+    _reach(planned)
+    told: set[str] = set()
+    finished = {policy: _run_one(config, folder, told) for policy, (config, folder) in planned.items()}
     privileged = [name for name in finished if load("policy", name).privileged]
     title = f"{exam} on {arguments.env}"
     console.print(score_table(finished, title=title, privileged=privileged))
@@ -150,6 +158,24 @@ def _run(arguments: argparse.Namespace) -> int:
     console.print(f"Results: {out}. To look at them: proctor report {out}", soft_wrap=True, markup=False)
     worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
+
+
+def _label(policy: str) -> str:
+    """Return the name of a policy's folder."""
+    return address_label(policy) if is_address(policy) else policy.replace(":", ".").replace("/", "_")
+
+
+def _reach(planned: dict[str, tuple[RunConfig, Path]]) -> None:
+    """Find out whether all served agents are there, before the first one begins."""
+    from proctor.evaluation.run import check_agents
+
+    folders = [folder for _, folder in planned.values()]
+    for policy, (config, folder) in planned.items():
+        if folders.count(folder) > 1:
+            raise UserError(f"two of these policies would write to {folder}; run them one by one with --out")
+        if is_address(policy):
+            with console.status(f"looking for the agent at {escape(policy)}"):
+                check_agents(config, folder)
 
 
 def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
@@ -182,7 +208,7 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
             console.print(f"{policy}: {len(state.finished)} of {state.total} episodes", markup=False)
 
     try:
-        report = run(config, out, show)
+        report = run(config, out, show, check_policy=not is_address(policy))
     finally:
         if bar.live.is_started:
             bar.stop()

@@ -1,8 +1,8 @@
 """Errors, one class per decision the caller can take.
 
 `UserError` and its children are printed without a traceback and end a command with exit code 2.
-`AgentFault` ends an episode and counts against the agent. Everything else that escapes from an
-episode is the evaluator's fault and never counts against the agent.
+`AgentFault` ends an episode and counts against the agent. What else escapes from an episode is the fault
+of the side whose turn it was, and an `EvaluatorError` always the evaluator's.
 """
 
 from __future__ import annotations
@@ -68,8 +68,12 @@ class AgentFault(ProctorError):
     """
 
     def __init__(self, kind: str, message: str) -> None:
-        self.kind = kind
+        self.kind = str(kind)
         super().__init__(message)
+
+
+class EvaluatorError(ProctorError):
+    """Something of the evaluator's own failed, though it was the agent's turn; never the agent's fault."""
 
 
 class SimulationError(ProctorError):

@@ -7,12 +7,14 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from proctor.core.errors import AgentFault
+from proctor.core.errors import AgentFault, EvaluatorError
 from proctor.core.results import EpisodeResult, Fault, Timing
 from proctor.core.types import Info, Observation
 
 Turn = Literal["env", "policy", "evaluator"]
 LONGEST_TEXT = 4000
+OWN_PREFIX = f"{AgentFault.__module__}.{AgentFault.__qualname__}: "
+"""Which says nothing that the kind of a fault does not say."""
 
 
 class Witness(Protocol):
@@ -78,11 +80,13 @@ class EpisodeLog:
 
     def record_fault(self, error: BaseException) -> None:
         """Note why the episode broke off. Copes with errors that cannot even be printed."""
+        if isinstance(error, EvaluatorError):
+            self._switch("evaluator")
         by_agent = isinstance(error, AgentFault) or self._turn == "policy"
         self.fault = Fault(
             side="agent" if by_agent else "evaluator",
             kind=error.kind if isinstance(error, AgentFault) else f"{self._turn}_exception",
-            message=_printable(traceback.format_exception_only(error)),
+            message=_printable(traceback.format_exception_only(error)).removeprefix(OWN_PREFIX),
             traceback=_printable(traceback.format_exception(error, limit=-6)),
         )
         self._switch("evaluator")

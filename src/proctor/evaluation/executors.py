@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, nullcontext, suppress
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -28,9 +29,9 @@ from proctor.evaluation.episode_log import EpisodeLog, Turn
 from proctor.evaluation.recorder import Recorder, Recorders
 from proctor.evaluation.rollout import rollout
 from proctor.evaluation.vln_task import VLNTask
-from proctor.registry import build
+from proctor.registry import build, replicas_of
 
-START_DEADLINE_S = 600.0
+START_DEADLINE_S = 900.0
 TURN_DEADLINE_S = 900.0
 """For a policy to choose one action, or for an env to do it."""
 CLOSE_DEADLINE_S = 10.0
@@ -59,10 +60,20 @@ class Examiner:
         self._task, self._seed, self._recorder = task, seed, recorder
 
     @classmethod
-    def of(cls, job: Job, recorder: Recorder | None = None) -> Examiner:
-        """Build env and policy by name."""
-        policy = build("policy", job.policy, job.policy_options)
-        policy.check()
+    def of(
+        cls, job: Job, recorder: Recorder | None = None, *, index: int = 0, check: bool = True
+    ) -> Examiner:
+        """Build env and policy by name.
+
+        Args:
+            job: What to build.
+            recorder: Watches the episodes.
+            index: Of the worker.
+            check: Whether to find out if the agent is there.
+        """
+        policy = policy_of(job, index)
+        if check:
+            policy.check()
         env = build("env", job.env, job.env_options)
         task = VLNTask(success_threshold_m=job.success_threshold_m)
         return cls(env, policy, task, seed=job.seed, recorder=recorder)
@@ -81,6 +92,13 @@ class Examiner:
             self.policy.close()
 
 
+def policy_of(job: Job, index: int) -> Policy:
+    """Build a worker's policy. Several addresses of one agent are shared out among the workers."""
+    addresses = replicas_of(job.policy) or [job.policy]
+    policy: Policy = build("policy", addresses[index % len(addresses)], job.policy_options)
+    return policy
+
+
 def episode_seed(run_seed: int, episode_id: str) -> int:
     """Return a seed of 48 bits that is the same for any number of workers and any order."""
     digest = hashlib.sha256(f"{run_seed}/{episode_id}".encode()).digest()
@@ -90,12 +108,17 @@ def episode_seed(run_seed: int, episode_id: str) -> int:
 class InProcess:
     """Does episodes here, one after the other.
 
+    Args:
+        job: What to build.
+        recorders: Watch the episodes.
+        check: Whether to find out first if the agent is there.
+
     Raises:
         UserError: Env or policy cannot be built as asked.
     """
 
-    def __init__(self, job: Job, recorders: Recorders | None = None) -> None:
-        self._examiner = Examiner.of(job, recorders.recorder(0) if recorders else None)
+    def __init__(self, job: Job, recorders: Recorders | None = None, *, check: bool = True) -> None:
+        self._examiner = Examiner.of(job, recorders.recorder(0) if recorders else None, check=check)
 
     def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
         """Do the episodes in their order."""
@@ -109,17 +132,26 @@ class InProcess:
 class WorkerPool:
     """Does episodes in several processes. One that dies or hangs costs its episode, and is replaced.
 
+    Args:
+        job: What to build.
+        workers: How many processes.
+        recorders: Watch the episodes.
+        check: Whether each process finds out first if its agent is there. Once a run has begun, an agent
+            that is not there loses episodes; it does not end the run.
+
     Raises:
         UserError: Env or policy cannot be built as asked.
         ProctorError: A process died while it was building them.
     """
 
-    def __init__(self, job: Job, workers: int, recorders: Recorders | None = None) -> None:
+    def __init__(
+        self, job: Job, workers: int, recorders: Recorders | None = None, *, check: bool = True
+    ) -> None:
         self._job, self._recorders = job, recorders
         self._workers: list[_Worker] = []
         with ExitStack() as undo:  # whatever interrupts the building, no process is left behind
             undo.callback(self.close)
-            self._workers += [_Worker(job, recorders, index) for index in range(workers)]
+            self._workers += [_Worker(job, recorders, index, check=check) for index in range(workers)]
             for worker in self._workers:
                 worker.await_ready()
             undo.pop_all()
@@ -150,7 +182,7 @@ class WorkerPool:
         if self._workers[index].assign(episode):
             return
         self._workers[index].dismiss(time.monotonic())
-        self._workers[index] = _Worker(self._job, self._recorders, index)
+        self._workers[index] = _Worker(self._job, self._recorders, index, check=False)
         self._workers[index].await_ready()
         if not self._workers[index].assign(episode):
             raise ProctorError("a worker died right after it had been built")
@@ -159,12 +191,13 @@ class WorkerPool:
 class _Worker:
     """A process of ours, its line to us, and the episode it is doing."""
 
-    def __init__(self, job: Job, recorders: Recorders | None, index: int) -> None:
+    def __init__(self, job: Job, recorders: Recorders | None, index: int, *, check: bool) -> None:
         context = multiprocessing.get_context("spawn")
         self.line, theirs = context.Pipe()
         # Whose turn it is and since when: the last thing that can be known of a process that dies.
         self._turn = context.RawArray("d", [0.0, time.monotonic()])
-        self._process = context.Process(target=_work, args=(job, theirs, self._turn, recorders, index))
+        build_examiner = partial(_examiner, job, recorders, index, check=check)
+        self._process = context.Process(target=_work, args=(build_examiner, theirs, self._turn))
         self._process.start()
         theirs.close()
         self._job = job
@@ -250,7 +283,11 @@ def _heard_or_overdue(workers: list[_Worker]) -> list[_Worker]:
             return found
 
 
-def _work(job: Job, line: Connection, turn_and_since: Any, recorders: Recorders | None, index: int) -> None:
+def _examiner(job: Job, recorders: Recorders | None, index: int, *, check: bool) -> Examiner:
+    return Examiner.of(job, recorders.recorder(index) if recorders else None, index=index, check=check)
+
+
+def _work(build_examiner: Callable[[], Examiner], line: Connection, turn_and_since: Any) -> None:
     """Be a worker: build env and policy, then do episodes until the line goes dead."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     threading.Thread(target=_outlive_no_parent, daemon=True).start()
@@ -259,7 +296,7 @@ def _work(job: Job, line: Connection, turn_and_since: Any, recorders: Recorders 
         turn_and_since[:] = [float(TURNS.index(turn)), time.monotonic()]
 
     try:
-        examiner = Examiner.of(job, recorders.recorder(index) if recorders else None)
+        examiner = build_examiner()
     except UserError as error:
         line.send_bytes(str(error).encode())
         return

@@ -7,10 +7,10 @@ import inspect
 import math
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,14 +21,16 @@ from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import Episode
-from proctor.evaluation.executors import InProcess, Job, WorkerPool
+from proctor.evaluation.executors import InProcess, Job, WorkerPool, policy_of
 from proctor.evaluation.journal import Journal, read_finished
 from proctor.evaluation.preflight import check_scenes, scene_notes
 from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
-from proctor.registry import build, load, suite_path
+from proctor.registry import build, load, replicas_of, suite_path
 
-RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec")
+RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets")
+SECRET_OPTIONS = ("token",)
+"""Options of policies that are written nowhere."""
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,43 +73,40 @@ class Progress(msgspec.Struct, frozen=True):
     """At the beginning: what people should know about the data before they trust the numbers."""
 
 
-def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -> RunReport:
+def run(
+    config: RunConfig, out: Path, on_progress: Callable[[Progress], None], *, check_policy: bool = True
+) -> RunReport:
     """Do what is left of a run in its directory. Everything is checked before anything is written.
 
     Args:
         config: What to run.
         out: The run directory. The same call on the same directory resumes.
         on_progress: Called at the start and after each episode.
+        check_policy: Whether to find out first if the agent is there.
 
     Raises:
         UserError: Something about the request is wrong; nothing was written.
     """
-    if config.workers < 1:
-        raise UserError(f"expected at least 1 worker, found {config.workers}")
-    if not 0 < config.job.success_threshold_m < math.inf:
-        raise UserError(f"expected a success threshold above 0 m, found {config.job.success_threshold_m}")
-    dataset = load_dataset(_dataset_path(config), scenes=config.scenes)
-    episodes = dataset.select(split=config.split, count=config.episodes, episode_id=config.episode)
-    needs_scene = load("env", config.job.env).needs_scene
     out = out.resolve()  # an agent may change the working directory
-    identity = _identity(config, dataset, episodes)
-    kept = {key: r for key, r in read_finished(out, identity).items() if not r.is_evaluator_fault}
-    left = [episode for episode in episodes if episode.episode_id not in kept]
-    check_scenes(dataset, left, needs_scene=needs_scene)
+    dataset, episodes, identity, kept, left = _plan(config, out)
+    check_scenes(dataset, left, needs_scene=load("env", config.job.env).needs_scene)
     if left:
         with closing(build("env", config.job.env, config.job.env_options)) as env:
             env.check(left)
     workers = max(1, min(config.workers, len(left)))
     recorders = Recorders(out, config.recording, workers) if config.recording else None
     with (
-        closing(_executor(config, workers, recorders) if left else _Idle()) as executor,
+        closing(
+            _executor(config, workers, recorders, check_policy=check_policy) if left else _Idle()
+        ) as executor,
         Journal(out, identity, _record(config, dataset)) as journal,
     ):
         discard_recordings(out, [episode.episode_id for episode in left])
         if recorders:
             recorders.count_what_is_there()
         finished = [kept[episode.episode_id] for episode in episodes if episode.episode_id in kept]
-        on_progress(Progress(len(episodes), finished, [*dataset.notes, *scene_notes(episodes)]))
+        notes = [*dataset.notes, *scene_notes(episodes), *(_replica_notes(config, workers) if left else [])]
+        on_progress(Progress(len(episodes), finished, notes))
         for result in executor.run(left):
             journal.append(result)
             finished.append(result)
@@ -117,6 +116,52 @@ def run(config: RunConfig, out: Path, on_progress: Callable[[Progress], None]) -
         journal.save_results(results)
     unrecorded = sum(not recording_folder(out, key).exists() for key in kept) if recorders else 0
     return RunReport(results, len(kept), recorders.total() if recorders else None, unrecorded)
+
+
+def check_agents(config: RunConfig, out: Path) -> None:
+    """Reach the agents of a run, as many connections at once as it will have; none if all of it is done.
+
+    For callers that do several runs and want to know of all agents before the first one begins.
+
+    Raises:
+        UserError: An agent is not there, or something else about the request is wrong.
+    """
+    left = _plan(config, out.resolve()).left
+    addresses = replicas_of(config.job.policy)
+    with ExitStack() as stack:
+        for index in range(min(config.workers, len(left))):
+            policy = stack.enter_context(closing(policy_of(config.job, index)))
+            try:
+                policy.check()
+            except UserError as error:
+                if index < len(addresses):
+                    raise
+                raise UserError(
+                    f"an agent takes fewer connections at once than --workers {config.workers} needs: {error}"
+                ) from None
+
+
+class _Plan(NamedTuple):
+    dataset: Dataset
+    episodes: list[Episode]
+    identity: dict[str, Any]
+    kept: dict[str, EpisodeResult]
+    left: list[Episode]
+
+
+def _plan(config: RunConfig, out: Path) -> _Plan:
+    """Find out what a run consists of, and what of it is left to do."""
+    if config.workers < 1:
+        raise UserError(f"expected at least 1 worker, found {config.workers}")
+    if not 0 < config.job.success_threshold_m < math.inf:
+        raise UserError(f"expected a success threshold above 0 m, found {config.job.success_threshold_m}")
+    dataset = load_dataset(_dataset_path(config), scenes=config.scenes)
+    episodes = dataset.select(split=config.split, count=config.episodes, episode_id=config.episode)
+    load("env", config.job.env)  # a misspelt name is told before all that takes time
+    identity = _identity(config, dataset, episodes)
+    kept = {key: r for key, r in read_finished(out, identity).items() if not r.is_evaluator_fault}
+    left = [episode for episode in episodes if episode.episode_id not in kept]
+    return _Plan(dataset, episodes, identity, kept, left)
 
 
 class _Idle:
@@ -129,10 +174,19 @@ class _Idle:
         pass
 
 
-def _executor(config: RunConfig, workers: int, recorders: Recorders | None) -> InProcess | WorkerPool:
+def _executor(
+    config: RunConfig, workers: int, recorders: Recorders | None, *, check_policy: bool
+) -> InProcess | WorkerPool:
     if workers == 1:
-        return InProcess(config.job, recorders)
-    return WorkerPool(config.job, workers, recorders)
+        return InProcess(config.job, recorders, check=check_policy)
+    return WorkerPool(config.job, workers, recorders, check=check_policy)
+
+
+def _replica_notes(config: RunConfig, workers: int) -> list[str]:
+    count = len(replicas_of(config.job.policy))
+    if count <= workers:
+        return []
+    return [f"only {workers} of {count} addresses of the agent will be used: one for each of --workers"]
 
 
 def _dataset_path(config: RunConfig) -> Path:
@@ -147,6 +201,9 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Episode]) 
     """Return what must be equal for two calls to be the same run. The number of workers is not in it."""
     policy = load("policy", config.job.policy)
     ids = "\n".join(episode.episode_id for episode in episodes)
+    job = msgspec.to_builtins(config.job)
+    for name in job["policy_options"].keys() & set(SECRET_OPTIONS):
+        job["policy_options"][name] = "(not written down)"
     return {
         "proctor": __version__,
         "task": "vln",
@@ -157,7 +214,7 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Episode]) 
         "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
         "privileged": bool(policy.privileged),
         "policy_sha256": _source_digest(policy),
-        **msgspec.to_builtins(config.job),
+        **job,
     }
 
 

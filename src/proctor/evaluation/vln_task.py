@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from proctor.core.errors import AgentFault
+from proctor.core.actions import parse_navigation_action
 from proctor.core.geometry import distance
 from proctor.core.interfaces import DistanceFn, Metric
 from proctor.core.results import EpisodeResult
@@ -85,19 +85,12 @@ class VLNTask:
         )
 
     def parse_action(self, answer: Any) -> Action:
-        """Return the action an agent means: an integer from 0 to 3.
+        """Return the action an agent means.
 
         Raises:
-            AgentFault: It is something else.
+            AgentFault: It means none.
         """
-        is_integer = isinstance(answer, int | np.integer) and not isinstance(answer, bool)
-        if not (is_integer and 0 <= answer <= 3):
-            expected = "expected an integer: 0 STOP, 1 FORWARD, 2 LEFT or 3 RIGHT"
-            # Only plain values are quoted: the repr of others may be huge, or differ from run to run.
-            plain = isinstance(answer, int | float | str | np.number) or answer is None
-            found = f"{type(answer).__name__} {answer!r:.40}" if plain else type(answer).__name__
-            raise AgentFault("invalid_action", f"{expected}; found {found}")
-        return Action(int(answer))
+        return parse_navigation_action(answer)
 
     def update(self, action: Action, info: Info) -> None:
         """Measure the state after a step."""

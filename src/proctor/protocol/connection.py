@@ -8,15 +8,21 @@ agent that does not read, or that sends a byte now and then, cannot hold it up.
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Coroutine
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import ConnectionClosed, ConnectionClosedError, InvalidHandshake, InvalidStatus
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import Event
 from websockets.typing import Subprotocol
@@ -29,8 +35,13 @@ MAX_FRAME_BYTES = 4 << 20
 """For what an agent sends: an action is small, even a chunk of them."""
 MAX_WAITING_FRAMES = 4
 CLOSE_TIMEOUT_S = 1.0
+MAX_UNSENT_BYTES = 64 << 20
+"""For an agent that sends pings and does not read the answers."""
 LOADING = (502, 503, 504)
 """HTTP statuses of a server that is not ready yet."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LOG = logging.getLogger(__name__)
+LOG.setLevel(logging.INFO)  # at DEBUG, websockets writes down headers, and with them tokens
 
 
 class Connection:
@@ -42,6 +53,11 @@ class Connection:
 
     def __init__(self, socket: _Socket) -> None:
         self._socket = socket
+        self.frames_sent = 0
+        """How many frames have been given to it to send."""
+        self.frames_received = 0
+        # One that nobody holds any more is cut, whatever happened to its holder.
+        weakref.finalize(self, _cut, socket).atexit = False
 
     @property
     def subprotocol(self) -> str | None:
@@ -54,6 +70,7 @@ class Connection:
         Raises:
             AgentFault: The agent is gone, or does not read.
         """
+        self.frames_sent += 1
         _run(self._socket.talk(frame, deadline_s, reply=False))
 
     def receive(self, deadline_s: float) -> str | bytes:
@@ -63,6 +80,7 @@ class Connection:
             AgentFault: None came in time, it is too big, or the agent is gone.
         """
         frame: str | bytes = _run(self._socket.talk(None, deadline_s, reply=True))
+        self.frames_received += 1
         return frame
 
     def exchange(self, frame: str | bytes, deadline_s: float) -> str | bytes:
@@ -71,7 +89,9 @@ class Connection:
         Raises:
             AgentFault: As for `send` and `receive`.
         """
+        self.frames_sent += 1
         reply: str | bytes = _run(self._socket.talk(frame, deadline_s, reply=True))
+        self.frames_received += 1
         return reply
 
     def pending(self) -> str | bytes | None:
@@ -80,7 +100,9 @@ class Connection:
         Raises:
             AgentFault: The agent is gone.
         """
-        return _run(self._socket.pending())
+        frame = _run(self._socket.pending())
+        self.frames_received += frame is not None
+        return frame
 
     def is_alive(self, deadline_s: float) -> bool:
         """Tell whether the other side still answers a ping."""
@@ -88,11 +110,11 @@ class Connection:
 
     def close(self) -> None:
         """Close it in good order if the other side cooperates within a second."""
-        _run(self._socket.close())
+        _run(self._socket.hang_up())
 
     def drop(self) -> None:
         """Cut the line, without a word."""
-        _loop().call_soon_threadsafe(self._socket.transport.abort)
+        _cut(self._socket)
 
 
 def open_connection(
@@ -110,6 +132,8 @@ def open_connection(
             have us (`protocol_mismatch`).
     """
     options: dict[str, Any] = {"ssl": tls} if tls is not None else {}
+    if urlsplit(url).hostname in LOOPBACK:
+        options["proxy"] = None  # the proxy of the network has another localhost
     return Connection(_run(_open(url, deadline_s, subprotocols, headers or {}, options)))
 
 
@@ -127,6 +151,8 @@ class _Socket(ClientConnection):
         """Leave pings and pongs out of the count."""
         if isinstance(event, Frame) and event.opcode in (Opcode.PING, Opcode.PONG):
             self.reply_bytes -= 2 + len(event.data)
+            if self.transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
+                self.transport.abort()
         super().process_event(event)
 
     async def talk(self, frame: str | bytes | None, deadline_s: float, *, reply: bool) -> Any:
@@ -139,6 +165,10 @@ class _Socket(ClientConnection):
                 is_sent = True
                 return await self.recv() if reply else None
         except TimeoutError:
+            protocol = self.protocol
+            if protocol.close_sent or protocol.close_rcvd:  # it is ending, but the other side takes its time
+                ending = (protocol.close_rcvd, protocol.close_sent, protocol.close_rcvd_then_sent)
+                raise _gone(ConnectionClosedError(*ending)) from None
             raise _late(self.reply_bytes - before, is_sent=is_sent) from None
         except ConnectionClosed as error:
             raise _gone(error) from None
@@ -162,6 +192,21 @@ class _Socket(ClientConnection):
             return False
         return True
 
+    async def hang_up(self) -> None:
+        """Close, and cut the line if that takes too long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(2 * CLOSE_TIMEOUT_S):
+                await self.close()
+        self.transport.abort()
+
+
+class _Connect(connect):
+    """Connects to the address that was given, and to no other that its server names."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """Follow no redirect."""
+        return exc
+
 
 async def _open(
     url: str,
@@ -172,7 +217,7 @@ async def _open(
 ) -> _Socket:
     try:
         async with asyncio.timeout(deadline_s - time.monotonic()):
-            socket = await connect(
+            opened = await _Connect(
                 url,
                 create_connection=_Socket,
                 subprotocols=[Subprotocol(name) for name in subprotocols] or None,
@@ -183,24 +228,43 @@ async def _open(
                 ping_interval=None,  # an agent may think for longer than a ping may take; deadlines are ours
                 open_timeout=None,
                 close_timeout=CLOSE_TIMEOUT_S,
+                logger=LOG,
                 **options,
             )
     except InvalidStatus as error:
         raise _refused(url, error) from None
+    except ssl.SSLCertVerificationError as error:
+        problem = f"{url}: its certificate is not trusted here: {error.verify_message}"
+        raise AgentFault(WireFault.MISMATCH, problem) from None
     except ssl.SSLError as error:
-        raise AgentFault(WireFault.MISMATCH, f"{url}: no TLS with this server: {error}") from None
-    except (InvalidHandshake, EOFError) as error:
+        problem = f"{url}: no TLS with this server ({error.reason or error}); ws:// is without TLS"
+        raise AgentFault(WireFault.MISMATCH, problem) from None
+    except InvalidHandshake as error:
+        if isinstance(error.__cause__, EOFError):  # as a port does whose server is not up yet
+            raise _turned_away(url) from None
         problem = f"{url} is no WebSocket server, or not one for agents: {error}"
         raise AgentFault(WireFault.MISMATCH, problem) from None
     except TimeoutError:
         raise AgentFault(WireFault.UNREACHABLE, f"{url} did not answer in time") from None
+    except (ConnectionResetError, ConnectionAbortedError, BrokenPipeError):
+        raise _turned_away(url) from None
     except OSError as error:
-        raise AgentFault(
-            WireFault.UNREACHABLE, f"nobody answers at {url}: {error.strerror or error}"
-        ) from None
-    if not isinstance(socket, _Socket):
+        raise AgentFault(WireFault.UNREACHABLE, f"nobody answers at {url}: {_reason(error)}") from None
+    if not isinstance(opened, _Socket):
         raise TypeError("websockets ignored create_connection")
-    return socket
+    return opened
+
+
+def _turned_away(url: str) -> AgentFault:
+    other = "ws://, which is without TLS" if url.startswith("wss:") else "wss://, which is with TLS"
+    problem = f"{url} closed the connection at once: it is not ready yet, or a server for {other}"
+    return AgentFault(WireFault.UNREACHABLE, problem)
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, socket.gaierror) or error.errno is None:
+        return error.strerror or "no connection to any address of this host"
+    return os.strerror(error.errno)
 
 
 def _refused(url: str, error: InvalidStatus) -> AgentFault:
@@ -238,7 +302,14 @@ def _gone(error: ConnectionClosed) -> AgentFault:
     said = f"{error.rcvd.code} {error.rcvd.reason}".strip()
     if error.rcvd.code == CloseCode.INTERNAL_ERROR:
         return AgentFault(WireFault.AGENT_ERROR, f"the agent failed and closed the connection ({said})")
+    if error.rcvd.code == CloseCode.MESSAGE_TOO_BIG and error.rcvd_then_sent:
+        problem = f"the agent's server takes no observation of this size; raise its limit, max_size ({said})"
+        return AgentFault(WireFault.DISCONNECTED, problem)
     return AgentFault(WireFault.DISCONNECTED, f"the agent closed the connection ({said})")
+
+
+def _cut(socket: _Socket) -> None:
+    _loop().call_soon_threadsafe(socket.transport.abort)
 
 
 @cache

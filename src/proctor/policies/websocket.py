@@ -1,0 +1,255 @@
+"""The policy whose agent is served elsewhere, behind a WebSocket."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import msgspec
+
+from proctor.core.addresses import TOKEN_VARIABLE, agent_url
+from proctor.core.errors import AgentFault, EvaluatorError, UserError
+from proctor.core.interfaces import TRUTH, Policy
+from proctor.core.types import EpisodeInfo, Observation, Outcome
+from proctor.protocol.connection import Connection
+from proctor.protocol.dialects.dialect import Dialect
+from proctor.protocol.faults import WireFault
+from proctor.protocol.greeting import FIRST_WORD_S, Address, meet
+
+LONGEST_WAIT_S = 600.0
+"""For a connection or an action: a worker whose policy takes 900 s for a turn is given up."""
+LONGEST_EPISODE_S = 7 * 24 * 3600.0
+BRIEFING_S = 60.0
+ALIVE_S = 3.0
+LEAVE_S = 3.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+CANNOT_WRITE = (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError, OSError)
+"""What encoders raise."""
+
+
+class WebSocketPolicy(Policy):
+    """Asks an agent over a WebSocket for each action.
+
+    A connection serves many episodes. It is cut when anything goes wrong on it, so that an answer which
+    comes too late reaches nobody, and the next episode begins on a new one.
+
+    Args:
+        host: A host's name, or a whole address: `ws://localhost:8080`, `wss://agents.example.org/mine`.
+        port: Of a host that is only a name; 8080 if it is missing.
+        connect_timeout_s: How long to try to reach the agent, which may still be loading.
+        action_timeout_s: How long the agent may take for one action.
+        episode_budget_s: How long it may take for all actions of an episode together.
+        token: Sent as `Authorization: Bearer`. Better given as the environment variable
+            PROCTOR_AGENT_TOKEN: the arguments of a command can be seen by others.
+        ca_file: Certificates to trust with `wss://` instead of the system's.
+        tell_metrics: Whether the agent is told its metrics when an episode is over.
+
+    Raises:
+        UserError: An option is not what it should be.
+    """
+
+    def __init__(  # noqa: PLR0913  (options of a command, each with a default)
+        self,
+        host: str,
+        port: int | str | None = None,
+        *,
+        connect_timeout_s: float = 30.0,
+        action_timeout_s: float = 60.0,
+        episode_budget_s: float = 1800.0,
+        token: str | None = None,
+        ca_file: str | None = None,
+        tell_metrics: bool = True,
+    ) -> None:
+        self.url = agent_url(host, port)
+        self._connect_timeout_s = _seconds("connect_timeout_s", connect_timeout_s, LONGEST_WAIT_S)
+        self._action_timeout_s = _seconds("action_timeout_s", action_timeout_s, LONGEST_WAIT_S)
+        self._episode_budget_s = _seconds("episode_budget_s", episode_budget_s, LONGEST_EPISODE_S)
+        if not isinstance(tell_metrics, bool):
+            raise UserError(f"tell_metrics: expected true or false, found {tell_metrics!r:.40}")
+        self._tell_metrics = tell_metrics
+        self._address = Address(url=self.url, token=_token(token), tls=_tls(self.url, ca_file))
+        self._connection: Connection | None = None
+        self._dialect: Dialect | None = None
+        self._first_word_s = FIRST_WORD_S
+        self._spent_s = 0.0
+        self._closing = threading.Event()
+
+    def reset(self, episode_info: EpisodeInfo) -> None:
+        """Tell the agent that an episode begins, over the line that is there or a new one.
+
+        Raises:
+            AgentFault: It cannot be reached, or speaks nothing that we know.
+        """
+        self._spent_s = 0.0
+        info = msgspec.structs.replace(episode_info, episode=None)  # the goal is nobody's business out there
+        with self._line_that_breaks():
+            if not self._is_usable():
+                self._drop()
+                self._connect()
+            with self._blaming_ourselves() as dialect:
+                dialect.begin(info, time.monotonic() + BRIEFING_S)
+
+    def act(self, observation: Observation) -> Any:
+        """Show the agent what it sees and return its answer.
+
+        Raises:
+            AgentFault: There is none in time, or none that can be understood.
+        """
+        public = {name: value for name, value in observation.items() if name != TRUTH}
+        left_s = self._episode_budget_s - self._spent_s
+        begun_s = time.monotonic()
+        try:
+            with self._line_that_breaks(), self._blaming_ourselves() as dialect:
+                return dialect.ask(public, begun_s + min(left_s, self._action_timeout_s))
+        except AgentFault as fault:
+            too_late = fault.kind in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY)
+            if not (too_late and left_s < self._action_timeout_s):
+                raise
+            problem = f"the actions of this episode took more than {self._episode_budget_s:g} s together"
+            raise AgentFault(WireFault.EPISODE_BUDGET, problem) from None
+        finally:
+            self._spent_s += time.monotonic() - begun_s
+
+    def episode_end(self, outcome: Outcome) -> None:
+        """Tell the agent how it went, if it is still there."""
+        if self._dialect is None:
+            return
+        if not self._tell_metrics:
+            outcome = msgspec.structs.replace(outcome, metrics={})
+        with suppress(AgentFault), self._line_that_breaks():
+            self._dialect.end(outcome, time.monotonic() + LEAVE_S)
+
+    def check(self) -> None:
+        """Reach the agent. The connection is kept for the first episode.
+
+        Raises:
+            UserError: It does not answer, or speaks nothing that we know.
+        """
+        try:
+            with self._line_that_breaks():
+                if not self._is_usable():
+                    self._drop()
+                    self._connect()
+        except AgentFault as fault:
+            help_ = ""
+            if fault.kind == WireFault.UNREACHABLE:
+                help_ = (
+                    f" (tried for {self._connect_timeout_s:g} s). Start the agent first, for instance with "
+                    "`proctor serve-policy my_agent:Agent --port 8080`; if it takes longer to load, give a "
+                    "larger connect_timeout_s"
+                )
+            raise UserError(f"{fault}{help_}") from None
+
+    def close(self) -> None:
+        """Hang up."""
+        self._closing.set()
+        connection, self._connection, self._dialect = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+    def _is_usable(self) -> bool:
+        """Tell whether the line of the last episode still stands, with nothing unread on it."""
+        connection = self._connection
+        if connection is None:
+            return False
+        try:
+            return connection.is_alive(time.monotonic() + ALIVE_S) and connection.pending() is None
+        except AgentFault:
+            return False
+
+    def _connect(self) -> None:
+        """Meet the agent, trying again while nobody is there."""
+        self._closing.clear()
+        deadline_s = time.monotonic() + self._connect_timeout_s
+        pause_s = FIRST_PAUSE_S
+        while self._connection is None:
+            try:
+                self._connection, self._dialect = meet(self._address, deadline_s, self._first_word_s)
+            except AgentFault as fault:
+                if fault.kind != WireFault.UNREACHABLE:
+                    raise
+                self._closing.wait(min(pause_s, max(0.0, deadline_s - time.monotonic())))
+                if self._closing.is_set() or time.monotonic() >= deadline_s:
+                    raise
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        if self._connection.frames_received == 0:
+            self._first_word_s = 0.0  # it says nothing first: no need to listen for that again
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.drop()
+        self._connection = self._dialect = None
+
+    @contextmanager
+    def _line_that_breaks(self) -> Iterator[None]:
+        """Cut the line if anything goes wrong, and keep the token out of what is written about it."""
+        with ExitStack() as undo:
+            undo.callback(self._drop)
+            try:
+                yield
+            except AgentFault as fault:
+                self._first_word_s = FIRST_WORD_S  # it may be another agent next time
+                token = self._address.token
+                if token is None or token not in str(fault):
+                    raise
+                raise AgentFault(fault.kind, str(fault).replace(token, "(token)")) from None
+            undo.pop_all()
+
+    @contextmanager
+    def _blaming_ourselves(self) -> Iterator[Dialect]:
+        """Lay at our own door what fails before a word goes out or comes in: one that cannot be written."""
+        connection, dialect = self._connection, self._dialect
+        if connection is None or dialect is None:
+            raise EvaluatorError("act was called without reset, or after a fault")
+        frames = connection.frames_sent + connection.frames_received
+        try:
+            yield dialect
+        except CANNOT_WRITE as error:
+            if connection.frames_sent + connection.frames_received > frames:
+                raise
+            problem = f"what the agent should be sent cannot be written: {type(error).__name__}: {error}"
+            raise EvaluatorError(problem) from error
+
+
+def _seconds(name: str, value: object, most_s: float) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not (isinstance(value, int | float) and is_number and 0 < value <= most_s):
+        raise UserError(f"{name}: expected seconds above 0, up to {most_s:g}, found {value!r:.40}")
+    return float(value)
+
+
+def _token(given: object) -> str | None:
+    """Return the token of the argument or the environment. No message quotes it."""
+    name, token = ("token", given) if given is not None else (TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE))
+    if token is None or token == "":
+        return None
+    if not isinstance(token, str):
+        raise UserError(
+            f"{name}: expected text, found {type(token).__name__}; {TOKEN_VARIABLE} can hold any token"
+        )
+    if not re.fullmatch(r"[\x21-\x7e]+", token):
+        raise UserError(f"{name}: expected letters, digits and signs of ASCII without spaces, found others")
+    return token
+
+
+def _tls(url: str, ca_file: str | None) -> ssl.SSLContext | None:
+    if not url.startswith("wss://"):
+        if ca_file is not None:
+            raise UserError(f"ca_file: expected only with wss://, found it with {url}")
+        return None
+    if ca_file is not None and not isinstance(ca_file, str | os.PathLike):
+        raise UserError(f"ca_file: expected a path, found {type(ca_file).__name__}")
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # which an SSLError is, too
+        problem = error.strerror or "no certificate in it"
+        raise UserError(
+            f"ca_file: expected a file with certificates (PEM), found {ca_file}: {problem}"
+        ) from None
