@@ -15,16 +15,15 @@ import numpy as np
 import pybullet
 
 from benchmarks.rows import Row
-from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Action, Vector3
 from proctor.envs.mock import MockEnv
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.datasets import load_dataset
 from proctor.episodes.vln import Episode
 from proctor.registry import suite_path
+from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.scene_config import load_scene
-from proctor.sim.meshes import Placement
-from proctor.sim.model import place_part, quaternion_of_matrix
+from proctor.sim.model import quaternion_of_matrix
 
 HOUSES, PLACES_PER_HOUSE, PEER_PLACES = 3, 12, 3
 MOCK_BUDGET_S = 20e-6
@@ -125,10 +124,9 @@ class Peer:
     def __init__(self, scene_path: str) -> None:
         self.client = pybullet.connect(pybullet.DIRECT)
         for item in load_scene(Path(scene_path)).objects:
-            rotation = rotation_matrix(quaternion_of_euler_deg(item.rotate))
-            frame = Placement(item.scale.array(), rotation, item.translate.array())
+            frame = frame_of(item)
             for part in item.parts:
-                self.add(part, place_part(part, frame))
+                self.add(part, frame_of_part(part, frame))
         self.projection = pybullet.computeProjectionMatrixFOV(60, 640 / 480, 0.05, 20)
 
     def add(self, part, at) -> None:

@@ -17,13 +17,13 @@ import msgpack
 import numpy as np
 import websockets.asyncio.server
 import websockets.sync.client
-import websockets.sync.server
 
+from proctor.core.interfaces import Policy
 from proctor.core.types import EpisodeInfo, Observation, Sensor
+from proctor.policies.server import PolicyServer
 from proctor.protocol.codec import Codec, JsonCodec, MsgpackCodec
 from proctor.protocol.connection import open_connection
 from proctor.protocol.dialects.proctor import ProctorDialect
-from proctor.protocol.messages import ActionReply, GetAction, ResetEpisode
 
 DEADLINE_S = 30.0
 INSTRUCTION = "Walk through the door and stop in front of the sofa."
@@ -87,7 +87,7 @@ def _serve(pipe: Pipe, kind: str) -> None:
     if kind == "openpi":
         asyncio.run(_serve_openpi(pipe))
     else:
-        _serve_proctor(pipe, CODECS[kind]())
+        _serve_proctor(pipe)
 
 
 def _ask(pipe: Pipe, kind: str, port: int, observations: list[Observation]) -> None:
@@ -112,44 +112,25 @@ def _check(observation: Observation) -> None:
 
 def _proctor_client(url: str, codec: Codec):
     connection = open_connection(url, time.monotonic() + DEADLINE_S, subprotocols=(codec.subprotocol,))
-    dialect = ProctorDialect(connection, codec, None)
+    hello = codec.read_agent(connection.receive(time.monotonic() + DEADLINE_S))
+    dialect = ProctorDialect(connection, codec, hello)
     info = EpisodeInfo(episode_id="0", instruction=INSTRUCTION, max_steps=500, seed=0, sensors=SENSORS)
     dialect.begin(info, time.monotonic() + DEADLINE_S)
     return lambda observation: dialect.ask(observation, time.monotonic() + DEADLINE_S)
 
 
-class WideConnection(websockets.sync.server.ServerConnection):
-    """Takes in an observation in a few pieces instead of a few dozen."""
+class _Looks(Policy):
+    """Looks at what it is shown, and goes on."""
 
-    recv_bufsize = 1 << 19
+    def act(self, observation: Observation) -> str:
+        _check(observation)
+        return "FORWARD"
 
 
-def _serve_proctor(pipe: Pipe, codec: Codec) -> None:
-    def handle(connection: WideConnection) -> None:
-        formats = {}
-        for frame in connection:
-            message = codec.read_evaluator(frame)
-            if isinstance(message, ResetEpisode):
-                formats = message.observation_format
-            elif isinstance(message, GetAction):
-                _check(codec.arrays(message.observation, formats))
-                reply = ActionReply(
-                    session_id=message.session_id, request_id=message.request_id, action="FORWARD"
-                )
-                connection.send(codec.encode(reply))
-
-    with websockets.sync.server.serve(
-        handle,
-        "127.0.0.1",
-        0,
-        create_connection=WideConnection,
-        subprotocols=[codec.subprotocol],
-        compression=None,
-        max_size=None,
-        ping_interval=None,
-    ) as server:
-        pipe.send(server.socket.getsockname()[1])
-        server.serve_forever()
+def _serve_proctor(pipe: Pipe) -> None:
+    with PolicyServer(_Looks, port=0) as server:
+        pipe.send(server.port)
+        server.wait()
 
 
 # openpi's, from its published wire format: msgpack maps with binary keys for arrays, the server speaks

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proctor.core.actions import NOT_FINITE
 from proctor.core.types import Sensor
 from proctor.protocol.codec import MAX_DEPTH
 from proctor.protocol.faults import BadFrame, WireFault
@@ -30,8 +31,9 @@ def fault_of(read, *args):
     [
         ("", WireFault.MALFORMED, "truncated"),
         ("FORWARD", WireFault.MALFORMED, "invalid character"),
-        (ACTION % "NaN", WireFault.MALFORMED, "invalid character"),
-        (ACTION % "-Infinity", WireFault.MALFORMED, "invalid character"),
+        (ACTION % "NaN", NOT_FINITE, "found NaN or Infinity"),
+        (ACTION % "-Infinity", NOT_FINITE, "found NaN or Infinity"),
+        (ACTION % '"NaN", ', WireFault.MALFORMED, "malformed"),
         (ACTION % '"\\ud800"', WireFault.MALFORMED, ""),
         (ACTION % '"\ud800"', WireFault.MALFORMED, "surrogates"),
         ("\ufeff" + ACTION % "1", WireFault.MALFORMED, "invalid character"),

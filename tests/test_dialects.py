@@ -238,22 +238,22 @@ def test_arrays_are_read_with_keys_of_either_kind(key):
     assert read_numbers(packed(dtype="|u1", data=b"\x01\x02")).tolist() == [1.0, 2.0]
     assert read_numbers(packed()).flags.writeable
     for changes, words in (
-        ({"dtype": "O"}, "dtype 'O'"),
-        ({"dtype": "<V2"}, "dtype '<V2'"),
-        ({"dtype": "<c8"}, "dtype '<c8'"),
-        ({"dtype": "f4,f4"}, "dtype 'f4,f4'"),
+        ({"dtype": "O"}, "found 'O'"),
+        ({"dtype": "<V2"}, "found '<V2'"),
+        ({"dtype": "<c8"}, "found '<c8'"),
+        ({"dtype": "f4,f4"}, "found 'f4,f4'"),
         ({"dtype": "<f3"}, "expected numbers"),
-        ({"dtype": "U" * 9999}, "dtype 'UUU"),
-        ({"dtype": 7}, "dtype 7"),
-        ({"shape": [3]}, "other data"),
+        ({"dtype": "U" * 9999}, "found 'U{40}'"),
+        ({"dtype": 7}, "the text 'dtype'"),
+        ({"shape": [3]}, "needs 12 bytes, found 8"),
         ({"shape": [-2]}, "shape"),
         ({"shape": [-1, -2]}, "shape"),
         ({"shape": [True, 2]}, "shape"),
-        ({"shape": [2**40, 2**40]}, "other data"),
+        ({"shape": [2**40, 2**40]}, "found 8"),
         ({"shape": [1] * 40}, "shape"),
         ({"shape": 2}, "shape"),
-        ({"data": "text"}, "other data"),
-        ({"data": bytes(7)}, "other data"),
+        ({"data": "text"}, "the bytes 'data'"),
+        ({"data": bytes(7)}, "found 7"),
     ):
         with pytest.raises(BadFrame, match=words):
             read_numbers(packed(**changes))

@@ -18,6 +18,7 @@ import pytest
 from proctor.core.errors import AgentFault
 from proctor.core.types import Action, EpisodeInfo, Outcome, Sensor
 from proctor.evaluation.evaluator import evaluate_vln
+from proctor.policies.websocket import WebSocketPolicy
 from proctor.protocol.codec import JsonCodec
 from proctor.protocol.connection import open_connection
 from proctor.protocol.dialects.proctor import ProctorDialect
@@ -297,8 +298,7 @@ def test_told_to_end_it_says_goodbye(folder):
 
 
 def test_it_takes_a_whole_episode(agent):
-    websocket = pytest.importorskip("proctor.policies.websocket")
-    policy = websocket.WebSocketPolicy(agent.url)
+    policy = WebSocketPolicy(agent.url)
     results = evaluate_vln(REPOSITORY / "datasets" / "sample_r2r.json", env="mock", policy=policy)
     assert results.summary.error_counts == {"agent": 0, "evaluator": 0}
     assert all(episode.actions == [1] * 59 + [0] for episode in results.episodes)

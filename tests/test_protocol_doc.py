@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 
 from proctor import __version__
+from proctor.core.actions import INVALID, NOT_FINITE, WRONG_LENGTH
 from proctor.core.types import STEP_M, TURN_RAD, Action, EpisodeInfo, Outcome, Pose2, Scan, Sensor
+from proctor.policies.websocket import WebSocketPolicy
 from proctor.protocol import connection as wire
 from proctor.protocol import messages
-from proctor.protocol.codec import JsonCodec, MsgpackCodec
+from proctor.protocol.codec import MAX_DEPTH, JsonCodec, MsgpackCodec
 from proctor.protocol.dialects.proctor import ProctorDialect, check_version
 from proctor.protocol.faults import BadFrame, WireFault
 from proctor.protocol.greeting import Address, meet
+from proctor.protocol.scans import named_scans, read_scan
 from proctor.robots.wheeled import WheeledRobot
 
 PAGE = (Path(__file__).parent.parent / "docs" / "protocol.md").read_text()
@@ -31,7 +34,6 @@ MESSAGES = {
     "error": messages.ErrorMessage,
 }
 TYPES = {"string": "str", "integer": "int", "object": "dict", "list": "list", "boolean": "bool", "any": "Any"}
-ACTION_FAULTS = {"invalid_action", "wrong_action_length", "action_not_finite"}
 DEPTH_MM = [[0, 500, 1000, 1500], [2000, 2500, 3000, 3500], [4000, 4500, 5000, 20000]]
 REPLY_S = 30
 
@@ -175,14 +177,18 @@ def test_the_page_tells_all_that_an_episode_begins_with(task):
 
 def test_plain_sensors_are_written_as_the_page_tells():
     seen = {"odom": Pose2(0.0, 1.0, 2.0), "scan": Scan(np.array([1.0, np.inf]), -3.0, 0.1, 0.02, 10.0)}
-    frame = JsonCodec().encode(messages.GetAction(session_id="s", observation=seen))
+    frame = JsonCodec().encode(messages.GetAction(session_id="s", observation=named_scans(seen)))
     written = msgspec.json.decode(frame)["observation"]
-    assert written == {"odom": {"x": 0, "y": 1, "yaw": 2}, "scan": [[1, None], -3, 0.1, 0.02, 10]}
+    assert written["odom"] == {"x": 0, "y": 1, "yaw": 2}
+    assert written["scan"]["ranges"] == [1, None]
+    (row,) = re.findall(r"\| `scan` .*", PAGE)
+    assert all(f'"{name}"' in row for name in written["scan"])
+    assert read_scan(written["scan"])._replace(ranges=0) == (0, -3.0, 0.1, 0.02, 10.0)
 
 
 def test_every_fault_is_in_the_table_and_no_other():
     told = table(section("When something goes wrong"), "kind")
-    assert told.keys() == {*map(str, WireFault), *ACTION_FAULTS}
+    assert told.keys() == {*map(str, WireFault), INVALID, WRONG_LENGTH, NOT_FINITE}
     assert all(row["what happened"] and row["what to do"] for row in told.values())
 
 
@@ -199,6 +205,7 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     limits = table(section("Time and size"), "limit")
     assert limits["frame from the agent"]["default"] == f"{wire.MAX_FRAME_BYTES >> 20} MiB"
     levels = int(limits["nesting"]["default"].removesuffix(" levels"))
+    assert levels == MAX_DEPTH
     nested = '{"type": "action", "action": %s 1 %s}'
     JsonCodec().read_agent(nested % ("[" * levels, "]" * levels))
     with pytest.raises(BadFrame) as refused:
@@ -212,8 +219,7 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
 
 
 def test_the_options_on_the_page_are_those_of_the_policy():
-    policy = pytest.importorskip("proctor.policies.websocket").WebSocketPolicy
-    known = inspect.signature(policy).parameters
+    known = inspect.signature(WebSocketPolicy).parameters
     rows = {_bare(row["option"]): row for row in table(section("Time and size"), "limit").values()}
     assert {name for name in known if name.endswith("_s")} == rows.keys() - {""}
     for name in rows.keys() - {""}:

@@ -212,9 +212,9 @@ def test_a_silent_agent_is_listened_to_once():
     heard = []
     original = websocket.meet
 
-    def meet(address, deadline_s, first_word_s):
+    def meet(address, deadline_s, first_word_s, **how):
         heard.append(first_word_s)
-        return original(address, deadline_s, first_word_s)
+        return original(address, deadline_s, first_word_s, **how)
 
     port = free_port()
     policy = WebSocketPolicy("127.0.0.1", port)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from proctor.cli.options import read_options
 from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
+from proctor.core.addresses import TOKEN_VARIABLE
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
     from proctor.policies.server import PolicyServer
 
-TOKEN_VARIABLE = "PROCTOR_AGENT_TOKEN"  # noqa: S105  (a name, not a token)
 SERVE_EXAMPLES = """\
 examples:
   proctor serve-policy my_agent:Agent                      for evaluators on this machine

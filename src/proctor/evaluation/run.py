@@ -213,15 +213,18 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Episode]) 
         "dataset_sha256": dataset.digest,
         "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
         "privileged": bool(policy.privileged),
-        "policy_sha256": _source_digest(policy),
+        "policy_sha256": _agent_digest(policy, config.job.policy_options),
         **job,
     }
 
 
-def _source_digest(policy: type) -> str:
-    """Return a hash of the file that a policy is written in: an edited agent is another agent."""
-    file = inspect.getsourcefile(policy)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
+def _agent_digest(policy: type, options: dict[str, Any]) -> str:
+    """Return a hash of the files that make a policy what it is: an edited agent is another agent."""
+    digest = hashlib.sha256()
+    for file in (inspect.getsourcefile(policy), options.get("mapping")):
+        if isinstance(file, str) and Path(file).is_file():
+            digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
 
 
 def _record(config: RunConfig, dataset: Dataset) -> dict[str, Any]:

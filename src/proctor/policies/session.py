@@ -34,11 +34,12 @@ from proctor.protocol.messages import (
     Hello,
     ResetEpisode,
 )
+from proctor.protocol.scans import read_scan
 
 SEND_TIMEOUT_S = 60.0
 """How long an evaluator may take to read an answer."""
 LONGEST_MESSAGE = 2000
-CLOSE_CODES = {
+CLOSE_CODES: dict[str, CloseCode] = {
     WireFault.MALFORMED: CloseCode.INVALID_DATA,
     WireFault.TOO_DEEP: CloseCode.INVALID_DATA,
     WireFault.WRONG_FRAME: CloseCode.UNSUPPORTED_DATA,
@@ -154,6 +155,8 @@ class Session:
     def _choose_action(self, policy: Policy, request: GetAction) -> None:
         episode = self._present_episode(request)
         observation = self._codec.arrays(request.observation, episode.observation_format)
+        if "scan" in observation:
+            observation["scan"] = read_scan(observation["scan"])
         with self._policys_turn():
             action = self._act(policy, observation)
             reply = ActionReply(

@@ -10,18 +10,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
 
 from proctor.core.addresses import TOKEN_VARIABLE, agent_url
-from proctor.core.errors import AgentFault, EvaluatorError, UserError
+from proctor.core.errors import AgentFault, EvaluatorError, UnknownName, UserError
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import EpisodeInfo, Observation, Outcome
 from proctor.protocol.connection import Connection
 from proctor.protocol.dialects.dialect import Dialect
+from proctor.protocol.dialects.mapping import load_mapping
 from proctor.protocol.faults import WireFault
-from proctor.protocol.greeting import FIRST_WORD_S, Address, meet
+from proctor.protocol.greeting import FIRST_WORD_S, Address, DialectName, meet
 
 LONGEST_WAIT_S = 600.0
 """For a connection or an action: a worker whose policy takes 900 s for a turn is given up."""
@@ -50,6 +52,8 @@ class WebSocketPolicy(Policy):
             PROCTOR_AGENT_TOKEN: the arguments of a command can be seen by others.
         ca_file: Certificates to trust with `wss://` instead of the system's.
         tell_metrics: Whether the agent is told its metrics when an episode is over.
+        dialect: `proctor`, `openpi` or `vla-eval`; `auto` finds out.
+        mapping: A file that says what a server of openpi or vla-eval is shown and how its answer is read.
 
     Raises:
         UserError: An option is not what it should be.
@@ -66,6 +70,8 @@ class WebSocketPolicy(Policy):
         token: str | None = None,
         ca_file: str | None = None,
         tell_metrics: bool = True,
+        dialect: DialectName = "auto",
+        mapping: str | None = None,
     ) -> None:
         self.url = agent_url(host, port)
         self._connect_timeout_s = _seconds("connect_timeout_s", connect_timeout_s, LONGEST_WAIT_S)
@@ -74,6 +80,10 @@ class WebSocketPolicy(Policy):
         if not isinstance(tell_metrics, bool):
             raise UserError(f"tell_metrics: expected true or false, found {tell_metrics!r:.40}")
         self._tell_metrics = tell_metrics
+        if dialect not in get_args(DialectName):
+            raise UnknownName("dialect", str(dialect), get_args(DialectName))
+        self._wanted: DialectName = dialect
+        self._mapping = load_mapping(Path(mapping)) if mapping is not None else None
         self._address = Address(url=self.url, token=_token(token), tls=_tls(self.url, ca_file))
         self._connection: Connection | None = None
         self._dialect: Dialect | None = None
@@ -171,7 +181,13 @@ class WebSocketPolicy(Policy):
         pause_s = FIRST_PAUSE_S
         while self._connection is None:
             try:
-                self._connection, self._dialect = meet(self._address, deadline_s, self._first_word_s)
+                self._connection, self._dialect = meet(
+                    self._address,
+                    deadline_s,
+                    self._first_word_s,
+                    dialect=self._wanted,
+                    mapping=self._mapping,
+                )
             except AgentFault as fault:
                 if fault.kind != WireFault.UNREACHABLE:
                     raise
@@ -211,6 +227,8 @@ class WebSocketPolicy(Policy):
         frames = connection.frames_sent + connection.frames_received
         try:
             yield dialect
+        except UserError as error:  # of the mapping, which is the user's, not the agent's
+            raise EvaluatorError(str(error)) from None
         except CANNOT_WRITE as error:
             if connection.frames_sent + connection.frames_received > frames:
                 raise

@@ -12,6 +12,7 @@ the last one counts. msgpack can carry NaN and infinities; JSON cannot.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
 
@@ -19,6 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.core.actions import NOT_FINITE
 from proctor.core.types import Observation, Sensor
 from proctor.protocol.arrays import dtype_of, read_array, sendable
 from proctor.protocol.faults import BadFrame, WireFault
@@ -45,6 +47,8 @@ MAX_DEPTH = 32
 """Of lists and maps inside of each other. A chunk of actions has three levels."""
 MAX_PROBLEM_CHARS = 200
 """Of what is told about a bad frame, which may quote it."""
+NOT_JSON = re.compile(r"[\[:,]\s*-?(NaN|Infinity)\b")
+"""As sloppy writers of JSON put it."""
 MIN_INT, MAX_INT = -(1 << 63), (1 << 64) - 1
 
 
@@ -105,7 +109,14 @@ class JsonCodec:
 
     def read_agent(self, frame: Frame) -> FromAgent:
         """Read what an agent sent."""
-        return _cleaned(_read(self._from_agent.decode, frame, str, AGENT_TYPES))
+        try:
+            return _cleaned(_read(self._from_agent.decode, frame, str, AGENT_TYPES))
+        except BadFrame as error:
+            if error.kind == WireFault.MALFORMED and isinstance(frame, str) and NOT_JSON.search(frame):
+                _refuse(
+                    NOT_FINITE, "expected finite numbers, found NaN or Infinity, which JSON does not have"
+                )
+            raise
 
     def read_evaluator(self, frame: Frame) -> FromEvaluator:
         """Read what an evaluator sent."""
@@ -228,7 +239,7 @@ def _read(decode: Callable[[Any], Any], frame: Any, due: type, types: str) -> An
         _refuse(WireFault.TOO_DEEP, f"more than {MAX_DEPTH} lists or maps inside of each other")
 
 
-def _refuse(kind: WireFault, problem: str) -> NoReturn:
+def _refuse(kind: str, problem: str) -> NoReturn:
     raise BadFrame(kind, problem[:MAX_PROBLEM_CHARS]) from None
 
 

@@ -45,6 +45,6 @@ class WireFault(enum.StrEnum):
 class BadFrame(ProctorError):
     """A frame that cannot be understood. The evaluator makes it an `AgentFault` of this kind."""
 
-    def __init__(self, kind: WireFault, problem: str) -> None:
+    def __init__(self, kind: str, problem: str) -> None:
         self.kind = kind
         super().__init__(problem)

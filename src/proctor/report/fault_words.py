@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proctor.core.actions import INVALID, NOT_FINITE, WRONG_LENGTH
 from proctor.core.results import Fault
 from proctor.protocol.faults import WireFault
 
@@ -21,7 +22,9 @@ WORDS: dict[str, str] = {
     WireFault.STALE_REPLY: "a reply to an earlier request",
     WireFault.UNASKED: "a message that nobody had asked for",
     WireFault.AGENT_ERROR: "the agent said that it had failed",
-    "invalid_action": "an action that does not exist",
+    INVALID: "an action that does not exist",
+    WRONG_LENGTH: "an action with too few or too many numbers",
+    NOT_FINITE: "an action with NaN or infinity in it",
     "policy_exception": "the agent raised an error",
     "policy_lost": "the agent's process died or hung",
     "no_prediction": "no prediction for the episode",
@@ -31,8 +34,6 @@ WORDS: dict[str, str] = {
     "evaluator_exception": "the evaluator raised an error",
     "evaluator_lost": "the evaluator's process died or hung",
 }
-OWN_CLASS = "proctor.core.errors.AgentFault: "
-"""How a message begins of which the evaluator is the author, and which says nothing."""
 
 
 def fault_words(kind: str) -> str:
@@ -42,5 +43,5 @@ def fault_words(kind: str) -> str:
 
 def fault_line(fault: Fault) -> str:
     """Return a fault's message in one line: where a traceback was given, its last."""
-    lines = fault.message.removeprefix(OWN_CLASS).strip().splitlines() or [""]
+    lines = fault.message.strip().splitlines() or [""]
     return lines[-1] if lines[0].startswith(("Traceback", "File ")) else lines[0]

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from proctor.core.actions import NOT_FINITE, QPOS_LENGTHS, WRONG_LENGTH
 from proctor.core.errors import AgentFault
 from proctor.core.types import Action, Array, EpisodeInfo, Observation
 from proctor.protocol.dialects.mapping import Foreign, Kind, Mapping
@@ -18,8 +19,7 @@ from proctor.protocol.first_words import one_line
 
 WHOLE = 1e-6
 """How near to a whole number an action's number must be: networks count in floats."""
-JOINTS, POSE_AND_GRIPPER = (7, 10), 8
-WRONG_LENGTH, NOT_FINITE = "wrong_action_length", "action_not_finite"
+POSE_AND_GRIPPER = 8
 
 
 class Interpreter:
@@ -106,7 +106,7 @@ class Interpreter:
 def _kind_by_length(row: Array, task: str) -> Kind:
     if task == "vln":
         return "index"
-    if len(row) in JOINTS:
+    if len(row) in QPOS_LENGTHS:
         return "joint_position"
     if len(row) == POSE_AND_GRIPPER:
         return "ee_pose_target"

@@ -7,22 +7,18 @@ So each is written its own, and both are read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from proctor.core.types import Array
+from proctor.protocol.arrays import read_array
 from proctor.protocol.faults import BadFrame, WireFault
 
 MAX_BYTES = 256 << 10
 """Of the numbers in one reply: a chunk of a hundred actions takes less than a tenth of it."""
-MAX_AXES = 3
-NUMBERS = re.compile(r"[<>=|]?[biuf]\d{1,2}|bool|u?int\d{1,2}|float\d{2}")
-"""Names of number types. numpy itself would take far more for one."""
 
 
 def openpi_encoder() -> msgspec.msgpack.Encoder:
@@ -73,15 +69,6 @@ def _unpacked(packed: dict[Any, Any]) -> Any:
     if "__ndarray__" not in parts:
         raise ValueError(f"found a map with the keys {sorted(map(str, parts))[:8]!s:.100}")
     name, shape, data = parts.get("dtype"), parts.get("shape"), parts.get("data")
-    if not (isinstance(name, str) and NUMBERS.fullmatch(name)):
-        raise ValueError(f"found an array of dtype {name!r:.40}")
-    if not (isinstance(shape, list) and len(shape) <= MAX_AXES and all(map(_is_size, shape))):
-        raise ValueError(f"found an array of shape {shape!r:.40}")
-    dtype = np.dtype(name)
-    if not isinstance(data, bytes) or len(data) != prod(shape) * dtype.itemsize:
-        raise ValueError(f"an array of shape {shape} and dtype {name} has other data than that")
-    return np.frombuffer(data, dtype).reshape(shape)
-
-
-def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if not (isinstance(name, str) and isinstance(shape, list) and isinstance(data, bytes)):
+        raise ValueError("an array needs the text 'dtype', the list 'shape' and the bytes 'data'")
+    return read_array(name, shape, data)

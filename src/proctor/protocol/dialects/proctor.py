@@ -21,6 +21,7 @@ from proctor.protocol.messages import (
     Hello,
     ResetEpisode,
 )
+from proctor.protocol.scans import named_scans
 
 
 class ProctorDialect:
@@ -69,7 +70,7 @@ class ProctorDialect:
         message = GetAction(
             session_id=self._session_id,
             request_id=self._requests,
-            observation={"instruction": self._instruction, **observation},
+            observation={"instruction": self._instruction, **named_scans(observation)},
         )
         reply = self._read(self._connection.exchange(self._codec.encode(message), deadline_s))
         while isinstance(reply, Hello) and self._hello is None:

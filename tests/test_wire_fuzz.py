@@ -1,0 +1,169 @@
+"""Thousands of wrong frames over real sockets, to either side: no crash, no hang, no growth of memory."""
+
+import gc
+import resource
+import threading
+from contextlib import contextmanager, suppress
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+from websockets.sync.server import serve
+
+from proctor.core.actions import parse_navigation_action
+from proctor.core.errors import AgentFault
+from proctor.core.types import EpisodeInfo, Sensor
+from proctor.policies.scripted import MockPolicy
+from proctor.policies.server import PolicyServer
+from proctor.policies.websocket import WebSocketPolicy
+from proctor.protocol.codec import JsonCodec, MsgpackCodec
+from proctor.protocol.messages import JSON, MSGPACK, VERSION, Hello
+from wire_frames import FuzzedFrame, frames
+
+FRAMES_PER_EXAMPLE = 20
+FEW, MANY = 15, 2500
+"""Examples for each side and both codecs: 1,200 frames in all, and 100,000."""
+GROWTH_MIB = 100
+PICTURE = np.zeros((4, 6, 3), np.uint8)
+EPISODE = EpisodeInfo(
+    episode_id="e",
+    instruction="go",
+    max_steps=9,
+    seed=0,
+    sensors={"rgb": Sensor(dtype="uint8", shape=(4, 6, 3))},
+)
+fuzzed = st.lists(frames(), min_size=FRAMES_PER_EXAMPLE, max_size=FRAMES_PER_EXAMPLE)
+
+
+def fuzz(examples):
+    """Draw the same frames in each run; do not keep or shrink them, sockets make that slow."""
+    return settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def put(socket, frame: FuzzedFrame) -> None:
+    if frame.kind == "raw":
+        socket.socket.sendall(frame.data)
+    else:
+        socket.send(frame.data, text=frame.kind == "text")
+
+
+@contextmanager
+def no_growth():
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < GROWTH_MIB
+
+
+class FuzzingAgent:
+    """Says hello properly, then answers every question with the next frame of a list."""
+
+    def __init__(self, subprotocol):
+        self.frames: list[FuzzedFrame] = []
+        codec = JsonCodec() if subprotocol == JSON else MsgpackCodec()
+        self.hello = codec.encode(Hello(protocol="proctor", version=VERSION))
+        self.server = serve(self.answer, "127.0.0.1", 0, subprotocols=[subprotocol], close_timeout=0.02)
+        self.url = f"ws://127.0.0.1:{self.server.socket.getsockname()[1]}"
+
+    def answer(self, socket):
+        with suppress(ConnectionClosed, OSError):
+            socket.send(self.hello)
+            for question in socket:
+                name = "get_action" if isinstance(question, str) else b"get_action"
+                if name in question and self.frames:
+                    put(socket, self.frames.pop())
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+
+
+def bother_evaluator(subprotocol, examples):
+    """Return what the evaluator made of the frames: actions and kinds of faults."""
+    made = set()
+    with FuzzingAgent(subprotocol) as agent:
+        policy = WebSocketPolicy(agent.url, action_timeout_s=0.02, dialect="proctor")
+
+        @fuzz(examples)
+        @given(fuzzed)
+        def run(drawn):
+            agent.frames[:] = drawn
+            while agent.frames:
+                try:
+                    policy.reset(EPISODE)
+                    while agent.frames:
+                        made.add(parse_navigation_action(policy.act({"rgb": PICTURE})).name)
+                except AgentFault as fault:
+                    made.add(fault.kind)
+
+        run()
+        policy.close()
+    return made
+
+
+def bother_agent(subprotocol, examples):
+    """Send frames to a policy's server, which must still be well afterwards."""
+    with PolicyServer(MockPolicy, port=0) as server:
+
+        @fuzz(examples)
+        @given(fuzzed)
+        def run(drawn):
+            left = list(drawn)
+            while left:
+                with (
+                    suppress(ConnectionClosed, OSError),
+                    connect(server.url, subprotocols=[subprotocol], close_timeout=0.02) as line,
+                ):
+                    while left:
+                        put(line, left.pop())
+                        with suppress(TimeoutError):
+                            line.recv(timeout=0)
+
+        run()
+        policy = WebSocketPolicy(server.url)
+        policy.reset(EPISODE)
+        assert 0 <= policy.act({"rgb": PICTURE}) <= 3
+        policy.close()
+
+
+SUBPROTOCOLS = pytest.mark.parametrize("subprotocol", [JSON, MSGPACK])
+
+
+@SUBPROTOCOLS
+def test_frames_to_the_evaluator(subprotocol):
+    made = bother_evaluator(subprotocol, FEW)
+    assert {"wrong_message", "malformed_frame", "nested_too_deep", "wrong_frame_kind"} <= made
+
+
+@SUBPROTOCOLS
+def test_frames_to_the_agent(subprotocol):
+    bother_agent(subprotocol, FEW)
+
+
+@pytest.mark.slow
+@SUBPROTOCOLS
+def test_many_frames_to_the_evaluator(subprotocol):
+    bother_evaluator(subprotocol, FEW)
+    with no_growth():
+        bother_evaluator(subprotocol, MANY // 2)
+
+
+@pytest.mark.slow
+@SUBPROTOCOLS
+def test_many_frames_to_the_agent(subprotocol):
+    bother_agent(subprotocol, FEW)
+    with no_growth():
+        bother_agent(subprotocol, MANY // 2)
