@@ -164,8 +164,8 @@ def test_an_unknown_fault_is_told_by_its_name():
 
 def test_each_kind_of_fault_is_told_with_its_side_its_words_and_its_first_message():
     episodes = [
-        lost("action_timeout", "proctor.core.errors.AgentFault: no reply in time", key="a"),
-        lost("action_timeout", "proctor.core.errors.AgentFault: not this one", key="b"),
+        lost("action_timeout", "no reply in time", key="a"),
+        lost("action_timeout", "not this one", key="b"),
         lost("env_exception", "RuntimeError: the world broke\nand more", side="evaluator", key="c"),
     ]
     notes = score_notes({"me": summarise(episodes)})
@@ -183,7 +183,7 @@ def test_each_kind_of_fault_is_told_with_its_side_its_words_and_its_first_messag
         ("", ""),
         ("ValueError: first\nsecond", "ValueError: first"),
         ('File "agent.py", line 1\n  foo(\nSyntaxError: never closed', "SyntaxError: never closed"),
-        ("proctor.core.errors.AgentFault: no reply in time", "no reply in time"),
+        ("no reply in time", "no reply in time"),
     ],
 )
 def test_a_message_in_one_line(message, line):
