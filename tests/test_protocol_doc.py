@@ -215,7 +215,12 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     camera, radius_m = WheeledRobot().camera, WheeledRobot().radius_m
     assert f"{camera.width} × {camera.height} in `houses-v1`, {camera.fov_deg:.0f}° vertical" in PAGE
     assert f"{camera.height_m} m above the floor" in PAGE
-    assert f"radius of {radius_m} m" in PAGE
+    half = np.tan(np.radians(camera.fov_deg / 2))
+    assert f"{camera.height / 2:.0f} / tan 30° = {camera.height / 2 / half:.1f} pixels" in PAGE
+    assert f"the floor comes into view at {camera.height_m / half:.1f} m" in PAGE
+    assert f"0.75 m height at {(camera.height_m - 0.75) / half:.1f} m" in PAGE
+    assert f"further than {camera.far_m:.0f} m" in PAGE
+    assert f"radius of {radius_m} m, {WheeledRobot().height_m} m high" in PAGE
 
 
 def test_the_options_on_the_page_are_those_of_the_policy():

@@ -38,7 +38,8 @@ def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collecti
         metrics = results.summary.metrics
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in COLUMNS]
         scored = results.total_episodes - results.summary.error_counts["evaluator"]
-        table.add_row(escape(plain(name)) + STAR * (name in privileged), str(scored), *cells)
+        shown = name.removeprefix("ws://")  # the column is narrow
+        table.add_row(escape(plain(shown)) + STAR * (name in privileged), str(scored), *cells)
     return table
 
 
