@@ -147,6 +147,8 @@ class WebSocketPolicy(Policy):
                 if not self._is_usable():
                     self._drop()
                     self._connect()
+        except EvaluatorError as error:
+            raise UserError(str(error)) from None
         except AgentFault as fault:
             help_ = ""
             if fault.kind == WireFault.UNREACHABLE:
