@@ -18,12 +18,12 @@ def is_address(name: str) -> bool:
 
 
 def replicas(name: str) -> list[str]:
-    """Return the addresses in a name, all of the same agent.
+    """Return the addresses that a policy's name consists of, all of the same agent; none for other names.
 
     Raises:
         UserError: One of them is none.
     """
-    return [agent_url(part) for part in name.split(",")]
+    return [agent_url(part) for part in name.split(",")] if is_address(name) else []
 
 
 def address_label(name: str) -> str:
