@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from proctor.core.errors import UserError
-from proctor.core.types import Vector3
+from proctor.core.errors import EvaluatorError, UserError
+from proctor.core.types import EpisodeInfo, Vector3
 from proctor.envs.mock import MockEnv
 from proctor.policies.websocket import WebSocketPolicy
 from proctor.protocol import connection
@@ -437,6 +437,16 @@ def test_an_observation_that_cannot_be_written_is_the_evaluators_fault():
     assert result.is_evaluator_fault
     assert result.error.kind == "evaluator_exception"
     assert "cannot be written" in result.error.message
+
+
+def test_a_briefing_that_cannot_be_written_is_the_evaluators_fault():
+    info = EpisodeInfo(episode_id="", instruction="", max_steps=1, seed=0, details={"odd": object()})
+    agent = Agent()
+    with served(agent) as port:
+        policy = WebSocketPolicy("127.0.0.1", port)
+        with pytest.raises(EvaluatorError, match="cannot be written"):
+            policy.reset(info)
+    assert agent.messages == []
 
 
 def test_pings_without_end_whose_answers_nobody_reads_fill_no_memory(monkeypatch):
