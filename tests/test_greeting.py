@@ -40,6 +40,11 @@ def says(frame):
     return handle
 
 
+async def silent(websocket):
+    async for _ in websocket:
+        pass
+
+
 def spec_agent(heard=None):
     """Return the handler of an agent that knows the specification only: JSON text, no first word."""
 
@@ -210,6 +215,18 @@ def test_a_first_word_that_has_begun_to_come_is_waited_for():
         connection.drop()
 
 
+def test_a_first_word_without_an_end_is_no_late_action():
+    def talk(line):
+        key = line.recv(4096).decode().split("Sec-WebSocket-Key: ")[1].split("\r\n")[0]
+        line.sendall(_handshake(key))
+        threading.Timer(0.05, lambda: line.sendall(b"\x82")).start()
+
+    with listening(talk) as url:
+        fault = refused(url, 0.5)
+    assert fault.kind == "protocol_mismatch"
+    assert "did not say in time what it speaks" in str(fault)
+
+
 def test_a_page_that_drips_holds_nobody_up(monkeypatch):
     monkeypatch.setattr(greeting, "PAGE_S", 0.3)
     stop = threading.Event()
@@ -280,6 +297,7 @@ def test_a_dialect_that_is_named_is_not_tested_for():
         (openpi(never), "proctor", "as of an openpi server"),
         (openpi(never, {"a": 1}), "vla-eval", "not answer as a vla-eval server does"),
         (says(json.dumps(HELLO)), "vla-eval", "not answer as a vla-eval server does.*text"),
+        (silent, "vla-eval", "did not say in time what it speaks: no reply"),
         (vla_eval(never, hello_type="error"), "vla-eval", "hello with hello, found 'error'"),
         (vla_eval(never, version=2), "vla-eval", "version 2 .*Proctor version 1"),
         (vla_eval(never, version="x" * 999), "vla-eval", "version xxx"),

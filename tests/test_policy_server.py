@@ -431,7 +431,9 @@ def test_tls_is_spoken_with_a_certificate(certificate):
         (Recorder, {"max_sessions": 0}, "max_sessions: expected a number from 1 up, found 0"),
         (Recorder, {"batch_wait_s": float("nan")}, "batch_wait_s: expected a number from 0 up"),
         (Recorder, {"port": 70000}, "port: expected a number from 0 to 65535, found 70000"),
-        (Recorder, {"token": "l\u00f6we"}, "printable ASCII"),
+        (Recorder, {"token": "l\u00f6we"}, "ASCII without spaces"),
+        (Recorder, {"token": "two words"}, "ASCII without spaces"),
+        (Recorder, {"token": ""}, "ASCII without spaces"),
         (Recorder, {"host": "192.0.2.1"}, "cannot listen on 192.0.2.1"),
         (Recorder, {"certificate": "cert.pem"}, "both a certificate and its key"),
         (

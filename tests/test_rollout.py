@@ -31,7 +31,7 @@ class Scripted(Policy):
     def __init__(self, *answers):
         self.answers = list(answers)
         self.seen = []
-        self.told = None
+        self.told = self.outcome = None
 
     def reset(self, episode_info):
         self.told = episode_info
@@ -42,6 +42,9 @@ class Scripted(Policy):
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def episode_end(self, outcome):
+        self.outcome = outcome
 
 
 class BrokenWorld(MockEnv):
@@ -152,11 +155,16 @@ def test_an_exception_in_reset_of_the_policy_is_the_agents_fault():
 
 @pytest.mark.parametrize("good_steps", [-1, 0, 3])
 def test_a_broken_world_is_never_the_agents_fault(good_steps):
-    result = take(Scripted(1), env=BrokenWorld(good_steps=good_steps))
+    policy = Scripted(1)
+    result = take(policy, env=BrokenWorld(good_steps=good_steps))
     assert result.is_evaluator_fault
     assert result.error.kind == "env_exception"
     assert result.metrics == {}
     assert not result.success
+    if policy.told is None:
+        assert policy.outcome is None  # the end of what never began for it
+    else:
+        assert (policy.outcome.status, policy.outcome.num_steps) == ("error", good_steps)
 
 
 class Unprintable(Exception):

@@ -1,6 +1,8 @@
 """Agents that break down, lie and attack: each episode ends with its own reason, and the next one is fine."""
 
+import asyncio
 import contextlib
+import errno
 import gc
 import json
 import math
@@ -8,13 +10,16 @@ import re
 import ssl
 import threading
 import tracemalloc
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 
-from proctor.core.types import Vector3
+from proctor.core.errors import EvaluatorError, UserError
+from proctor.core.types import EpisodeInfo, Vector3
 from proctor.envs.mock import MockEnv
 from proctor.policies.websocket import WebSocketPolicy
 from proctor.protocol import connection
@@ -344,6 +349,73 @@ def test_where_nobody_is_the_episode_is_lost_after_the_time_for_connecting():
         assert evaluator.evaluate_episode(episode("second")).success
 
 
+@pytest.mark.parametrize("proxy", ["socks5://me:secret@127.0.0.1:1", "gopher://me:secret@127.0.0.1:1"])
+def test_a_proxy_that_cannot_be_used_is_the_users_business(proxy, monkeypatch):
+    monkeypatch.setenv("wss_proxy", proxy)
+    monkeypatch.setenv("https_proxy", proxy)
+    policy = WebSocketPolicy("wss://agents.example.org", connect_timeout_s=5)
+    with pytest.raises(UserError, match="the proxy of this machine cannot be used") as caught:
+        policy.check()
+    assert "secret" not in str(caught.value)
+    assert VLNEvaluator(MockEnv(), policy).evaluate_episode(episode()).is_evaluator_fault
+
+
+def test_a_proxy_that_does_not_get_through_has_reached_nobody(monkeypatch):
+    def turn_down(line):
+        line.recv(4096)
+        line.sendall(b"HTTP/1.1 502 Bad Gateway\r\n\r\n")
+
+    with listening(turn_down) as port:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+        policy = WebSocketPolicy("wss://agents.example.org", connect_timeout_s=0.3)
+        result = VLNEvaluator(MockEnv(), policy).evaluate_episode(episode())
+    assert result.error.kind == "agent_unreachable"
+    assert "HTTP 502" in result.error.message
+
+
+def test_a_machine_without_a_socket_left_is_not_the_agents_fault(monkeypatch):
+    async def no_socket(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(connection._loop(), "create_connection", no_socket)
+    policy = WebSocketPolicy("127.0.0.1", free_port())
+    result = VLNEvaluator(MockEnv(), policy).evaluate_episode(episode())
+    assert result.is_evaluator_fault
+    assert "Too many open files" in result.error.message
+
+
+def test_policies_of_several_threads_share_one_loop(monkeypatch):
+    monkeypatch.setattr(connection, "_started_loop", cache(connection._started_loop.__wrapped__))
+    at_once = threading.Barrier(4)
+
+    def loop(_):
+        at_once.wait()
+        return connection._loop()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(loop, range(4)))) == 1
+
+
+def test_a_call_that_is_interrupted_leaves_nothing_behind(monkeypatch):
+    begun, ended = threading.Event(), threading.Event()
+
+    async def wait():
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    def interrupted(self):
+        assert begun.wait(PATIENT_S)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Future, "result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        connection._run(wait())
+    assert ended.wait(PATIENT_S)
+
+
 def test_a_server_whose_limit_is_too_low_for_observations_is_told_so():
     with served(Agent(), max_size=100) as port:
         evaluator = VLNEvaluator(MockEnv(), WebSocketPolicy("127.0.0.1", port))
@@ -365,6 +437,16 @@ def test_an_observation_that_cannot_be_written_is_the_evaluators_fault():
     assert result.is_evaluator_fault
     assert result.error.kind == "evaluator_exception"
     assert "cannot be written" in result.error.message
+
+
+def test_a_briefing_that_cannot_be_written_is_the_evaluators_fault():
+    info = EpisodeInfo(episode_id="", instruction="", max_steps=1, seed=0, details={"odd": object()})
+    agent = Agent()
+    with served(agent) as port:
+        policy = WebSocketPolicy("127.0.0.1", port)
+        with pytest.raises(EvaluatorError, match="cannot be written"):
+            policy.reset(info)
+    assert agent.messages == []
 
 
 def test_pings_without_end_whose_answers_nobody_reads_fill_no_memory(monkeypatch):

@@ -2,10 +2,11 @@
 
 import json
 import logging
+import multiprocessing
 import ssl
 import subprocess
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,44 @@ def test_the_goal_and_the_truth_stay_here():
                 word in text for word in ("goal", "reference", "position", "trajectory", "distance")
             )
         assert TRUTH not in message.get("observation", {})
+
+
+def test_a_world_that_does_not_start_costs_no_connection():
+    class Moody(MockEnv):
+        def reset(self, episode):
+            if episode.episode_id == "second":
+                raise RuntimeError("the engine did not start")
+            return super().reset(episode)
+
+    agent = Agent()
+    with served(agent) as port, VLNEvaluator(Moody(), WebSocketPolicy("127.0.0.1", port)) as evaluator:
+        results = [evaluator.evaluate_episode(episode(name)) for name in ("first", "second", "third")]
+    assert [result.status for result in results] == ["success", "error", "success"]
+    assert agent.connections == 1
+    assert len(agent.told("reset_episode")) == len(agent.told("episode_end")) == 2
+
+
+def test_a_worker_that_is_lost_while_an_agent_elsewhere_thinks_is_not_its_fault():
+    def kill(talk):
+        for process in multiprocessing.active_children():
+            process.kill()
+
+    with served(Agent(kill)) as port:
+        job = Job(env="mock", policy=f"ws://127.0.0.1:{port}")
+        with closing(executors.WorkerPool(job, 1)) as pool:
+            (result,) = pool.run([episode()])
+    assert result.is_evaluator_fault
+    assert result.error.kind == "evaluator_lost"
+
+
+def test_a_policy_is_closed_if_there_is_no_world_for_it(monkeypatch):
+    closed = []
+    monkeypatch.setattr(MockPolicy, "close", lambda _: closed.append(True))
+    with pytest.raises(UserError, match="unexpected keyword"):
+        executors.Examiner.of(
+            Job(env="mock", policy="proctor.policies.scripted:MockPolicy", env_options={"wind": 1})
+        )
+    assert closed == [True]
 
 
 def test_an_agent_that_is_restarted_between_episodes_has_done_nothing_wrong():

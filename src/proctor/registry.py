@@ -78,7 +78,7 @@ def load(kind: Kind, name: str) -> Any:
     """
     known = names(kind)
     target = known.get(name, name)
-    if kind == "policy" and replicas_of(name):
+    if kind == "policy" and replicas(name):
         target = REMOTE_POLICY
     module_name, _, attribute = target.partition(":")
     if not (module_name and attribute):
@@ -125,15 +125,6 @@ def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:
         return class_(*address, **options)
     except SystemExit as error:  # else a script would take it for the end of a run
         raise UserError(f"{kind} '{name}' called sys.exit({error.code}) while it was being built") from None
-
-
-def replicas_of(policy: str) -> list[str]:
-    """Return the addresses behind a policy's name, all of the same agent; none for other names.
-
-    Raises:
-        UserError: One of them is wrong.
-    """
-    return replicas(policy) if is_address(policy) else []
 
 
 def suite_path(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Addresses of agents that are served elsewhere: `ws://host:port`, or several of them with commas between."""
+"""Addresses of agents that are served elsewhere, `ws://host:port`, and the tokens that let one in there."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def is_address(name: str) -> bool:
 
 
 def replicas(name: str) -> list[str]:
-    """Return the addresses in a name, all of the same agent.
+    """Return the addresses that a policy's name consists of, all of the same agent; none for other names.
 
     Raises:
         UserError: One of them is none.
     """
-    return [agent_url(part) for part in name.split(",")]
+    return [agent_url(part) for part in name.split(",")] if is_address(name) else []
 
 
 def address_label(name: str) -> str:
@@ -31,6 +31,25 @@ def address_label(name: str) -> str:
     first, *others = replicas(name)
     label = re.sub(r"[^\w.]+", "-", first.partition("://")[2]).strip("-.")
     return f"{label}-and-{len(others)}-more" if others else label
+
+
+def checked_token(name: str, token: object) -> str:
+    """Return a token if it can go into a header as it is. No message quotes it.
+
+    Args:
+        name: What to call it in messages.
+        token: What was given.
+
+    Raises:
+        UserError: It cannot.
+    """
+    if not isinstance(token, str):
+        raise UserError(
+            f"{name}: expected text, found {type(token).__name__}; {TOKEN_VARIABLE} can hold any token"
+        )
+    if not re.fullmatch(r"[\x21-\x7e]+", token):
+        raise UserError(f"{name}: expected letters, digits and signs of ASCII without spaces, found others")
+    return token
 
 
 def agent_url(host: str, port: int | str | None = None) -> str:

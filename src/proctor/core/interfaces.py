@@ -65,7 +65,7 @@ class Policy(abc.ABC):
         """Choose the next action."""
 
     def episode_end(self, outcome: Outcome) -> None:  # noqa: B027  (most policies do not care)
-        """Hear how the episode went. Nothing done here changes its score."""
+        """Hear how the episode went that the last `reset` began. Nothing done here changes its score."""
 
     def check(self) -> None:  # noqa: B027  (a policy that could be built can mostly act)
         """Find out, before a run begins, whether the agent behind this policy is there.

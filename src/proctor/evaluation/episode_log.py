@@ -43,6 +43,8 @@ class EpisodeLog:
         self.actions: list[Any] = []
         self.metrics: dict[str, float] = {}
         self.fault: Fault | None = None
+        self.is_briefed = False
+        """Whether the policy has been told of the episode."""
         self.result: EpisodeResult | None = None
         """The episode's record, once it has been written."""
         self._announce, self._witness = announce, witness

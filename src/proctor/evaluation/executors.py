@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import ProctorError, UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Fault
@@ -29,7 +30,7 @@ from proctor.evaluation.episode_log import EpisodeLog, Turn
 from proctor.evaluation.recorder import Recorder, Recorders
 from proctor.evaluation.rollout import rollout
 from proctor.evaluation.vln_task import VLNTask
-from proctor.registry import build, replicas_of
+from proctor.registry import build
 
 START_DEADLINE_S = 900.0
 TURN_DEADLINE_S = 900.0
@@ -72,9 +73,12 @@ class Examiner:
             check: Whether to find out if the agent is there.
         """
         policy = policy_of(job, index)
-        if check:
-            policy.check()
-        env = build("env", job.env, job.env_options)
+        with ExitStack() as on_failure:
+            on_failure.callback(policy.close)
+            if check:
+                policy.check()
+            env = build("env", job.env, job.env_options)
+            on_failure.pop_all()
         task = VLNTask(success_threshold_m=job.success_threshold_m)
         return cls(env, policy, task, seed=job.seed, recorder=recorder)
 
@@ -94,7 +98,7 @@ class Examiner:
 
 def policy_of(job: Job, index: int) -> Policy:
     """Build a worker's policy. Several addresses of one agent are shared out among the workers."""
-    addresses = replicas_of(job.policy) or [job.policy]
+    addresses = replicas(job.policy) or [job.policy]
     policy: Policy = build("policy", addresses[index % len(addresses)], job.policy_options)
     return policy
 
@@ -255,6 +259,8 @@ class _Worker:
     def _lost(self, episode: Episode) -> EpisodeResult:
         """Lay the loss at the door of whose turn it was; an agent is judged by where it started."""
         turn = TURNS[int(self._turn[0])]
+        if turn == "policy" and is_address(self._job.policy):
+            turn = "evaluator"  # the agent is elsewhere, and all waiting for it has a deadline
         log = EpisodeLog(episode_seed(self._job.seed, episode.episode_id))
         log.fault = Fault(
             side="agent" if turn == "policy" else "evaluator",

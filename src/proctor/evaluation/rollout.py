@@ -66,6 +66,7 @@ def _play(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -
         info = env.info() if privileged else {}
     with log.turn("policy"):
         policy.reset(task.briefing(episode, observation, seed=log.seed, privileged=privileged))
+    log.is_briefed = True
     log.see(observation)
     for _ in range(episode.step_limit):
         view = {**observation, TRUTH: info} if privileged else observation
@@ -89,5 +90,6 @@ def _judge(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) 
 def _take_leave(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
     del env
     log.result = result = task.result(episode, log)  # it stands, whatever the policy does now
-    with log.turn("policy"):
-        policy.episode_end(Outcome(status=result.status, metrics=result.metrics, num_steps=result.steps))
+    if log.is_briefed:  # else it has never heard of this episode
+        with log.turn("policy"):
+            policy.episode_end(Outcome(status=result.status, metrics=result.metrics, num_steps=result.steps))

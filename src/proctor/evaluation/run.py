@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from proctor import __version__
+from proctor.core.addresses import replicas
 from proctor.core.errors import UserError
 from proctor.core.recordings import recording_folder
 from proctor.core.results import EpisodeResult, Results
@@ -26,7 +27,7 @@ from proctor.evaluation.journal import Journal, read_finished
 from proctor.evaluation.preflight import check_scenes, scene_notes
 from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
-from proctor.registry import build, load, replicas_of, suite_path
+from proctor.registry import build, load, suite_path
 
 RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets")
 SECRET_OPTIONS = ("token",)
@@ -127,7 +128,7 @@ def check_agents(config: RunConfig, out: Path) -> None:
         UserError: An agent is not there, or something else about the request is wrong.
     """
     left = _plan(config, out.resolve()).left
-    addresses = replicas_of(config.job.policy)
+    addresses = replicas(config.job.policy)
     with ExitStack() as stack:
         for index in range(min(config.workers, len(left))):
             policy = stack.enter_context(closing(policy_of(config.job, index)))
@@ -183,7 +184,7 @@ def _executor(
 
 
 def _replica_notes(config: RunConfig, workers: int) -> list[str]:
-    count = len(replicas_of(config.job.policy))
+    count = len(replicas(config.job.policy))
     if count <= workers:
         return []
     return [f"only {workers} of {count} addresses of the agent will be used: one for each of --workers"]

@@ -28,6 +28,7 @@ from websockets.sync.server import Server, ServerConnection
 from websockets.sync.server import serve as listen
 from websockets.typing import Subprotocol
 
+from proctor.core.addresses import checked_token
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Observation
@@ -111,8 +112,8 @@ class PolicyServer:
         _check_number("max_sessions", max_sessions, 1)
         _check_number("max_batch", max_batch, 1)
         _check_number("batch_wait_s", batch_wait_s, 0)
-        if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
-            raise UserError("the token must be printable ASCII characters, at least one of them")
+        if token is not None:
+            checked_token("token", token)
         self._host, self._port = host, port
         self._tls = _tls(certificate, key)
         self._max_batch, self._batch_wait_s = max_batch, batch_wait_s

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-import re
 import ssl
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,7 +12,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from proctor.core.addresses import TOKEN_VARIABLE, agent_url
+from proctor.core.addresses import TOKEN_VARIABLE, agent_url, checked_token
 from proctor.core.errors import AgentFault, EvaluatorError, UnknownName, UserError
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import EpisodeInfo, Observation, Outcome
@@ -89,7 +86,6 @@ class WebSocketPolicy(Policy):
         self._dialect: Dialect | None = None
         self._first_word_s = FIRST_WORD_S
         self._spent_s = 0.0
-        self._closing = threading.Event()
 
     def reset(self, episode_info: EpisodeInfo) -> None:
         """Tell the agent that an episode begins, over the line that is there or a new one.
@@ -147,6 +143,8 @@ class WebSocketPolicy(Policy):
                 if not self._is_usable():
                     self._drop()
                     self._connect()
+        except EvaluatorError as error:
+            raise UserError(str(error)) from None
         except AgentFault as fault:
             help_ = ""
             if fault.kind == WireFault.UNREACHABLE:
@@ -159,7 +157,6 @@ class WebSocketPolicy(Policy):
 
     def close(self) -> None:
         """Hang up."""
-        self._closing.set()
         connection, self._connection, self._dialect = self._connection, None, None
         if connection is not None:
             connection.close()
@@ -176,7 +173,6 @@ class WebSocketPolicy(Policy):
 
     def _connect(self) -> None:
         """Meet the agent, trying again while nobody is there."""
-        self._closing.clear()
         deadline_s = time.monotonic() + self._connect_timeout_s
         pause_s = FIRST_PAUSE_S
         while self._connection is None:
@@ -189,11 +185,10 @@ class WebSocketPolicy(Policy):
                     mapping=self._mapping,
                 )
             except AgentFault as fault:
-                if fault.kind != WireFault.UNREACHABLE:
+                is_last = time.monotonic() + pause_s >= deadline_s
+                if fault.kind != WireFault.UNREACHABLE or is_last:
                     raise
-                self._closing.wait(min(pause_s, max(0.0, deadline_s - time.monotonic())))
-                if self._closing.is_set() or time.monotonic() >= deadline_s:
-                    raise
+                time.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         if self._connection.frames_received == 0:
             self._first_word_s = 0.0  # it says nothing first: no need to listen for that again
@@ -237,24 +232,15 @@ class WebSocketPolicy(Policy):
 
 
 def _seconds(name: str, value: object, most_s: float) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not (isinstance(value, int | float) and is_number and 0 < value <= most_s):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most_s:
         raise UserError(f"{name}: expected seconds above 0, up to {most_s:g}, found {value!r:.40}")
     return float(value)
 
 
 def _token(given: object) -> str | None:
-    """Return the token of the argument or the environment. No message quotes it."""
+    """Return the token of the argument or the environment."""
     name, token = ("token", given) if given is not None else (TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE))
-    if token is None or token == "":
-        return None
-    if not isinstance(token, str):
-        raise UserError(
-            f"{name}: expected text, found {type(token).__name__}; {TOKEN_VARIABLE} can hold any token"
-        )
-    if not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise UserError(f"{name}: expected letters, digits and signs of ASCII without spaces, found others")
-    return token
+    return None if token in (None, "") else checked_token(name, token)
 
 
 def _tls(url: str, ca_file: str | None) -> ssl.SSLContext | None:

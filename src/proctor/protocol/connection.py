@@ -8,6 +8,7 @@ agent that does not read, or that sends a byte now and then, cannot hold it up.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import socket
@@ -22,12 +23,19 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, ConnectionClosedError, InvalidHandshake, InvalidStatus
+from websockets.exceptions import (
+    ConnectionClosed,
+    ConnectionClosedError,
+    InvalidHandshake,
+    InvalidProxy,
+    InvalidStatus,
+    ProxyError,
+)
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import Event, State
 from websockets.typing import Subprotocol
 
-from proctor.core.errors import AgentFault
+from proctor.core.errors import AgentFault, EvaluatorError
 from proctor.protocol.faults import WireFault
 
 Result = TypeVar("Result")
@@ -40,6 +48,8 @@ MAX_UNSENT_BYTES = 64 << 20
 """For an agent that sends pings and does not read the answers."""
 LOADING = (502, 503, 504)
 """HTTP statuses of a server that is not ready yet."""
+OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""Errors of this machine, which has no socket left."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LOG = logging.getLogger(__name__)
 LOG.setLevel(logging.INFO)  # at DEBUG, websockets writes down headers, and with them tokens
@@ -133,6 +143,7 @@ def open_connection(
     Raises:
         AgentFault: Nobody is there yet (`agent_unreachable`), or it is no WebSocket server that would
             have us (`protocol_mismatch`).
+        EvaluatorError: This machine has no socket left, or a proxy that cannot be used.
     """
     options: dict[str, Any] = {"ssl": tls} if tls is not None else {}
     if urlsplit(url).hostname in LOOPBACK:
@@ -245,25 +256,12 @@ async def _open(
                 logger=LOG,
                 **options,
             )
-    except InvalidStatus as error:
-        raise _refused(url, error) from None
-    except ssl.SSLCertVerificationError as error:
-        problem = f"{url}: its certificate is not trusted here: {error.verify_message}"
-        raise AgentFault(WireFault.MISMATCH, problem) from None
-    except ssl.SSLError as error:
-        problem = f"{url}: no TLS with this server ({error.reason or error}); ws:// is without TLS"
-        raise AgentFault(WireFault.MISMATCH, problem) from None
     except InvalidHandshake as error:
-        if isinstance(error.__cause__, EOFError):  # as a port does whose server is not up yet
-            raise _turned_away(url) from None
-        problem = f"{url} is no WebSocket server, or not one for agents: {error}"
-        raise AgentFault(WireFault.MISMATCH, problem) from None
-    except TimeoutError:
-        raise AgentFault(WireFault.UNREACHABLE, f"{url} did not answer in time") from None
-    except (ConnectionResetError, ConnectionAbortedError, BrokenPipeError):
-        raise _turned_away(url) from None
+        raise _no_handshake(url, error) from None
+    except (InvalidProxy, ImportError) as error:  # its address, which may hold a password, is not quoted
+        raise EvaluatorError(f"{url}: the proxy of this machine cannot be used: {error.msg}") from None
     except OSError as error:
-        raise AgentFault(WireFault.UNREACHABLE, f"nobody answers at {url}: {_reason(error)}") from None
+        raise _no_line(url, error) from None
     if not isinstance(opened, _Socket):
         raise TypeError("websockets ignored create_connection")
     return opened
@@ -283,14 +281,18 @@ def _turned_away(url: str) -> AgentFault:
     return AgentFault(WireFault.UNREACHABLE, problem)
 
 
-def _reason(error: OSError) -> str:
-    if isinstance(error, socket.gaierror) or error.errno is None:
-        return error.strerror or "no connection to any address of this host"
-    return os.strerror(error.errno)
+def _no_handshake(url: str, error: InvalidHandshake) -> AgentFault:
+    if isinstance(error, InvalidStatus):
+        return _refused(url, error.response.status_code)
+    if isinstance(error, ProxyError):
+        return AgentFault(WireFault.UNREACHABLE, f"{url} is not reached through the proxy: {error}")
+    if isinstance(error.__cause__, EOFError):  # as a port does whose server is not up yet
+        return _turned_away(url)
+    problem = f"{url} is no WebSocket server, or not one for agents: {error}"
+    return AgentFault(WireFault.MISMATCH, problem)
 
 
-def _refused(url: str, error: InvalidStatus) -> AgentFault:
-    status = error.response.status_code
+def _refused(url: str, status: int) -> AgentFault:
     if status in LOADING:
         return AgentFault(WireFault.UNREACHABLE, f"{url} is not ready (HTTP status {status})")
     if status in (401, 403):
@@ -298,6 +300,29 @@ def _refused(url: str, error: InvalidStatus) -> AgentFault:
     return AgentFault(
         WireFault.MISMATCH, f"{url} is an HTTP server, but has no WebSocket there (status {status})"
     )
+
+
+def _no_line(url: str, error: OSError) -> AgentFault | EvaluatorError:
+    """Tell why there is no connection: TLS and deadlines fail with kinds of OSError, too."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        problem = f"{url}: its certificate is not trusted here: {error.verify_message}"
+        return AgentFault(WireFault.MISMATCH, problem)
+    if isinstance(error, ssl.SSLError):
+        problem = f"{url}: no TLS with this server ({error.reason or error}); ws:// is without TLS"
+        return AgentFault(WireFault.MISMATCH, problem)
+    if isinstance(error, TimeoutError):
+        return AgentFault(WireFault.UNREACHABLE, f"{url} did not answer in time")
+    if isinstance(error, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
+        return _turned_away(url)
+    if error.errno in OUT_OF_RESOURCES:
+        return EvaluatorError(f"no socket for a connection to {url}: {_reason(error)}")
+    return AgentFault(WireFault.UNREACHABLE, f"nobody answers at {url}: {_reason(error)}")
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, socket.gaierror) or error.errno is None:
+        return error.strerror or "no connection to any address of this host"
+    return os.strerror(error.errno)
 
 
 def _late(reply_bytes: int, *, is_sent: bool) -> AgentFault:
@@ -331,16 +356,29 @@ def _gone(error: ConnectionClosed) -> AgentFault:
 
 
 def _cut(socket: _Socket) -> None:
-    _loop().call_soon_threadsafe(socket.transport.abort)
+    # By its own loop: this may run while garbage is collected, when no lock may be waited for.
+    socket.loop.call_soon_threadsafe(socket.transport.abort)
+
+
+_STARTING = threading.Lock()
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the loop of the thread that all connections of this process live in."""
+    with _STARTING:  # `cache` alone would let two callers start one each
+        return _started_loop()
 
 
 @cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """Return the loop of the thread that all connections of this process live in."""
+def _started_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="connections", daemon=True).start()
     return loop
 
 
 def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    return asyncio.run_coroutine_threadsafe(coroutine, _loop()).result()
+    job = asyncio.run_coroutine_threadsafe(coroutine, _loop())
+    try:
+        return job.result()
+    finally:
+        job.cancel()  # if Ctrl-C came first, nothing may go on that nobody waits for

@@ -69,7 +69,13 @@ def meet(
     connection = _connect(address, deadline_s, dialect)
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(connection.drop)
-        found = _acquaint(connection, address, deadline_s, dialect, mapping, first_word_s)
+        try:
+            found = _acquaint(connection, address, deadline_s, dialect, mapping, first_word_s)
+        except AgentFault as fault:
+            if fault.kind not in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY):
+                raise
+            problem = f"{address.url} did not say in time what it speaks: {fault}"
+            raise AgentFault(WireFault.MISMATCH, problem) from None
         on_failure.pop_all()
     return connection, found
 

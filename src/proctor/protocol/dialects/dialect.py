@@ -15,7 +15,7 @@ class Dialect(Protocol):
     """
 
     name: str
-    """For people: `proctor v1 (msgpack)`, `openpi`."""
+    """For people: `proctor.v1.msgpack`, `openpi`."""
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
         """Tell the agent that an episode begins.

@@ -43,9 +43,6 @@ class ProctorDialect:
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
         """Answer the agent's hello, if this is the first episode, and send `reset_episode`."""
-        if self._hello is not None and not self._is_greeted:
-            self._connection.send(self._codec.encode(self._own_hello(info)), deadline_s)
-            self._is_greeted = True
         self._instruction = {"text": info.instruction, "language": info.language}
         message = ResetEpisode(
             session_id=self._session_id,
@@ -59,7 +56,11 @@ class ProctorDialect:
             },
             observation_format=self._codec.formats(info.sensors),
         )
-        self._connection.send(self._codec.encode(message), deadline_s)
+        reset = self._codec.encode(message)  # what fails before a word is sent is not the agent's fault
+        if self._hello is not None and not self._is_greeted:
+            self._connection.send(self._codec.encode(self._own_hello(info)), deadline_s)
+            self._is_greeted = True
+        self._connection.send(reset, deadline_s)
 
     def ask(self, observation: Observation, deadline_s: float) -> Any:
         """Send `get_action` and return the action of the reply."""
@@ -73,7 +74,7 @@ class ProctorDialect:
             observation={"instruction": self._instruction, **named_scans(observation)},
         )
         reply = self._read(self._connection.exchange(self._codec.encode(message), deadline_s))
-        while isinstance(reply, Hello) and self._hello is None:
+        if isinstance(reply, Hello) and self._hello is None:
             self._take_early(reply)
             reply = self._read(self._connection.receive(deadline_s))
         return self._action_of(reply)
