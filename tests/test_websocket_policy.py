@@ -80,6 +80,10 @@ def test_an_address_may_be_written_in_several_ways(host, port, url):
         ("ws://", None, "found 'ws://'"),
         ("", None, "expected an address"),
         ("ws://localhost:99999", None, "out of range"),
+        ("ws://localhost:0", None, "found 'ws://localhost:0'"),
+        ("ws://a..b:8080", None, "found 'ws://a..b:8080'.*label"),
+        ("ws://../../etc", None, "label"),
+        (f"ws://{'a' * 64}", None, "label too long"),
         ("ws://local host", None, "found 'ws://local host'"),
         ("ws://a:1,ws://b:2", None, "shared out by `proctor run --workers`"),
         ("ws://localhost:8080", 9000, "port: the address ws://localhost:8080 has its own place"),
@@ -339,7 +343,8 @@ def test_the_registry_knows_addresses(monkeypatch):
         ("wss://agents.example.org/team/7", "agents.example.org-team-7"),
         ("ws://[::1]:80", "1-80"),
         ("ws://a:1,ws://b:2,ws://c:3", "a-1-and-2-more"),
-        ("ws://../../etc", "etc"),
+        ("ws://a/../../etc", "a-..-..-etc"),
+        ("ws://[::]", "agent"),
     ],
 )
 def test_an_address_has_a_clean_label(name, label):
