@@ -821,6 +821,25 @@ def test_a_policy_that_is_stuck_does_not_hold_up_the_end(slow, caplog):
     wait_for(lambda: slow.is_closed)
 
 
+def test_a_policy_that_cannot_be_closed_does_not_hold_up_the_end_either(caplog):
+    may_close = threading.Event()
+
+    class Clinging(Recorder):
+        def close(self):
+            may_close.wait(30)
+
+    server = PolicyServer(Clinging, port=0)
+    server.start()
+    ending = threading.Thread(target=server.shutdown, args=(0.01,))
+    ending.start()
+    ending.join(20)
+    is_held_up = ending.is_alive()
+    may_close.set()
+    ending.join()
+    assert not is_held_up
+    assert "the policy could not be closed within 0.01 s" in caplog.text
+
+
 def test_serve_runs_until_it_is_shut_down(caplog):
     caplog.set_level(logging.INFO, logger="proctor.server")
     seen = []

@@ -177,7 +177,8 @@ class PolicyServer:
         """End all sessions and close the policies. May be called twice.
 
         Args:
-            grace_s: How long policies that are choosing an action may go on, so that it is still sent.
+            grace_s: How long policies that are choosing an action may go on, so that it is still sent, and
+                how long it may take to close one.
         """
         with self._changed:
             self._entrance.state = "closing"
@@ -199,7 +200,10 @@ class PolicyServer:
         if self._batcher is not None:
             self._batcher.close()
         if not stuck:
-            self._policies.close()
+            closing = _in_background(self._policies.close)
+            closing.join(grace_s)
+            if closing.is_alive():
+                log.warning("the policy could not be closed within %g s", grace_s)
         self.stop()
 
     def __enter__(self) -> Self:
