@@ -227,8 +227,12 @@ class WebSocketPolicy(Policy):
         frames = connection.frames_sent + connection.frames_received
         try:
             yield dialect
-        except UserError as error:  # of the mapping, which is the user's, not the agent's
-            raise EvaluatorError(str(error)) from None
+        except UserError as error:
+            if self._wanted == "auto" and self._mapping is None:
+                # The agent alone chose this language. Were it our fault, it could get rid of any episode.
+                problem = f"in {dialect.name} the agent cannot be told what it sees: {error}"
+                raise AgentFault(WireFault.MISMATCH, problem) from None
+            raise EvaluatorError(str(error)) from None  # of the user's mapping, not of the agent
         except CANNOT_WRITE as error:
             if connection.frames_sent + connection.frames_received > frames:
                 raise
