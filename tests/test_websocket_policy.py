@@ -285,6 +285,18 @@ def test_a_token_is_written_nowhere_even_if_the_agent_repeats_it(tmp_path, caplo
     assert SECRET not in caplog.text
 
 
+@pytest.mark.parametrize("answer", [SECRET, [SECRET], {"action": [f"my {SECRET}"]}])
+def test_a_token_that_is_given_for_an_action_is_not_quoted(answer):
+    agent = Agent(lambda talk: talk.reply(answer))
+    with served(agent) as port:
+        policy = WebSocketPolicy("127.0.0.1", port, token=SECRET)
+        with VLNEvaluator(MockEnv(), policy) as evaluator:
+            fault = evaluator.evaluate_episode(episode()).error
+    assert fault.kind == "invalid_action"
+    assert "(token)" in fault.message
+    assert SECRET not in fault.message + fault.traceback
+
+
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """A certificate for localhost that vouches for itself."""

@@ -117,7 +117,8 @@ class WebSocketPolicy(Policy):
         begun_s = time.monotonic()
         try:
             with self._line_that_breaks(), self._blaming_ourselves() as dialect:
-                return dialect.ask(public, begun_s + min(left_s, self._action_timeout_s))
+                answer = dialect.ask(public, begun_s + min(left_s, self._action_timeout_s))
+                return _without(self._address.token, answer)
         except AgentFault as fault:
             too_late = fault.kind in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY)
             if not (too_late and left_s < self._action_timeout_s):
@@ -259,6 +260,17 @@ def _token(given: object) -> str | None:
     if not re.fullmatch(r"[\x21-\x7e]+", token):
         raise UserError(f"{name}: expected letters, digits and signs of ASCII without spaces, found others")
     return token
+
+
+def _without(token: str | None, answer: Any) -> Any:
+    """Return an answer with the token taken out: one that is no action is quoted in the results."""
+    if token is None:
+        return answer
+    if isinstance(answer, str):
+        return answer.replace(token, "(token)")
+    if isinstance(answer, dict):
+        return {key: _without(token, value) for key, value in answer.items()}
+    return [_without(token, value) for value in answer] if isinstance(answer, list) else answer
 
 
 def _tls(url: str, ca_file: str | None) -> ssl.SSLContext | None:
