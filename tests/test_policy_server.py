@@ -429,9 +429,11 @@ def test_tls_is_spoken_with_a_certificate(certificate):
         (lambda: "no policy", {}, "expected a Policy to serve, found str"),
         (Recorder, {"max_batch": 2}, "needs a classmethod or staticmethod act_batch"),
         (Recorder, {"max_sessions": 0}, "max_sessions: expected a number from 1 up, found 0"),
-        (Recorder, {"batch_wait_s": float("nan")}, "batch_wait_s: expected a number from 0 up"),
+        (Recorder, {"batch_wait_s": float("nan")}, "batch_wait_s: expected seconds from 0 to 60, found nan"),
+        (Recorder, {"batch_wait_s": float("inf")}, "batch_wait_s: expected seconds from 0 to 60, found inf"),
         (Recorder, {"port": 70000}, "port: expected a number from 0 to 65535, found 70000"),
         (Recorder, {"token": "l\u00f6we"}, "printable ASCII"),
+        (Recorder, {"token": "open sesame"}, "without spaces"),
         (Recorder, {"host": "192.0.2.1"}, "cannot listen on 192.0.2.1"),
         (Recorder, {"certificate": "cert.pem"}, "both a certificate and its key"),
         (

@@ -15,6 +15,7 @@ import functools
 import itertools
 import logging
 import queue
+import re
 import signal
 import socket
 import ssl
@@ -42,6 +43,7 @@ MAX_FRAME_BYTES = 64 << 20
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
 PING_INTERVAL_S, PING_TIMEOUT_S = 20.0, 60.0
+LONGEST_BATCH_WAIT_S = 60.0
 GRACE_S = 5.0
 """How long a policy may go on with an action when the server ends."""
 EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  (these are what to look out for)
@@ -110,9 +112,11 @@ class PolicyServer:
             raise UserError(f"port: expected a number from 0 to 65535, found {port}")
         _check_number("max_sessions", max_sessions, 1)
         _check_number("max_batch", max_batch, 1)
-        _check_number("batch_wait_s", batch_wait_s, 0)
-        if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
-            raise UserError("the token must be printable ASCII characters, at least one of them")
+        if not 0 <= batch_wait_s <= LONGEST_BATCH_WAIT_S:
+            most = f"{LONGEST_BATCH_WAIT_S:g}"
+            raise UserError(f"batch_wait_s: expected seconds from 0 to {most}, found {batch_wait_s}")
+        if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):  # as evaluators can send it
+            raise UserError("the token must be printable ASCII characters without spaces, at least one")
         self._host, self._port = host, port
         self._tls = _tls(certificate, key)
         self._max_batch, self._batch_wait_s = max_batch, batch_wait_s
