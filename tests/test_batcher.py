@@ -106,6 +106,9 @@ def test_an_error_reaches_everybody_in_its_batch_and_the_next_batch_is_served(ba
         ([1, 2], "act_batch must return 3 actions, one per policy, found 2"),
         ([1, 2, 3, 4], "act_batch must return 3 actions, one per policy, found 4"),
         (None, "act_batch must return a list of 3 actions, found NoneType"),
+        ({1: 0, 2: 0, 3: 0}, "act_batch must return a list of 3 actions, found dict"),
+        ({1, 2, 3}, "act_batch must return a list of 3 actions, found set"),
+        ("123", "act_batch must return a list of 3 actions, found str"),
     ],
 )
 def test_a_wrong_number_of_actions_is_told(batcher, answer, words):

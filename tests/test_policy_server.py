@@ -429,7 +429,8 @@ def test_tls_is_spoken_with_a_certificate(certificate):
         (lambda: "no policy", {}, "expected a Policy to serve, found str"),
         (Recorder, {"max_batch": 2}, "needs a classmethod or staticmethod act_batch"),
         (Recorder, {"max_sessions": 0}, "max_sessions: expected a number from 1 up, found 0"),
-        (Recorder, {"batch_wait_s": float("nan")}, "batch_wait_s: expected a number from 0 up"),
+        (Recorder, {"batch_wait_s": float("nan")}, "batch_wait_s: expected seconds from 0 to 60, found nan"),
+        (Recorder, {"batch_wait_s": float("inf")}, "batch_wait_s: expected seconds from 0 to 60, found inf"),
         (Recorder, {"port": 70000}, "port: expected a number from 0 to 65535, found 70000"),
         (Recorder, {"token": "l\u00f6we"}, "ASCII without spaces"),
         (Recorder, {"token": "two words"}, "ASCII without spaces"),
@@ -821,6 +822,25 @@ def test_a_policy_that_is_stuck_does_not_hold_up_the_end(slow, caplog):
     assert not slow.is_closed
     slow.may_answer.set()
     wait_for(lambda: slow.is_closed)
+
+
+def test_a_policy_that_cannot_be_closed_does_not_hold_up_the_end_either(caplog):
+    may_close = threading.Event()
+
+    class Clinging(Recorder):
+        def close(self):
+            may_close.wait(30)
+
+    server = PolicyServer(Clinging, port=0)
+    server.start()
+    ending = threading.Thread(target=server.shutdown, args=(0.01,))
+    ending.start()
+    ending.join(20)
+    is_held_up = ending.is_alive()
+    may_close.set()
+    ending.join()
+    assert not is_held_up
+    assert "the policy could not be closed within 0.01 s" in caplog.text
 
 
 def test_serve_runs_until_it_is_shut_down(caplog):

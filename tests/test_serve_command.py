@@ -170,7 +170,7 @@ def test_a_server_for_everybody_advises_a_token(folder):
         (["random", "--token-file", "empty.txt"], "--token-file empty.txt: expected a token, found nothing"),
         (["random", "--certificate", "cert.pem"], "both a certificate and its key"),
         (["random", "--max-batch", "4"], "max_batch above 1 needs a classmethod or staticmethod act_batch"),
-        (["random", "--batch-wait-ms", "nan"], "expected a number from 0 up, found nan"),
+        (["random", "--batch-wait-ms", "nan"], "expected seconds from 0 to 60, found nan"),
     ],
 )
 def test_what_cannot_be_served_ends_with_one_line_and_code_2(capsys, monkeypatch, tmp_path, words, complaint):

@@ -9,6 +9,7 @@ import math
 import re
 import ssl
 import threading
+import time
 import tracemalloc
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -18,11 +19,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from proctor.core.errors import EvaluatorError, UserError
+from proctor.core.errors import AgentFault, EvaluatorError, UserError
 from proctor.core.types import EpisodeInfo, Vector3
 from proctor.envs.mock import MockEnv
 from proctor.policies.websocket import WebSocketPolicy
 from proctor.protocol import connection
+from proctor.protocol.greeting import Address, meet
 from served_agents import (
     HELLO,
     MSGPACK,
@@ -447,6 +449,49 @@ def test_a_briefing_that_cannot_be_written_is_the_evaluators_fault():
         with pytest.raises(EvaluatorError, match="cannot be written"):
             policy.reset(info)
     assert agent.messages == []
+
+
+class DepthOnly(MockEnv):
+    """A world without colours."""
+
+    def reset(self, episode):
+        return {"depth": super().reset(episode)["depth"]}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "side", "kind"),
+    [("auto", "agent", "protocol_mismatch"), ("openpi", "evaluator", "evaluator_exception")],
+)
+def test_no_episode_is_got_rid_of_by_a_language_that_has_no_word_for_what_is_seen(dialect, side, kind):
+    def openpi(client):
+        accept_upgrade(client)
+        client.sendall(b"\x82\x01\x80")  # metadata: an empty map
+        client.recv(1)
+
+    with listening(openpi) as port:
+        policy = WebSocketPolicy("127.0.0.1", port, dialect=dialect)
+        with VLNEvaluator(DepthOnly(), policy) as evaluator:
+            result = evaluator.evaluate_episode(episode())
+    assert (result.error.side, result.error.kind) == (side, kind)
+    assert "observations hold: depth" in result.error.message
+
+
+def test_an_agent_that_fails_before_its_first_episode_is_heard_though_it_hung_up():
+    def fail(connection):
+        for message in (HELLO, {"type": "error", "message": "no room for a second model"}):
+            connection.send(json.dumps(message))
+        connection.close(1011)
+
+    with served(fail) as port:
+        line, dialect = meet(Address(url=f"ws://127.0.0.1:{port}"), time.monotonic() + PATIENT_S)
+        while line.is_alive(time.monotonic() + PATIENT_S):
+            pass
+        with pytest.raises(AgentFault, match="no room for a second model"):
+            dialect.begin(
+                EpisodeInfo(episode_id="ep", instruction="Go.", max_steps=1, seed=0),
+                time.monotonic() + PATIENT_S,
+            )
+        line.drop()
 
 
 def test_pings_without_end_whose_answers_nobody_reads_fill_no_memory(monkeypatch):

@@ -81,6 +81,10 @@ def test_an_address_may_be_written_in_several_ways(host, port, url):
         ("ws://", None, "found 'ws://'"),
         ("", None, "expected an address"),
         ("ws://localhost:99999", None, "out of range"),
+        ("ws://localhost:0", None, "found 'ws://localhost:0'"),
+        ("ws://a..b:8080", None, "found 'ws://a..b:8080'.*label"),
+        ("ws://../../etc", None, "label"),
+        (f"ws://{'a' * 64}", None, "label too long"),
         ("ws://local host", None, "found 'ws://local host'"),
         ("ws://a:1,ws://b:2", None, "shared out by `proctor run --workers`"),
         ("ws://localhost:8080", 9000, "port: the address ws://localhost:8080 has its own place"),
@@ -320,6 +324,18 @@ def test_a_token_is_written_nowhere_even_if_the_agent_repeats_it(tmp_path, caplo
     assert SECRET not in caplog.text
 
 
+@pytest.mark.parametrize("answer", [SECRET, [SECRET], {"action": [f"my {SECRET}"]}])
+def test_a_token_that_is_given_for_an_action_is_not_quoted(answer):
+    agent = Agent(lambda talk: talk.reply(answer))
+    with served(agent) as port:
+        policy = WebSocketPolicy("127.0.0.1", port, token=SECRET)
+        with VLNEvaluator(MockEnv(), policy) as evaluator:
+            fault = evaluator.evaluate_episode(episode()).error
+    assert fault.kind == "invalid_action"
+    assert "(token)" in fault.message
+    assert SECRET not in fault.message + fault.traceback
+
+
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """A certificate for localhost that vouches for itself."""
@@ -378,7 +394,8 @@ def test_the_registry_knows_addresses(monkeypatch):
         ("wss://agents.example.org/team/7", "agents.example.org-team-7"),
         ("ws://[::1]:80", "1-80"),
         ("ws://a:1,ws://b:2,ws://c:3", "a-1-and-2-more"),
-        ("ws://../../etc", "etc"),
+        ("ws://a/../../etc", "a-..-..-etc"),
+        ("ws://[::]", "agent"),
     ],
 )
 def test_an_address_has_a_clean_label(name, label):

@@ -29,7 +29,7 @@ def replicas(name: str) -> list[str]:
 def address_label(name: str) -> str:
     """Return a name for files and folders: `localhost-8080`, `a-80-and-2-more`."""
     first, *others = replicas(name)
-    label = re.sub(r"[^\w.]+", "-", first.partition("://")[2]).strip("-.")
+    label = re.sub(r"[^\w.]+", "-", first.partition("://")[2]).strip("-.") or "agent"
     return f"{label}-and-{len(others)}-more" if others else label
 
 
@@ -95,8 +95,9 @@ def _parts(url: str) -> tuple[str, str, int | None, str]:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
+        (parts.hostname or "").encode("idna")  # as the resolver will, which would not say whose name it is
+    except ValueError as error:  # a UnicodeError is one, too
         raise UserError(f"host: {RIGHT}, {found}: {error}") from None
-    if parts.scheme not in ("ws", "wss") or not parts.hostname:
+    if parts.scheme not in ("ws", "wss") or not parts.hostname or port == 0:
         raise UserError(f"host: {RIGHT}, {found}")
     return parts.scheme, parts.hostname, port, parts.path

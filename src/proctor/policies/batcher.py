@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -101,7 +101,8 @@ class _Answering:
 
 
 def _check_length(actions: Sequence[Any], expected: int) -> None:
-    if not hasattr(actions, "__len__"):
+    # A dict or a set would be gone through by its keys, or in any order; a text by its letters.
+    if not hasattr(actions, "__len__") or isinstance(actions, Mapping | Set | str | bytes):
         raise TypeError(f"act_batch must return a list of {expected} actions, found {type(actions).__name__}")
     if len(actions) != expected:
         raise ValueError(f"act_batch must return {expected} actions, one per policy, found {len(actions)}")

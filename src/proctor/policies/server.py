@@ -43,6 +43,7 @@ MAX_FRAME_BYTES = 64 << 20
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
 PING_INTERVAL_S, PING_TIMEOUT_S = 20.0, 60.0
+LONGEST_BATCH_WAIT_S = 60.0
 GRACE_S = 5.0
 """How long a policy may go on with an action when the server ends."""
 EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  (these are what to look out for)
@@ -111,7 +112,9 @@ class PolicyServer:
             raise UserError(f"port: expected a number from 0 to 65535, found {port}")
         _check_number("max_sessions", max_sessions, 1)
         _check_number("max_batch", max_batch, 1)
-        _check_number("batch_wait_s", batch_wait_s, 0)
+        if not 0 <= batch_wait_s <= LONGEST_BATCH_WAIT_S:
+            most = f"{LONGEST_BATCH_WAIT_S:g}"
+            raise UserError(f"batch_wait_s: expected seconds from 0 to {most}, found {batch_wait_s}")
         if token is not None:
             checked_token("token", token)
         self._host, self._port = host, port
@@ -178,7 +181,8 @@ class PolicyServer:
         """End all sessions and close the policies. May be called twice.
 
         Args:
-            grace_s: How long policies that are choosing an action may go on, so that it is still sent.
+            grace_s: How long policies that are choosing an action may go on, so that it is still sent, and
+                how long it may take to close one.
         """
         with self._changed:
             self._entrance.state = "closing"
@@ -200,7 +204,10 @@ class PolicyServer:
         if self._batcher is not None:
             self._batcher.close()
         if not stuck:
-            self._policies.close()
+            closing = _in_background(self._policies.close)
+            closing.join(grace_s)
+            if closing.is_alive():
+                log.warning("the policy could not be closed within %g s", grace_s)
         self.stop()
 
     def __enter__(self) -> Self:

@@ -113,7 +113,8 @@ class WebSocketPolicy(Policy):
         begun_s = time.monotonic()
         try:
             with self._line_that_breaks(), self._blaming_ourselves() as dialect:
-                return dialect.ask(public, begun_s + min(left_s, self._action_timeout_s))
+                answer = dialect.ask(public, begun_s + min(left_s, self._action_timeout_s))
+                return _without(self._address.token, answer)
         except AgentFault as fault:
             too_late = fault.kind in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY)
             if not (too_late and left_s < self._action_timeout_s):
@@ -222,8 +223,12 @@ class WebSocketPolicy(Policy):
         frames = connection.frames_sent + connection.frames_received
         try:
             yield dialect
-        except UserError as error:  # of the mapping, which is the user's, not the agent's
-            raise EvaluatorError(str(error)) from None
+        except UserError as error:
+            if self._wanted == "auto" and self._mapping is None:
+                # The agent alone chose this language. Were it our fault, it could get rid of any episode.
+                problem = f"in {dialect.name} the agent cannot be told what it sees: {error}"
+                raise AgentFault(WireFault.MISMATCH, problem) from None
+            raise EvaluatorError(str(error)) from None  # of the user's mapping, not of the agent
         except CANNOT_WRITE as error:
             if connection.frames_sent + connection.frames_received > frames:
                 raise
@@ -241,6 +246,17 @@ def _token(given: object) -> str | None:
     """Return the token of the argument or the environment."""
     name, token = ("token", given) if given is not None else (TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE))
     return None if token in (None, "") else checked_token(name, token)
+
+
+def _without(token: str | None, answer: Any) -> Any:
+    """Return an answer with the token taken out: one that is no action is quoted in the results."""
+    if token is None:
+        return answer
+    if isinstance(answer, str):
+        return answer.replace(token, "(token)")
+    if isinstance(answer, dict):
+        return {key: _without(token, value) for key, value in answer.items()}
+    return [_without(token, value) for value in answer] if isinstance(answer, list) else answer
 
 
 def _tls(url: str, ca_file: str | None) -> ssl.SSLContext | None:

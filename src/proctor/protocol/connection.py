@@ -39,7 +39,7 @@ from proctor.core.errors import AgentFault, EvaluatorError
 from proctor.protocol.faults import WireFault
 
 Result = TypeVar("Result")
-MAX_FRAME_BYTES = 4 << 20
+MAX_FRAME_BYTES = 1 << 20
 """For what an agent sends: an action is small, even a chunk of them."""
 MAX_WAITING_FRAMES = 4
 CLOSE_TIMEOUT_S = 1.0

@@ -43,6 +43,7 @@ class ProctorDialect:
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
         """Answer the agent's hello, if this is the first episode, and send `reset_episode`."""
+        self._hear()
         self._instruction = {"text": info.instruction, "language": info.language}
         message = ResetEpisode(
             session_id=self._session_id,
@@ -64,9 +65,7 @@ class ProctorDialect:
 
     def ask(self, observation: Observation, deadline_s: float) -> Any:
         """Send `get_action` and return the action of the reply."""
-        early = self._connection.pending()
-        if early is not None:
-            self._take_early(self._read(early))
+        self._hear()
         self._requests += 1
         message = GetAction(
             session_id=self._session_id,
@@ -106,12 +105,19 @@ class ProctorDialect:
         except BadFrame as error:
             raise AgentFault(error.kind, str(error)) from None
 
+    def _hear(self) -> None:
+        """Read what has come already. On a line that is closed, it says why better than the line does."""
+        early = self._connection.pending()
+        if early is not None:
+            self._take_early(self._read(early))
+
     def _take_early(self, message: FromAgent) -> None:
         """Take in what was not asked for: a hello that comes late, or an error."""
         if isinstance(message, ErrorMessage):
             raise _own_fault(message)
         if not isinstance(message, Hello) or self._hello is not None:
-            raise AgentFault(WireFault.UNASKED, "the agent sent an action that it had not been asked for")
+            what = "a second hello" if isinstance(message, Hello) else "an action"
+            raise AgentFault(WireFault.UNASKED, f"the agent sent {what} that it had not been asked for")
         check_version(message)
         self._hello = message
 
