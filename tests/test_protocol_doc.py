@@ -15,8 +15,7 @@ from proctor import __version__
 from proctor.core.actions import INVALID, NOT_FINITE, WRONG_LENGTH
 from proctor.core.types import STEP_M, TURN_RAD, Action, EpisodeInfo, Outcome, Pose2, Scan, Sensor
 from proctor.policies.websocket import WebSocketPolicy
-from proctor.protocol import connection as wire
-from proctor.protocol import messages
+from proctor.protocol import line_faults, messages
 from proctor.protocol.codec import MAX_DEPTH, JsonCodec, MsgpackCodec
 from proctor.protocol.dialects.proctor import ProctorDialect, check_version
 from proctor.protocol.faults import BadFrame, WireFault
@@ -206,7 +205,7 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     assert f"{STEP_M} m" in actions["1"]["the robot"]
     assert f"{round(np.degrees(TURN_RAD))}°" in actions["2"]["the robot"]
     limits = table(section("Time and size"), "limit")
-    assert limits["frame from the agent"]["default"] == f"{wire.MAX_FRAME_BYTES >> 20} MiB"
+    assert limits["frame from the agent"]["default"] == f"{line_faults.MAX_FRAME_BYTES >> 20} MiB"
     levels = int(limits["nesting"]["default"].removesuffix(" levels"))
     assert levels == MAX_DEPTH
     nested = '{"type": "action", "action": %s 1 %s}'
@@ -214,7 +213,9 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     with pytest.raises(BadFrame) as refused:
         JsonCodec().read_agent(nested % ("[" * 99_999, "]" * 99_999))
     assert refused.value.kind == WireFault.TOO_DEEP
-    assert {str(status) for status in wire.LOADING} <= set(re.findall(r"\d+", section("Time and size")))
+    assert {str(status) for status in line_faults.LOADING} <= set(
+        re.findall(r"\d+", section("Time and size"))
+    )
     camera, radius_m = WheeledRobot().camera, WheeledRobot().radius_m
     assert f"{camera.width} × {camera.height} in `houses-v1`, {camera.fov_deg:.0f}° vertical" in PAGE
     assert f"{camera.height_m} m above the floor" in PAGE

@@ -8,10 +8,7 @@ agent that does not read, or that sends a byte now and then, cannot hold it up.
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
-import os
-import socket
 import ssl
 import threading
 import time
@@ -28,28 +25,20 @@ from websockets.exceptions import (
     ConnectionClosedError,
     InvalidHandshake,
     InvalidProxy,
-    InvalidStatus,
-    ProxyError,
 )
-from websockets.frames import CloseCode, Frame, Opcode
+from websockets.frames import Frame, Opcode
 from websockets.protocol import Event, State
 from websockets.typing import Subprotocol
 
-from proctor.core.errors import AgentFault, EvaluatorError
-from proctor.protocol.faults import WireFault
+from proctor.core.errors import EvaluatorError
+from proctor.protocol.line_faults import MAX_FRAME_BYTES, gone, late, no_handshake, no_line
 
 Result = TypeVar("Result")
-MAX_FRAME_BYTES = 1 << 20
-"""For what an agent sends: an action is small, even a chunk of them."""
 MAX_WAITING_FRAMES = 4
 CLOSE_TIMEOUT_S = 1.0
 PIECE_BYTES = 256 << 10
 MAX_UNSENT_BYTES = 64 << 20
 """For an agent that sends pings and does not read the answers."""
-LOADING = (502, 503, 504)
-"""HTTP statuses of a server that is not ready yet."""
-OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-"""Errors of this machine, which has no socket left."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LOG = logging.getLogger(__name__)
 LOG.setLevel(logging.INFO)  # at DEBUG, websockets writes down headers, and with them tokens
@@ -193,10 +182,10 @@ class _Socket(ClientConnection):
             protocol = self.protocol
             if protocol.close_sent or protocol.close_rcvd:  # it is ending, but the other side takes its time
                 ending = (protocol.close_rcvd, protocol.close_sent, protocol.close_rcvd_then_sent)
-                raise _gone(ConnectionClosedError(*ending)) from None
-            raise _late(self.reply_bytes - before, is_sent=is_sent) from None
+                raise gone(ConnectionClosedError(*ending)) from None
+            raise late(self.reply_bytes - before, is_sent=is_sent) from None
         except ConnectionClosed as error:
-            raise _gone(error) from None
+            raise gone(error) from None
 
     async def pending(self) -> str | bytes | None:
         """Return a frame that has come already."""
@@ -206,7 +195,7 @@ class _Socket(ClientConnection):
         except TimeoutError:
             return None
         except ConnectionClosed as error:
-            raise _gone(error) from None
+            raise gone(error) from None
 
     async def is_alive(self, deadline_s: float) -> bool:
         """Ping."""
@@ -257,11 +246,11 @@ async def _open(
                 **options,
             )
     except InvalidHandshake as error:
-        raise _no_handshake(url, error) from None
+        raise no_handshake(url, error) from None
     except (InvalidProxy, ImportError) as error:  # its address, which may hold a password, is not quoted
         raise EvaluatorError(f"{url}: the proxy of this machine cannot be used: {error.msg}") from None
     except OSError as error:
-        raise _no_line(url, error) from None
+        raise no_line(url, error) from None
     if not isinstance(opened, _Socket):
         raise TypeError("websockets ignored create_connection")
     return opened
@@ -273,86 +262,6 @@ def _pieces(frame: str | bytes) -> str | bytes | list[memoryview]:
         return frame
     whole = memoryview(frame)
     return [whole[at : at + PIECE_BYTES] for at in range(0, len(frame), PIECE_BYTES)]
-
-
-def _turned_away(url: str) -> AgentFault:
-    other = "ws://, which is without TLS" if url.startswith("wss:") else "wss://, which is with TLS"
-    problem = f"{url} closed the connection at once: it is not ready yet, or a server for {other}"
-    return AgentFault(WireFault.UNREACHABLE, problem)
-
-
-def _no_handshake(url: str, error: InvalidHandshake) -> AgentFault:
-    if isinstance(error, InvalidStatus):
-        return _refused(url, error.response.status_code)
-    if isinstance(error, ProxyError):
-        return AgentFault(WireFault.UNREACHABLE, f"{url} is not reached through the proxy: {error}")
-    if isinstance(error.__cause__, EOFError):  # as a port does whose server is not up yet
-        return _turned_away(url)
-    problem = f"{url} is no WebSocket server, or not one for agents: {error}"
-    return AgentFault(WireFault.MISMATCH, problem)
-
-
-def _refused(url: str, status: int) -> AgentFault:
-    if status in LOADING:
-        return AgentFault(WireFault.UNREACHABLE, f"{url} is not ready (HTTP status {status})")
-    if status in (401, 403):
-        return AgentFault(WireFault.MISMATCH, f"{url} wants another token (HTTP status {status})")
-    return AgentFault(
-        WireFault.MISMATCH, f"{url} is an HTTP server, but has no WebSocket there (status {status})"
-    )
-
-
-def _no_line(url: str, error: OSError) -> AgentFault | EvaluatorError:
-    """Tell why there is no connection: TLS and deadlines fail with kinds of OSError, too."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        problem = f"{url}: its certificate is not trusted here: {error.verify_message}"
-        return AgentFault(WireFault.MISMATCH, problem)
-    if isinstance(error, ssl.SSLError):
-        problem = f"{url}: no TLS with this server ({error.reason or error}); ws:// is without TLS"
-        return AgentFault(WireFault.MISMATCH, problem)
-    if isinstance(error, TimeoutError):
-        return AgentFault(WireFault.UNREACHABLE, f"{url} did not answer in time")
-    if isinstance(error, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
-        return _turned_away(url)
-    if error.errno in OUT_OF_RESOURCES:
-        return EvaluatorError(f"no socket for a connection to {url}: {_reason(error)}")
-    return AgentFault(WireFault.UNREACHABLE, f"nobody answers at {url}: {_reason(error)}")
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, socket.gaierror) or error.errno is None:
-        return error.strerror or "no connection to any address of this host"
-    return os.strerror(error.errno)
-
-
-def _late(reply_bytes: int, *, is_sent: bool) -> AgentFault:
-    if not is_sent:
-        return AgentFault(WireFault.ACTION_TIMEOUT, "the agent did not read what it was sent in time")
-    if reply_bytes > 0:
-        return AgentFault(
-            WireFault.SLOW_REPLY, f"{reply_bytes} bytes of a reply came in time, but not its end"
-        )
-    return AgentFault(WireFault.ACTION_TIMEOUT, "no reply in time")
-
-
-def _gone(error: ConnectionClosed) -> AgentFault:
-    """Tell why a connection ended, from the codes that were sent and received."""
-    if error.sent is not None and not error.rcvd_then_sent:
-        if error.sent.code == CloseCode.MESSAGE_TOO_BIG:
-            return AgentFault(WireFault.TOO_BIG, f"a frame of more than {MAX_FRAME_BYTES} bytes")
-        if error.sent.code in (CloseCode.PROTOCOL_ERROR, CloseCode.INVALID_DATA):
-            return AgentFault(
-                WireFault.MALFORMED, f"no WebSocket frame: {error.sent.reason or error.sent.code}"
-            )
-    if error.rcvd is None:
-        return AgentFault(WireFault.DISCONNECTED, "the connection broke")
-    said = f"{error.rcvd.code} {error.rcvd.reason}".strip()
-    if error.rcvd.code == CloseCode.INTERNAL_ERROR:
-        return AgentFault(WireFault.AGENT_ERROR, f"the agent failed and closed the connection ({said})")
-    if error.rcvd.code == CloseCode.MESSAGE_TOO_BIG and error.rcvd_then_sent:
-        problem = f"the agent's server takes no observation of this size; raise its limit, max_size ({said})"
-        return AgentFault(WireFault.DISCONNECTED, problem)
-    return AgentFault(WireFault.DISCONNECTED, f"the agent closed the connection ({said})")
 
 
 def _cut(socket: _Socket) -> None:
