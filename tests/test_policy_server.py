@@ -533,6 +533,22 @@ def test_a_policy_that_exits_does_not_end_the_server(caplog):
     assert "the policy failed: SystemExit: 3" in caplog.text
 
 
+def test_who_only_looks_whether_somebody_is_there_uses_up_no_policy():
+    made = []
+
+    def make():
+        made.append(Recorder())
+        return made[-1]
+
+    with PolicyServer(make, port=0) as server:
+        with call(server) as visitor:
+            assert visitor.hello is not None
+        with call(server) as caller:
+            caller.reset()
+            caller.act()
+        assert len(made) == 1
+
+
 def test_a_policy_that_cannot_be_made_for_a_later_session_is_told():
     made = []
 
@@ -546,6 +562,7 @@ def test_a_policy_that_cannot_be_made_for_a_later_session_is_told():
         one.reset()
         one.act()
         with call(server) as two:
+            two.reset()
             reply = two.read()
             assert (reply.kind, reply.message) == (
                 "policy_exception",
@@ -713,7 +730,7 @@ def test_silence_and_rubbish_cost_nothing_but_their_connection(server, monkeypat
 
 
 def test_an_evaluator_that_does_not_read_loses_its_session(server, recorder, monkeypatch):
-    monkeypatch.setattr("proctor.policies.session.SEND_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("proctor.policies.server.SEND_TIMEOUT_S", 0.05)
     recorder.answer = "x" * 1_000_000
     with call(server, max_queue=1, close_timeout=0.1) as caller:
         caller.reset()

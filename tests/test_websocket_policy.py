@@ -86,7 +86,7 @@ def test_an_address_may_be_written_in_several_ways(host, port, url):
         ("ws://../../etc", None, "label"),
         (f"ws://{'a' * 64}", None, "label too long"),
         ("ws://local host", None, "found 'ws://local host'"),
-        ("ws://a:1,ws://b:2", None, "shared out by `proctor run --workers`"),
+        ("ws://a:1,b c", None, "found 'ws://b c:8080'"),
         ("ws://localhost:8080", 9000, "port: the address ws://localhost:8080 has its own place"),
         ("localhost:8080", 9000, "port: "),
         ("localhost", 0, "port: expected a number from 1 to 65535, found 0"),
@@ -303,7 +303,9 @@ def test_a_token_opens_the_door(by_variable, monkeypatch):
         with VLNEvaluator(MockEnv(), WebSocketPolicy("127.0.0.1", port, **options)) as evaluator:
             assert evaluator.evaluate_episode(episode()).success
         monkeypatch.delenv("PROCTOR_AGENT_TOKEN", raising=False)
-        with pytest.raises(UserError, match=r"wants another token \(HTTP status 401\)") as caught:
+        with pytest.raises(
+            UserError, match=r"wants a token.*401\): see PROCTOR"
+        ) as caught:
             WebSocketPolicy("127.0.0.1", port, token="wrong-token").check()
     assert "wrong-token" not in str(caught.value)
 
@@ -358,10 +360,12 @@ def test_tls_with_a_certificate_of_ones_own(certificate):
         with VLNEvaluator(MockEnv(), WebSocketPolicy(f"wss://localhost:{port}")) as evaluator:
             result = evaluator.evaluate_episode(episode())
         elsewhere = WebSocketPolicy(f"wss://127.0.0.1:{port}", ca_file=str(certificate / "ca.pem"))
-        with pytest.raises(UserError, match=r"certificate is not trusted here: .*127\.0\.0\.1"):
+        with pytest.raises(UserError, match=r"certificate is not trusted here \(.*127\.0\.0\.1.*ca_file"):
             elsewhere.check()
     assert result.error.kind == "protocol_mismatch"
-    assert "its certificate is not trusted here: self-signed certificate" in result.error.message
+    assert (
+        "not trusted here (self-signed certificate): see ca_file" in result.error.message
+    )
     with served(Agent()) as port, pytest.raises(UserError, match="or a server for ws://"):
         WebSocketPolicy(f"wss://localhost:{port}", connect_timeout_s=0.3).check()
 
@@ -455,6 +459,26 @@ def test_replicas_are_shared_out_among_workers(tmp_path, capsys):
     assert (tmp_path / "two" / "results.json").read_bytes() == (
         tmp_path / "one" / "results.json"
     ).read_bytes()
+
+
+def test_where_a_replica_does_not_answer_the_next_one_is_asked():
+    gone = free_port()
+    with served(Agent()) as port:
+        addresses = f"ws://127.0.0.1:{gone},ws://127.0.0.1:{port}"
+        with VLNEvaluator(MockEnv(), WebSocketPolicy(addresses)) as evaluator:
+            assert evaluator.evaluate_episode(episode()).success
+        with pytest.raises(UserError, match=f"nobody answers at ws://127.0.0.1:{gone}.*port {gone}"):
+            WebSocketPolicy(addresses, connect_timeout_s=0.2).check()  # before a run all should be there
+
+
+def test_how_an_agent_is_reached_may_change_before_a_run_goes_on(tmp_path):
+    with served(Remote()) as port:
+        policy = f"ws://127.0.0.1:{port}"
+        assert command("--policy", policy, "--episodes", 1, "--out", tmp_path / "run") == 0
+        again = ("--policy-option", "connect_timeout_s=5", "--policy-option", "token=secret")
+        assert command("--policy", policy, "--episodes", 1, *again, "--out", tmp_path / "run") == 0
+        other = ("--policy-option", "action_timeout_s=5")
+        assert command("--policy", policy, "--episodes", 1, *other, "--out", tmp_path / "run") == 2
 
 
 def test_an_agent_for_one_connection_is_told_apart_from_none(tmp_path):

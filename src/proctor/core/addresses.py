@@ -90,8 +90,7 @@ def _of_host(host: str, port: int | str | None) -> str:
 def _parts(url: str) -> tuple[str, str, int | None, str]:
     found = f"found {url!r:.100}"
     if re.search(r"[\s,\\]|[^\x20-\x7e]", url):
-        several = "; several addresses are shared out by `proctor run --workers`" if "," in url else ""
-        raise UserError(f"host: {RIGHT}, {found}{several}")
+        raise UserError(f"host: {RIGHT}, {found}")
     try:
         parts = urlsplit(url)
         port = parts.port

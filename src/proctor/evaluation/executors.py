@@ -97,9 +97,10 @@ class Examiner:
 
 
 def policy_of(job: Job, index: int) -> Policy:
-    """Build a worker's policy. Several addresses of one agent are shared out among the workers."""
-    addresses = replicas(job.policy) or [job.policy]
-    policy: Policy = build("policy", addresses[index % len(addresses)], job.policy_options)
+    """Build a worker's policy. Of several addresses of one agent, each worker begins with another."""
+    addresses = deque(replicas(job.policy) or [job.policy])
+    addresses.rotate(-index)
+    policy: Policy = build("policy", ",".join(addresses), job.policy_options)
     return policy
 
 

@@ -30,8 +30,8 @@ from proctor.evaluation.summary import summarise
 from proctor.registry import build, load, suite_path
 
 RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets")
-SECRET_OPTIONS = ("token",)
-"""Options of policies that are written nowhere."""
+OPTIONS_OF_THE_LINE = ("token", "ca_file", "connect_timeout_s")
+"""Options of served policies that say how to reach them, not what is examined; one of them is a secret."""
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,14 +203,13 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Episode]) 
     policy = load("policy", config.job.policy)
     ids = "\n".join(episode.episode_id for episode in episodes)
     job = msgspec.to_builtins(config.job)
-    for name in job["policy_options"].keys() & set(SECRET_OPTIONS):
-        job["policy_options"][name] = "(not written down)"
+    job["policy_options"] = {k: v for k, v in job["policy_options"].items() if k not in OPTIONS_OF_THE_LINE}
     return {
         "proctor": __version__,
         "task": "vln",
         "dataset": config.suite or dataset.path.name,
-        "scenes_sha256": scenes_digest(episodes),
         "episodes": len(episodes),
+        "scenes_sha256": scenes_digest(episodes),
         "dataset_sha256": dataset.digest,
         "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
         "privileged": bool(policy.privileged),

@@ -42,6 +42,8 @@ from proctor.protocol.messages import JSON, MSGPACK, VERSION, Hello
 MAX_FRAME_BYTES = 64 << 20
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
+SEND_TIMEOUT_S = 60.0
+"""How long an evaluator may take to read an answer."""
 PING_INTERVAL_S, PING_TIMEOUT_S = 20.0, 60.0
 LONGEST_BATCH_WAIT_S = 60.0
 GRACE_S = 5.0
@@ -245,16 +247,20 @@ class PolicyServer:
 
     def _handle(self, connection: ServerConnection) -> None:
         """Hold one session, in its own thread."""
-        number = next(self._numbers)
+        try:
+            peer = connection.remote_address[0]
+            connection.socket.settimeout(SEND_TIMEOUT_S)
+        except OSError:  # it has gone again
+            return
         session = Session(
             connection,
             hello=self._hello,
             lend=self._policies.lend,
             act=_act_alone if self._batcher is None else self._batcher.act,
-            label=f"session {number}",
+            label=f"session {next(self._numbers)}",
         )
         with self._present(session):
-            log.info("%s: begins, from %s", session.label, connection.remote_address[0])
+            log.info("%s: begins, from %s", session.label, peer)
             session.run()
 
     @contextlib.contextmanager

@@ -36,8 +36,6 @@ from proctor.protocol.messages import (
 )
 from proctor.protocol.scans import read_scan
 
-SEND_TIMEOUT_S = 60.0
-"""How long an evaluator may take to read an answer."""
 LONGEST_MESSAGE = 2000
 CLOSE_CODES: dict[str, CloseCode] = {
     WireFault.MALFORMED: CloseCode.INVALID_DATA,
@@ -69,11 +67,11 @@ class Session:
         act: Callable[[Policy, Observation], Any],
         label: str,
     ) -> None:
-        connection.socket.settimeout(SEND_TIMEOUT_S)
         self._connection, self._hello, self._lend, self._act = connection, hello, lend, act
         self.label = label
         self._codec: Codec = MsgpackCodec() if connection.subprotocol == MSGPACK else JsonCodec()
         self._evaluator: Hello | None = None
+        self._policy: Policy | None = None
         self._episode: ResetEpisode | None = None
         self._lock = threading.Lock()
         self._is_busy = self._is_leaving = False
@@ -88,11 +86,9 @@ class Session:
         if self._connection.subprotocol is not None:
             self._send(self._hello)
         with contextlib.ExitStack() as stack:
-            with self._policys_turn():
-                policy = stack.enter_context(self._lend())
             while (frame := self._receive()) is not None:
                 try:
-                    self._answer(policy, self._codec.read_evaluator(frame))
+                    self._answer(stack, self._codec.read_evaluator(frame))
                 except BadFrame as error:
                     self._refuse(error)
                     return
@@ -128,19 +124,21 @@ class Session:
             self._is_busy = False
             return not self._is_leaving
 
-    def _answer(self, policy: Policy, message: FromEvaluator) -> None:
+    def _answer(self, stack: contextlib.ExitStack, message: FromEvaluator) -> None:
         if isinstance(message, Hello):
             _check_version(message)
             self._evaluator = message
         elif isinstance(message, ResetEpisode):
             info = _episode_info(message, self._evaluator)
             with self._policys_turn():
-                policy.reset(info)
+                if self._policy is None:  # an evaluator that only looks whether we are there gets none
+                    self._policy = stack.enter_context(self._lend())
+                self._policy.reset(info)
             self._episode = message
         elif isinstance(message, GetAction):
-            self._choose_action(policy, message)
+            self._choose_action(*self._present_episode(message), message)
         elif isinstance(message, EpisodeEnd):
-            episode = self._present_episode(message)
+            policy, episode = self._present_episode(message)
             self._episode = None
             self._note_end(episode, message)
             outcome = Outcome(status=message.status, metrics=message.metrics, num_steps=message.num_steps)
@@ -152,8 +150,7 @@ class Session:
                 "%s: the evaluator objects: %s: %s", self.label, *_words(message.kind, message.message)
             )
 
-    def _choose_action(self, policy: Policy, request: GetAction) -> None:
-        episode = self._present_episode(request)
+    def _choose_action(self, policy: Policy, episode: ResetEpisode, request: GetAction) -> None:
         observation = self._codec.arrays(request.observation, episode.observation_format)
         if "scan" in observation:
             observation["scan"] = read_scan(observation["scan"])
@@ -172,12 +169,12 @@ class Session:
             problem = f"act returned a {type(action).__name__} that cannot be sent: {error}"
             raise TypeError(problem) from error
 
-    def _present_episode(self, message: GetAction | EpisodeEnd) -> ResetEpisode:
-        if self._episode is None:
+    def _present_episode(self, message: GetAction | EpisodeEnd) -> tuple[Policy, ResetEpisode]:
+        if self._policy is None or self._episode is None:
             raise BadFrame(WireFault.WRONG_MESSAGE, "expected reset_episode first: no episode has begun")
         if message.session_id != self._episode.session_id:
             raise BadFrame(WireFault.WRONG_SESSION, "expected the session_id of reset_episode, found another")
-        return self._episode
+        return self._policy, self._episode
 
     def _note_end(self, episode: ResetEpisode, end: EpisodeEnd) -> None:
         name = str(episode.episode.get("episode_id"))

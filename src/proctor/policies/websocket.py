@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import ssl
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 import msgspec
 
-from proctor.core.addresses import TOKEN_VARIABLE, agent_url, checked_token
+from proctor.core.addresses import TOKEN_VARIABLE, agent_url, checked_token, is_address, replicas
 from proctor.core.errors import AgentFault, EvaluatorError, UnknownName, UserError
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import EpisodeInfo, Observation, Outcome
@@ -41,6 +43,7 @@ class WebSocketPolicy(Policy):
 
     Args:
         host: A host's name, or a whole address: `ws://localhost:8080`, `wss://agents.example.org/mine`.
+            Several addresses with commas between are replicas: if one does not answer, the next is tried.
         port: Of a host that is only a name; 8080 if it is missing.
         connect_timeout_s: How long to try to reach the agent, which may still be loading.
         action_timeout_s: How long the agent may take for one action.
@@ -70,7 +73,8 @@ class WebSocketPolicy(Policy):
         dialect: DialectName = "auto",
         mapping: str | None = None,
     ) -> None:
-        self.url = agent_url(host, port)
+        several = isinstance(host, str) and port is None and is_address(host)
+        urls = replicas(host) if several else [agent_url(host, port)]
         self._connect_timeout_s = _seconds("connect_timeout_s", connect_timeout_s, LONGEST_WAIT_S)
         self._action_timeout_s = _seconds("action_timeout_s", action_timeout_s, LONGEST_WAIT_S)
         self._episode_budget_s = _seconds("episode_budget_s", episode_budget_s, LONGEST_EPISODE_S)
@@ -81,11 +85,17 @@ class WebSocketPolicy(Policy):
             raise UnknownName("dialect", str(dialect), get_args(DialectName))
         self._wanted: DialectName = dialect
         self._mapping = load_mapping(Path(mapping)) if mapping is not None else None
-        self._address = Address(url=self.url, token=_token(token), tls=_tls(self.url, ca_file))
+        self._token = _token(token)
+        self._addresses = deque(Address(url=url, token=self._token, tls=_tls(url, ca_file)) for url in urls)
         self._connection: Connection | None = None
         self._dialect: Dialect | None = None
         self._first_word_s = FIRST_WORD_S
         self._spent_s = 0.0
+
+    @property
+    def url(self) -> str:
+        """Where the agent is looked for, or was found."""
+        return self._addresses[0].url
 
     def reset(self, episode_info: EpisodeInfo) -> None:
         """Tell the agent that an episode begins, over the line that is there or a new one.
@@ -98,7 +108,7 @@ class WebSocketPolicy(Policy):
         with self._line_that_breaks():
             if not self._is_usable():
                 self._drop()
-                self._connect()
+                self._connect(may_move=True)
             with self._blaming_ourselves() as dialect:
                 dialect.begin(info, time.monotonic() + BRIEFING_S)
 
@@ -114,11 +124,12 @@ class WebSocketPolicy(Policy):
         try:
             with self._line_that_breaks(), self._blaming_ourselves() as dialect:
                 answer = dialect.ask(public, begun_s + min(left_s, self._action_timeout_s))
-                return _without(self._address.token, answer)
+                return _without(self._token, answer)
         except AgentFault as fault:
-            too_late = fault.kind in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY)
-            if not (too_late and left_s < self._action_timeout_s):
+            if fault.kind not in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY):
                 raise
+            if left_s >= self._action_timeout_s:
+                raise AgentFault(fault.kind, f"{fault} ({self._action_timeout_s:g} s)") from None
             problem = f"the actions of this episode took more than {self._episode_budget_s:g} s together"
             raise AgentFault(WireFault.EPISODE_BUDGET, problem) from None
         finally:
@@ -134,7 +145,7 @@ class WebSocketPolicy(Policy):
             self._dialect.end(outcome, time.monotonic() + LEAVE_S)
 
     def check(self) -> None:
-        """Reach the agent. The connection is kept for the first episode.
+        """Reach the agent, of several replicas the first. The connection is kept for the first episode.
 
         Raises:
             UserError: It does not answer, or speaks nothing that we know.
@@ -143,16 +154,18 @@ class WebSocketPolicy(Policy):
             with self._line_that_breaks():
                 if not self._is_usable():
                     self._drop()
-                    self._connect()
+                    self._connect(may_move=False)
         except EvaluatorError as error:
             raise UserError(str(error)) from None
         except AgentFault as fault:
             help_ = ""
             if fault.kind == WireFault.UNREACHABLE:
+                parts = urlsplit(self.url)
+                port = parts.port or {"ws": 80, "wss": 443}[parts.scheme]
                 help_ = (
-                    f" (tried for {self._connect_timeout_s:g} s). Start the agent first, for instance with "
-                    "`proctor serve-policy my_agent:Agent --port 8080`; if it takes longer to load, give a "
-                    "larger connect_timeout_s"
+                    f" (port {port}, tried for {self._connect_timeout_s:g} s). Is the address right, and has "
+                    "the agent been started, for instance with `proctor serve-policy my_agent:Agent`? If it "
+                    "takes longer to load, give a larger connect_timeout_s"
                 )
             raise UserError(f"{fault}{help_}") from None
 
@@ -172,15 +185,16 @@ class WebSocketPolicy(Policy):
         except AgentFault:
             return False
 
-    def _connect(self) -> None:
-        """Meet the agent, trying again while nobody is there."""
+    def _connect(self, *, may_move: bool) -> None:
+        """Meet the agent, trying again while nobody is there, at the next replica if it may."""
         deadline_s = time.monotonic() + self._connect_timeout_s
+        try_s = self._connect_timeout_s / (len(self._addresses) if may_move else 1)
         pause_s = FIRST_PAUSE_S
         while self._connection is None:
             try:
                 self._connection, self._dialect = meet(
-                    self._address,
-                    deadline_s,
+                    self._addresses[0],
+                    min(deadline_s, time.monotonic() + try_s),
                     self._first_word_s,
                     dialect=self._wanted,
                     mapping=self._mapping,
@@ -190,6 +204,7 @@ class WebSocketPolicy(Policy):
                 if fault.kind != WireFault.UNREACHABLE or is_last:
                     raise
                 time.sleep(pause_s)
+                self._addresses.rotate(-1 if may_move else 0)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         if self._connection.frames_received == 0:
             self._first_word_s = 0.0  # it says nothing first: no need to listen for that again
@@ -208,10 +223,9 @@ class WebSocketPolicy(Policy):
                 yield
             except AgentFault as fault:
                 self._first_word_s = FIRST_WORD_S  # it may be another agent next time
-                token = self._address.token
-                if token is None or token not in str(fault):
+                if self._token is None or self._token not in str(fault):
                     raise
-                raise AgentFault(fault.kind, str(fault).replace(token, "(token)")) from None
+                raise AgentFault(fault.kind, str(fault).replace(self._token, "(token)")) from None
             undo.pop_all()
 
     @contextmanager

@@ -10,6 +10,7 @@ import ssl
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, ProxyError
 from websockets.frames import CloseCode
 
+from proctor.core.addresses import TOKEN_VARIABLE
 from proctor.core.errors import AgentFault, EvaluatorError
 from proctor.protocol.faults import WireFault
 
@@ -37,7 +38,8 @@ def _refused(url: str, status: int) -> AgentFault:
     if status in LOADING:
         return AgentFault(WireFault.UNREACHABLE, f"{url} is not ready (HTTP status {status})")
     if status in (401, 403):
-        return AgentFault(WireFault.MISMATCH, f"{url} wants another token (HTTP status {status})")
+        problem = f"{url} wants a token, or another one (HTTP status {status}): see {TOKEN_VARIABLE}"
+        return AgentFault(WireFault.MISMATCH, problem)
     return AgentFault(
         WireFault.MISMATCH, f"{url} is an HTTP server, but has no WebSocket there (status {status})"
     )
@@ -46,7 +48,7 @@ def _refused(url: str, status: int) -> AgentFault:
 def no_line(url: str, error: OSError) -> AgentFault | EvaluatorError:
     """Tell why there is no connection: TLS and deadlines fail with kinds of OSError, too."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        problem = f"{url}: its certificate is not trusted here: {error.verify_message}"
+        problem = f"{url}: its certificate is not trusted here ({error.verify_message}): see ca_file"
         return AgentFault(WireFault.MISMATCH, problem)
     if isinstance(error, ssl.SSLError):
         problem = f"{url}: no TLS with this server ({error.reason or error}); ws:// is without TLS"
