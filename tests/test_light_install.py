@@ -94,7 +94,7 @@ def test_what_needs_a_world_says_how_to_get_it(words):
     assert done.returncode == 2
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
-    assert line.endswith("is not available here. Run: pip install 'proctor[sim]'")
+    assert line.endswith("pip install -e '.[sim]'")
 
 
 def test_the_doctor_comes_without_worlds_too():

@@ -303,9 +303,7 @@ def test_a_token_opens_the_door(by_variable, monkeypatch):
         with VLNEvaluator(MockEnv(), WebSocketPolicy("127.0.0.1", port, **options)) as evaluator:
             assert evaluator.evaluate_episode(episode()).success
         monkeypatch.delenv("PROCTOR_AGENT_TOKEN", raising=False)
-        with pytest.raises(
-            UserError, match=r"wants a token.*401\): see PROCTOR"
-        ) as caught:
+        with pytest.raises(UserError, match=r"wants a token.*401\): see PROCTOR") as caught:
             WebSocketPolicy("127.0.0.1", port, token="wrong-token").check()
     assert "wrong-token" not in str(caught.value)
 
@@ -363,9 +361,7 @@ def test_tls_with_a_certificate_of_ones_own(certificate):
         with pytest.raises(UserError, match=r"certificate is not trusted here \(.*127\.0\.0\.1.*ca_file"):
             elsewhere.check()
     assert result.error.kind == "protocol_mismatch"
-    assert (
-        "not trusted here (self-signed certificate): see ca_file" in result.error.message
-    )
+    assert "not trusted here (self-signed certificate): see ca_file" in result.error.message
     with served(Agent()) as port, pytest.raises(UserError, match="or a server for ws://"):
         WebSocketPolicy(f"wss://localhost:{port}", connect_timeout_s=0.3).check()
 

@@ -17,7 +17,13 @@ const NEAR_MM = 1300; // turn away from what is nearer; the floor comes into vie
 const FULL_TURN = 24; // turns of 15 degrees
 
 const known = { port: { type: "string", default: "8080" }, "stop-after": { type: "string", default: "60" } };
-const { values: options } = parseArgs({ options: known });
+const giveUp = (error) => (console.error(`${error.message}\nusage: node agent.mjs [--port N] [--stop-after N]`), process.exit(2));
+let options;
+try {
+  options = parseArgs({ options: known }).values;
+} catch (error) {
+  giveUp(error);
+}
 
 // What one connection remembers. Many may be open at once, so nothing of this is global.
 class Wanderer {
@@ -140,6 +146,8 @@ const server = new WebSocketServer({
   verifyClient: ({ req }) => isAllowed(req.headers.authorization), // else the answer is 401
 });
 server.on("connection", converse);
+server.on("error", giveUp); // the port is taken, say
+if (!/^\d{1,5}$/.test(options.port)) giveUp(new Error(`--port: expected a number, found ${options.port}`));
 http.listen(Number(options.port), () => console.log(`listening on port ${http.address().port}`));
 
 process.once("SIGTERM", () => {

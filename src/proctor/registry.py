@@ -87,9 +87,10 @@ def load(kind: Kind, name: str) -> Any:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
-            raise UserError(
-                f"{kind} '{name}': there is no module '{error.name}' (is its folder in PYTHONPATH?)"
-            ) from None
+            likely = "is its folder in PYTHONPATH?"
+            if kind == "policy" and attribute.lstrip("/").rpartition(":")[2].isdigit():
+                likely = f"for an agent that is served write ws://{name.removeprefix('ws:').lstrip('/')}"
+            raise UserError(f"{kind} '{name}': there is no module '{error.name}' ({likely})") from None
         what = f"{kind} '{name}'"
         needs = MissingDependency(what, f"Its module needs the package '{error.name}'.")
         raise missing_extra(what, error) or needs from error

@@ -174,7 +174,10 @@ def _reach(planned: dict[str, tuple[RunConfig, Path]]) -> None:
         if folders.count(folder) > 1:
             raise UserError(f"two of these policies would write to {folder}; run them one by one with --out")
         if is_address(policy):
-            with console.status(f"looking for the agent at {escape(policy)}"):
+            looking = f"looking for the agent at {escape(policy)}"
+            if not console.is_terminal:
+                console.print(looking)
+            with console.status(looking):
                 check_agents(config, folder)
 
 

@@ -86,6 +86,8 @@ def _serve(arguments: argparse.Namespace) -> int:
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.getLogger("proctor.server").setLevel(logging.INFO)
     token = _token(arguments.token_file)
+    if console.is_terminal:
+        console.print(f"loading {arguments.policy} ...", markup=False)
 
     def announce(server: PolicyServer) -> None:
         _announce(server, arguments, has_token=token is not None)

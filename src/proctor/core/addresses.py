@@ -33,6 +33,13 @@ def address_label(name: str) -> str:
     return f"{label}-and-{len(others)}-more" if others else label
 
 
+def short_address(name: str) -> str:
+    """Return a name for tables: `localhost:8080`, `a:80 and 2 more`."""
+    first, *others = name.split(",")
+    label = first.partition("://")[2]
+    return f"{label} and {len(others)} more" if others else label
+
+
 def checked_token(name: str, token: object) -> str:
     """Return a token if it can go into a header as it is. No message quotes it.
 

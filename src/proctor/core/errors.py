@@ -56,7 +56,10 @@ EXTRAS = {"mujoco": "sim", "scipy": "sim", "trimesh": "sim", "gymnasium": "gym"}
 def missing_extra(what: str, error: ModuleNotFoundError) -> MissingDependency | None:
     """Return what to tell about a package that an extra would have brought, or None if it is another one."""
     extra = EXTRAS.get((error.name or "").partition(".")[0])
-    return None if extra is None else MissingDependency(what, f"Run: pip install 'proctor[{extra}]'")
+    if extra is None:
+        return None
+    run = f"pip install 'proctor[{extra}]', or in a checkout pip install -e '.[{extra}]'"
+    return MissingDependency(what, f"It needs {error.name}. Run: {run}")
 
 
 class AgentFault(ProctorError):

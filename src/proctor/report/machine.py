@@ -48,7 +48,7 @@ def _package(name: str) -> Finding:
     try:
         return Finding("ok", name, version(name))
     except PackageNotFoundError:
-        return Finding("missing", name, "no", f"pip install {name}")
+        return Finding("missing", name, "no", "pip install 'proctor[sim]' (to serve agents it is not needed)")
 
 
 def _rendering() -> Finding:

@@ -8,6 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from proctor.core.addresses import is_address, short_address
 from proctor.core.plain_text import plain
 from proctor.core.results import Fault, Interval, Results
 from proctor.report.fault_words import fault_line, fault_words
@@ -38,7 +39,7 @@ def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collecti
         metrics = results.summary.metrics
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in COLUMNS]
         scored = results.total_episodes - results.summary.error_counts["evaluator"]
-        shown = name.removeprefix("ws://")  # the column is narrow
+        shown = short_address(name) if is_address(name) else name  # the column is narrow
         table.add_row(escape(plain(shown)) + STAR * (name in privileged), str(scored), *cells)
     return table
 
