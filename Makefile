@@ -8,7 +8,7 @@ help:
 	@echo "make run     set up, let four baselines take some of the houses-v1 exam, write a report"
 	@echo "make test    set up, run linters and all tests"
 	@echo "make check   linters, types and import direction only"
-	@echo "make slow    long trials: memory over 1,000 episodes, all houses"
+	@echo "make slow    long trials: memory over 1,000 episodes, all houses, 100,000 fuzzed frames"
 	@echo "make bench   speed, side by side with peers"
 
 .venv/.ready: $(SETUP_INPUTS)
