@@ -279,42 +279,20 @@ class PolicyServer:
                 self._changed.notify_all()
 
 
-def serve(  # noqa: PLR0913  (all but the first by keyword)
-    policy: Source,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8080,
-    token: str | None = None,
-    certificate: Path | str | None = None,
-    key: Path | str | None = None,
-    max_sessions: int = 64,
-    max_batch: int = 1,
-    batch_wait_s: float = 0.005,
-    name: str = "",
-    pictures: Pictures = "png",
-    on_ready: Callable[[PolicyServer], None] | None = None,
-) -> None:
-    """Serve a policy until SIGINT, SIGTERM or `shutdown`. See `PolicyServer` for the arguments.
+def serve(policy: Source, *, on_ready: Callable[[PolicyServer], None] | None = None, **options: Any) -> None:
+    """Serve a policy until SIGINT, SIGTERM or `shutdown`.
 
-    `on_ready` is called with the server when it can be reached. Actions that are being chosen when the end
-    comes are still sent; a second signal does not wait for them.
+    Actions that are being chosen when the end comes are still sent; a second signal does not wait for them.
+
+    Args:
+        policy: The policy's class, or a function that makes one.
+        on_ready: Called with the server when it can be reached.
+        options: `host`, `port`, `token` and all others of `PolicyServer`.
 
     Raises:
         UserError: It cannot be served like this.
     """
-    server = PolicyServer(
-        policy,
-        host=host,
-        port=port,
-        token=token,
-        certificate=certificate,
-        key=key,
-        max_sessions=max_sessions,
-        max_batch=max_batch,
-        batch_wait_s=batch_wait_s,
-        name=name,
-        pictures=pictures,
-    )
+    server = PolicyServer(policy, **options)
     with server, _stopped_by_signals(server):
         if on_ready is not None:
             on_ready(server)

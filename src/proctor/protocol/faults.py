@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from proctor.core.errors import ProctorError
+from proctor.core.errors import AgentFault
 
 
 class WireFault(enum.StrEnum):
@@ -42,9 +42,5 @@ class WireFault(enum.StrEnum):
     """The agent said itself that it failed."""
 
 
-class BadFrame(ProctorError):
-    """A frame that cannot be understood. The evaluator makes it an `AgentFault` of this kind."""
-
-    def __init__(self, kind: str, problem: str) -> None:
-        self.kind = kind
-        super().__init__(problem)
+class BadFrame(AgentFault):
+    """A frame that cannot be understood: a fault of the agent, unless it is the agent who reads it."""

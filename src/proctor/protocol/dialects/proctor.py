@@ -10,7 +10,7 @@ from proctor.core.errors import AgentFault
 from proctor.core.types import EpisodeInfo, Observation, Outcome
 from proctor.protocol.codec import Codec
 from proctor.protocol.connection import Connection
-from proctor.protocol.faults import BadFrame, WireFault
+from proctor.protocol.faults import WireFault
 from proctor.protocol.messages import (
     VERSION,
     ActionReply,
@@ -72,10 +72,10 @@ class ProctorDialect:
             request_id=self._requests,
             observation={"instruction": self._instruction, **named_scans(observation)},
         )
-        reply = self._read(self._connection.exchange(self._codec.encode(message), deadline_s))
+        reply = self._codec.read_agent(self._connection.exchange(self._codec.encode(message), deadline_s))
         if isinstance(reply, Hello) and self._hello is None:
             self._take_early(reply)
-            reply = self._read(self._connection.receive(deadline_s))
+            reply = self._codec.read_agent(self._connection.receive(deadline_s))
         return self._action_of(reply)
 
     def end(self, outcome: Outcome, deadline_s: float) -> None:
@@ -99,17 +99,11 @@ class ProctorDialect:
             actions=list(info.actions),
         )
 
-    def _read(self, frame: str | bytes) -> FromAgent:
-        try:
-            return self._codec.read_agent(frame)
-        except BadFrame as error:
-            raise AgentFault(error.kind, str(error)) from None
-
     def _hear(self) -> None:
         """Read what has come already. On a line that is closed, it says why better than the line does."""
         early = self._connection.pending()
         if early is not None:
-            self._take_early(self._read(early))
+            self._take_early(self._codec.read_agent(early))
 
     def _take_early(self, message: FromAgent) -> None:
         """Take in what was not asked for: a hello that comes late, or an error."""
