@@ -37,6 +37,24 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """How long the agent took for each action; over a network, its way there and back included."""
 
 
+class PickPlaceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pick-and-place episode leaves behind beyond its numbers; lists begin before the first step."""
+
+    object_path: list[tuple[float, float, float]]
+    """Where the target object was, in the world."""
+    base_path: list[tuple[float, float, float]]
+    """x, y and heading of the robot's base, in the world."""
+    gripper: list[float]
+    """How far one fingertip was from closed, metres."""
+    phases: list[Literal["reach", "grasp", "lift", "place"]]
+    held: list[bool]
+    """Whether both fingers had hold of the object."""
+    stages: dict[str, int | None]
+    """The step, counted from 1, in which `reached`, `grasped`, `lifted`, `placed`, `released` first held."""
+    target: tuple[float, float, float] | None
+    """Where the object should go."""
+
+
 class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     """One finished episode."""
 
@@ -64,6 +82,9 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     distance: Literal["geodesic", "euclidean"]
     """By which distance success, SPL, navigation error and oracle success were judged."""
     seed: int
+    pick_place: PickPlaceRecord | UnsetType = UNSET
+    """Only of pick-and-place, where `trajectory` is the path of the hand, `headings` are of the base and
+    `final_distance_to_goal` is the object's."""
     timing: Timing | UnsetType = UNSET
     """In the journal only: `results.json` holds nothing that differs between two equal runs."""
 

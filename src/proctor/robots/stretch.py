@@ -1,0 +1,123 @@
+"""Hello Robot Stretch RE2 with its stock gripper, as data: joints, limits, speeds, forces, cameras.
+
+The base frame has x forward; the arm reaches out along -y. Speeds and accelerations are the maker's
+largest; force limits are chosen, since the maker's URDF holds placeholders.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+JOINT_NAMES = (
+    *("translate_x", "translate_y", "rotate_z"),
+    *("joint_lift", "joint_arm_l0", "joint_arm_l1", "joint_arm_l2", "joint_arm_l3"),
+    *("joint_wrist_yaw", "joint_gripper_finger_left"),
+)
+"""The ten numbers of `qpos`."""
+ARM_SEGMENTS = slice(4, 8)
+"""Of the ten: they share one motor and stretch alike."""
+GRIPPER_OPEN_M = 0.04
+"""Travel of one fingertip from closed."""
+
+
+class Control(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the seven things that can be commanded: metres, or radians."""
+
+    name: str
+    low: float
+    high: float
+    speed: float
+    acceleration: float
+    force: float
+    """Newtons or newton metres."""
+
+
+CONTROLS = (
+    # Base targets have no limits of their own, but lie at most this far from where the base is.
+    Control(name="base_x", low=-0.5, high=0.5, speed=0.3, acceleration=0.3, force=300.0),
+    Control(name="base_y", low=-0.5, high=0.5, speed=0.3, acceleration=0.3, force=300.0),
+    Control(name="base_theta", low=-math.pi, high=math.pi, speed=1.0, acceleration=1.0, force=100.0),
+    Control(name="lift", low=0.0, high=1.1, speed=0.15, acceleration=0.3, force=150.0),
+    Control(name="arm", low=0.0, high=0.52, speed=0.4, acceleration=0.4, force=100.0),
+    Control(name="wrist_yaw", low=-1.75, high=1.8, speed=2.0, acceleration=4.0, force=5.0),
+    Control(name="gripper", low=0.0, high=GRIPPER_OPEN_M, speed=0.04, acceleration=0.2, force=40.0),
+)
+"""The seven numbers of a short action."""
+
+
+class CameraConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A camera on the robot. Identity is how it is mounted: the head's looks along the arm and down."""
+
+    position: tuple[float, float, float]
+    """The head's in the base frame, the wrist's relative to its mount at the wrist; metres."""
+    orientation: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
+    """x, y, z, w: how it is turned away from its mounting, in the frame of its mount."""
+    width: int
+    height: int
+    fov: float
+    """Vertical field of view, degrees."""
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.width <= 4096 and 1 <= self.height <= 4096):
+            raise ValueError(f"width, height: expected 1 to 4096 pixels, found {self.width} x {self.height}")
+        if not 1 <= self.fov <= 170:
+            raise ValueError(f"fov: expected 1 to 170 degrees, found {self.fov}")
+        if not 0.99 < math.hypot(*self.orientation) < 1.01:
+            raise ValueError(f"orientation: expected a unit quaternion, found {list(self.orientation)}")
+
+
+CAMERAS: Mapping[str, CameraConfig] = MappingProxyType(
+    {
+        "head": CameraConfig(position=(0.1, 0.0, 1.2), width=640, height=480, fov=60.0),
+        "wrist": CameraConfig(position=(0.0, 0.0, 0.0), width=320, height=240, fov=90.0),
+    }
+)
+SEGMENT_M = CONTROLS[4].high / 4
+JOINT_LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    dict(zip(JOINT_NAMES[:4], ((c.low, c.high) for c in CONTROLS[:4]), strict=True))
+    | dict.fromkeys(JOINT_NAMES[ARM_SEGMENTS], (0.0, SEGMENT_M))
+    | dict(zip(JOINT_NAMES[8:], ((c.low, c.high) for c in CONTROLS[5:]), strict=True))
+)
+
+
+class StretchRobotConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The robot as the design documents describe it. Nothing in it can be changed."""
+
+    robot_type: str = "stretch"
+    base_dof: int = 2
+    """x and θ for the real, differential base; commands have x, y and θ."""
+    arm_dof: int = 5
+    total_dof: int = 7
+    joint_names: tuple[str, ...] = JOINT_NAMES
+    joint_limits: Mapping[str, tuple[float, float]] = JOINT_LIMITS
+    end_effector: str = "parallel_gripper"
+    camera_config: Mapping[str, CameraConfig] = CAMERAS
+
+
+STRETCH = StretchRobotConfig()
+
+
+def controls_of_qpos(qpos: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the seven commands that 7 or 10 numbers mean. The four arm segments become one extension.
+
+    A segment that is commanded beyond what it can do counts as what it can do.
+    """
+    if len(qpos) == len(CONTROLS):
+        return qpos
+    extension_m = sum(min(max(segment, 0.0), SEGMENT_M) for segment in qpos[ARM_SEGMENTS])
+    return (*qpos[:4], extension_m, *qpos[8:])
+
+
+def qpos_of_controls(controls: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the ten joint positions of seven controls."""
+    return (*controls[:4], *(controls[4] / 4,) * 4, *controls[5:])
+
+
+def limits_as_dict() -> dict[str, Any]:
+    """Return the limits of the ten joints as plain lists, to be told to agents."""
+    return {name: list(limits) for name, limits in JOINT_LIMITS.items()}

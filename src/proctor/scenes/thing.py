@@ -1,0 +1,65 @@
+"""A thing as the world needs it: what is drawn, what is bumped into, what can be put into or onto it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from proctor.core.types import Array
+from proctor.scenes.meshes import Surface
+
+
+class Solid(NamedTuple):
+    """A convex piece to bump into, in the thing's frame."""
+
+    shape: Literal["box", "cylinder", "sphere", "hull"]
+    size: Array
+    """Full extents in its own frame, metres. Cylinders stand along z."""
+    translation: Array
+    """Of its centre."""
+    rotation: Array
+    """3 x 3."""
+    points: Array
+    """Its corners in the thing's frame, (N, 3); of round shapes, many points of their surface."""
+
+
+class Cavity(NamedTuple):
+    """The inside of a container, in the thing's frame: an upright cylinder or box around its z axis."""
+
+    half_x_m: float
+    half_y_m: float
+    is_round: bool
+    floor_z: float
+    rim_z: float
+
+
+class Thing(NamedTuple):
+    """A thing at its full size. Its origin is the middle of its bottom or, for furniture, its centre."""
+
+    kind: str
+    """What a person would call it: cup, bowl, table."""
+    surfaces: list[Surface]
+    solids: list[Solid]
+    mass_kg: float
+    is_furniture: bool
+    cavity: Cavity | None = None
+    rolls: bool = False
+    """Whether it is round enough to roll away."""
+    notes: tuple[str, ...] = ()
+    """What people should know, such as that a file was missing and a box stands in for it."""
+
+    @property
+    def points(self) -> Array:
+        """Corners of all that can be bumped into, (N, 3)."""
+        return np.concatenate([solid.points for solid in self.solids])
+
+    @property
+    def low(self) -> Array:
+        """The lower corner of its bounding box."""
+        return np.asarray(self.points.min(axis=0))
+
+    @property
+    def high(self) -> Array:
+        """The upper corner of its bounding box."""
+        return np.asarray(self.points.max(axis=0))
