@@ -78,9 +78,7 @@ class Renderer:
         self._gl.make_current()
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         every = mujoco.mjtCatBit.mjCAT_ALL
-        mujoco.mjv_updateScene(
-            self._model, self._data, self._option, None, film.camera, every, self._scene
-        )
+        mujoco.mjv_updateScene(self._model, self._data, self._option, None, film.camera, every, self._scene)
         mujoco.mjr_render(film.rect, self._scene, self._context)
 
 

@@ -127,7 +127,9 @@ def _clustered(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
 
 def _mend(inertia: ET.Element) -> None:
     """Replace an inertia that no body can have."""
-    xx, xy, xz, yy, yz, zz = (float(inertia.get(key, 0)) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    xx, xy, xz, yy, yz, zz = (
+        float(inertia.get(key, 0)) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    )
     if np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]).min() < LEAST_INERTIA_KGM2:
         for key in list(inertia.attrib):
             inertia.set(key, str(TINY_INERTIA_KGM2) if key in ("ixx", "iyy", "izz") else "0")

@@ -87,12 +87,11 @@ class TabletopWorld:
         """What is commanded: the seven controls, the base's relative to its start."""
         self._set_points = SetPoints(self._world_of(self._first), nonholonomic=False)
 
-    def reset(self) -> list[Motion]:
-        """Put everything to its place, let it settle, and return what moved meanwhile.
+    def place(self) -> None:
+        """Put everything to its place, at rest.
 
         Raises:
             UserError: Things are inside each other, or of the robot.
-            SimulationError: The physics has become unstable.
         """
         data = self.data
         mujoco.mj_resetData(self.model, data)
@@ -109,7 +108,27 @@ class TabletopWorld:
         self._servo(world)
         mujoco.mj_forward(self.model, data)
         self._refuse_overlaps()
-        return self._settle()
+
+    def settle(self) -> list[Motion]:
+        """Let things come to rest, start the clock anew, and return what moved meanwhile.
+
+        Raises:
+            SimulationError: The physics has become unstable.
+        """
+        movable = [item.name for item in self.episode.scene_objects if not item.static]
+        before = {name: self.pose_of(name) for name in movable}
+        for _ in range(round(SETTLE_S / self._time_step_s)):
+            mujoco.mj_step(self.model, self.data, nstep=self._substeps)
+            speeds = [self.speed_of(name) for name in movable]
+            if self.time_s > 0.2 and all(v < REST_MPS and w < REST_RADPS for v, w in speeds):
+                break
+        mujoco.mj_forward(self.model, self.data)
+        self.data.time = 0.0
+        if not math.isfinite(self.data.qpos.sum()):
+            raise SimulationError(
+                f"episode '{self.episode.episode_id}': the physics is unstable at the start"
+            )
+        return [_motion(name, before[name], self.pose_of(name)) for name in movable]
 
     def command(self, controls: Array) -> list[str]:
         """Take a new command, clamped to what the robot can do; return the names of what was clamped."""
@@ -133,7 +152,11 @@ class TabletopWorld:
             self._servo(self._set_points.move(goal, self._time_step_s))
             mujoco.mj_step(self.model, self.data, nstep=self._substeps)
             touch = self.toucher.touch(self.data)
-            furniture, objects, own = furniture or touch.furniture, objects or touch.objects, own or touch.self
+            furniture, objects, own = (
+                furniture or touch.furniture,
+                objects or touch.objects,
+                own or touch.self,
+            )
         mujoco.mj_kinematics(self.model, self.data)  # poses of the new time, for cameras and measures
         mujoco.mj_camlight(self.model, self.data)
         if not math.isfinite(self.data.qpos.sum()):
@@ -180,6 +203,10 @@ class TabletopWorld:
         turned = Rotation.from_matrix(base.T @ self.data.site_xmat[self._hand].reshape(3, 3))
         return np.concatenate([position, turned.as_quat(scalar_first=True, canonical=True)])
 
+    def closing_direction(self) -> Array:
+        """Return the unit vector in the world along which the fingers close."""
+        return np.array(self.data.site_xmat[self._hand].reshape(3, 3)[:, 1])
+
     def pose_of(self, name: str) -> tuple[Array, Array]:
         """Return a thing's position and quaternion w, x, y, z in the world."""
         body = self.data.body(name)
@@ -213,21 +240,6 @@ class TabletopWorld:
             names = " and ".join(f"'{name}'" if name else "the robot" for name in (first, second))
             problem = f"at the start {names} are {1000 * depth_m:.0f} mm inside each other"
             raise UserError(f"episode '{self.episode.episode_id}': {problem}")
-
-    def _settle(self) -> list[Motion]:
-        """Let things come to rest, and start the clock anew."""
-        movable = [item.name for item in self.episode.scene_objects if not item.static]
-        before = {name: self.pose_of(name) for name in movable}
-        for _ in range(round(SETTLE_S / self._time_step_s)):
-            mujoco.mj_step(self.model, self.data, nstep=self._substeps)
-            speeds = [self.speed_of(name) for name in movable]
-            if self.time_s > 0.2 and all(v < REST_MPS and w < REST_RADPS for v, w in speeds):
-                break
-        mujoco.mj_forward(self.model, self.data)
-        self.data.time = 0.0
-        if not math.isfinite(self.data.qpos.sum()):
-            raise SimulationError(f"episode '{self.episode.episode_id}': the physics is unstable at the start")
-        return [_motion(name, before[name], self.pose_of(name)) for name in movable]
 
 
 def _motion(name: str, before: tuple[Array, Array], after: tuple[Array, Array]) -> Motion:
