@@ -47,7 +47,7 @@ class PickPlaceEnv(Env):
     Args:
         sensors: Out of rgb_head, rgb_wrist and depth_head; none makes it much faster.
         object_info: Whether observations say where object and target are, which makes the exam another one.
-        level: 0 as stored, 1 other materials, 2 also another camera pose, 3 also other lights and reflections.
+        level: 0 as stored, 1 other materials, 2 also another camera pose, 3 also other lights and mirrors.
         level_seed: Chooses among the looks of a level.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Where an object should go, and whether it is there: a position, the inside of a container, the top of something."""
+"""Where an object should go, and whether it is there: at a position, inside of something, on top of it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,11 @@ def goal_of(episode: PickAndPlaceEpisode, world: TabletopWorld) -> Goal | None:
     if location.type == "position":
         return _Spot(location, episode.task_goal.success_criteria.place_tolerance)
     name = episode.support_name()
+    assert name is not None  # noqa: S101  (only positions have none)
     thing = world.things[name]
     if location.type == "container":
-        return _Inside(world, name, *_cavity(thing))
+        low, high, is_round = _cavity(thing)
+        return _Inside(world, name, low, high, is_round=is_round)
     return _OnTop(world, name, thing)
 
 
@@ -62,7 +64,9 @@ class _Spot:
 class _Inside:
     """The inside of a thing, wherever the thing is now: a box or an upright cylinder in its frame."""
 
-    def __init__(self, world: TabletopWorld, name: str, low: Array, high: Array, is_round: bool) -> None:  # noqa: FBT001
+    def __init__(
+        self, world: TabletopWorld, name: str, low: Array, high: Array, *, is_round: bool = False
+    ) -> None:
         self._world, self._name = world, name
         self._low, self._high, self._is_round = low, high, is_round
 
@@ -93,13 +97,11 @@ class _Inside:
 class _OnTop(_Inside):
     def __init__(self, world: TabletopWorld, name: str, thing: Thing) -> None:
         low, high = thing.low, thing.high
-        top = high[2]
-        super().__init__(
-            world, name, np.array([*low[:2], top - ON_TOP_M]), np.array([*high[:2], top + ON_TOP_M]), False
-        )
+        at = np.array([*low[:2], high[2] - ON_TOP_M]), np.array([*high[:2], high[2] + ON_TOP_M])
+        super().__init__(world, name, *at)
 
     def position(self) -> Array:
-        return super().position() + [0.0, 0.0, ON_TOP_M]
+        return np.add(super().position(), [0.0, 0.0, ON_TOP_M])
 
 
 def _cavity(thing: Thing) -> tuple[Array, Array, bool]:

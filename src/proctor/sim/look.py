@@ -1,4 +1,4 @@
-"""How a tabletop world looks: materials, lights, and a camera that may have been bumped. Nothing of it is felt."""
+"""How a tabletop world looks: materials, lights, a camera that was bumped. Nothing of it is felt."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import trimesh
@@ -102,8 +103,8 @@ def _prepare(source: Path, folder: Path) -> None:
     (folder / PREPARED).write_text(ET.tostring(robot, encoding="unicode"), encoding="utf-8")
 
 
-def _simplified(file: Path) -> trimesh.Trimesh:
-    mesh = trimesh.load(file, force="mesh")
+def _simplified(file: Path) -> Any:
+    mesh: Any = trimesh.load(file, force="mesh")
     if len(mesh.faces) <= MOST_FACES:
         return mesh
     simple = mesh.simplify_quadric_decimation(face_count=MOST_FACES)
@@ -112,7 +113,7 @@ def _simplified(file: Path) -> trimesh.Trimesh:
     return simple
 
 
-def _clustered(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
+def _clustered(mesh: Any) -> Any:
     """Return the mesh with all vertices of a small cell made one."""
     cells = np.round(mesh.vertices * (CELLS / mesh.extents.max()))
     _, index = np.unique(cells, axis=0, return_inverse=True)

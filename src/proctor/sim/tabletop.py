@@ -22,7 +22,6 @@ from proctor.sim.stretch_model import (
     BASE,
     FINGERS,
     HAND_SITE,
-    LEVER_M,
     OPENING,
     finger_angle,
     grip_command,

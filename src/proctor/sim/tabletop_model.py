@@ -1,4 +1,4 @@
-"""Turns a pick-and-place episode into a MuJoCo model: a room, furniture, things, and the Stretch among them."""
+"""Turns a pick-and-place episode into a MuJoCo model: a room, furniture, things, and a Stretch."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def _add_zone(spec: Any, episode: PickAndPlaceEpisode) -> None:
             name="#zone",
             type=mujoco.mjtGeom.mjGEOM_CYLINDER,
             size=[location.radius, ZONE_M / 2, 0.0],
-            pos=np.array(location.position) + [0.0, 0.0, ZONE_M / 2],
+            pos=np.add(location.position, [0.0, 0.0, ZONE_M / 2]),
             rgba=ZONE_COLOR,
             group=Group.DRAWN,
             contype=0,
