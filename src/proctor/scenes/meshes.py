@@ -183,18 +183,18 @@ def _reader_errors() -> tuple[type[Exception], ...]:
         return BROKEN_FILE
 
 
-def convex_body(points: Array) -> Array:
-    """Return the corners of the convex body around points (N, 3), at least FLAT_M thick every way."""
+def convex_body(points: Array, flat_m: float = FLAT_M) -> Array:
+    """Return the corners of the convex body around points (N, 3), at least `flat_m` thick every way."""
     middle = points.mean(axis=0)
     offsets = points - middle
     axes = np.linalg.eigh(offsets.T @ offsets)[1].T
     local = offsets @ axes.T
-    thin = np.flatnonzero(np.ptp(local, axis=0) < FLAT_M)
+    thin = np.flatnonzero(np.ptp(local, axis=0) < flat_m)
     if not len(thin):
         return np.asarray(points[ConvexHull(points).vertices])
     for axis in thin:  # a sheet, a rod or a point has no hull of its own
         shift = np.zeros(3)
-        shift[axis] = FLAT_M / 2
+        shift[axis] = flat_m / 2
         local = np.concatenate([local - shift, local + shift])
     corners = local[ConvexHull(local).vertices]
     return np.asarray(corners @ axes + middle)

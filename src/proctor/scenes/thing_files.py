@@ -15,7 +15,7 @@ from proctor.core.types import Array
 from proctor.scenes.boards import moved
 from proctor.scenes.kinds import kind_and_color
 from proctor.scenes.mesh_files import MESH_SUFFIXES
-from proctor.scenes.meshes import FLAT_M, Surface, convex_body, load_mesh_asset, surfaces_of
+from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, surfaces_of
 from proctor.scenes.shapes import Triple
 from proctor.scenes.solids import hull_solid
 from proctor.scenes.thing import Thing
@@ -27,6 +27,8 @@ MAX_TRIANGLES = 200_000
 MAX_HULL_POINTS = 64
 MAX_LOOSE_PIECES, MAX_FIXED_PIECES = 16, 256
 DENSITY_KG_M3 = 300.0
+THIN_M = 0.002
+"""A piece that is thinner, such as a sheet, collides as if it were this thick."""
 
 
 def file_in(folder: Path | None, path: str) -> Path | None:
@@ -84,11 +86,12 @@ def _thing_of_version(
     if not is_furniture:
         origin[2] = low[2]
     named = kind_and_color(file.stem)
+    solids = [hull_solid(_simplified(body) - origin) for body in bodies]
     return Thing(
         kind=named[0] if named else file.stem.replace("_", " "),
         surfaces=[moved(surface, -origin) for surface in surfaces],
-        solids=[hull_solid(_simplified(body) - origin) for body in bodies],
-        mass_kg=sum(float(ConvexHull(body).volume) for body in bodies) * DENSITY_KG_M3,
+        solids=solids,
+        mass_kg=sum(solid.volume_m3 for solid in solids) * DENSITY_KG_M3,
         is_furniture=is_furniture,
         notes=(*notes, *found),
     )
@@ -142,7 +145,7 @@ def _bodies(whole: Any, file: Path, limit: int, is_furniture: bool) -> tuple[lis
             raise ValueError(f"'{file.name}' falls into {len(pieces)} pieces; furniture may have {limit}")
         notes.append(f"'{file.name}' falls into {len(pieces)} pieces: it collides as one hull around all")
         pieces = [np.asarray(whole.vertices)]
-    bodies = [convex_body(piece) for piece in pieces]
+    bodies = [convex_body(piece, THIN_M) for piece in pieces]
     volume_m3 = sum(float(ConvexHull(body).volume) for body in bodies)
     if whole.is_volume and volume_m3 > 1.5 * float(whole.volume):
         notes.append(f"'{file.name}' is hollow but collides as its convex hull: nothing can be put into it")
@@ -151,8 +154,9 @@ def _bodies(whole: Any, file: Path, limit: int, is_furniture: bool) -> tuple[lis
 
 def _problems(whole: Any) -> list[str]:
     """Return what keeps a mesh from having an inside."""
-    if float(np.linalg.svd(whole.vertices - whole.vertices.mean(axis=0), compute_uv=False)[2]) < 1e-9:
-        return [f"is flat, and taken to be {FLAT_M * 1000:.0f} mm thick"]
+    longest, _, shortest = np.linalg.svd(whole.vertices - whole.vertices.mean(axis=0), compute_uv=False)
+    if shortest < 1e-6 * longest:
+        return [f"is flat, and taken to be {THIN_M * 1000:.0f} mm thick"]
     _, uses = np.unique(whole.edges_sorted, axis=0, return_counts=True)
     if (uses > 2).any():
         return ["is not manifold (an edge has more than two faces)"]

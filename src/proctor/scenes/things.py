@@ -150,9 +150,9 @@ def _found(item: Item, folder: Path | None) -> Thing:
     known = [*KINDS, *(f"{kind}_{color}" for kind in KINDS for color in PALETTE)]
     hint = next(filter(None, (did_you_mean(name, known) for name in names)), "")
     raise ValueError(
-        f"{missing or 'expected a shape or a usd_path'}, and no thing can be made by the name "
-        f"{' or '.join(repr(name[:40]) for name in names)}{hint}; known kinds: {', '.join(sorted(KINDS))}. "
-        'Put the file there, or allow a stand-in: "fallback": {"kind": "box"}'
+        f"{missing or 'expected a shape or a usd_path'}, and nothing can be made by the name "
+        f"{' or '.join(repr(name[:40]) for name in names)} (known kinds: {', '.join(sorted(KINDS))}){hint}. "
+        'Put the file there, or allow a stand-in such as "fallback": {"kind": "box"}'
     )
 
 

@@ -47,19 +47,26 @@ def read_usd(file: Path, folder: Path) -> UsdContent:
         missing = missing_extra("A reader for USD files", error)
         raise (missing or error) from None
     try:
-        _check_layers(file, folder.resolve())
+        files_of_usd(file, folder)
         stage = Usd.Stage.Open(str(file))
         return _content(stage, file, UsdGeom)
     except Tf.ErrorException as error:
         told = TOLD.search(str(error))
-        reason = f": {' '.join(told[1].split())[:200]}" if told else ""
+        reason = f": {' '.join(told[1].split()).partition(' matching ')[0][:200]}" if told else ""
         raise ValueError(f"'{file.name}' is not a USD file{reason}") from None
 
 
-def _check_layers(file: Path, folder: Path) -> None:
-    """Look at the files that make up a stage before it is opened, which would read them wherever they lie."""
+def files_of_usd(file: Path, folder: Path) -> list[Path]:
+    """Return the files that a USD file is composed of, itself included, by name.
+
+    To be asked before a stage is opened, which would read them wherever they lie.
+
+    Raises:
+        ValueError: One of them lies outside of the folder, is missing or not USD.
+    """
     from pxr import Sdf  # noqa: PLC0415 - an extra
 
+    folder = folder.resolve()
     pending, seen = [file.resolve()], {file.resolve()}
     while pending:
         path = pending.pop()
@@ -75,6 +82,7 @@ def _check_layers(file: Path, folder: Path) -> None:
                 pending.append(found)
         if len(seen) > MAX_LAYERS:
             raise ValueError(f"'{file.name}' is composed of more than {MAX_LAYERS} files")
+    return sorted(seen)
 
 
 def _inside(start: Path, asset: str, folder: Path, file: Path) -> Path:
