@@ -189,6 +189,11 @@ def test_size_scale_color_and_mass_are_the_episodes():
     assert thing.surfaces[0].rgba == (*color_of("blue"), 1.0)
 
 
+def test_a_small_block_is_not_too_light_to_be_simulated_unless_the_episode_says_so():
+    assert made("block", size=(0.02, 0.02, 0.02)).mass_kg == 0.05
+    assert made("block", size=(0.02, 0.02, 0.02), mass=0.004).mass_kg == 0.004
+
+
 @pytest.mark.parametrize(
     ("name", "asked"),
     [

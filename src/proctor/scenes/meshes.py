@@ -169,7 +169,9 @@ def _pieces(meshes: list[Any], file: Path) -> list[Array]:
         welded = trimesh.Trimesh(
             mesh.vertices, mesh.faces
         )  # merges corners that only differ in their shading
-        pieces += [np.asarray(piece.vertices) for piece in welded.split(only_watertight=False)]
+        # Repairs would need networkx, and only add faces.
+        split = welded.split(only_watertight=False, repair=False)
+        pieces += [np.asarray(piece.vertices) for piece in split]
         if len(pieces) > MAX_PIECES:
             raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
     return pieces

@@ -18,7 +18,7 @@ from proctor.scenes.meshes import Y_UP_TO_Z_UP
 USD_SUFFIXES = (".usd", ".usda", ".usdc")
 MAX_FILE_BYTES = 2**28
 MAX_LAYERS, MAX_PRIMS, MAX_TRIANGLES = 256, 20_000, 2_000_000
-TOLD = re.compile(r" : '([^']+)")
+TOLD = re.compile(r" : '(.+?)( matching | at\n|'|\n\n)", re.DOTALL)
 """What USD has to say, amid where in its code it says so."""
 GREY = (0.8, 0.8, 0.8)
 ALONG = {"X": np.eye(3)[[1, 2, 0]], "Y": np.eye(3)[[2, 0, 1]], "Z": np.eye(3)}
@@ -49,10 +49,11 @@ def read_usd(file: Path, folder: Path) -> UsdContent:
     try:
         files_of_usd(file, folder)
         stage = Usd.Stage.Open(str(file))
+        stage.Reload()
         return _content(stage, file, UsdGeom)
     except Tf.ErrorException as error:
         told = TOLD.search(str(error))
-        reason = f": {' '.join(told[1].split()).partition(' matching ')[0][:200]}" if told else ""
+        reason = f": {' '.join(told[1].split())[:200]}" if told else ""
         raise ValueError(f"'{file.name}' is not a USD file{reason}") from None
 
 
@@ -72,7 +73,7 @@ def files_of_usd(file: Path, folder: Path) -> list[Path]:
         path = pending.pop()
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ValueError(f"'{path.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
-        layer = Sdf.Layer.FindOrOpen(str(path))
+        layer = Sdf.Layer.OpenAsAnonymous(str(path))  # as it is now, not as somebody has it open
         if layer is None:
             raise ValueError(f"'{path.name}' is not a USD file")
         for asset in layer.GetCompositionAssetDependencies():
