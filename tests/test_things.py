@@ -1,6 +1,8 @@
 """Things that are made: their size, weight and look, how they stand, how they are found by name."""
 
 import math
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import mujoco
@@ -86,6 +88,12 @@ def test_a_thing_has_its_kinds_size_about_its_origin(kind):
 
 def test_every_kind_can_be_made():
     assert set(MAKERS) == set(KINDS)
+
+
+def test_names_of_kinds_are_there_without_the_packages_that_meshes_need():
+    code = "import sys, proctor.scenes.kinds; print([m for m in ('trimesh', 'scipy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("kind", KINDS)
