@@ -91,7 +91,9 @@ class _Inside:
 
 class _OnTop(_Inside):
     def __init__(self, world: TabletopWorld, name: str, thing: Thing) -> None:
-        low, high = thing.low, thing.high
+        low, high = thing.low, thing.high.copy()
+        if thing.cavity is not None:  # a plate's or tray's surface is its floor, not its rim
+            high[2] = thing.cavity.floor_z
         at = np.array([*low[:2], high[2] - ON_TOP_M]), np.array([*high[:2], high[2] + ON_TOP_M])
         super().__init__(world, name, *at)
 
