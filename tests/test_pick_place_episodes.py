@@ -200,6 +200,8 @@ def test_the_same_rotation_may_be_written_in_two_ways(tmp_path):
         ({"position": [0, 0, 1e3]}, "position: expected numbers within ±100"),
         ({"mass": 0}, "mass: expected kilograms above 0"),
         ({"usd_path": "../cup.usd"}, "usd_path: expected a file inside of the assets' folder"),
+        ({"usd_path": ""}, "usd_path: expected a file inside of the assets' folder"),
+        ({"usd_path": "..\\cup.usd"}, "usd_path: expected a file inside of the assets' folder"),
         ({"usd_path": "/cup.usd"}, "usd_path: expected a file inside of the assets' folder"),
         ({"usd_path": "a\0b"}, "usd_path: expected a file inside of the assets' folder"),
         ({"shape": {"kind": "cup", "size": [1, 1, 0]}}, r"shape\.size: expected metres above 0"),

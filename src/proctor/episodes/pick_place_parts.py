@@ -216,9 +216,12 @@ class SceneItem(Record, frozen=True, kw_only=True):
         if not self.name.isprintable() or self.name.strip() != self.name or self.name[:1] in ("", "#"):
             expected = "a name in printable characters that begins with neither a blank nor #"
             raise ValueError(f"name: expected {expected}, found {self.name[:40]!r}")
-        path = PurePosixPath(self.usd_path or "")
-        if not str(path).isprintable() or path.is_absolute() or ".." in path.parts:
-            raise ValueError(f"usd_path: expected a file inside of the assets' folder, found {str(path)!r}")
+        path = PurePosixPath((self.usd_path or "").replace("\\", "/"))
+        is_none = self.usd_path == "" or not str(path).isprintable()
+        if is_none or path.is_absolute() or ".." in path.parts:
+            raise ValueError(
+                f"usd_path: expected a file inside of the assets' folder, found {self.usd_path!r}"
+            )
         _check_numbers("position", self.position)
         _check_numbers("scale", self.scale)
         if min(self.scale) <= 0:

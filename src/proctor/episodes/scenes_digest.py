@@ -38,6 +38,6 @@ def _asset_files(episodes: Sequence[PickAndPlaceEpisode]) -> Iterator[Path]:
     named = {(e.assets_path or "", item.usd_path) for e in episodes for item in e.scene_objects}
     for folder, name in sorted((folder, name) for folder, name in named if name is not None):
         root = Path(folder).resolve()
-        file = (root / name).resolve()
+        file = (root / name.replace("\\", "/")).resolve()
         if file.is_relative_to(root) and file.is_file():
             yield from (file, *files_of_mesh(file))
