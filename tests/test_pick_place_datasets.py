@@ -219,3 +219,55 @@ def test_what_was_written_reads_back_equal(tmp_path_factory, written):
 
 def without_assets(episode):
     return {key: getattr(episode, key) for key in episode.__struct_fields__ if key != "assets_path"}
+
+
+ODD = [
+    None,
+    True,
+    0,
+    -1,
+    10**400,
+    1e300,
+    1e-300,
+    "",
+    "#",
+    "a\0b",
+    "\u202e",
+    [],
+    [[]],
+    {},
+    {"name": "x"},
+    [1, 2, 3],
+]
+
+
+def places_in(value):
+    """Return the keys that lead to every part of a document."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [()] + [(key, *rest) for key, part in inner for rest in places_in(part)]
+
+
+def test_whatever_stands_in_a_file_it_is_read_or_refused(tmp_path):
+    path = tmp_path / "odd.json"
+    reference = {
+        "qpos_sequence": [[0.0] * 7],
+        "ee_pose_sequence": [[0, 0, 0, 1, 0, 0, 0]],
+        "keypoints": {"a": 0},
+    }
+    full = record(reference_trajectory=reference, assets_path="x", split="val")
+    full["scene_objects"][0]["shape"] = {"kind": "table", "size": [1, 1, 1]}
+    read, messages = 0, []
+    for *keys, last in filter(None, places_in(full)):
+        for odd in ODD:
+            changed = json.loads(json.dumps(full))
+            part = changed
+            for key in keys:
+                part = part[key]
+            part[last] = odd
+            path.write_text(json.dumps(changed))
+            try:
+                read += len(load_dataset(path).episodes)
+            except InvalidFile as error:
+                messages.append(str(error))
+    assert read
+    assert all(message.startswith(f"{path}: ") and "$" not in message for message in messages)

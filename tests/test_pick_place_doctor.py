@@ -53,6 +53,7 @@ def test_a_nan_is_told_with_its_place(tmp_path):
     path.write_text(f"{first}NaN{second}")
     (item,) = [item for item in examine(path).findings.items if item.severity == "error"]
     assert item.places == ["episodes[1].task_goal.success_criteria.place_tolerance"]
+    assert item.text == "NaN is not allowed, expected a finite number"
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,9 @@ def test_the_same_words_for_other_goals_are_odd_only_in_the_same_scene(tmp_path)
     assert "duplicate" not in findings(patient)
     patient = examine(write(tmp_path, *records, in_bowl(episode_id="twin", split="val")))
     assert found(patient, "duplicate") == ["episodes[4]"]
+    assert "equal-instruction" not in findings(
+        examine(write(tmp_path, records[0], in_bowl(episode_id="twin")))
+    )
 
 
 @pytest.mark.parametrize("shape", [lambda e: e, lambda e: [e], lambda e: {"episodes": [e], "extra": 1}])

@@ -192,6 +192,7 @@ def test_the_same_rotation_may_be_written_in_two_ways(tmp_path):
         ({"name": "#3"}, "found '#3'"),
         ({"name": "cup\n"}, r"found 'cup\\n'"),
         ({"name": " cup"}, "found ' cup'"),
+        ({"name": "c\x07up"}, r"found 'c\\x07up'"),
         ({"name": "x" * 201}, "of length <= 200"),
         ({"name": "cup_red"}, r"\.name: the name 'cup_red' is taken by scene_objects\[1\]"),
         ({"scale": [1, 0, 1]}, "scale: expected factors above 0"),
