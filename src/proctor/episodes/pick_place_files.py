@@ -30,7 +30,7 @@ def is_pick_place(record: Any) -> bool:
     return isinstance(record, dict) and bool(OWN_KEYS & record.keys()) and record.get("task_type") != "vln"
 
 
-def pick_place_document(raw: bytes, file: Path, *, nan_as_text: bool = False) -> Any:
+def pick_place_document(raw: bytes, file: Path) -> Any:
     """Return what `read_bytes` returned as JSON if it holds episodes of this task, else None.
 
     Raises:
@@ -38,7 +38,7 @@ def pick_place_document(raw: bytes, file: Path, *, nan_as_text: bool = False) ->
     """
     if not any(f'"{key}"'.encode() in raw for key in OWN_KEYS):
         return None  # large files of other tasks need not be parsed to see that
-    document = parse_json(raw, file, nan_as_text=nan_as_text)
+    document = parse_json(raw, file)
     return document if any(is_pick_place(record) for record, _ in records_of(document)) else None
 
 
