@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -183,10 +182,6 @@ class Shape(Record, frozen=True, kw_only=True):
     size: Triple | None = None
     """Full extents in metres; the kind's own if missing."""
 
-    def __post_init__(self) -> None:
-        if self.size is not None and not (min(self.size) > 0 and max(self.size) <= LARGEST_COORDINATE_M):
-            raise ValueError(f"size: expected metres above 0, found {list(self.size)}")
-
 
 class SceneItem(Record, frozen=True, kw_only=True):
     """A thing in the scene.
@@ -216,12 +211,6 @@ class SceneItem(Record, frozen=True, kw_only=True):
         if not self.name.isprintable() or self.name.strip() != self.name or self.name[:1] in ("", "#"):
             expected = "a name in printable characters that begins with neither a blank nor #"
             raise ValueError(f"name: expected {expected}, found {self.name[:40]!r}")
-        path = PurePosixPath((self.usd_path or "").replace("\\", "/"))
-        is_none = self.usd_path == "" or not str(path).isprintable()
-        if is_none or path.is_absolute() or ".." in path.parts:
-            raise ValueError(
-                f"usd_path: expected a file inside of the assets' folder, found {self.usd_path!r}"
-            )
         _check_numbers("position", self.position)
         _check_numbers("scale", self.scale)
         if min(self.scale) <= 0:
