@@ -91,4 +91,4 @@ def test_a_cache_that_cannot_be_written_is_told(monkeypatch, tmp_path):
     blocked.write_text("")
     monkeypatch.setattr(stretch_files, "_cache_roots", lambda: iter([blocked / "proctor"]))
     with pytest.raises(UserError, match="XDG_CACHE_HOME"):
-        stretch_files.prepared_urdf()
+        stretch_files.prepared_urdf.__wrapped__()
