@@ -66,7 +66,7 @@ def add_run(commands: Any) -> None:
         "--env",
         default="",
         metavar="NAME",
-        help="the world (default: embedded, or tabletop to pick and place)",
+        help="the world (default: the task's, embedded or tabletop)",
     )
     run.add_argument(
         "--scenes", type=Path, metavar="DIR", help="where the dataset's scenes are, if not beside it"
@@ -122,7 +122,7 @@ def _add_pick_place(run: argparse.ArgumentParser) -> None:
         "--level",
         type=int,
         choices=range(4),
-        help="what looks other than stored: 1 materials, 2 the cameras' poses too, 3 the light too (default: 0)",
+        help="what looks other than stored: 1 materials, 2 also the cameras, 3 also the light (default: 0)",
     )
     only.add_argument(
         "--object-info",

@@ -233,11 +233,8 @@ def _start_distance_m(episode: PickAndPlaceEpisode) -> float:
     target, location = episode.task_goal.target_object, episode.task_goal.target_location
     if target is None or location is None:
         return 0.0
-    place = location.position or (
-        episode.item(location.object_name).position if location.object_name else None
-    )
     start = target.initial_position or episode.item(target.name).position
-    return 0.0 if place is None else math.dist(start, place)
+    return math.dist(start, location.position or episode.item(str(location.object_name)).position)
 
 
 def _point(triple: Any) -> Point:

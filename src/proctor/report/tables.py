@@ -57,10 +57,8 @@ def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collecti
     table.add_column("N", justify="right", min_width=2)
     picks = any(results.task == "pick_and_place" for results in runs.values())
     columns = PICK_PLACE_COLUMNS if picks else COLUMNS
-    for heading in (
-        *(heading for heading, *_ in columns),
-        *((STAGES_HEADING, BUMPS_HEADING) if picks else ()),
-    ):
+    more = (STAGES_HEADING, BUMPS_HEADING) if picks else ()
+    for heading in (*(column[0] for column in columns), *more):
         table.add_column(heading, justify="right", overflow="fold")
     for name, results in runs.items():
         metrics = results.summary.metrics
