@@ -90,8 +90,7 @@ def run(
         UserError: Something about the request is wrong; nothing was written.
     """
     out = out.resolve()  # an agent may change the working directory
-    plan = _plan(config, out)
-    config, dataset, episodes, identity, kept, left = plan
+    config, dataset, episodes, identity, kept, left = _plan(config, out)
     check_scenes(dataset, left, needs_scene=load("env", config.job.env).needs_scene)
     if left:
         with closing(build("env", config.job.env, config.job.env_options)) as env:
@@ -155,10 +154,10 @@ def load_exam(config: RunConfig) -> Dataset:
     Raises:
         UserError: There is no such suite, or the dataset is wrong.
     """
-    if config.suite is None and config.dataset is None:
-        raise UserError("expected a suite or a dataset, found neither")
     path = suite_path(config.suite) if config.suite is not None else config.dataset
-    return load_dataset(Path(str(path)), scenes=config.scenes)
+    if path is None:
+        raise UserError("expected a suite or a dataset, found neither")
+    return load_dataset(path, scenes=config.scenes)
 
 
 class _Plan(NamedTuple):
