@@ -30,7 +30,10 @@ from proctor.evaluation.summary import summarise
 from proctor.evaluation.tasks import fitted
 from proctor.registry import build, load, suite_path
 
-RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets")
+RECORDED_PACKAGES = (
+    *("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets"),
+    *("mink", "hello-robot-stretch-urdf"),  # a robot that picks depends on them, too
+)
 OPTIONS_OF_THE_LINE = ("token", "ca_file", "connect_timeout_s")
 """Options of served policies that say how to reach them, not what is examined; one of them is a secret."""
 
