@@ -109,3 +109,22 @@ function star(x, y, r) {
 function cross([x, y], r, step) {
   return svg("path", { d: `M${x - r},${-y - r} l${2 * r},${2 * r} m0,${-2 * r} l${-2 * r},${2 * r}`, class: "bump" }, svg("title", null, `bump at step ${step}`));
 }
+
+function mapTools(map, siblings) {
+  const zoom = el("button.quiet", { type: "button", "aria-pressed": "false", onclick: () => {
+    map.whole = !map.whole;
+    zoom.setAttribute("aria-pressed", String(map.whole));
+    map.draw();
+  } }, "Whole plan");
+  const boxes = siblings.map((other) => el("label.key", { css: { "--c": other.run.color } }, el("input", { type: "checkbox", onchange: (event) => {
+    map.others = event.target.checked ? [...map.others, other] : map.others.filter((row) => row !== other);
+    map.draw();
+  } }), ` ${other.run.name}`));
+  const legend = el("ul.map-key", { "aria-label": "Legend" }, ...[["k-ref", "reference", current_has_ref(map.row)], ["k-driven", "driven, start to end", true], ["k-start", "start", true], ["k-end", "end", true],
+    ["k-goal", `goal, within ${map.row.episode.near} m`, Boolean(map.row.episode.goal)], ["k-bump", "bump", map.row.bump.length > 0], ["k-wrong", "went wrong", map.row.kind !== "success"]]
+    .filter(([, , there]) => there).map(([kind, text]) => el("li", null, el(`i.${kind}`), text)));
+  const others = boxes.length > 0 && el("span.others", null, "Also show:", ...boxes);
+  return el("div.map-tools", null, legend, el("div.row", null, zoom, others));
+}
+
+const current_has_ref = (row) => Boolean(row.episode.ref);
