@@ -1,0 +1,58 @@
+"""Plain shapes: box, block, cylinder, ball."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from proctor.scenes.boards import board
+from proctor.scenes.lathe import lathe
+from proctor.scenes.shapes import Triple
+from proctor.scenes.solids import ball_solid, box_solid, cylinder_solid
+from proctor.scenes.thing import Thing
+
+CARDBOARD_BOX_KG_M3, WOOD_KG_M3, RUBBER_BALL_KG_M3 = 300.0, 700.0, 500.0
+
+
+def box(size: Triple, color: Triple) -> Thing:
+    """Return a cardboard box."""
+    surfaces = [board(size, (0.0, 0.0, 0.0), color)]
+    mass_kg = math.prod(size) * CARDBOARD_BOX_KG_M3
+    return Thing("box", surfaces, [box_solid(size)], mass_kg, is_furniture=False)
+
+
+def block(size: Triple, color: Triple) -> Thing:
+    """Return a wooden block."""
+    surfaces = [board(size, (0.0, 0.0, 0.0), color, "wood", bevel_m=0.003)]
+    return Thing("block", surfaces, [box_solid(size)], math.prod(size) * WOOD_KG_M3, is_furniture=False)
+
+
+def cylinder(size: Triple, color: Triple) -> Thing:
+    """Return a wooden cylinder."""
+    diameter, _, height = size
+    r, edge = diameter / 2, min(0.002, diameter / 8, height / 8)
+    profile = [(0.0, 0.0), (r - edge, 0.0), (r, edge), (r, height - edge), (r - edge, height), (0.0, height)]
+    return Thing(
+        kind="cylinder",
+        surfaces=[lathe(profile, color)],
+        solids=[cylinder_solid(diameter, height)],
+        mass_kg=math.pi * r * r * height * WOOD_KG_M3,
+        is_furniture=False,
+    )
+
+
+def ball(size: Triple, color: Triple) -> Thing:
+    """Return a rubber ball."""
+    radius = size[0] / 2
+    angles = np.linspace(0, math.pi, 17)
+    profile = [(radius * math.sin(angle), radius * (1 - math.cos(angle))) for angle in angles]
+    profile[0], profile[-1] = (0.0, 0.0), (0.0, 2 * radius)
+    return Thing(
+        kind="ball",
+        surfaces=[lathe(profile, color)],
+        solids=[ball_solid(2 * radius)],
+        mass_kg=4 / 3 * math.pi * radius**3 * RUBBER_BALL_KG_M3,
+        is_furniture=False,
+        rolls=True,
+    )

@@ -1,0 +1,165 @@
+"""The things of a tabletop: made from a kind, a colour and a size, or read from a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from proctor.core.errors import did_you_mean
+from proctor.scenes.colors import PALETTE
+from proctor.scenes.kinds import KINDS, check_kind, color_of, kind_and_color
+from proctor.scenes.primitives import ball, block, box, cylinder
+from proctor.scenes.shapes import Triple
+from proctor.scenes.solids import span_m
+from proctor.scenes.tables import table
+from proctor.scenes.thing import Thing
+from proctor.scenes.vessels import bowl, cup, mug
+
+__all__ = ["KINDS", "Item", "Shape", "make_thing", "width_m"]
+
+SMALLEST_M, LARGEST_M = 0.005, 5.0
+LIGHTEST_KG = 0.05
+"""What is lighter unless an episode says so, such as a small block, is taken to weigh this."""
+
+MAKERS: dict[str, Callable[[Triple, Triple], Thing]] = {
+    "ball": ball,
+    "block": block,
+    "bowl": bowl,
+    "box": box,
+    "cup": cup,
+    "cylinder": cylinder,
+    "mug": mug,
+    "table": table,
+}
+
+
+class Shape(Protocol):
+    """What to make."""
+
+    @property
+    def kind(self) -> str:
+        """One of `KINDS`."""
+
+    @property
+    def color(self) -> str:
+        """An English word, or empty."""
+
+    @property
+    def size(self) -> Triple | None:
+        """Full extents in metres."""
+
+
+class Item(Protocol):
+    """What an episode says about a thing; see `proctor.episodes.pick_place.SceneItem`."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the episode."""
+
+    @property
+    def rotation(self) -> tuple[float, float, float, float]:
+        """x, y, z, w."""
+
+    @property
+    def scale(self) -> Triple:
+        """Factors along its axes."""
+
+    @property
+    def static(self) -> bool:
+        """Whether it never moves."""
+
+    @property
+    def graspable(self) -> bool:
+        """Whether it can be picked up."""
+
+    @property
+    def usd_path(self) -> str | None:
+        """A file in the dataset's folder."""
+
+    @property
+    def shape(self) -> Shape | None:
+        """What to make instead of reading a file."""
+
+    @property
+    def fallback(self) -> Shape | None:
+        """What to make if there is no file."""
+
+    @property
+    def mass(self) -> float | None:
+        """Kilograms."""
+
+
+def make_thing(item: Item, folder: Path | None) -> Thing:
+    """Return an episode's thing at its full size.
+
+    The first of these that there is: its `shape`; the file `usd_path` in the folder; what the file's name or
+    its own name asks for, such as `cup_red`; its `fallback`.
+
+    Args:
+        item: What the episode says.
+        folder: Where the dataset's files lie, which none of them may lead out of.
+
+    Raises:
+        ValueError: There is nothing to make it from, or it cannot be made so.
+        MissingDependency: The reader for this file's format is not installed.
+    """
+    thing = _found(item, folder)
+    mass_kg = max(thing.mass_kg, LIGHTEST_KG) if item.mass is None else item.mass
+    return thing._replace(mass_kg=mass_kg, rolls=thing.rolls or _lies_on_its_side(thing, item.rotation))
+
+
+def width_m(thing: Thing, yaw: float, low_z: float, high_z: float) -> float:
+    """Return how wide a thing is along a horizontal direction, between two heights, all in its own frame."""
+    span = span_m(thing.solids, yaw, low_z, high_z)
+    return 0.0 if span is None else span[1] - span[0]
+
+
+def _found(item: Item, folder: Path | None) -> Thing:
+    if item.shape is not None:
+        return _made(item.shape.kind, item.shape.color, item.shape.size, item.scale)
+    names = [item.name]
+    missing = ""
+    if item.usd_path is not None:
+        names.insert(0, PurePosixPath(item.usd_path.replace("\\", "/")).stem)
+        missing = f"there is no file '{item.usd_path}'" + (f" in {folder}" if folder else "")
+    for name in names:
+        asked = kind_and_color(name)
+        if asked is not None:
+            thing = _made(*asked, None, item.scale)
+            note = f"{missing}: a {thing.kind} made by '{name}' stands in for it"
+            return thing._replace(notes=(note,) if missing else ())
+    if item.fallback is not None:
+        thing = _made(item.fallback.kind, item.fallback.color, item.fallback.size, item.scale)
+        return thing._replace(notes=(f"{missing or 'no file'}: its fallback, a {thing.kind}, stands in",))
+    known = [*KINDS, *(f"{kind}_{color}" for kind in KINDS for color in PALETTE)]
+    hint = next(filter(None, (did_you_mean(name, known) for name in names)), "")
+    raise ValueError(
+        f"{missing or 'expected a shape or a usd_path'}, and no thing can be made by the name "
+        f"{' or '.join(repr(name[:40]) for name in names)}{hint}; known kinds: {', '.join(sorted(KINDS))}. "
+        'Put the file there, or allow a stand-in: "fallback": {"kind": "box"}'
+    )
+
+
+def _made(kind: str, color: str, size: Triple | None, scale: Triple) -> Thing:
+    """Return what is made from a kind, its size times the scale."""
+    check_kind(kind)
+    known = KINDS[kind]
+    depth, width, height = (a * b for a, b in zip(size or known.size_m, scale, strict=True))
+    if not all(SMALLEST_M <= extent <= LARGEST_M for extent in (depth, width, height)):  # nor is NaN
+        raise ValueError(
+            f"size: expected {SMALLEST_M} to {LARGEST_M} m, found {[depth, width, height]} for a {kind}"
+        )
+    if known.is_round and not math.isclose(depth, width, rel_tol=1e-6):
+        raise ValueError(f"size: a {kind} is round: expected equal x and y, found {[depth, width, height]}")
+    if kind == "ball" and not math.isclose(depth, height, rel_tol=1e-6):
+        raise ValueError(f"size: a ball is round: expected x, y and z equal, found {[depth, width, height]}")
+    return MAKERS[kind]((depth, width, height), color_of(color or known.color))
+
+
+def _lies_on_its_side(thing: Thing, rotation: tuple[float, float, float, float]) -> bool:
+    """Tell whether a cylinder has been laid down, so that it can roll. The rotation is x, y, z, w."""
+    x, y, _, _ = rotation
+    upright = 1 - 2 * (x * x + y * y)  # the z axis' own z
+    return abs(upright) < math.cos(math.pi / 4) and any(solid.shape == "cylinder" for solid in thing.solids)

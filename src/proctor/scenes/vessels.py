@@ -1,0 +1,103 @@
+"""What one drinks, eats and pours from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proctor.core.types import Array
+from proctor.scenes.boards import merged
+from proctor.scenes.colors import PALETTE, lighter
+from proctor.scenes.lathe import Profile, lathe, tube, volume_m3
+from proctor.scenes.meshes import Surface
+from proctor.scenes.shapes import Triple
+from proctor.scenes.solids import box_solid, cylinder_solid, round_wall
+from proctor.scenes.thing import Cavity, Solid, Thing
+
+CERAMIC_KG_M3, FULL_CAN_KG_M3, HALF_FULL_KG_M3 = 2400.0, 1000.0, 600.0
+WHITE = PALETTE["white"]
+
+
+def cup(size: Triple, color: Triple) -> Thing:
+    """Return a cup with a handle towards +x."""
+    return _with_handle("cup", size, color, lighter(color, 0.15), reach=0.36)
+
+
+def mug(size: Triple, color: Triple) -> Thing:
+    """Return a mug, white inside, with a larger handle towards +x."""
+    return _with_handle("mug", size, color, WHITE, reach=0.45)
+
+
+def _with_handle(kind: str, size: Triple, color: Triple, inside: Triple, *, reach: float) -> Thing:
+    diameter, _, height = size
+    radius, wall = diameter / 2, min(0.003, diameter / 12)
+    edge = wall / 2
+    outer: Profile = [
+        (0.0, 0.0),
+        (radius - 2 * edge, 0.0),
+        (radius - 0.6 * edge, 0.6 * edge),
+        (radius, 2 * edge),
+        (radius, height - edge),
+        (radius - edge, height),
+    ]
+    inner: Profile = [
+        (radius - edge, height),
+        (radius - wall, height - edge),
+        (radius - wall, 3 * wall),
+        (radius - 3 * wall, 1.4 * wall),
+        (0.0, 1.4 * wall),
+    ]
+    drawn, solids = _handle(size, color, reach * diameter)
+    return Thing(
+        kind=kind,
+        surfaces=merged([lathe(outer, color), drawn, lathe(inner, inside)]),
+        # Full, as far as bumping goes: one cylinder is grasped fast and surely.
+        solids=[cylinder_solid(diameter, height), *solids],
+        mass_kg=volume_m3([*outer, *inner[1:]]) * CERAMIC_KG_M3,
+        is_furniture=False,
+    )
+
+
+def _handle(size: Triple, color: Triple, reach_m: float) -> tuple[Surface, list[Solid]]:
+    diameter, _, height = size
+    start, thick = diameter / 2, min(0.008, diameter / 8)
+    low, high = 0.22 * height, 0.82 * height
+    # A corner's share of a superellipse: nearly a rectangle, as handles of mugs are.
+    turn = np.linspace(-np.pi / 2, np.pi / 2, 13)
+    out = np.abs(np.cos(turn)) ** 0.6 * (reach_m - thick / 2)
+    up = np.sign(np.sin(turn)) * np.abs(np.sin(turn)) ** 0.8 * (high - low - thick) / 2
+    path: Array = np.stack([start + out, np.zeros(13), (low + high) / 2 + up], axis=1)
+    path[[0, -1], 0] -= thick / 2
+    bar = box_solid((thick, thick, high - low), (start + reach_m - thick / 2, 0.0, low))
+    arms = [
+        box_solid((reach_m - thick, thick, thick), (start + (reach_m - thick) / 2, 0.0, z))
+        for z in (low, high - thick)
+    ]
+    return tube(path, thick / 2, color), [bar, *arms]
+
+
+def bowl(size: Triple, color: Triple) -> Thing:
+    """Return a bowl that is really hollow."""
+    diameter, _, height = size
+    wall, floor = min(0.005, diameter / 30), min(0.007, height / 6)
+    rim, foot = diameter / 2, 0.34 * diameter
+    outer = [(0.0, 0.0), (foot - wall, 0.0), (foot, 0.0), *_curve((foot, wall / 2), (rim, height - wall / 2))]
+    lip = [(rim, height - wall / 2), (rim - wall / 2, height), (rim - wall, height - wall / 2)]
+    hollow = [*_curve((foot, floor), (rim - wall, height - wall / 2))[::-1], (0.0, floor)]
+    walls = round_wall((foot, floor), (rim - wall, height), wall, 16)
+    return Thing(
+        kind="bowl",
+        surfaces=[lathe([*outer, *lip[1:]], color), lathe(hollow, lighter(color, 0.2))],
+        solids=[cylinder_solid(2 * foot, floor), *walls],
+        mass_kg=volume_m3([*outer, *lip, *hollow[1:]]) * CERAMIC_KG_M3,
+        is_furniture=False,
+        cavity=Cavity(rim - wall, rim - wall, is_round=True, floor_z=floor, rim_z=height),
+    )
+
+
+def _curve(foot: tuple[float, float], rim: tuple[float, float]) -> list[tuple[float, float]]:
+    """Return a wall that bulges a little, from the foot to the rim."""
+    shares = np.linspace(0, 1, 6)
+    bulge = 0.06 * (rim[0] - foot[0]) * np.sin(np.pi * shares)
+    radii = foot[0] + shares * (rim[0] - foot[0]) + bulge
+    heights = foot[1] + shares * (rim[1] - foot[1])
+    return [(float(r), float(z)) for r, z in zip(radii, heights, strict=True)]
