@@ -17,11 +17,11 @@ from proctor.report.key_frames import choose, collect
 from proctor.report.page_data import judge, page_data
 from proctor.report.run_record import RunRecord
 
+FIRST, LAST = ("dom.js",), ("episode.js", "app.js")
+COMMON = ("model.js", "charts.js", "marks.js", "overview.js", "table.js", "strip.js")
 SCRIPTS = {
-    "vln": ("dom.js", "vln.js", "model.js", "charts.js", "overview.js", "table.js")
-    + ("map.js", "timeline.js", "episode.js", "app.js"),
-    "pick_and_place": ("dom.js", "pick_place.js", "model.js", "charts.js", "stages.js", "overview.js", "table.js")
-    + ("hand.js", "phases.js", "episode.js", "app.js"),
+    "vln": (*FIRST, "vln.js", *COMMON, "map.js", "timeline.js", *LAST),
+    "pick_and_place": (*FIRST, "pick_place.js", *COMMON, "stages.js", "hand.js", "phases.js", *LAST),
 }
 """By task, joined to one script in this order. The task's own give names to what the common ones use."""
 STYLES = {"vln": ("style.css",), "pick_and_place": ("style.css", "pick_place.css")}

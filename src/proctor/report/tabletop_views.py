@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 from scipy.spatial.transform import Rotation
 
-from proctor.core.errors import UserError
+from proctor.core.errors import ProctorError
 from proctor.core.results import PickPlaceRecord
 from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
@@ -76,7 +76,7 @@ def shapes_of(episode: PickAndPlaceEpisode, side: Side) -> tuple[list[Shape], li
             continue
         try:
             thing = make_thing(item, folder)
-        except UserError as error:
+        except (ValueError, ProctorError) as error:
             problems.append(f"No outline of '{item.name}': {error}")
             continue
         shapes += _shapes(item, thing, side)

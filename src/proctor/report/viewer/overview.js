@@ -19,6 +19,7 @@ function drawOverview() {
   $("scores").append(...[...SCORES.map(scoreCard), latencyCard(), faultCard()].filter(Boolean));
   $("scores-table").append(scoreTable());
   $("scores-note").textContent = `Mean and 95 % interval. ${scoresNote()}` + (RUNS.some((run) => run.privileged) ? ` ★ is privileged: it ${PRIVILEGED}.` : "");
+  drawStages();
   drawClasses();
   drawSpread();
   drawFooter();
@@ -114,7 +115,7 @@ const mark = (kind) => el("span.kind", { "data-kind": kind }, el("i", { "aria-hi
 
 function drawSpread() {
   $("spread").append(...spreads().filter(Boolean));
-  const useful = Object.keys(GROUPS).filter((group) => valuesOf(group).length > 0);
+  const useful = BY.filter((group) => valuesOf(group).length > 0);
   $("by").append(...useful.map((group) => el("option", { value: group }, group)));
   $("by").addEventListener("change", drawBy);
   if (useful.length) drawBy();

@@ -51,6 +51,9 @@ function spreads() {
   ];
 }
 
+/** Navigation has no stages. */
+function drawStages() {}
+
 const LENGTH_EDGES = [0, 5, 10, 15, 20, 30];
 
 /** Return the bin of an episode's reference length, such as "5–10 m". */
@@ -70,6 +73,7 @@ const GROUPS = {
   language: (row) => row.episode.language,
   scene: (row) => row.episode.scene,
 };
+const BY = Object.keys(GROUPS);
 const FILTERS = [["scene", "Scene", "all"], ["reference length", "Length", "any"]];
 
 const COLUMNS = [
