@@ -124,6 +124,7 @@ def _print_findings(findings: Findings, episodes: int) -> None:
 def _convert(arguments: argparse.Namespace) -> int:
     from proctor.episodes.datasets import load_dataset, save_dataset
     from proctor.episodes.gt import gt_file
+    from proctor.episodes.vln import Episode
     from proctor.episodes.vlnce_writer import save_vlnce, writing_notes
 
     out: Path = arguments.out
@@ -131,6 +132,8 @@ def _convert(arguments: argparse.Namespace) -> int:
         if file is not None and file.exists():
             raise UserError(f"{file} exists already; give a new name")
     dataset = load_dataset(arguments.source, scenes=arguments.scenes)
+    if arguments.to != "native":
+        dataset.of(Episode)  # refuses other tasks, for which there is no such format
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         episodes, notes = _relative_to(out.resolve().parent, dataset), list(dataset.notes)
@@ -151,9 +154,11 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 def _relative_to(folder: Path, dataset: Dataset) -> list[Any]:
     """Return the episodes with scene paths that hold from this folder."""
+    from proctor.episodes.vln import Episode
+
     return [
         msgspec.structs.replace(episode, scene_config_path=os.path.relpath(episode.scene_config_path, folder))
-        if episode.scene_config_path
+        if isinstance(episode, Episode) and episode.scene_config_path
         else episode
         for episode in dataset.episodes
     ]
@@ -163,6 +168,7 @@ def _predictions(arguments: argparse.Namespace) -> int:
     from proctor.core.results import JOURNAL, MANIFEST, read_journal, read_manifest
     from proctor.episodes.datasets import load_dataset
     from proctor.episodes.predictions import write_predictions
+    from proctor.episodes.vln import Episode
 
     if arguments.out.exists():
         raise UserError(f"{arguments.out} exists already; give a new name")
@@ -177,7 +183,7 @@ def _predictions(arguments: argparse.Namespace) -> int:
     if format_ != "r2r" and path is not None:
         dataset = load_dataset(path)
         format_ = format_ or ("rxr" if dataset.format == "rxr-ce" else "r2r")
-        ids = {e.episode_id: e.origin.instruction_id or "" for e in dataset.episodes if e.origin}
+        ids = {e.episode_id: e.origin.instruction_id or "" for e in dataset.of(Episode) if e.origin}
     lost = [key for key, result in results.items() if result.is_evaluator_fault]
     if len(lost) == len(results):
         why = f"all {len(lost)} episodes were lost to evaluator faults" if lost else "no episode is finished"

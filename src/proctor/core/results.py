@@ -89,6 +89,11 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     """In the journal only: `results.json` holds nothing that differs between two equal runs."""
 
     @property
+    def task(self) -> str:
+        """The task it was an episode of."""
+        return "vln" if self.pick_place is UNSET else "pick_and_place"
+
+    @property
     def is_evaluator_fault(self) -> bool:
         """Whether the evaluator, not the agent, is to blame for the missing score."""
         return self.error is not None and self.error.side == "evaluator"
@@ -174,6 +179,11 @@ class Results(msgspec.Struct, frozen=True):
 
     summary: Summary
     episodes: list[EpisodeResult]
+
+    @property
+    def task(self) -> str:
+        """The task of all of its episodes."""
+        return self.episodes[0].task if self.episodes else "vln"
 
     @property
     def total_episodes(self) -> int:

@@ -122,7 +122,7 @@ def make_vln(
     """
     if isinstance(dataset, str | Path):
         path = suite_path(str(dataset)) if str(dataset) in names("suite") else Path(dataset)
-        dataset = load_dataset(path).episodes
+        dataset = load_dataset(path).of(Episode)
     return ProctorGym(build("env", env, env_options), dataset, render_mode=render_mode)
 
 

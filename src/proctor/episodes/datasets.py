@@ -1,6 +1,7 @@
 """Files of episodes: reading them strictly, writing them back.
 
-The native format is `{"episodes": [{"episode_id": ..., "scene_id": ..., ...}]}` with the fields of `Episode`.
+The native format is `{"episodes": [{"episode_id": ..., "scene_id": ..., ...}]}` with the fields of `Episode`
+or of `PickAndPlaceEpisode`.
 Files of R2R-CE and RxR-CE are recognised by what is in them, packed with gzip or not.
 """
 
@@ -10,12 +11,14 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from proctor.core.documents import convert, parse_json, read_bytes, read_json, write_json
 from proctor.core.errors import InvalidFile, UnknownName, UserError
+from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.episodes.pick_place_files import document_of, pick_place_document, read_pick_place, records_of
 from proctor.episodes.vln import Episode
 from proctor.episodes.vlnce import is_vlnce, load_vlnce
 from proctor.scenes.mesh_scene import find_scene
@@ -29,16 +32,19 @@ REQUIRED_KEYS = (
     "instruction",
 )
 
+AnyEpisode = Episode | PickAndPlaceEpisode
+"""Of whatever task: all have an `episode_id`, `scene_id`, `split`, `step_limit`, `language` and `task`."""
+E = TypeVar("E", Episode, PickAndPlaceEpisode)
 
 CHECKSUMS = "checksums.json"
 """Beside the episodes of a frozen exam: the SHA-256 of each of its files, by name."""
 
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True):
-    """Episodes in the order of their file, with scene paths made absolute."""
+    """Episodes of one task in the order of their file, with paths of scenes and assets made absolute."""
 
     path: Path
-    episodes: list[Episode]
+    episodes: list[AnyEpisode]
     digest: str
     """SHA-256 of the episode file, and of the gt file where there is one."""
     format: Literal["native", "r2r-ce", "rxr-ce"] = "native"
@@ -47,9 +53,25 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     scenes: Path | None = None
     """The folder in which the scenes were looked for, if one was given."""
 
+    @property
+    def task(self) -> str:
+        """The name of the task: `vln` or `pick_and_place`."""
+        return self.episodes[0].task if self.episodes else Episode.task
+
+    def of(self, kind: type[E]) -> list[E]:
+        """Return the episodes, for what can be done with one task only.
+
+        Raises:
+            UserError: They are of another task.
+        """
+        found = [episode for episode in self.episodes if isinstance(episode, kind)]
+        if len(found) != len(self.episodes):
+            raise UserError(f"{self.path}: expected episodes of the task {kind.task}, found {self.task}")
+        return found
+
     def select(
         self, *, split: str | None = None, count: int | None = None, episode_id: str | None = None
-    ) -> list[Episode]:
+    ) -> list[Any]:
         """Return a split, `count` of its episodes taken from all scenes in turn, or the one with this id.
 
         Raises:
@@ -78,7 +100,7 @@ class _AnyFile(msgspec.Struct):
 
 
 def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
-    """Read a file of episodes, or a folder that holds one: native, R2R-CE or RxR-CE.
+    """Read a file of episodes, or a folder that holds one: native (of any task), R2R-CE or RxR-CE.
 
     Args:
         path: The file or folder.
@@ -95,21 +117,22 @@ def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
     format_: Literal["native", "r2r-ce", "rxr-ce"] = "native"
     notes: list[str] = []
     files = [file]
-    if holds_vlnce(raw):
-        format_, episodes, notes, files = load_vlnce(raw, file)
+    episodes: Sequence[AnyEpisode]
+    if (document := pick_place_document(raw, file)) is not None:
+        episodes, places = read_pick_place(document, file), [place for _, place in records_of(document)]
+        _check_ids(episodes, file, places)
     else:
-        episodes = _native_episodes(parse_json(raw, file), file)
-    if not episodes:
-        raise InvalidFile(file, "expected at least one episode, found none", place="episodes")
-    _check_ids(episodes, file)
+        if holds_vlnce(raw):
+            format_, walks, notes, files = load_vlnce(raw, file)
+        else:
+            walks = _native_episodes(parse_json(raw, file), file)
+        if not walks:
+            raise InvalidFile(file, "expected at least one episode, found none", place="episodes")
+        _check_ids(walks, file, [f"episodes[{index}]" for index in range(len(walks))])
+        episodes = locate_scenes(walks, file, scenes)
     digest = hashlib.sha256(b"".join(each.read_bytes() for each in files)).hexdigest()
     return Dataset(
-        path=file,
-        episodes=locate_scenes(episodes, file, scenes),
-        digest=digest,
-        format=format_,
-        notes=notes,
-        scenes=scenes,
+        path=file, episodes=list(episodes), digest=digest, format=format_, notes=notes, scenes=scenes
     )
 
 
@@ -172,11 +195,18 @@ def locate_scenes(episodes: Sequence[Episode], file: Path, scenes: Path | None) 
     return located
 
 
-def save_dataset(episodes: Sequence[Episode], path: Path) -> None:
+def save_dataset(episodes: Sequence[Episode] | Sequence[PickAndPlaceEpisode], path: Path) -> None:
     """Write a native episode file that `load_dataset` reads back."""
+    walks = [episode for episode in episodes if isinstance(episode, Episode)]
+    picks = [episode for episode in episodes if isinstance(episode, PickAndPlaceEpisode)]
+    if walks and picks:
+        raise UserError(f"{path}: expected episodes of one task, found {Episode.task} and {picks[0].task}")
+    if picks:
+        write_json(path, document_of(picks, path.parent))
+        return
     records = [
         {key: getattr(episode, key) for key in REQUIRED_KEYS} | msgspec.to_builtins(episode)
-        for episode in episodes
+        for episode in walks
     ]
     write_json(path, {"episodes": records})
 
@@ -186,17 +216,16 @@ def _native_episodes(value: Any, file: Path) -> list[Episode]:
     return convert(value, _EpisodeFile, file).episodes
 
 
-def _check_ids(episodes: Sequence[Episode], file: Path) -> None:
-    first_index: dict[str, int] = {}
-    for index, episode in enumerate(episodes):
-        if episode.episode_id in first_index:
-            other = first_index[episode.episode_id]
-            problem = f"the id '{episode.episode_id}' is taken by episodes[{other}]"
-            raise InvalidFile(file, problem, place=f"episodes[{index}].episode_id")
-        first_index[episode.episode_id] = index
+def _check_ids(episodes: Sequence[AnyEpisode], file: Path, places: Sequence[str]) -> None:
+    first_place: dict[str, str] = {}
+    for episode, place in zip(episodes, places, strict=True):
+        other = first_place.setdefault(episode.episode_id, place)
+        if other != place:
+            problem = f"the id '{episode.episode_id}' is taken by {other}"
+            raise InvalidFile(file, problem, place=f"{place}.episode_id")
 
 
-def _spread(episodes: list[Episode], count: int) -> list[Episode]:
+def _spread(episodes: list[AnyEpisode], count: int) -> list[AnyEpisode]:
     """Return this many episodes from as many scenes as possible, and no scene's first ones only."""
     by_scene: dict[str, list[int]] = {}
     for index, episode in enumerate(episodes):

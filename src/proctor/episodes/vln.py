@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -41,6 +41,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     In code, positions and rotations may be given as `{"x", "y", "z"}` dicts or as objects with x, y and
     z, and most fields have defaults; files are checked strictly (see `episodes.datasets`).
     """
+
+    task: ClassVar[str] = "vln"
 
     episode_id: str = "episode"
     scene_id: str = ""

@@ -61,12 +61,13 @@ def score_predictions(file: Path, dataset: Dataset, out: Path | None = None) -> 
         InvalidFile: The predictions are broken, or not of these episodes.
         UserError: The dataset withholds its goals, or `out` holds a different run.
     """
-    withheld = [episode.episode_id for episode in dataset.episodes if episode.goal_position is None]
+    episodes = dataset.of(Episode)
+    withheld = [episode.episode_id for episode in episodes if episode.goal_position is None]
     if withheld:
-        problem = f"{len(withheld)} of {len(dataset.episodes)} episodes have no goal, first '{withheld[0]}'"
+        problem = f"{len(withheld)} of {len(episodes)} episodes have no goal, first '{withheld[0]}'"
         raise UserError(f"{dataset.path}: {problem}: they cannot be scored here")
     predictions = read_predictions(file)
-    keys = {episode.episode_id: _key(episode, predictions) for episode in dataset.episodes}
+    keys = {episode.episode_id: _key(episode, predictions) for episode in episodes}
     _check_match(predictions, keys, file, dataset)
     identity = _identity(file, dataset)
     if out is not None:
@@ -74,7 +75,7 @@ def score_predictions(file: Path, dataset: Dataset, out: Path | None = None) -> 
     task = VLNTask()
     scored = [
         _score(task, episode, predictions.by_id.get(keys[episode.episode_id]), predictions, file)
-        for episode in dataset.episodes
+        for episode in episodes
     ]
     results = summarise([result for result, _ in scored])
     odd = _odd_paths(scored)
@@ -85,7 +86,7 @@ def score_predictions(file: Path, dataset: Dataset, out: Path | None = None) -> 
             "predictions": str(file.resolve()),
         }
         _write(out, identity, {"source": source, "actions": "inferred", "notes": odd}, results)
-    notes = [*dataset.notes, *unreachable_notes(dataset.episodes)]
+    notes = [*dataset.notes, *unreachable_notes(episodes)]
     return Score(results, [*notes, *_notes(predictions, set(keys.values()), results), *odd])
 
 
@@ -104,7 +105,7 @@ def _check_match(predictions: Predictions, keys: dict[str, str], file: Path, dat
             f"no prediction is of an episode of {dataset.path}: found '{given}', expected such as '{known}'"
         )
         raise InvalidFile(file, problem)
-    for episode in dataset.episodes:
+    for episode in dataset.of(Episode):
         prediction = predictions.by_id.get(keys[episode.episode_id])
         if prediction and distance(prediction.positions[0], episode.start_position) > SAME_PLACE_M:
             there, here = prediction.positions[0], episode.start_position

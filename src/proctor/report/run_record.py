@@ -194,7 +194,7 @@ def _episodes_of(
         return {}, [f"The episodes of this run cannot be read ({dataset}), {without}."]
     if dataset.digest != identity.get("dataset_sha256"):
         return {}, [f"{path} has changed since this run, {without}."]
-    return {episode.episode_id: episode for episode in dataset.episodes}, []
+    return {episode.episode_id: episode for episode in dataset.select()}, []
 
 
 def _scenes_are_the_same(

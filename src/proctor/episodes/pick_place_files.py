@@ -1,0 +1,111 @@
+"""Files of pick-and-place episodes: `{"episodes": [...]}`, a list of them, or a single one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from proctor.core.documents import convert, parse_json
+from proctor.core.errors import InvalidFile, did_you_mean
+from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode
+from proctor.episodes.pick_place_checks import problems_of
+
+OWN_KEYS = {"task_type", "task_goal", "scene_objects", "robot_config"}
+"""No episode of navigation has such."""
+NAVIGATION_KEYS = {"start_position", "start_rotation", "goal_position", "goals"}
+REQUIRED_KEYS = ("episode_id", "task_goal", "scene_objects")
+
+
+def is_pick_place(record: Any) -> bool:
+    """Tell whether an episode of a JSON document is one of this task."""
+    return isinstance(record, dict) and bool(OWN_KEYS & record.keys()) and record.get("task_type") != "vln"
+
+
+def pick_place_document(raw: bytes, file: Path, *, nan_as_text: bool = False) -> Any:
+    """Return what `read_bytes` returned as JSON if it holds episodes of this task, else None.
+
+    Raises:
+        InvalidFile: It seems to, but is no JSON document.
+    """
+    if not any(f'"{key}"'.encode() in raw for key in OWN_KEYS):
+        return None  # large files of other tasks need not be parsed to see that
+    document = parse_json(raw, file, nan_as_text=nan_as_text)
+    return document if any(is_pick_place(record) for record, _ in records_of(document)) else None
+
+
+def records_of(document: Any) -> list[tuple[Any, str]]:
+    """Return the episodes of a JSON document and where they stand in it."""
+    if isinstance(document, dict) and "episodes" not in document:
+        return [(document, "")]
+    records = document.get("episodes") if isinstance(document, dict) else document
+    prefix = "episodes" if isinstance(document, dict) else ""
+    if not isinstance(records, list):
+        return []
+    return [(record, f"{prefix}[{index}]") for index, record in enumerate(records)]
+
+
+def read_pick_place(document: Any, file: Path) -> list[PickAndPlaceEpisode]:
+    """Return the episodes of what `pick_place_document` returned.
+
+    Raises:
+        InvalidFile: Something is wrong; the message says what and where.
+    """
+    if isinstance(document, dict) and "episodes" in document:
+        for key in sorted(document.keys() - {"episodes"}):
+            raise InvalidFile(file, f"unknown key '{key[:40]}'{did_you_mean(key, ['episodes'])}")
+    episodes = [episode_of(record, file, place) for record, place in records_of(document)]
+    return [located(episode, file) for episode in episodes]
+
+
+def episode_of(record: Any, file: Path, place: str) -> PickAndPlaceEpisode:
+    """Return an episode of a file, checked.
+
+    Args:
+        record: The episode as JSON.
+        file: Where it stands, for the message.
+        place: Where in the file it stands.
+
+    Raises:
+        InvalidFile: Something is wrong with it.
+    """
+    dot = f"{place}." if place else ""
+    if isinstance(record, dict):
+        if not is_pick_place(record) and NAVIGATION_KEYS & record.keys():
+            problem = f"a file holds one task: expected {TASK} as in other episodes, found navigation"
+            raise InvalidFile(file, problem, place=place)
+        task = record.get("task_type", TASK)
+        if task != TASK and isinstance(task, str):
+            problem = f"expected '{TASK}', found '{task[:40]}'{did_you_mean(task, [TASK])}"
+            raise InvalidFile(file, problem, place=f"{dot}task_type")
+        missing = [key for key in REQUIRED_KEYS if key not in record]
+        if missing and not record.keys() - set(PickAndPlaceEpisode.__struct_fields__):
+            raise InvalidFile(file, f"the key '{missing[0]}' is missing", place=place)
+    episode = convert(record, PickAndPlaceEpisode, file, place=place)
+    for problem_place, problem in problems_of(episode):
+        raise InvalidFile(file, problem, place=f"{dot}{problem_place}")
+    return episode
+
+
+def located(episode: PickAndPlaceEpisode, file: Path) -> PickAndPlaceEpisode:
+    """Return an episode with the absolute path of its assets: the file's own folder, or relative to it."""
+    assets = (file.parent / (episode.assets_path or "")).resolve()
+    return msgspec.structs.replace(episode, assets_path=str(assets))
+
+
+def document_of(episodes: Sequence[PickAndPlaceEpisode], folder: Path) -> dict[str, Any]:
+    """Return episodes as a JSON document for a folder, from where their assets must still be found."""
+    records = []
+    for episode in episodes:
+        record = {"episode_id": episode.episode_id, "task_type": TASK, "scene_id": episode.scene_id}
+        goal = {"task_goal": {}, "scene_objects": []} | msgspec.to_builtins(episode)
+        if episode.assets_path is not None:
+            assets = os.path.relpath(episode.assets_path, folder.resolve())
+            goal["assets_path"] = assets
+            if assets == ".":
+                del goal["assets_path"]
+        records.append(record | goal)
+    return {"episodes": records}
