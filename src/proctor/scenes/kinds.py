@@ -45,7 +45,7 @@ KINDS: dict[str, Kind] = {
         is_graspable=True,
         is_round=True,
     ),
-    "basket": Kind("a rectangular basket, open above", (0.24, 0.2, 0.09), "brown", is_container=True),
+    "basket": Kind("a woven basket, rectangular", (0.24, 0.2, 0.09), "beige", is_container=True),
     "bowl": Kind("a bowl", (0.18, 0.18, 0.06), "white", is_container=True, is_round=True),
     "plate": Kind("a plate with a raised rim", (0.22, 0.22, 0.02), "white", is_container=True, is_round=True),
     "tray": Kind("a rectangular tray with low walls", (0.24, 0.34, 0.03), "black", is_container=True),

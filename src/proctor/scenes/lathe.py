@@ -44,6 +44,19 @@ def tube(path: Array, radius_m: float, color: Triple, sides: int = 8) -> Surface
     return _surface(vertices, normals, texcoords, _grid_faces(len(path), sides + 1), color)
 
 
+def disc(diameter_m: float, height_m: float, bottom: float = 0.0) -> Profile:
+    """Return the profile of a cylinder with softened edges."""
+    r, top, edge = diameter_m / 2, bottom + height_m, min(0.002, diameter_m / 8, height_m / 8)
+    return [
+        (0.0, bottom),
+        (r - edge, bottom),
+        (r, bottom + edge),
+        (r, top - edge),
+        (r - edge, top),
+        (0.0, top),
+    ]
+
+
 def volume_m3(profile: Profile) -> float:
     """Return the volume that a profile encloses as it turns; of a vessel, that of its wall."""
     (r0, z0), (r1, z1) = np.array(profile[:-1]).T, np.array(profile[1:]).T

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from proctor.scenes.boards import board
-from proctor.scenes.lathe import lathe
+from proctor.scenes.lathe import disc, lathe
 from proctor.scenes.shapes import Triple
 from proctor.scenes.solids import ball_solid, box_solid, cylinder_solid
 from proctor.scenes.thing import Thing
@@ -31,13 +31,11 @@ def block(size: Triple, color: Triple) -> Thing:
 def cylinder(size: Triple, color: Triple) -> Thing:
     """Return a wooden cylinder."""
     diameter, _, height = size
-    r, edge = diameter / 2, min(0.002, diameter / 8, height / 8)
-    profile = [(0.0, 0.0), (r - edge, 0.0), (r, edge), (r, height - edge), (r - edge, height), (0.0, height)]
     return Thing(
         kind="cylinder",
-        surfaces=[lathe(profile, color)],
+        surfaces=[lathe(disc(diameter, height), color)],
         solids=[cylinder_solid(diameter, height)],
-        mass_kg=math.pi * r * r * height * WOOD_KG_M3,
+        mass_kg=math.pi / 4 * diameter**2 * height * WOOD_KG_M3,
         is_furniture=False,
     )
 

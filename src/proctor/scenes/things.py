@@ -13,9 +13,10 @@ from proctor.scenes.kinds import KINDS, check_kind, color_of, kind_and_color
 from proctor.scenes.primitives import ball, block, box, cylinder
 from proctor.scenes.shapes import Triple
 from proctor.scenes.solids import span_m
-from proctor.scenes.tables import table
+from proctor.scenes.tables import counter, desk, shelf, stand, table
 from proctor.scenes.thing import Thing
-from proctor.scenes.vessels import bowl, cup, mug
+from proctor.scenes.trays import basket, tray
+from proctor.scenes.vessels import bottle, bowl, can, cup, mug, plate
 
 __all__ = ["KINDS", "Item", "Shape", "make_thing", "width_m"]
 
@@ -25,13 +26,22 @@ LIGHTEST_KG = 0.05
 
 MAKERS: dict[str, Callable[[Triple, Triple], Thing]] = {
     "ball": ball,
+    "basket": basket,
     "block": block,
+    "bottle": bottle,
     "bowl": bowl,
     "box": box,
+    "can": can,
+    "counter": counter,
     "cup": cup,
     "cylinder": cylinder,
+    "desk": desk,
     "mug": mug,
+    "plate": plate,
+    "shelf": shelf,
+    "stand": stand,
     "table": table,
+    "tray": tray,
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from proctor.core.types import Array
 from proctor.scenes.boards import merged
-from proctor.scenes.colors import PALETTE, lighter
+from proctor.scenes.colors import PALETTE, STEEL, darker, lighter
 from proctor.scenes.lathe import Profile, lathe, tube, volume_m3
 from proctor.scenes.meshes import Surface
 from proctor.scenes.shapes import Triple
@@ -15,6 +15,8 @@ from proctor.scenes.thing import Cavity, Solid, Thing
 
 CERAMIC_KG_M3, FULL_CAN_KG_M3, HALF_FULL_KG_M3 = 2400.0, 1000.0, 600.0
 WHITE = PALETTE["white"]
+WALL_M = 0.003
+"""Of a cup."""
 
 
 def cup(size: Triple, color: Triple) -> Thing:
@@ -29,7 +31,7 @@ def mug(size: Triple, color: Triple) -> Thing:
 
 def _with_handle(kind: str, size: Triple, color: Triple, inside: Triple, *, reach: float) -> Thing:
     diameter, _, height = size
-    radius, wall = diameter / 2, min(0.003, diameter / 12)
+    radius, wall = diameter / 2, min(WALL_M, diameter / 12)
     edge = wall / 2
     outer: Profile = [
         (0.0, 0.0),
@@ -66,7 +68,7 @@ def _handle(size: Triple, color: Triple, reach_m: float) -> tuple[Surface, list[
     out = np.abs(np.cos(turn)) ** 0.6 * (reach_m - thick / 2)
     up = np.sign(np.sin(turn)) * np.abs(np.sin(turn)) ** 0.8 * (high - low - thick) / 2
     path: Array = np.stack([start + out, np.zeros(13), (low + high) / 2 + up], axis=1)
-    path[[0, -1], 0] -= thick / 2
+    path[[0, -1], 0] -= WALL_M / 2  # into the wall, but not through it
     bar = box_solid((thick, thick, high - low), (start + reach_m - thick / 2, 0.0, low))
     arms = [
         box_solid((reach_m - thick, thick, thick), (start + (reach_m - thick) / 2, 0.0, z))
@@ -101,3 +103,107 @@ def _curve(foot: tuple[float, float], rim: tuple[float, float]) -> list[tuple[fl
     radii = foot[0] + shares * (rim[0] - foot[0]) + bulge
     heights = foot[1] + shares * (rim[1] - foot[1])
     return [(float(r), float(z)) for r, z in zip(radii, heights, strict=True)]
+
+
+def plate(size: Triple, color: Triple) -> Thing:
+    """Return a plate, flat within and raised at its rim."""
+    diameter, _, height = size
+    floor = min(0.005, height / 2)
+    rim, flat, wall = diameter / 2, 0.32 * diameter, min(0.004, floor)
+    outer = [
+        (0.0, 0.0),
+        (flat, 0.0),
+        (rim, height - wall),
+        (rim, height - wall / 3),
+        (rim - wall / 2, height),
+    ]
+    hollow = [(rim - wall / 2, height), (flat + wall, floor + wall / 3), (flat, floor), (0.0, floor)]
+    walls = round_wall((flat, floor), (rim - wall / 2, height), wall, 16)
+    return Thing(
+        kind="plate",
+        surfaces=[lathe(outer, color), *_ringed(hollow, color)],
+        solids=[cylinder_solid(2 * flat, floor), *walls],
+        mass_kg=volume_m3([*outer, *hollow[1:]]) * CERAMIC_KG_M3,
+        is_furniture=False,
+        cavity=Cavity(rim - wall, rim - wall, is_round=True, floor_z=floor, rim_z=height),
+    )
+
+
+def _ringed(hollow: Profile, color: Triple) -> list[Surface]:
+    """Return a plate's upper side: its middle is a little darker, else it could be a disc."""
+    return [lathe(hollow[:2], color), lathe(hollow[1:], darker(color, 0.12))]
+
+
+def bottle(size: Triple, color: Triple) -> Thing:
+    """Return a bottle, half full: body, shoulder and neck, with a label and a cap."""
+    diameter, _, height = size
+    r, edge = diameter / 2, min(0.004, diameter / 10)
+    body, neck_r, neck, cap = 0.62 * height, 0.2 * diameter, 0.8 * height, 0.91 * height
+    label = [(r * 1.004, 0.16 * height), (r * 1.004, 0.48 * height)]
+    skin: Profile = [(0.0, 0.0), (r - edge, 0.0), (r - edge / 3, edge / 3), (r, edge), (r, body)]
+    turn = np.linspace(0, np.pi, 7)[1:]
+    shoulder = [
+        (float(neck_r + (r - neck_r) * (1 + np.cos(a)) / 2), float(body + (neck - body) * a / np.pi))
+        for a in turn
+    ]
+    top = [(neck_r, cap)]
+    lid_r = neck_r * 1.2
+    lid: Profile = [
+        (neck_r, cap),
+        (lid_r, cap),
+        (lid_r, height - edge / 2),
+        (lid_r * 0.9, height),
+        (0.0, height),
+    ]
+    return Thing(
+        kind="bottle",
+        surfaces=[
+            lathe([*skin, *shoulder, *top], color),
+            *_label(label, color),
+            lathe(lid, _contrast(color)),
+        ],
+        solids=[
+            cylinder_solid(diameter, body + 0.3 * (neck - body)),
+            cylinder_solid(2 * lid_r, height - body, (0.0, 0.0, body)),
+        ],
+        mass_kg=volume_m3([*skin, *shoulder, *top, (0.0, cap)]) * HALF_FULL_KG_M3,
+        is_furniture=False,
+    )
+
+
+def can(size: Triple, color: Triple) -> Thing:
+    """Return a full drinks can: steel ends, a printed side."""
+    diameter, _, height = size
+    r, neck = diameter / 2, 0.88 * diameter / 2
+    low, high, edge = 0.045 * height, 0.93 * height, 0.03 * diameter
+    bottom: Profile = [(0.0, edge), (0.75 * r, edge), (0.8 * r, 0.0), (neck, 0.0), (r, low)]
+    side: Profile = [(r, low), (r, high)]
+    top: Profile = [
+        (r, high), (neck, height - edge), (neck, height), (neck - edge, height),
+        (neck - 1.4 * edge, height - edge), (0.0, height - edge),
+    ]  # fmt: skip
+    band = [(r * 1.004, 0.36 * height), (r * 1.004, 0.6 * height)]
+    return Thing(
+        kind="can",
+        surfaces=[
+            *merged([lathe(bottom, STEEL.rgb), lathe(top, STEEL.rgb)]),
+            lathe(side, color),
+            *_label(band, color),
+        ],
+        solids=[cylinder_solid(diameter, height)],
+        mass_kg=volume_m3([*bottom, *side[1:], *top[1:]]) * FULL_CAN_KG_M3,
+        is_furniture=False,
+    )
+
+
+def _label(band: Profile, color: Triple) -> list[Surface]:
+    """Return a light label with a stripe of the thing's colour."""
+    (r, low), (_, high) = band
+    stripe = [low + share * (high - low) for share in (0.0, 0.7, 0.85, 1.0)]
+    paper = [lathe([(r, stripe[i]), (r, stripe[i + 1])], _contrast(color)) for i in (0, 2)]
+    return [*merged(paper), lathe([(r, stripe[1]), (r, stripe[2])], darker(color, 0.35))]
+
+
+def _contrast(color: Triple) -> Triple:
+    """Return white, or on light things a dark grey."""
+    return WHITE if sum(color) < 2.2 else darker(PALETTE["grey"], 0.3)

@@ -1,0 +1,199 @@
+"""The embedded world of pick-and-place as an environment: a Stretch, a table, things, MuJoCo's physics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+
+from proctor.core.actions import EePoseTarget, parse_manipulation_action
+from proctor.core.errors import SimulationError, UserError
+from proctor.core.interfaces import Env
+from proctor.core.types import Info, Observation
+from proctor.envs.pick_place_state import PickPlaceState
+from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode
+from proctor.robots.stretch import controls_of_qpos
+from proctor.scenes.thing import Thing
+from proctor.scenes.things import make_thing
+from proctor.sim.gl import shared_context
+from proctor.sim.inverse_kinematics import HandSolver
+from proctor.sim.look import PLAIN, Look
+from proctor.sim.renderer import Renderer, View
+from proctor.sim.tabletop import TabletopWorld
+from proctor.sim.tabletop_model import FAR_M, NEAR_M, cameras_of
+
+SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
+
+
+class _Options(msgspec.Struct):
+    """What the options of the exam may be."""
+
+    sensors: list[Literal["rgb_head", "rgb_wrist", "depth_head"]]
+    object_info: bool
+    level: Annotated[int, msgspec.Meta(ge=0, le=3)]
+    level_seed: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class PickPlaceEnv(Env):
+    """A Stretch at a table.
+
+    Observations hold the pictures that `sensors` names (`rgb_head`, `rgb_wrist` uint8, `depth_head` uint16
+    millimetres), `qpos` and `qvel` of the ten joints, `ee_pose` in `base_link`, `gripper_state` and
+    `instruction`. An action is a `JointPosition` or an `EePoseTarget`, or a dict of one.
+
+    Args:
+        sensors: Out of rgb_head, rgb_wrist and depth_head; none makes it much faster.
+        object_info: Whether observations say where object and target are, which makes the exam another one.
+        level: 0 as stored, 1 other materials, 2 also another camera pose, 3 also other lights and mirrors.
+        level_seed: Chooses among the looks of a level.
+
+    Raises:
+        UserError: An option makes no sense.
+        MissingDependency: This machine cannot render, or the robot's model is not installed.
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = (TASK,)
+
+    def __init__(
+        self,
+        *,
+        sensors: Sequence[str] = SENSORS,
+        object_info: bool = False,
+        level: int = 0,
+        level_seed: int = 0,
+    ) -> None:
+        options = {
+            "sensors": list(sensors) if isinstance(sensors, tuple) else sensors,
+            "object_info": object_info,
+            "level": level,
+            "level_seed": level_seed,
+        }
+        try:
+            self._options = msgspec.convert(options, _Options)
+        except msgspec.ValidationError as error:
+            raise UserError(str(error).replace(" - at `$.", " for `")) from None
+        if self._options.sensors:
+            shared_context()  # a machine that cannot render is told so before the first episode
+        self._world: TabletopWorld | None = None
+        self._renderer: Renderer | None = None
+        self._solver: HandSolver | None = None
+        self._state: PickPlaceState | None = None
+
+    def check(self, episodes: Sequence[PickAndPlaceEpisode]) -> None:
+        """Make all things, and put them and the robot to their places.
+
+        Raises:
+            UserError: A thing cannot be made, or things are inside each other.
+        """
+        for episode in episodes:
+            TabletopWorld(episode, things_of(episode), drawn=False).place()
+
+    def reset(self, episode: PickAndPlaceEpisode) -> Observation:
+        """Put everything to its place and let it settle.
+
+        Raises:
+            UserError: The episode has no object to pick up, or cannot be put up.
+        """
+        self.close()
+        world = TabletopWorld(episode, things_of(episode), look=self._look(episode), drawn=self._draws)
+        world.place()
+        world.settle()
+        if self._draws:
+            views = [
+                View(name, camera.width, camera.height, NEAR_M, FAR_M)
+                for name, camera in zip(("head", "wrist"), cameras_of(episode), strict=True)
+            ]
+            self._renderer = Renderer(world.model, world.data, *views, reflecting=self._options.level >= 3)
+        self._world, self._solver = world, HandSolver(world)
+        self._state = PickPlaceState(episode, world)
+        return self._observe(episode)
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
+        """Command the joints or the hand, and let one control period pass.
+
+        Raises:
+            SimulationError: There was no reset, or the episode is over.
+            AgentFault: The action is none.
+        """
+        state, world, solver = self._state, self._world, self._solver
+        if state is None or world is None or solver is None:
+            raise SimulationError("step() was called before reset()")
+        if state.done:
+            raise SimulationError("step() was called after the episode was done; call reset() first")
+        command, ik = parse_manipulation_action(action), None
+        if isinstance(command, EePoseTarget):
+            solution = solver.solve(np.array(command.ee_pose_target), command.gripper_action)
+            controls, ik = solution.controls, solution.report()
+        else:
+            controls = np.array(controls_of_qpos(command.qpos))
+        clamped = world.command(controls)
+        state.step += 1
+        touched = world.advance()
+        state.record(touched=touched, clamped=clamped, ik=ik)
+        return self._observe(world.episode), 0.0, state.done, state.info()
+
+    def info(self) -> Info:
+        """Return the ground truth of the present state."""
+        if self._state is None:
+            raise SimulationError("info() was called before reset()")
+        return self._state.info()
+
+    def close(self) -> None:
+        """Free the world and its pictures' memory."""
+        if self._renderer is not None:
+            self._renderer.close()
+        self._renderer = self._world = self._solver = self._state = None
+
+    @property
+    def _draws(self) -> bool:
+        return bool(self._options.sensors)
+
+    def _look(self, episode: PickAndPlaceEpisode) -> Look:
+        del episode
+        return PLAIN
+
+    def _observe(self, episode: PickAndPlaceEpisode) -> Observation:
+        state, renderer = self._state, self._renderer
+        assert state is not None  # noqa: S101
+        info, wanted = state.info(), self._options.sensors
+        observation: Observation = {}
+        if renderer is not None:
+            if "depth_head" in wanted:
+                observation["rgb_head"], observation["depth_head"] = renderer.rgbd("head")
+            elif "rgb_head" in wanted:
+                observation["rgb_head"] = renderer.rgb("head")
+            if "rgb_wrist" in wanted:
+                observation["rgb_wrist"] = renderer.rgb("wrist")
+        observation = {name: observation[name] for name in SENSORS if name in wanted}
+        for name in ("qpos", "qvel", "ee_pose", "gripper_state"):
+            observation[name] = info[name]
+        observation["instruction"] = {"text": episode.instruction.text}
+        if self._options.object_info:
+            target = info["target_position"]
+            observation["object_info"] = {
+                "target_object_position": info["object_position"].tolist(),
+                "target_location_position": None if target is None else target.tolist(),
+            }
+        return observation
+
+
+def things_of(episode: PickAndPlaceEpisode) -> dict[str, Thing]:
+    """Make the things of an episode.
+
+    Raises:
+        UserError: One of them cannot be made.
+    """
+    if episode.task_goal.target_object is None:
+        raise UserError(f"episode '{episode.episode_id}' names no object to pick up")
+    folder = Path(episode.assets_path) if episode.assets_path else None
+    things = {}
+    for index, item in enumerate(episode.scene_objects):
+        try:
+            things[item.name] = make_thing(item, folder)
+        except ValueError as error:
+            place = f"episode '{episode.episode_id}': scene_objects[{index}] ('{item.name}')"
+            raise UserError(f"{place}: {error}") from None
+    return things

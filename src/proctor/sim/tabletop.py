@@ -1,0 +1,247 @@
+"""The physics of one pick-and-place episode: put up, let settle, command, advance, and what is true."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from proctor.core.errors import SimulationError, UserError
+from proctor.core.types import Array, Pose2
+from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.robots.stretch import CONTROLS, JOINT_NAMES, controls_of_qpos
+from proctor.scenes.thing import Thing
+from proctor.sim.look import PLAIN, Look
+from proctor.sim.set_points import SetPoints
+from proctor.sim.stretch_model import (
+    ARM_JOINTS,
+    BASE,
+    FINGERS,
+    HAND_SITE,
+    OPENING,
+    finger_angle,
+    grip_command,
+    opening_of,
+)
+from proctor.sim.tabletop_model import build_tabletop
+from proctor.sim.touching import Toucher
+
+OVERLAP_M = 0.004
+"""Things may be put this deep into each other: they are a little apart once they have settled."""
+SETTLE_S, REST_MPS, REST_RADPS = 3.0, 2e-3, 2e-2
+LOW, HIGH = (np.array([getattr(control, side) for control in CONTROLS]) for side in ("low", "high"))
+LIMIT_SLACK = 1e-6
+GRIPPER = len(CONTROLS) - 1
+
+
+class Motion(NamedTuple):
+    """How far a thing has moved while the world settled."""
+
+    name: str
+    moved_m: float
+    tilted_rad: float
+
+
+class TabletopWorld:
+    """The physics of one episode.
+
+    Args:
+        episode: What stands where.
+        things: Its scene objects, by name.
+        look: Materials, lights and the like.
+        drawn: Whether there is anything to see.
+
+    Raises:
+        UserError: MuJoCo cannot build it.
+    """
+
+    def __init__(
+        self,
+        episode: PickAndPlaceEpisode,
+        things: Mapping[str, Thing],
+        *,
+        look: Look = PLAIN,
+        drawn: bool = True,
+    ) -> None:
+        self.episode, self.things = episode, things
+        self.model = build_tabletop(episode, things, look, drawn=drawn)
+        self.data = mujoco.MjData(self.model)
+        self.toucher = Toucher(self.model, episode)
+        params = episode.sim_params
+        self._time_step_s, self._set_points_per_action = params.time_step, params.set_points_per_action
+        self._substeps = params.physics_steps_per_set_point
+        joints = (*JOINT_NAMES[:9], FINGERS[0])
+        self._qpos_at = np.array([self.model.joint(name).qposadr[0] for name in joints])
+        self._qvel_at = np.array([self.model.joint(name).dofadr[0] for name in joints])
+        self._hand = self.model.site(HAND_SITE).id
+        self._base = self.model.body(BASE).id
+        setup = episode.robot_config.init_pose
+        self._start = Pose2(*setup.base)
+        self._first = np.array(controls_of_qpos(setup.joint_positions))
+        self.target = self._first.copy()
+        """What is commanded: the seven controls, the base's relative to its start."""
+        self._set_points = SetPoints(self._world_of(self._first), nonholonomic=False)
+
+    def place(self) -> None:
+        """Put everything to its place, at rest.
+
+        Raises:
+            UserError: Things are inside each other, or of the robot.
+        """
+        data = self.data
+        mujoco.mj_resetData(self.model, data)
+        self.target = self._first.copy()
+        world = self._world_of(self._first)
+        for name, value in zip((*JOINT_NAMES[:4], JOINT_NAMES[8]), (*world[:4], world[5]), strict=True):
+            data.joint(name).qpos[0] = value
+        for name in ARM_JOINTS:
+            data.joint(name).qpos[0] = world[4] / 4
+        for name in FINGERS:
+            data.joint(name).qpos[0] = finger_angle(world[GRIPPER])
+        setup = self.episode.robot_config
+        self._set_points = SetPoints(world, nonholonomic=setup.nonholonomic)
+        self._servo(world)
+        mujoco.mj_forward(self.model, data)
+        self._refuse_overlaps()
+
+    def settle(self) -> list[Motion]:
+        """Let things come to rest, start the clock anew, and return what moved meanwhile.
+
+        Raises:
+            SimulationError: The physics has become unstable.
+        """
+        movable = [item.name for item in self.episode.scene_objects if not item.static]
+        before = {name: self.pose_of(name) for name in movable}
+        for _ in range(round(SETTLE_S / self._time_step_s)):
+            mujoco.mj_step(self.model, self.data, nstep=self._substeps)
+            speeds = [self.speed_of(name) for name in movable]
+            if self.time_s > 0.2 and all(v < REST_MPS and w < REST_RADPS for v, w in speeds):
+                break
+        mujoco.mj_forward(self.model, self.data)
+        self.data.time = 0.0
+        if not math.isfinite(self.data.qpos.sum()):
+            raise SimulationError(
+                f"episode '{self.episode.episode_id}': the physics is unstable at the start"
+            )
+        return [_motion(name, before[name], self.pose_of(name)) for name in movable]
+
+    def command(self, controls: Array) -> list[str]:
+        """Take a new command, clamped to what the robot can do; return the names of what was clamped."""
+        present = self.controls()
+        low, high = LOW.copy(), HIGH.copy()
+        low[:3] += present[:3]  # the base's limits are how far a target may be from where it is
+        high[:3] += present[:3]
+        self.target = np.clip(controls, low, high)
+        far = np.abs(self.target - controls) > LIMIT_SLACK
+        return [control.name for control, is_far in zip(CONTROLS, far, strict=True) if is_far]
+
+    def advance(self) -> tuple[bool, bool, bool]:
+        """Let one control period pass. Return whether the robot touched furniture, an object, itself.
+
+        Raises:
+            SimulationError: The physics has become unstable.
+        """
+        furniture = objects = own = False
+        goal = self._world_of(self.target)
+        for _ in range(self._set_points_per_action):
+            self._servo(self._set_points.move(goal, self._time_step_s))
+            mujoco.mj_step(self.model, self.data, nstep=self._substeps)
+            touch = self.toucher.touch(self.data)
+            furniture, objects, own = (
+                furniture or touch.furniture,
+                objects or touch.objects,
+                own or touch.self,
+            )
+        mujoco.mj_kinematics(self.model, self.data)  # poses of the new time, for cameras and measures
+        mujoco.mj_camlight(self.model, self.data)
+        if not math.isfinite(self.data.qpos.sum()):
+            raise SimulationError(f"the physics became unstable {self.time_s:.2f} s into the episode")
+        return furniture, objects, own
+
+    def controls(self) -> Array:
+        """Return the seven controls as they are, the base's relative to its start."""
+        qpos = self.qpos()
+        return np.array([*qpos[:4], qpos[4:8].sum(), *qpos[8:]])
+
+    def qpos(self) -> Array:
+        """Return the ten joint positions, the base's relative to its start, the gripper's in metres."""
+        values = self.data.qpos[self._qpos_at]
+        x, y = values[0] - self._start.x, values[1] - self._start.y
+        cos, sin = math.cos(self._start.yaw), math.sin(self._start.yaw)
+        values[:3] = cos * x + sin * y, cos * y - sin * x, values[2] - self._start.yaw
+        values[9] = opening_of(values[9])
+        return np.asarray(values)
+
+    def qvel(self) -> Array:
+        """Return the velocities of the same ten."""
+        values = self.data.qvel[self._qvel_at]
+        x, y = values[:2].tolist()
+        cos, sin = math.cos(self._start.yaw), math.sin(self._start.yaw)
+        values[:2] = cos * x + sin * y, cos * y - sin * x
+        opening_m = opening_of(float(self.data.qpos[self._qpos_at[9]]))
+        values[9] /= OPENING[1] + 2 * OPENING[2] * opening_m
+        return np.asarray(values)
+
+    def base_pose(self) -> Pose2:
+        """Return where the base is in the world."""
+        x, y, yaw = self.data.qpos[self._qpos_at[:3]].tolist()
+        return Pose2(x, y, yaw)
+
+    def hand_position(self) -> Array:
+        """Return where the hand is in the world: the middle between the pads."""
+        return np.array(self.data.site_xpos[self._hand])
+
+    def hand_pose_in_base(self) -> Array:
+        """Return x, y, z and a quaternion w, x, y, z of the hand in `base_link`."""
+        base = self.data.xmat[self._base].reshape(3, 3)
+        position = base.T @ (self.data.site_xpos[self._hand] - self.data.xpos[self._base])
+        turned = Rotation.from_matrix(base.T @ self.data.site_xmat[self._hand].reshape(3, 3))
+        return np.concatenate([position, turned.as_quat(scalar_first=True, canonical=True)])
+
+    def closing_direction(self) -> Array:
+        """Return the unit vector in the world along which the fingers close."""
+        return np.array(self.data.site_xmat[self._hand].reshape(3, 3)[:, 1])
+
+    def pose_of(self, name: str) -> tuple[Array, Array]:
+        """Return a thing's position and quaternion w, x, y, z in the world."""
+        body = self.data.body(name)
+        return np.array(body.xpos), np.array(body.xquat)
+
+    def speed_of(self, name: str) -> tuple[float, float]:
+        """Return how fast a movable thing moves, in metres, and turns, in radians per second."""
+        address = self.model.body(name).dofadr[0]
+        linear, angular = self.data.qvel[address : address + 3], self.data.qvel[address + 3 : address + 6]
+        return float(np.linalg.norm(linear)), float(np.linalg.norm(angular))
+
+    @property
+    def time_s(self) -> float:
+        """Simulated seconds since the episode began."""
+        return float(self.data.time)
+
+    def _world_of(self, controls: Array) -> Array:
+        """Return controls with the base's part in the world."""
+        x, y, turn = controls[:3]
+        cos, sin = math.cos(self._start.yaw), math.sin(self._start.yaw)
+        base = (self._start.x + cos * x - sin * y, self._start.y + sin * x + cos * y, self._start.yaw + turn)
+        return np.array([*base, *controls[3:]])
+
+    def _servo(self, world: Array) -> None:
+        self.data.ctrl[:] = world
+        self.data.ctrl[GRIPPER] = grip_command(world[GRIPPER])
+
+    def _refuse_overlaps(self) -> None:
+        first, second, depth_m = self.toucher.deepest(self.data)
+        if depth_m > OVERLAP_M:
+            names = " and ".join(f"'{name}'" if name else "the robot" for name in (first, second))
+            problem = f"at the start {names} are {1000 * depth_m:.0f} mm inside each other"
+            raise UserError(f"episode '{self.episode.episode_id}': {problem}")
+
+
+def _motion(name: str, before: tuple[Array, Array], after: tuple[Array, Array]) -> Motion:
+    up = [Rotation.from_quat(quat, scalar_first=True).apply([0.0, 0.0, 1.0]) for _, quat in (before, after)]
+    tilted = math.acos(min(1.0, float(up[0] @ up[1])))
+    return Motion(name, float(np.linalg.norm(after[0] - before[0])), tilted)
