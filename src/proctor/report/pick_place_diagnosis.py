@@ -14,6 +14,7 @@ from proctor.core.results import EpisodeResult, Fault, PickPlaceRecord
 from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SuccessCriteria
 from proctor.report.fault_words import fault_line, fault_words
+from proctor.scenes.kinds import kind_and_color
 
 PickPlaceKind = Literal[
     "success",
@@ -101,7 +102,7 @@ def _story(
         record=record,
         hand=np.array([(point.x, point.y, point.z) for point in result.trajectory]),
         thing=np.array(record.object_path, dtype=float),
-        name=f"the {target.name.replace('_', ' ')}" if target is not None else "the object",
+        name="the object" if target is None else f"the {spoken(target.name)}",
         criteria=episode.task_goal.success_criteria if episode is not None else SuccessCriteria(),
         last=last,
         final_m=result.final_distance_to_goal,
@@ -204,6 +205,12 @@ def _unfinished(story: _Story) -> PickPlaceDiagnosis:
     lost = story.lost_at() or placed
     text = f"Let go of {story.name} in the target at step {lost}, but it was not free and at rest for long enough."
     return PickPlaceDiagnosis("not_released", lost, text)
+
+
+def spoken(name: str) -> str:
+    """Return a thing's name as people would say it: `cup_red` is a red cup."""
+    known = kind_and_color(name)
+    return name.replace("_", " ") if known is None else f"{known[1]} {known[0]}".strip()
 
 
 def _after(step: int) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -24,7 +24,11 @@ from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
 from proctor.registry import names, suite_path
 
-Summarise = Callable[[Sequence[EpisodeResult]], Results]
+class Summarise(Protocol):
+    """Makes the numbers of a run."""
+
+    def __call__(self, episodes: Sequence[EpisodeResult], *, task: str) -> Results:
+        """Summarise the episodes of a task."""
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,7 +166,7 @@ def _record(
         folder=folder,
         identity=identity,
         manifest=manifest,
-        results=summarise(ordered),
+        results=summarise(ordered, task=str(identity.get("task", "vln"))),
         episodes=episodes,
         notices=notices,
         scenes_changed=changed,

@@ -24,6 +24,8 @@ function showEpisode(row) {
   const map = pictureOf(row, siblings);
   const timeline = new Timeline(row, goTo);
   current = { row, map, timeline };
+  const steps = el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, stepsKey());
+  const film = frameSection(row);
   $("ep-title").replaceChildren(mark(row.kind), el("span", null, episode.id));
   $("ep-body").replaceChildren(
     el("div.split", null,
@@ -34,8 +36,7 @@ function showEpisode(row) {
         row.error && faultBox(row.error),
         runSwitch(row, siblings),
         factList(row))),
-    el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, stepsKey()),
-    frameSection(row));
+    ...(FILM_FIRST ? [film, steps] : [steps, film]));
   if (!$("episode").open) $("episode").showModal();
   $("ep-body").scrollTop = 0;
   $("episode").scrollTop = 0;

@@ -56,7 +56,7 @@ class HandView {
     const flat = (points) => points.map(this.flat);
     const [hands, things] = [flat(hand), flat(thing)];
     const goal = episode.goal && episode.goal.map((mm) => mm / 1000);
-    const shown = [...hands, ...things, ...(goal ? [this.flat(goal)] : []), ...(this.name === "top" ? base : [])];
+    const shown = [...hands, ...things, ...(goal ? [this.flat(goal)] : []), ...(this.name === "top" ? base.flatMap(([x, y]) => [[x - 0.12, y - 0.12], [x + 0.12, y + 0.12]]) : [])];
     const [x0, y0, x1, y1] = this.box(shown);
     this.svg.setAttribute("viewBox", `${x0} ${-y1} ${x1 - x0} ${y1 - y0}`);
     const u = Math.max(x1 - x0, (y1 - y0) * 1.5) / 100;
@@ -87,7 +87,7 @@ class HandView {
     const corners = [];
     for (let i = 0; i < flat.length; i += 2) corners.push(`${flat[i] / 1000},${-flat[i + 1] / 1000}`);
     const into = shape.name === this.paths.row.episode.into;
-    return svg("polygon", { points: corners.join(" "), class: `shape${shape.big ? " big" : ""}${into ? " into" : ""}`, css: { "--rgb": shape.rgb.join(",") } }, svg("title", null, shape.name));
+    return svg("polygon", { points: corners.join(" "), class: `shape${shape.big ? " big" : ""}${into ? " into" : ""}`, css: { fill: onPaper(shape.rgb, shape.big ? 0.35 : 0.6) } }, svg("title", null, shape.name));
   }
 
   goal([x, y]) {
@@ -101,8 +101,10 @@ class HandView {
   moment([x, y], step, label) {
     if (!label || label === "start") return svg("g");
     const u = this.unit;
-    const wrong = label.includes("went wrong");
-    return svg("g", { class: wrong ? "moment wrong" : "moment" }, svg("circle", { cx: x, cy: -y, r: 0.85 * u }), svg("title", null, `${label}, step ${step}`));
+    const isBad = label.includes("went wrong");
+    // From above, reaching, grasping and lifting are at one place: only the side view has room for words.
+    const word = this.name === "side" && svg("text", { x: x + 1.5 * u, y: -y + (label === "reach" ? 2.9 : -1.3) * u, "font-size": 2.1 * u, "stroke-width": 0.7 * u }, label);
+    return svg("g", { class: isBad ? "moment bad" : "moment" }, svg("circle", { cx: x, cy: -y, r: 0.85 * u }), ...[word].filter(Boolean), svg("title", null, `${label}, step ${step}`));
   }
 
   scaleBar(x0, y0, x1) {
@@ -128,6 +130,9 @@ class HandView {
     for (const [name, value] of Object.entries({ x1: bx, y1: -by, x2: hx, y2: -hy })) this.arm.setAttribute(name, value);
   }
 }
+
+/** Return a colour as it looks on paper when it is thin: what stands in front still hides what is behind. */
+const onPaper = (rgb, share) => `rgb(${rgb.map((value) => Math.round(250 + share * (value - 250))).join(",")})`;
 
 /** Return a path in pieces, one for each stretch of a phase. */
 function byPhase(points, phases) {

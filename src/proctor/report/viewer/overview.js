@@ -3,7 +3,7 @@
 const LATENCIES = ["median", "p95", "p99"];
 
 const inUnit = (value, unit) =>
-  unit === "%" ? percent(value) : `${number(value, unit === "m" || value >= 10 ? 1 : 2)}${unit && ` ${unit}`}`;
+  unit === "%" ? percent(value) : `${number(value, unit || value >= 10 ? 1 : 2)}${unit && ` ${unit}`}`;
 
 function drawOverview() {
   const several = RUNS.length > 1;
@@ -44,16 +44,17 @@ function drawNotices() {
   }
 }
 
-function scoreCard([name, title, , direction, unit, meaning]) {
+function scoreCard([name, title, , direction, unit, meaning, factor = 1]) {
   const found = RUNS.filter((run) => run.metrics[name]);
+  const numbers = (run) => [...run.metrics[name].slice(0, 3).map((value) => factor * value), run.metrics[name][3]];
   if (!found.length) return null;
   const isShare = unit === "%" || SHARES.includes(name);
-  const top = isShare ? 1 : Math.max(...found.map((run) => run.metrics[name][2]), 1e-6) * 1.05;
+  const top = isShare ? 1 : Math.max(...found.map((run) => numbers(run)[2]), 1e-6) * 1.05;
   const card = el("article.card", null, el("h3", null, title, el("span.dim.better", { title: direction > 0 ? "higher is better" : "lower is better" }, direction > 0 ? "↑ better" : "↓ better")), el("p.dim.small", null, meaning),
     ...found.map((run) => {
-      const [mean, low, high, n] = run.metrics[name];
+      const [mean, low, high, n] = numbers(run);
       const said = `${run.name}: ${title} ${inUnit(mean, unit)}, 95 % interval ${inUnit(low, unit)} to ${inUnit(high, unit)}, ${plural(n, "episode")}`;
-      return whisker(run, run.metrics[name], [0, top], inUnit(mean, unit), said);
+      return whisker(run, numbers(run), [0, top], inUnit(mean, unit), said);
     }));
   card.append(el("div.scale", null, el("span", null, "0"), el("span", null, inUnit(top, unit))));
   return card;

@@ -9,14 +9,14 @@ class Timeline extends StepStrip {
   draw(width) {
     this.width = width;
     const { row } = this;
-    const [high, strip] = [96, 120];
-    const parts = row.grip ? [...this.curve(high), ...this.runs(row.held, (value) => value === "1" && "held", high + 5, 7, () => "held by both fingers"),
+    const [high, strip] = [96, 128];
+    const parts = row.grip ? [...this.curve(high), ...this.runs(row.held, (value) => value === "1" && "held", high + 13, 8, () => "held by both fingers"),
       ...this.runs(row.phase, (letter) => `act phase-${letter}`, strip, 18, (letter) => PHASES[letter])] : [];
     for (const [from, to, letter] of stretches(row.phase || "")) {
       const wide = this.x(to) - this.x(from);
       if (wide > 44) parts.push(svg("text", { x: this.x(from) + wide / 2, y: strip + 13, class: "letter" }, PHASES[letter]));
     }
-    parts.push(svg("text", { x: this.left - 5, y: high + 12, class: "tick", "text-anchor": "end" }, "held"), svg("text", { x: this.left - 5, y: strip + 13, class: "tick", "text-anchor": "end" }, "phase"));
+    parts.push(svg("text", { x: this.left - 5, y: high + 20, class: "tick", "text-anchor": "end" }, "held"), svg("text", { x: this.left - 5, y: strip + 13, class: "tick", "text-anchor": "end" }, "phase"));
     this.fill([...parts, ...this.marks(strip)], strip, strip + 32);
   }
 

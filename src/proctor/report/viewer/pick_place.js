@@ -26,7 +26,7 @@ const SCORES = [
   ["trajectory_similarity", "Trajectory similarity", "Sim", 1, "", "how alike the joints moved to the reference"],
   ["success_any_step", "Success at any step", "SR any", 1, "%", "grasped, lifted and at the target at some time"],
   ["time_to_success_s", "Time to success", "Time", -1, "s", "of successes only"],
-  ["final_distance_m", "Distance at the end", "Dist", -1, "m", "from the object to its target"],
+  ["final_distance_m", "Distance at the end", "Dist", -1, "cm", "from the object to its target", 100],
   ["drops", "Drops per episode", "Drops", -1, "", "times the object was lost on its way"],
   ["table_collisions", "Steps touching furniture", "Bumps", -1, "", "per episode"],
 ];
@@ -42,7 +42,7 @@ function scoresNote() {
 
 function spreads() {
   return [
-    histograms("Distance from the target at the end", "m", (row) => (row.episode.goal ? row.end : NaN)),
+    histograms("Distance from the target at the end", "cm", (row) => (row.episode.goal ? 100 * row.end : NaN)),
     histograms("Path of the hand", "m", (row) => row.m.hand_path_m),
     histograms("Steps", "steps", (row) => row.steps),
   ];
@@ -90,6 +90,8 @@ function factsOf(row) {
     ["path of the hand", m.hand_path_m !== undefined && `${number(m.hand_path_m, 2)} m`], ["clamped commands", shown("clamped_commands", 0)],
   ];
 }
+
+const FILM_FIRST = true;
 
 /** Return the picture of an episode's paths: an object with `node` and `moveTo`. */
 const pictureOf = (row) => new HandViews(row);

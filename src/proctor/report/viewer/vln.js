@@ -102,6 +102,8 @@ function factsOf(row) {
   ];
 }
 
+const FILM_FIRST = false;
+
 /** Return the picture of an episode's path: an object with `node` and `moveTo`. */
 function pictureOf(row, siblings) {
   const map = new EpisodeMap(row, []);
