@@ -12,6 +12,7 @@ from proctor.episodes.datasets import save_dataset
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 
 HAND, CUP, GOAL = np.array([0.15, -0.45, 0.95]), np.array([0.55, -0.75, 0.8]), np.array([0.85, -0.85, 0.8])
+UP = np.array([0.0, 0.0, 1.0])
 ENDINGS = (
     "success",
     "not_released",
@@ -50,7 +51,12 @@ def episode_of(episode_id, *, target="position", text="Pick up the red cup and p
                 "position": [0.6, -0.9, 0.4],
                 "static": True,
             },
-            {"name": "cup_red", "shape": {"kind": "cup", "color": "red"}, "position": list(CUP), "graspable": True},
+            {
+                "name": "cup_red",
+                "shape": {"kind": "cup", "color": "red"},
+                "position": list(CUP),
+                "graspable": True,
+            },
             {"name": "bowl_blue", "shape": {"kind": "bowl", "color": "blue"}, "position": list(GOAL)},
             {"name": "can", "shape": {"kind": "can", "color": "green"}, "position": [0.3, -1.05, 0.8]},
         ],
@@ -68,12 +74,17 @@ def result_of(episode, ending):
     hand, cup, grip, phases, held = _paths(ending, stage)
     steps = [REACHED, GRASPED, LIFTED, PLACED]
     names = ("reached", "grasped", "lifted", "placed")
-    stages = {name: step if stage > index else None for index, (name, step) in enumerate(zip(names, steps, strict=True))}
+    stages = {
+        name: step if stage > index else None
+        for index, (name, step) in enumerate(zip(names, steps, strict=True))
+    }
     stages["released"] = RELEASED if ending in ("success", "left_target") else None
     fault = None
     if ending.endswith("_fault"):
         side = ending.removesuffix("_fault")
-        fault = Fault(side=side, kind="policy_exception" if side == "agent" else "env_lost", message="It broke.")
+        fault = Fault(
+            side=side, kind="policy_exception" if side == "agent" else "env_lost", message="It broke."
+        )
     has_target = episode.task_goal.target_location is not None
     final_m = float(np.linalg.norm(cup[-1] - GOAL)) if has_target else 0.0
     count, success = len(hand), ending == "success"
@@ -93,10 +104,17 @@ def result_of(episode, ending):
         headings=[0.0] * count,
         collision_steps=[20, 21],
         actions=[{"type": "joint_position", "qpos": [0.0] * 10}] * (count - 1),
-        metrics={} if fault and fault.side == "evaluator" else {
-            "success": float(success), "completion_rate": min(stage, 4) / 4, "trajectory_similarity": 0.8,
-            "drops": float(ending == "dropped"), "final_distance_m": final_m, "hand_path_m": 1.3, "table_collisions": 2.0,
-        },  # fmt: skip
+        metrics={}
+        if fault and fault.side == "evaluator"
+        else {
+            "success": float(success),
+            "completion_rate": min(stage, 4) / 4,
+            "trajectory_similarity": 0.8,
+            "drops": float(ending == "dropped"),
+            "final_distance_m": final_m,
+            "hand_path_m": 1.3,
+            "table_collisions": 2.0,
+        },
         distance="euclidean",
         seed=0,
         pick_place=PickPlaceRecord(
@@ -114,18 +132,35 @@ def result_of(episode, ending):
 
 def _paths(ending, stage):
     """Return where hand and cup were, how far the gripper was open, the phases, and who held what."""
-    grip_at = CUP + [0, 0, 0.05]
-    above = np.array([0.0, 0.0, 0.18])
+    grip_at = CUP + UP * 0.05
+    above = UP * 0.18
     keys = {0: HAND, REACHED: grip_at, GRASPED: grip_at, LIFTED: grip_at + above}
-    keys |= {PLACED - 12: GOAL + above, PLACED: GOAL + [0, 0, 0.06], RELEASED: GOAL + [0, 0, 0.06], LAST: GOAL + [0, 0, 0.2]}
+    keys |= {
+        PLACED - 12: GOAL + above,
+        PLACED: GOAL + UP * 0.06,
+        RELEASED: GOAL + UP * 0.06,
+        LAST: GOAL + UP * 0.2,
+    }
     at = np.arange(LAST + 1)
-    hand = np.stack([np.interp(at, list(keys), [point[axis] for point in keys.values()]) for axis in range(3)], axis=1)
+    hand = np.stack(
+        [np.interp(at, list(keys), [point[axis] for point in keys.values()]) for axis in range(3)], axis=1
+    )
     grip = np.interp(at, [0, REACHED, GRASPED, PLACED, RELEASED], [0.04, 0.04, 0.018, 0.018, 0.04])
     held = (at >= GRASPED) & (at < RELEASED)
+    _spoil(ending, stage, hand, grip, held)
+    cup = _cup(ending, hand, held)
+    last = {"agent_fault": 60, "evaluator_fault": 3}.get(ending, LAST) + 1
+    phases = _phases(stage)[:last]
+    return hand[:last], cup[:last], grip[:last].tolist(), phases, held[:last].tolist()
+
+
+def _spoil(ending, stage, hand, grip, held):
+    """Let hand and gripper do something else from some step on."""
+    grip_at = CUP + UP * 0.05
     if stage == 0:
         hand[20:] = hand[20] + (np.arange(LAST - 19)[:, None] % 7) * 0.001
         held[:] = False
-    elif ending == "not_grasped" or ending == "agent_fault":
+    elif ending in ("not_grasped", "agent_fault"):
         hand[GRASPED:], grip[GRASPED:], held[:] = grip_at, 0.002, False
     elif ending == "not_lifted":
         hand[GRASPED + 6 :] = hand[GRASPED + 6]
@@ -135,6 +170,10 @@ def _paths(ending, stage):
         hand[PLACED:], grip[PLACED:], held[PLACED:] = hand[PLACED], 0.018, True
     elif ending == "dropped":
         held[85:], grip[85:] = False, 0.04
+
+
+def _cup(ending, hand, held):
+    """Return where the cup was: where it stood, with the hand while held, on the floor if it fell."""
     cup = np.tile(CUP, (LAST + 1, 1))
     for step in range(1, LAST + 1):
         moved = hand[step] - hand[step - 1] if held[step] and held[step - 1] else 0.0
@@ -149,9 +188,7 @@ def _paths(ending, stage):
         cup[118:, 0] += np.minimum(np.arange(LAST - 117) * 0.04, 0.2)
     if ending == "knocked_down":
         cup[30:] = [0.5, -0.4, 0.0]
-    phases = _phases(stage)
-    last = {"agent_fault": 60, "evaluator_fault": 3}.get(ending, LAST) + 1
-    return hand[:last], cup[:last], [float(g) for g in grip[:last]], phases[:last], [bool(h) for h in held[:last]]
+    return cup
 
 
 def _phases(stage):

@@ -6,6 +6,7 @@ import io
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +19,7 @@ from proctor.core.geometry import distance
 from proctor.core.interfaces import Env
 from proctor.core.recordings import FRAMES, recording_folder
 from proctor.core.results import EpisodeResult
-from proctor.core.types import Vector3
+from proctor.core.types import Array, Observation, Vector3
 from proctor.registry import build
 from proctor.report.moments import moments_of
 from proctor.report.run_record import RunRecord
@@ -28,12 +29,13 @@ WIDTH_PX = 320
 JPEG_QUALITY = 78
 SAME_M = 0.02
 """A replay that is further than this from the recorded path went somewhere else."""
+INSET_SHARE = 0.36
 
 
 class Eye(NamedTuple):
     """How a world is looked at again."""
 
-    picture: str
+    picture: Callable[[Observation], Array]
     """What of an observation is shown."""
     place: str
     """What of the ground truth must be where the trajectory says."""
@@ -41,6 +43,8 @@ class Eye(NamedTuple):
     """Turns the options of a run, and a width in pixels, into those of a world that has no other sensor."""
     action: Callable[[Any], Any] = lambda recorded: recorded
     """Turns what was recorded into an action."""
+    blinks: bool = False
+    """Whether the world has a switch `looking`: where no picture is wanted, none is drawn."""
 
 
 class KeyFrames(NamedTuple):
@@ -189,15 +193,18 @@ def replay(
     eye = eye or REPLAYABLE["embedded"]
     pictures: list[tuple[int, bytes]] = []
     try:
-        view = env.reset(episode)
         for done, recorded in enumerate(result.trajectory):
-            if done:
+            if eye.blinks:
+                env.looking = done in steps  # type: ignore[attr-defined]
+            if not done:
+                view = env.reset(episode)
+            else:
                 view, _, _, info = env.step(eye.action(result.actions[done - 1]))
                 off_m = distance(Vector3.of(info[eye.place]), recorded)
                 if off_m > SAME_M:
                     return KeyFrames(pictures, "replayed", _astray(off_m, done))
             if done in steps:
-                pictures.append((done, jpeg(view[eye.picture], width_px)))
+                pictures.append((done, jpeg(eye.picture(view), width_px)))
     except ProctorError as error:
         return KeyFrames(pictures, "replayed", f"Could not be driven again: {error}")
     return KeyFrames(pictures, "replayed")
@@ -232,14 +239,26 @@ def _small(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
     }
 
 
-def _head_only(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
-    """Return the options of the run with the head's camera only, whose size is the robot's."""
+def _head_and_wrist(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
+    """Return the options of the run with colour only. How large these pictures are, the episode says."""
     del width_px
-    return {**options, "sensors": ["rgb_head"]}
+    return {**options, "sensors": ["rgb_head", "rgb_wrist"]}
+
+
+def _with_inset(view: Observation) -> Array:
+    """Return what the head sees, and in a corner what the wrist sees: how the fingers hold a thing."""
+    head, wrist = Image.fromarray(view["rgb_head"]), Image.fromarray(view["rgb_wrist"])
+    width = round(INSET_SHARE * head.width)
+    size = width, round(width * wrist.height / wrist.width)
+    edge = max(1, head.width // 200)
+    at = edge, head.height - size[1] - edge
+    head.paste((255, 255, 255), (0, at[1] - edge, size[0] + 2 * edge, head.height))
+    head.paste(wrist.resize(size, Image.Resampling.LANCZOS), at)
+    return np.asarray(head)
 
 
 REPLAYABLE = {
-    "embedded": Eye("rgb", "position", _small),
-    "tabletop": Eye("rgb_head", "ee_position", _head_only, parse_manipulation_action),
+    "embedded": Eye(itemgetter("rgb"), "position", _small),
+    "tabletop": Eye(_with_inset, "ee_position", _head_and_wrist, parse_manipulation_action, blinks=True),
 }
 """By the name of the env."""

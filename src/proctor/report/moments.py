@@ -1,7 +1,8 @@
-"""The moments of a pick-and-place episode that tell its story: the same in the page, in the film and in words."""
+"""The moments of a pick-and-place episode that tell its story, the same in the page and in pictures."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from proctor.core.results import EpisodeResult, PickPlaceRecord
@@ -37,6 +38,6 @@ def moments_of(result: EpisodeResult, record: PickPlaceRecord, wrong: int) -> li
         told.setdefault(wrong, []).append("went wrong")
     while len(told) < min(PICTURES, last + 1):
         steps = sorted(told)
-        gap, before = max((after - before, before) for before, after in zip(steps, steps[1:], strict=False))
+        gap, before = max((after - before, before) for before, after in pairwise(steps))
         told[before + gap // 2] = []
     return [Moment(step, ", ".join(told[step])) for step in sorted(told)]

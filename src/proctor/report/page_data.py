@@ -1,7 +1,7 @@
 """What the report's page shows, as one JSON document: small enough for thousands of episodes.
 
-Scores, faults, times and notices are the same for all tasks. What only one task has, such as plans or the path
-of a hand, is added by that task's own module.
+Scores, faults, times and notices are the same for all tasks. What only one task has, such as plans or the
+path of a hand, is added by that task's own module.
 """
 
 from __future__ import annotations

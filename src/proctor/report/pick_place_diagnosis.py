@@ -85,13 +85,8 @@ def diagnose_pick_place(result: EpisodeResult, episode: PickAndPlaceEpisode | No
     if result.success:
         return PickPlaceDiagnosis("success", last, _success(story, result))
     stages = story.record.stages
-    if stages.get("reached") is None or stages.get("grasped") is None:
-        return _ungrasped(story)
-    if stages.get("lifted") is None:
-        return _unlifted(story)
-    if stages.get("placed") is None:
-        return _unplaced(story)
-    return _unfinished(story)
+    tellers = {"reached": _ungrasped, "grasped": _ungrasped, "lifted": _unlifted, "placed": _unplaced}
+    return next((tell for stage, tell in tellers.items() if stages.get(stage) is None), _unfinished)(story)
 
 
 def _story(
@@ -203,7 +198,7 @@ def _unfinished(story: _Story) -> PickPlaceDiagnosis:
         text = f"{story.name} was in the target at step {placed}, but the gripper never let go of it."
         return PickPlaceDiagnosis("not_released", placed, _capital(text))
     lost = story.lost_at() or placed
-    text = f"Let go of {story.name} in the target at step {lost}, but it was not free and at rest for long enough."
+    text = f"Let go of {story.name} in the target at step {lost}, but it was not at rest there long enough."
     return PickPlaceDiagnosis("not_released", lost, text)
 
 

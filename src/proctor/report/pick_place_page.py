@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
 from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.report.moments import moments_of

@@ -24,6 +24,7 @@ from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
 from proctor.registry import names, suite_path
 
+
 class Summarise(Protocol):
     """Makes the numbers of a run."""
 
