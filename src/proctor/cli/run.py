@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from proctor.evaluation.recorder import RecordingConfig
     from proctor.evaluation.run import RunConfig
 
+LEVELS = range(4)
 RUN_EXAMPLES = """\
 examples:
   proctor run --suite houses-v1 --policy oracle
@@ -121,8 +122,8 @@ def _add_pick_place(run: argparse.ArgumentParser) -> None:
     only.add_argument(
         "--level",
         type=int,
-        choices=range(4),
-        help="what looks other than stored: 1 materials, 2 also the cameras, 3 also the light (default: 0)",
+        metavar="N",
+        help="what looks other than stored: 1 materials, 2 also the cameras, 3 also the light",
     )
     only.add_argument(
         "--object-info",
@@ -204,7 +205,9 @@ def _job(arguments: argparse.Namespace, policy: str) -> Job:
 
 
 def _check_options(arguments: argparse.Namespace, task: str) -> None:
-    """Refuse options that mean nothing in a task."""
+    """Refuse options that mean nothing, or nothing in this task."""
+    if arguments.level is not None and arguments.level not in LEVELS:
+        raise UserError(f"--level: expected {LEVELS[0]} to {LEVELS[-1]}, found {arguments.level}")
     only_for = {
         "vln": {"--success-threshold": arguments.success_threshold is not None},
         "pick_and_place": {

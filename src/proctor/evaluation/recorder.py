@@ -284,7 +284,8 @@ def _coordinates(position: Any) -> tuple[float | None, float | None, float | Non
         point = Vector3.of(position)
     except (TypeError, ValueError, AttributeError):
         return None, None, None
-    return round(point.x, DIGITS), round(point.y, DIGITS), round(point.z, DIGITS)
+    # A vector may hold numbers of numpy, which no JSON writer takes.
+    return round(float(point.x), DIGITS), round(float(point.y), DIGITS), round(float(point.z), DIGITS)
 
 
 def _number(value: Any) -> float | None:

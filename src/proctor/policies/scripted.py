@@ -120,7 +120,8 @@ class ReplayPolicy(Policy):
         self._run = run
         self._recorded = {} if run is None else _actions_of_run(Path(str(run)))
         self._actions: Iterator[Any] = iter(())
-        self._task, self._last = "vln", None
+        self._task = "vln"
+        self._last: Any = None
 
     def reset(self, episode_info: EpisodeInfo) -> None:
         """Look up the episode's actions.

@@ -50,12 +50,16 @@ TASK_NOTES = {
 
 def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collection[str] = ()) -> Table:
     """Return one row per run: means with their 95 % intervals below them; privileged runs get a star."""
+    picks = any(results.task == "pick_and_place" for results in runs.values())
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 0 if picks else 1, 0, 0),  # there is more to tell of a robot that picks
     )
     table.add_column("Policy", overflow="fold", min_width=8)
     table.add_column("N", justify="right", min_width=2)
-    picks = any(results.task == "pick_and_place" for results in runs.values())
     columns = PICK_PLACE_COLUMNS if picks else COLUMNS
     more = (STAGES_HEADING, BUMPS_HEADING) if picks else ()
     for heading in (*(column[0] for column in columns), *more):
@@ -64,7 +68,7 @@ def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collecti
         metrics = results.summary.metrics
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in columns]
         if picks:
-            cells += [_stages(metrics), f"{results.summary.avg_collision_count:.1f}"]
+            cells += [_stages(metrics), _mean(results.summary.avg_collision_count)]
         scored = results.total_episodes - results.summary.error_counts["evaluator"]
         shown = short_address(name) if is_address(name) else name  # the column is narrow
         table.add_row(escape(plain(shown)) + STAR * (name in privileged), str(scored), *cells)
@@ -103,6 +107,10 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
 def _fault_note(episode_id: str, fault: Fault) -> str:
     what = f"{fault.side} fault {fault.kind} ({fault_words(fault.kind)})"
     return f"  {what}, first in {episode_id}: {fault_line(fault)}"
+
+
+def _mean(value: float) -> str:
+    return f"[bold]{value:.{0 if value >= 10 else 1}f}[/bold]"
 
 
 def _stages(metrics: Mapping[str, Interval]) -> str:
