@@ -30,6 +30,12 @@ FRAME_PX = (WIDTH_PX - 2 * MARGIN_PX - (COLUMNS - 1) * GAP_PX) // COLUMNS
 """How wide a picture of the head is shown."""
 TITLE_PX, LINE_PX, LABEL_PX, BAND_PX = 30, 20, 19, 36
 VIEW_HEIGHT_PX = 560
+NOTE_PX = 16
+SOURCES = {
+    "recorded": "The head's camera, recorded during the run.",
+    "replayed": "The head's camera and, in the corner, the wrist's; drawn again from the recorded actions.",
+    "none": "",
+}
 EMPTY = (232, 233, 230)
 
 
@@ -62,7 +68,7 @@ def film_strip(
         text_block(result.instruction or result.episode_id, TITLE_PX, inner_px, most_lines=2),
         text_block(f"{told}: {diagnosis.sentence}", LINE_PX, inner_px, most_lines=2),
         _film(paths, frames),
-        text_block(frames.note, LINE_PX, inner_px, most_lines=2),
+        text_block(frames.note or SOURCES[frames.source], NOTE_PX, inner_px, most_lines=2),
         _views(paths),
         legend_block(_legend(paths), inner_px),
     ]

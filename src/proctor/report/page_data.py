@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from proctor import __version__
-from proctor.core.errors import UserError
 from proctor.report.data_uri import data_uri
 from proctor.report.fault_words import fault_line, fault_words
 from proctor.report.key_frames import KeyFrames
@@ -52,9 +51,9 @@ def judge(runs: Sequence[RunRecord]) -> list[Verdict]:
     """Diagnose every episode of every run, in the order of runs and episodes.
 
     Raises:
-        UserError: The runs are of several tasks, or of one that cannot be shown.
+        UserError: The runs are of several tasks.
     """
-    return _task(runs).judge(runs)
+    return TASKS[task_of(runs)].judge(runs)
 
 
 def page_data(
@@ -64,7 +63,8 @@ def page_data(
     notices: Sequence[str],
 ) -> dict[str, Any]:
     """Return the document that the page draws."""
-    page = _task(runs).page(verdicts)
+    task = task_of(runs)
+    page = TASKS[task].page(verdicts)
     episodes: dict[tuple[str, str], int] = {}
     asked: list[dict[str, Any]] = []
     results = []
@@ -78,7 +78,7 @@ def page_data(
         results.append(_result(verdict, episodes[key], shown) | page.result(verdict))
     return {
         "proctor": __version__,
-        "task": task_of(runs),
+        "task": task,
         "definition": ", ".join(dict.fromkeys(run.results.summary.definition for run in runs)),
         "exam": ", ".join(dict.fromkeys(str(run.identity.get("dataset", "?")) for run in runs)),
         "notices": [*notices, *_comparability(runs), *page.problems],
@@ -87,13 +87,6 @@ def page_data(
         "episodes": asked,
         "results": results,
     }
-
-
-def _task(runs: Sequence[RunRecord]) -> _Task:
-    name = task_of(runs)
-    if name not in TASKS:
-        raise UserError(f"{runs[0].folder}: there is no report for the task '{name}'; for {', '.join(TASKS)}")
-    return TASKS[name]
 
 
 def _comparability(runs: Sequence[RunRecord]) -> list[str]:

@@ -25,6 +25,9 @@ from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
 from proctor.registry import names, suite_path
 
 
+TASKS = ("vln", "pick_and_place")
+
+
 class Summarise(Protocol):
     """Makes the numbers of a run."""
 
@@ -149,6 +152,10 @@ def _record(
 ) -> RunRecord:
     manifest = read_manifest(folder / MANIFEST)
     identity: dict[str, Any] = manifest["identity"]
+    task = str(identity.get("task", "vln"))
+    if task not in TASKS:
+        problem = f"expected the task {' or '.join(TASKS)}, found '{task[:40]}'"
+        raise InvalidFile(folder / MANIFEST, problem, place="identity.task")
     episodes, notices = _episodes_of(manifest, identity, loaded)
     notices += manifest_notes(manifest)
     changed = bool(episodes) and not _scenes_are_the_same(identity, episodes, finished)
@@ -167,7 +174,7 @@ def _record(
         folder=folder,
         identity=identity,
         manifest=manifest,
-        results=summarise(ordered, task=str(identity.get("task", "vln"))),
+        results=summarise(ordered, task=task),
         episodes=episodes,
         notices=notices,
         scenes_changed=changed,

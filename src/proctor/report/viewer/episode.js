@@ -35,8 +35,10 @@ function showEpisode(row) {
         el("p.verdict", { "data-kind": row.kind }, row.say),
         row.error && faultBox(row.error),
         runSwitch(row, siblings),
-        factList(row))),
-    ...(FILM_FIRST ? [film, steps] : [steps, film]));
+        factList(row),
+        FILM_BESIDE && film)),
+    steps,
+    ...(FILM_BESIDE ? [] : [film]));
   if (!$("episode").open) $("episode").showModal();
   $("ep-body").scrollTop = 0;
   $("episode").scrollTop = 0;
@@ -77,9 +79,8 @@ function frameSection(row) {
   const frames = row.frames || [];
   const pictures = frames.map(([step, source]) => el("button.frame", { type: "button", "data-step": step, onclick: () => goTo(step) },
     el("img", { src: source, alt: `What the robot saw, ${frameCaption(row, step)}`, loading: "lazy" }), el("span", null, frameCaption(row, step))));
-  const how = { recorded: "Recorded during the run.", replayed: "Drawn again by driving the recorded actions; the path is the same." };
   const none = "No pictures of this episode. For all episodes: proctor report DIR --frames all; to keep them: proctor run --save-frames.";
-  const note = row.framing || (frames.length ? how[row.framed] : none);
+  const note = row.framing || (frames.length ? FRAMED[row.framed] : none);
   return el("section.frames", null, el("h3", null, "What the robot saw"), el("p.dim.small", null, note), el("div.film", null, ...pictures));
 }
 

@@ -91,7 +91,11 @@ function factsOf(row) {
   ];
 }
 
-const FILM_FIRST = true;
+const FRAMED = {
+  recorded: "The head's camera, recorded during the run.",
+  replayed: "The head's camera and, in the corner, the wrist's. Drawn again by repeating the recorded actions; the hand's path is the same.",
+};
+const FILM_BESIDE = true;
 
 /** Return the picture of an episode's paths: an object with `node` and `moveTo`. */
 const pictureOf = (row) => new HandViews(row);

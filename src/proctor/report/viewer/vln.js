@@ -102,7 +102,8 @@ function factsOf(row) {
   ];
 }
 
-const FILM_FIRST = false;
+const FRAMED = { recorded: "Recorded during the run.", replayed: "Drawn again by driving the recorded actions; the path is the same." };
+const FILM_BESIDE = false;
 
 /** Return the picture of an episode's path: an object with `node` and `moveTo`. */
 function pictureOf(row, siblings) {
