@@ -14,6 +14,7 @@ from proctor.core.errors import ProctorError
 from proctor.core.results import PickPlaceRecord
 from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
+from proctor.scenes.meshes import Surface
 from proctor.scenes.thing import Thing
 from proctor.scenes.things import make_thing
 
@@ -93,7 +94,7 @@ def _shapes(item: SceneItem, thing: Thing, side: Side) -> list[Shape]:
     """Return furniture part by part, since one sees between a table's legs, and small things as one."""
     bodies = [solid.points for solid in thing.solids] if thing.is_furniture else [thing.points]
     turn = Rotation.from_quat(item.rotation)
-    rgb = thing.surfaces[0].rgba[:3] if thing.surfaces else GREY
+    rgb = max(thing.surfaces, key=_area_m2).rgba[:3] if thing.surfaces else GREY
     found = []
     for body in bodies:
         points = turn.apply(body) + np.array(item.position)
@@ -108,6 +109,12 @@ def _shapes(item: SceneItem, thing: Thing, side: Side) -> list[Shape]:
             )
         )
     return found
+
+
+def _area_m2(surface: Surface) -> float:
+    corners = surface.vertices[surface.faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    return float(np.linalg.norm(normals, axis=1).sum() / 2)
 
 
 def _hull(points: Array) -> Array:
