@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-
 if TYPE_CHECKING:  # names of kinds and colours are there for those who have no meshes
     from proctor.scenes.shapes import Triple
 
