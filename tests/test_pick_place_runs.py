@@ -13,11 +13,13 @@ from proctor import cli
 from proctor.core.errors import UserError
 from proctor.core.recordings import read_recording
 from proctor.core.results import read_manifest
+from proctor.core.types import EpisodeInfo
 from proctor.evaluation.job import Job
 from proctor.evaluation.pick_place_task import PickPlaceTask
 from proctor.evaluation.recorder import RecordingConfig
 from proctor.evaluation.rollout import rollout
 from proctor.evaluation.run import RunConfig, run
+from proctor.policies.scripted import ReplayPolicy
 from proctor.policies.server import PolicyServer
 from proctor.policies.websocket import WebSocketPolicy
 from proctor.registry import load
@@ -140,10 +142,10 @@ def test_a_finished_run_can_be_replayed(dataset, tmp_path):
     again = run_quietly(config(dataset, **job), tmp_path / "again").results
     assert [e.actions for e in again.episodes] == [e.actions for e in done.episodes]
     assert [e.pick_place for e in again.episodes] == [e.pick_place for e in done.episodes]
-    elsewhere = dataset.read_text().replace("[-0.15, ", "[0.4, ")
-    dataset.write_text(elsewhere)  # so that there are more steps than actions
-    held = run_quietly(config(dataset, **job), tmp_path / "longer").results.episodes[0]
-    assert (held.steps, held.actions[-1]) == (200, done.episodes[0].actions[-1])
+    policy = ReplayPolicy(run=str(tmp_path / "run"))
+    policy.reset(EpisodeInfo(episode_id="pick_0", instruction="", max_steps=1, seed=0, task="pick_and_place"))
+    acted = [policy.act({"qpos": np.zeros(10)}) for _ in range(done.episodes[0].steps + 2)]
+    assert acted[-3:] == [done.episodes[0].actions[-1]] * 3  # it keeps to the last when there are no more
 
 
 def test_head_pictures_and_actions_are_recorded(dataset, tmp_path):

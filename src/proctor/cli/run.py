@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -138,8 +139,6 @@ def _add_pick_place(run: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from proctor.evaluation.run import RunConfig, load_exam
-    from proctor.evaluation.tasks import fitted
     from proctor.registry import load
     from proctor.report.tables import score_notes, score_table
 
@@ -151,13 +150,32 @@ def _run(arguments: argparse.Namespace) -> int:
     out: Path = arguments.out or Path("runs") / exam
     if not 0 <= arguments.max_fault_rate <= 1:
         raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
-    recording = _recording(arguments)
     for policy in arguments.policy:
         load("policy", policy)  # a misspelt name must not cost the time of those before it
     alone = len(arguments.policy) == 1 and arguments.out is not None
-    planned: dict[str, tuple[RunConfig, Path]] = {}
-    for policy in dict.fromkeys(arguments.policy):
-        config = RunConfig(
+    planned = {
+        config.job.policy: (config, out if alone else out / _label(config.job.policy))
+        for config in _configs(arguments)
+    }
+    _reach(planned)
+    told: set[str] = set()
+    finished = {policy: _run_one(config, folder, told) for policy, (config, folder) in planned.items()}
+    privileged = [name for name in finished if load("policy", name).privileged]
+    title = f"{exam} on {next(iter(planned.values()))[0].job.env}"
+    console.print(score_table(finished, title=title, privileged=privileged))
+    console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
+    console.print(f"Results: {out}. To look at them: proctor report {out}", soft_wrap=True, markup=False)
+    worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
+    return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
+
+
+def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
+    """Return a run for each policy, all of them known to fit the task."""
+    from proctor.evaluation.run import RunConfig, load_exam
+    from proctor.evaluation.tasks import fitted
+
+    configs = [
+        RunConfig(
             job=_job(arguments, policy),
             suite=arguments.suite,
             dataset=arguments.dataset,
@@ -166,22 +184,13 @@ def _run(arguments: argparse.Namespace) -> int:
             episodes=arguments.episodes,
             episode=arguments.episode,
             workers=arguments.workers,
-            recording=recording,
+            recording=_recording(arguments),
         )
-        planned[policy] = config, out if alone else out / _label(policy)
-    task = load_exam(config).task
+        for policy in dict.fromkeys(arguments.policy)
+    ]
+    task = load_exam(configs[0]).task
     _check_options(arguments, task)
-    jobs = [fitted(config.job, task) for config, _ in planned.values()]
-    _reach(planned)
-    told: set[str] = set()
-    finished = {policy: _run_one(config, folder, told) for policy, (config, folder) in planned.items()}
-    privileged = [name for name in finished if load("policy", name).privileged]
-    title = f"{exam} on {jobs[0].env}"
-    console.print(score_table(finished, title=title, privileged=privileged))
-    console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
-    console.print(f"Results: {out}. To look at them: proctor report {out}", soft_wrap=True, markup=False)
-    worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
-    return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
+    return [replace(config, job=fitted(config.job, task)) for config in configs]
 
 
 def _job(arguments: argparse.Namespace, policy: str) -> Job:

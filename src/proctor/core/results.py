@@ -64,7 +64,7 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["success", "failure", "error"]
     success: bool
     failure_reason: str | None
-    """`timeout`, `stopped_far`, `collision`, or the kind of the fault; null for a success."""
+    """`timeout`, `stopped_far`, `collision`, ..., or the kind of the fault; null for a success."""
     error: Fault | None
     final_distance_to_goal: float
     """3D Euclidean, in metres."""

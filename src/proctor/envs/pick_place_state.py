@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from proctor.core.types import Info, Vector3
+from proctor.core.types import Array, Info, Vector3
 from proctor.envs.placing import goal_of
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.sim.tabletop import TabletopWorld
+from proctor.sim.touching import Touch
 
 Phase = Literal["reach", "grasp", "lift", "place"]
 REACHED_M = 0.05
@@ -18,6 +18,7 @@ REST_MPS, REST_RADPS = 0.01, 0.2
 SUCCESS_S = 1.0
 """A success counts once it has lasted this long."""
 CLOSED_SLACK_M = 0.005
+BUMPS = {"furniture": Touch.FURNITURE, "objects": Touch.OBJECTS, "self": Touch.SELF}
 
 
 class PickPlaceState:
@@ -43,32 +44,31 @@ class PickPlaceState:
         self.step = 0
         self.done = False
         self._info: Info = {}
-        self.record(touched=(False, False, False), clamped=[], ik=None)
+        self.record(touched=0, clamped=[], ik=None)
 
-    def record(
-        self, *, touched: tuple[bool, bool, bool], clamped: list[str], ik: dict[str, Any] | None
-    ) -> None:
+    def record(self, *, touched: int, clamped: list[str], ik: dict[str, Any] | None) -> None:
         """Take in the state after an action, or before the first."""
         world = self._world
-        position, quat = world.pose_of(self._name)
-        turned = Rotation.from_quat(quat, scalar_first=True)
+        position, turned = world.pose_of(self._name)
         speed_mps, spin_radps = world.speed_of(self._name)
         touch = world.toucher.touch(world.data)
         hand = world.hand_position()
-        grasped = touch.left and touch.right
+        grasped = bool(touch & Touch.LEFT) and bool(touch & Touch.RIGHT)
+        released = not touch & Touch.ROBOT
         aloft = bool(position[2] > self._initial_z + self._criteria.lift_height)
         self._was_lifted |= grasped and aloft
         inside = None if self._goal is None else self._goal.contains(position)
-        center = position + turned.apply(self._middle)
+        center = position + turned @ self._middle
         near = bool(np.linalg.norm(hand - center) < REACHED_M)
         self._phase = self._next_phase(near=near, grasped=grasped, aloft=aloft, inside=bool(inside))
         at_rest = speed_mps < REST_MPS and spin_radps < REST_RADPS
         if self._goal is None:
             good = grasped and aloft
         else:
-            good = bool(self._was_lifted and inside and at_rest and not touch.robot_on_target)
+            good = bool(self._was_lifted and inside and at_rest and released)
         self._good_steps = self._good_steps + 1 if good else 0
-        self._collisions += any(touched)
+        bumped = {name: bool(touched & flag) for name, flag in BUMPS.items()}
+        self._collisions += any(bumped.values())
         params = self._episode.sim_params
         success = self._good_steps * params.control_period >= SUCCESS_S - 1e-9
         base, qpos = world.base_pose(), world.qpos()
@@ -82,10 +82,10 @@ class PickPlaceState:
             "object_grasped": grasped,
             "object_position": position,
             "object_center": center,
-            "object_rotation": quat,
+            "object_rotation": world.quaternion_of(self._name),
             "object_speed": speed_mps,
-            "object_released": not touch.robot_on_target,
-            "object_supported": touch.support_on_target,
+            "object_released": released,
+            "object_supported": bool(touch & Touch.SUPPORT),
             "object_at_rest": at_rest,
             "object_in_target": inside,
             "target_distance": distance_m,
@@ -100,9 +100,9 @@ class PickPlaceState:
             "position": Vector3(base.x, base.y, 0.0),
             "yaw": base.yaw,
             "distance_to_goal": distance_m or 0.0,
-            "collision": any(touched),
+            "collision": any(bumped.values()),
             "collision_count": self._collisions,
-            "touched": dict(zip(("furniture", "objects", "self"), touched, strict=True)),
+            "touched": bumped,
             "clamped": clamped,
             "ik": ik,
             "success": success,
@@ -120,8 +120,8 @@ class PickPlaceState:
             return "place" if aloft else "lift"
         return "grasp" if near else "reach"
 
-    def _half_width_m(self, turned: Rotation) -> float:
+    def _half_width_m(self, turned: Array) -> float:
         """Return half of what the object measures between the fingers."""
         closing = self._world.closing_direction()
-        along = turned.apply(self._points) @ closing
+        along = self._points @ (turned.T @ closing)
         return float(along.max() - along.min()) / 2

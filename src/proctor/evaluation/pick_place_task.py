@@ -194,11 +194,6 @@ def details_of(episode: PickAndPlaceEpisode, *, hide_goal: bool) -> dict[str, An
         hide_goal: Whether to leave out where things and the target are.
     """
     goal = _plain(episode.task_goal)
-    target = goal.get("target_object")
-    if target is not None:  # the episode may leave it to the scene's objects to say where it is
-        item = _plain(episode.item(target["name"]))
-        target.setdefault("initial_position", item["position"])
-        target.setdefault("initial_rotation", item["rotation"])
     things = [_plain(item) for item in episode.scene_objects]
     robot = _plain(episode.robot_config)
     return {
@@ -233,8 +228,10 @@ def _start_distance_m(episode: PickAndPlaceEpisode) -> float:
     target, location = episode.task_goal.target_object, episode.task_goal.target_location
     if target is None or location is None:
         return 0.0
-    start = target.initial_position or episode.item(target.name).position
-    return math.dist(start, location.position or episode.item(str(location.object_name)).position)
+    places = {item.name: item.position for item in episode.scene_objects}
+    start = target.initial_position or places.get(target.name)
+    goal = location.position or places.get(str(location.object_name))
+    return math.dist(start, goal) if start and goal else 0.0
 
 
 def _point(triple: Any) -> Point:
