@@ -24,7 +24,6 @@ from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
 from proctor.registry import names, suite_path
 
-
 TASKS = ("vln", "pick_and_place")
 
 
