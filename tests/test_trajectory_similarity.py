@@ -1,5 +1,5 @@
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pick_place_states import HELD, NoTask, bare, episode, measure, started
-from proctor.metrics.dtw import IncrementalDtw, dtw_distance
+from proctor.metrics import dtw
+from proctor.metrics.dtw import STRIP, IncrementalDtw, dtw_distance
 from proctor.metrics.manipulation import EePoseSimilarity, PickPlaceTrajectorySimilarity
 from proctor.metrics.similarity import control_points, ee_points, similarity
 from proctor.robots.stretch import CONTROLS, qpos_of_controls
@@ -41,15 +42,18 @@ def test_dtw_is_exact(pair):
     assert dtw_distance(*pair) == pytest.approx(dtw_distance(*pair[::-1]), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "lengths", [(200, 331), (331, 200), (128, 128), (129, 65), (1, 300), (64, 64), (65, 64)]
-)
-def test_dtw_of_long_sequences_is_that_of_the_incremental_one(lengths):
+LENGTHS = (1, 2, 3, STRIP - 1, STRIP, STRIP + 1, STRIP + 2, 2 * STRIP + 1, 200)
+
+
+@pytest.mark.parametrize("lengths", list(product(LENGTHS, LENGTHS)))
+def test_dtw_of_whole_sequences_is_that_of_the_incremental_one(lengths, monkeypatch):
     rng = np.random.default_rng(sum(lengths))
     a, b = (np.cumsum(rng.normal(size=(length, 10)), axis=0) for length in lengths)
     rows = IncrementalDtw(len(b))
     for point in a:
         rows.add(np.linalg.norm(b - point, axis=1))
+    assert dtw_distance(a, b) == pytest.approx(rows.distance, rel=1e-12)
+    monkeypatch.setattr(dtw, "LARGEST_TABLE", 0)
     assert dtw_distance(a, b) == pytest.approx(rows.distance, rel=1e-12)
 
 

@@ -24,7 +24,9 @@ SCALE = 0.25
 """The mean cost at which similarity has fallen to 1/e: a quarter of one control's range."""
 KEYPOINTS = ("grasp_start", "lift_complete", "place_start", "place_complete")
 ANGLES = ("base_theta", "wrist_yaw")
-CONTROL_WEIGHTS = np.array([1 / math.pi if c.name in ANGLES else 1 / (c.high - c.low) for c in CONTROLS])
+CONTROL_WEIGHTS: Array = np.array(
+    [1 / math.pi if c.name in ANGLES else 1 / (c.high - c.low) for c in CONTROLS]
+)
 FARTHEST = 1e6
 """Coordinates beyond this, and those that are no number, count as this."""
 
@@ -53,7 +55,8 @@ def similarity(attempt: Array, reference: Array, cuts: Sequence[tuple[int, int]]
 def control_points(rows: Sequence[Any]) -> Array:
     """Return rows of 7 or 10 joint positions as (N, 7): the controls, each in ranges of its own."""
     controls = [controls_of_qpos(tuple(map(float, row))) for row in rows]
-    return _bounded(np.array(controls).reshape(-1, len(CONTROLS))) * CONTROL_WEIGHTS
+    points: Array = _bounded(np.array(controls).reshape(-1, len(CONTROLS))) * CONTROL_WEIGHTS
+    return points
 
 
 def ee_points(rows: Sequence[Any]) -> Array:
