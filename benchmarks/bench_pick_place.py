@@ -1,8 +1,8 @@
 """The tabletop world against real time, bare physics and bare renders, while the expert works.
 
-Bare physics is `mj_step` alone for as long as one action lasts, from the same state with the same set points. The
-bare renders are what MuJoCo needs at least for the head's colour and depth and the wrist's colour: update,
-render, read, convert nothing. Measurements alternate, so that a busy machine is busy for both sides.
+Bare physics is `mj_step` alone for as long as one action lasts, from the same state. Bare renders are what
+MuJoCo needs at least for the head's colour and depth and the wrist's colour: update, render, read, convert
+nothing. Measurements alternate, so that a busy machine is busy for both sides.
 """
 
 import time
@@ -10,13 +10,13 @@ from collections import defaultdict
 
 import mujoco
 import numpy as np
+from proctor.policies.expert import ExpertPolicy
 
 from benchmarks.rows import Row
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import EpisodeInfo
 from proctor.envs.pick_place import PickPlaceEnv
 from proctor.episodes.datasets import load_dataset
-from proctor.policies.expert import ExpertPolicy
 from proctor.registry import suite_path
 
 EPISODES, LOOK_EVERY = 4, 6

@@ -206,7 +206,10 @@ def test_the_same_rotation_may_be_written_in_two_ways(tmp_path):
         ({"usd_path": "/cup.usd"}, "usd_path: expected a file inside of the assets' folder"),
         ({"usd_path": "a\0b"}, "usd_path: expected a file inside of the assets' folder"),
         ({"shape": {"kind": "cup", "size": [1, 1, 0]}}, r"shape\.size: expected metres from 0 to 100"),
-        ({"fallback": {"kind": "cup", "size": [1, 1, 1e3]}}, r"fallback\.size: expected metres from 0 to 100"),
+        (
+            {"fallback": {"kind": "cup", "size": [1, 1, 1e3]}},
+            r"fallback\.size: expected metres from 0 to 100",
+        ),
         ({"shape": {"knid": "cup"}}, "unknown key 'knid'; did you mean 'kind'"),
     ],
 )

@@ -49,46 +49,23 @@ class PickPlaceState:
     def record(self, *, touched: int, clamped: list[str], ik: dict[str, Any] | None) -> None:
         """Take in the state after an action, or before the first."""
         world = self._world
-        position, turned = world.pose_of(self._name)
-        speed_mps, spin_radps = world.speed_of(self._name)
-        touch = world.toucher.touch(world.data)
+        thing = self._object()
         hand = world.hand_position()
-        grasped = bool(touch & Touch.LEFT) and bool(touch & Touch.RIGHT)
-        released = not touch & Touch.ROBOT
-        aloft = bool(position[2] > self._initial_z + self._criteria.lift_height)
-        self._was_lifted |= grasped and aloft
-        inside = None if self._goal is None else self._goal.contains(position)
-        center = position + turned @ self._middle
-        near = bool(np.linalg.norm(hand - center) < REACHED_M)
-        self._phase = self._next_phase(near=near, grasped=grasped, aloft=aloft, inside=bool(inside))
-        at_rest = speed_mps < REST_MPS and spin_radps < REST_RADPS
-        if self._goal is None:
-            good = grasped and aloft
-        else:
-            good = bool(self._was_lifted and inside and at_rest and released)
-        self._good_steps = self._good_steps + 1 if good else 0
+        aloft = bool(thing["object_position"][2] > self._initial_z + self._criteria.lift_height)
+        near = bool(np.linalg.norm(hand - thing["object_center"]) < REACHED_M)
+        self._was_lifted |= thing["object_grasped"] and aloft
+        self._phase = self._next_phase(thing, near=near, aloft=aloft)
+        self._good_steps = self._good_steps + 1 if self._is_good(thing, aloft=aloft) else 0
+        success = self._good_steps * self._episode.sim_params.control_period >= SUCCESS_S - 1e-9
         bumped = {name: bool(touched & flag) for name, flag in BUMPS.items()}
         self._collisions += any(bumped.values())
-        params = self._episode.sim_params
-        success = self._good_steps * params.control_period >= SUCCESS_S - 1e-9
         base, qpos = world.base_pose(), world.qpos()
-        distance_m = None if self._goal is None else self._goal.distance_m(position)
         self._info = {
             "step": self.step,
             "time_s": world.time_s,
             "phase": self._phase,
             "gripper_state": float(qpos[-1]),
-            "gripper_closed_below": self._half_width_m(turned) + CLOSED_SLACK_M,
-            "object_grasped": grasped,
-            "object_position": position,
-            "object_center": center,
-            "object_rotation": world.quaternion_of(self._name),
-            "object_speed": speed_mps,
-            "object_released": released,
-            "object_supported": bool(touch & Touch.SUPPORT),
-            "object_at_rest": at_rest,
-            "object_in_target": inside,
-            "target_distance": distance_m,
+            **thing,
             "initial_object_z": self._initial_z,
             "target_lift_height": self._criteria.lift_height,
             "place_tolerance": self._criteria.place_tolerance,
@@ -99,7 +76,7 @@ class PickPlaceState:
             "qvel": world.qvel(),
             "position": Vector3(base.x, base.y, 0.0),
             "yaw": base.yaw,
-            "distance_to_goal": distance_m or 0.0,
+            "distance_to_goal": thing["target_distance"] or 0.0,
             "collision": any(bumped.values()),
             "collision_count": self._collisions,
             "touched": bumped,
@@ -113,12 +90,39 @@ class PickPlaceState:
         """Return the ground truth of the present state."""
         return dict(self._info)
 
-    def _next_phase(self, *, near: bool, grasped: bool, aloft: bool, inside: bool) -> Phase:
-        if self._was_lifted and (grasped or inside):
+    def _object(self) -> Info:
+        """Return what is true of the object."""
+        world, goal = self._world, self._goal
+        position, turned = world.pose_of(self._name)
+        speed_mps, spin_radps = world.speed_of(self._name)
+        touch = world.toucher.touch(world.data)
+        return {
+            "gripper_closed_below": self._half_width_m(turned) + CLOSED_SLACK_M,
+            "object_grasped": bool(touch & Touch.LEFT) and bool(touch & Touch.RIGHT),
+            "object_position": position,
+            "object_center": position + turned @ self._middle,
+            "object_rotation": world.quaternion_of(self._name),
+            "object_speed": speed_mps,
+            "object_released": not touch & Touch.ROBOT,
+            "object_supported": bool(touch & Touch.SUPPORT),
+            "object_at_rest": speed_mps < REST_MPS and spin_radps < REST_RADPS,
+            "object_in_target": None if goal is None else goal.contains(position),
+            "target_distance": None if goal is None else goal.distance_m(position),
+        }
+
+    def _next_phase(self, thing: Info, *, near: bool, aloft: bool) -> Phase:
+        if self._was_lifted and (thing["object_grasped"] or thing["object_in_target"]):
             return "place"
-        if grasped:
+        if thing["object_grasped"]:
             return "place" if aloft else "lift"
         return "grasp" if near else "reach"
+
+    def _is_good(self, thing: Info, *, aloft: bool) -> bool:
+        """Tell whether the task is done, if it stays like this."""
+        if self._goal is None:
+            return bool(thing["object_grasped"] and aloft)
+        needed = ("object_in_target", "object_at_rest", "object_released")
+        return self._was_lifted and all(thing[name] for name in needed)
 
     def _half_width_m(self, turned: Array) -> float:
         """Return half of what the object measures between the fingers."""
