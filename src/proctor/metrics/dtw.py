@@ -14,7 +14,7 @@ from proctor.core.types import Array
 LARGEST_TABLE = 2**22
 """Cells. Above it the costs are not kept all at once."""
 STRIP = 48
-"""How many diagonals are laid out together. A multiple of 3, so that every strip begins with the same front."""
+"""How many diagonals are laid out together. A multiple of 3, so that all strips begin with the same front."""
 
 
 def dtw_distance(a: Array, b: Array) -> float:
