@@ -167,6 +167,23 @@ def test_commands_beyond_the_limits_are_clamped_and_told(env):
     assert info["clamped"] == ["base_x", "lift", "arm", "wrist_yaw", "gripper"]
     *_, info = env.step(joints(controls_for(AT + UP, OPEN)))
     assert info["clamped"] == []
+    # The documents' own example: two of the four segments are asked for what they cannot do.
+    *_, info = env.step(joints([0.05, 0, 0.1, 0.6, -0.5, 1.0, 0, 0, 0, 0.02]))
+    assert info["clamped"] == ["arm"]
+    *_, info = env.step(joints(info["qpos"]))
+    assert info["clamped"] == []
+
+
+def test_what_an_agent_does_to_what_it_is_shown_or_told_changes_nothing(env):
+    shown = env.reset(episode_with(CUP))
+    before = env.info()
+    true = {name: before[name].copy() for name in ("qpos", "qvel", "ee_pose")}
+    for name in true:
+        shown[name][:] = 9.0
+    assert all(np.array_equal(env.info()[name], value) for name, value in true.items())
+    before["target_position"][:] = 9.0
+    *_, info = env.step(joints(true["qpos"]))
+    assert info["target_distance"] < 1.0
 
 
 @pytest.mark.parametrize("action", [3, {"type": "joint_position", "qpos": [0.0] * 9}, {"type": "fly"}])
@@ -241,6 +258,10 @@ def test_gravity_is_the_episodes(env):
             ],
             "the robot",
         ),
+        (
+            [{"name": "can", "position": [0.5, 0.8, -0.03], "shape": {"kind": "can"}}],
+            "the floor and 'can' are 30 mm",
+        ),
     ],
 )
 def test_things_inside_each_other_are_refused(env, others, message):
@@ -248,9 +269,13 @@ def test_things_inside_each_other_are_refused(env, others, message):
         env.check([episode_with(CUP, *others)])
 
 
-def test_an_episode_without_an_object_is_refused(env):
-    with pytest.raises(UserError, match="no object to pick up"):
-        env.check([PickAndPlaceEpisode("empty", scene_objects=[TABLE])])
+@pytest.mark.parametrize(
+    ("goal", "message"),
+    [({}, "no object to pick up"), ({"target_object": {"name": "cup"}}, "no object 'cup' to pick up")],
+)
+def test_an_episode_without_an_object_is_refused(env, goal, message):
+    with pytest.raises(UserError, match=message):
+        env.check([PickAndPlaceEpisode("empty", scene_objects=[TABLE], task_goal=goal)])
 
 
 def test_a_thing_that_cannot_be_made_is_told_with_its_place(env):

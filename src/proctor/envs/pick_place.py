@@ -15,7 +15,7 @@ from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation
 from proctor.envs.pick_place_state import PickPlaceState
 from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode
-from proctor.robots.stretch import controls_of_qpos
+from proctor.robots.stretch import CONTROLS, controls_of_qpos, overstretches
 from proctor.scenes.thing import Thing
 from proctor.scenes.things import make_thing
 from proctor.sim.gl import shared_context
@@ -26,6 +26,7 @@ from proctor.sim.tabletop import TabletopWorld
 from proctor.sim.tabletop_model import FAR_M, NEAR_M, cameras_of
 
 SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
+ARM = CONTROLS[4].name
 
 
 class _Options(msgspec.Struct):
@@ -111,7 +112,7 @@ class PickPlaceEnv(Env):
             self._renderer = Renderer(world.model, world.data, *views, reflecting=self._options.level >= 3)
         self._world, self._solver = world, HandSolver(world)
         self._state = PickPlaceState(episode, world)
-        return self._observe(episode)
+        return self._observe(episode, self._state)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Command the joints or the hand, and let one control period pass.
@@ -128,14 +129,15 @@ class PickPlaceEnv(Env):
         command, ik = parse_manipulation_action(action), None
         if isinstance(command, EePoseTarget):
             solution = solver.solve(np.array(command.ee_pose_target), command.gripper_action)
-            controls, ik = solution.controls, solution.report()
+            clamped, ik = world.command(solution.controls), solution.report()
         else:
-            controls = np.array(controls_of_qpos(command.qpos))
-        clamped = world.command(controls)
+            clamped = world.command(np.array(controls_of_qpos(command.qpos)))
+            if overstretches(command.qpos) and ARM not in clamped:
+                clamped.append(ARM)
         state.step += 1
         touched = world.advance()
         state.record(touched=touched, clamped=clamped, ik=ik)
-        return self._observe(world.episode), 0.0, state.done, state.info()
+        return self._observe(world.episode, state), 0.0, state.done, state.info()
 
     def info(self) -> Info:
         """Return the ground truth of the present state."""
@@ -157,10 +159,8 @@ class PickPlaceEnv(Env):
         del episode
         return PLAIN
 
-    def _observe(self, episode: PickAndPlaceEpisode) -> Observation:
-        state, renderer = self._state, self._renderer
-        assert state is not None  # noqa: S101
-        info, wanted = state.info(), self._options.sensors
+    def _observe(self, episode: PickAndPlaceEpisode, state: PickPlaceState) -> Observation:
+        renderer, info, wanted = self._renderer, state.info(), self._options.sensors
         observation: Observation = {}
         if renderer is not None and self.looking:
             if "depth_head" in wanted:
@@ -170,8 +170,9 @@ class PickPlaceEnv(Env):
             if "rgb_wrist" in wanted:
                 observation["rgb_wrist"] = renderer.rgb("wrist")
         observation = {name: observation[name] for name in SENSORS if name in wanted and self.looking}
-        for name in ("qpos", "qvel", "ee_pose", "gripper_state"):
-            observation[name] = info[name]
+        for name in ("qpos", "qvel", "ee_pose"):
+            observation[name] = info[name].copy()  # agents write into what they are shown
+        observation["gripper_state"] = info["gripper_state"]
         observation["instruction"] = {"text": episode.instruction.text}
         if self._options.object_info:
             target = info["target_position"]
@@ -188,8 +189,6 @@ def things_of(episode: PickAndPlaceEpisode) -> dict[str, Thing]:
     Raises:
         UserError: One of them cannot be made.
     """
-    if episode.task_goal.target_object is None:
-        raise UserError(f"episode '{episode.episode_id}' names no object to pick up")
     folder = Path(episode.assets_path) if episode.assets_path else None
     things = {}
     for index, item in enumerate(episode.scene_objects):

@@ -25,18 +25,17 @@ class PickPlaceState:
     """The bookkeeping of one episode.
 
     Args:
-        episode: The episode, which has a target object.
+        episode: The episode.
         world: Its world, settled.
     """
 
     def __init__(self, episode: PickAndPlaceEpisode, world: TabletopWorld) -> None:
-        target, criteria = episode.task_goal.target_object, episode.task_goal.success_criteria
-        assert target is not None  # noqa: S101  (the env has refused episodes without one)
-        self._episode, self._world, self._name, self._criteria = episode, world, target.name, criteria
+        self._episode, self._world, self._name = episode, world, episode.target_name
+        self._criteria = episode.task_goal.success_criteria
         self._goal = goal_of(episode, world)
-        self._points = world.things[target.name].points
+        self._points = world.things[self._name].points
         self._middle = (self._points.min(axis=0) + self._points.max(axis=0)) / 2
-        self._initial_z = float(world.pose_of(target.name)[0][2])
+        self._initial_z = float(world.pose_of(self._name)[0][2])
         self._phase: Phase = "reach"
         self._was_lifted = False
         self._good_steps = 0

@@ -35,10 +35,9 @@ def goal_of(episode: PickAndPlaceEpisode, world: TabletopWorld) -> Goal | None:
     location = episode.task_goal.target_location
     if location is None:
         return None
-    if location.type == "position":
-        return _Spot(location, episode.task_goal.success_criteria.place_tolerance)
     name = episode.support_name()
-    assert name is not None  # noqa: S101  (only positions have none)
+    if name is None:
+        return _Spot(location, episode.task_goal.success_criteria.place_tolerance)
     thing = world.things[name]
     if location.type == "container":
         low, high, is_round = _cavity(thing)
@@ -51,7 +50,7 @@ class _Spot:
         self._position, self._tolerance_m = np.array(location.position, float), tolerance_m
 
     def position(self) -> Array:
-        return self._position
+        return self._position.copy()
 
     def distance_m(self, point: Array) -> float:
         return float(np.linalg.norm(point - self._position))

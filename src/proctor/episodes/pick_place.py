@@ -100,6 +100,20 @@ class PickAndPlaceEpisode(msgspec.Struct, frozen=True, omit_defaults=True, forbi
         return self.sim_params.max_steps
 
     @property
+    def target_name(self) -> str:
+        """Which of the scene's objects is to be picked up.
+
+        Raises:
+            UserError: It does not say, or there is no such object.
+        """
+        target = self.task_goal.target_object
+        if target is None:
+            raise UserError(f"episode '{self.episode_id}' names no object to pick up")
+        if target.name not in self.object_names:
+            raise UserError(f"episode '{self.episode_id}': no object '{target.name}' to pick up")
+        return target.name
+
+    @property
     def object_names(self) -> list[str]:
         """What the scene's objects are called."""
         return [item.name for item in self.scene_objects]

@@ -78,6 +78,8 @@ CAMERAS: Mapping[str, CameraConfig] = MappingProxyType(
     }
 )
 SEGMENT_M = CONTROLS[4].high / 4
+UNEVEN_M = 1e-4
+"""The segments are measured so far apart, at most, that one motor drives alike."""
 JOINT_LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType(
     dict(zip(JOINT_NAMES[:4], ((c.low, c.high) for c in CONTROLS[:4]), strict=True))
     | dict.fromkeys(JOINT_NAMES[ARM_SEGMENTS], (0.0, SEGMENT_M))
@@ -111,6 +113,12 @@ def controls_of_qpos(qpos: tuple[float, ...]) -> tuple[float, ...]:
         return qpos
     extension_m = sum(min(max(segment, 0.0), SEGMENT_M) for segment in qpos[ARM_SEGMENTS])
     return (*qpos[:4], extension_m, *qpos[8:])
+
+
+def overstretches(qpos: tuple[float, ...]) -> bool:
+    """Whether ten numbers ask an arm segment for more than it can do, which their controls do not show."""
+    segments = qpos[ARM_SEGMENTS] if len(qpos) == len(JOINT_NAMES) else ()
+    return any(not -UNEVEN_M <= segment <= SEGMENT_M + UNEVEN_M for segment in segments)
 
 
 def qpos_of_controls(controls: tuple[float, ...]) -> tuple[float, ...]:

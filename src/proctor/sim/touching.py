@@ -53,12 +53,17 @@ class Toucher:
         return int(np.bitwise_or.reduce(MEETINGS[roles[:, 0], roles[:, 1]]))
 
     def deepest(self, data: Any) -> tuple[str, str, float]:
-        """Return the two that are deepest in each other, and how deep in metres. The robot has no name."""
+        """Return the two that are deepest in each other, in words, and how deep in metres."""
         if not data.ncon:
             return "", "", 0.0
         index = int(np.argmin(data.contact.dist))
         first, second = data.contact.geom[index].tolist()
-        return self.names[first], self.names[second], max(0.0, -float(data.contact.dist[index]))
+        return self._called(first), self._called(second), max(0.0, -float(data.contact.dist[index]))
+
+    def _called(self, geom: int) -> str:
+        if self.names[geom]:
+            return f"'{self.names[geom]}'"
+        return "the floor" if self._roles[geom] == FLOOR else "the robot"
 
 
 def _meetings() -> NDArray[np.int64]:
@@ -80,15 +85,8 @@ MEETINGS = _meetings()
 
 
 def _roles(model: Any, episode: PickAndPlaceEpisode) -> NDArray[np.int64]:
-    target = episode.task_goal.target_object
-    by_name = {
-        item.name: TARGET
-        if target is not None and item.name == target.name
-        else FURNITURE
-        if item.static
-        else OBJECT
-        for item in episode.scene_objects
-    }
+    by_name = {item.name: FURNITURE if item.static else OBJECT for item in episode.scene_objects}
+    by_name[episode.target_name] = TARGET
     own = {
         "#pad_left": FINGER_LEFT,
         "#finger_left": FINGER_LEFT,
