@@ -85,6 +85,10 @@ def test_only_ids_goal_and_objects_are_needed(tmp_path):
         ),
         ({"robot_config__camera_config": {"head": CAMERA | {"fov": 0}}}, r"\.fov: expected 1 to 170 degrees"),
         (
+            {"robot_config__camera_config": {"head": CAMERA | {"position": [0, 0, 1e9]}}},
+            r"\.position: expected metres within ±10 of its mount",
+        ),
+        (
             {"sim_params__time_step": 0.03},
             r"time_step: expected a part of the control period of 0.1 s, found 0",
         ),

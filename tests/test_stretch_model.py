@@ -43,6 +43,15 @@ def test_the_configuration_cannot_be_changed():
         STRETCH.camera_config["head"] = None
 
 
+def test_cameras_are_read_as_the_documents_write_them():
+    head = STRETCH.camera_config["head"]
+    assert (head["width"], head["height"], head["fov"]) == (640, 480, 60)
+    assert head["position"] == head.position == (0.1, 0.0, 1.2)
+    assert head.get("orientation") == (0, 0, 0, 1)
+    with pytest.raises(KeyError):
+        head["zoom"]
+
+
 @pytest.mark.parametrize("opening_m", [0.0, 0.01, 0.02, 0.03, 0.04])
 def test_the_pads_are_as_far_apart_as_commanded(robot, opening_m):
     model, data = robot

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import msgspec
 
 from proctor.core.errors import UserError
+from proctor.core.record import Record
 from proctor.episodes.pick_place_parts import (
     DEFAULT_JOINT_POSITIONS,
     LARGEST_SUBSTEP_S,
@@ -16,7 +17,6 @@ from proctor.episodes.pick_place_parts import (
     InitPose,
     Instruction,
     Name,
-    Record,
     ReferenceTrajectory,
     RobotSetup,
     SceneItem,

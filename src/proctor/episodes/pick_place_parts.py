@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from proctor.core.errors import did_you_mean
+from proctor.core.record import Record
 from proctor.robots.stretch import CONTROLS, STRETCH, CameraConfig
 
 DEFAULT_JOINT_POSITIONS = (0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -47,20 +48,6 @@ def _check_rows(name: str, rows: Sequence[tuple[float, ...]], widths: tuple[int,
             raise ValueError(f"{name}: row {index}: expected numbers: {expected}; found {len(row)}")
         if not all(map(math.isfinite, row)):
             raise ValueError(f"{name}: row {index}: expected finite numbers, found {list(row)}")
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A part of an episode. `record.name`, `record["name"]` and `record.get("name")` read the same value."""
-
-    def __getitem__(self, key: str) -> Any:
-        if key not in self.__struct_fields__:
-            raise KeyError(key)
-        return getattr(self, key)
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a value, or the default where there is none."""
-        value = getattr(self, key, None) if key in self.__struct_fields__ else None
-        return default if value is None else value
 
 
 class InitPose(Record, frozen=True, kw_only=True):
@@ -238,7 +225,7 @@ class ReferenceTrajectory(Record, frozen=True, kw_only=True):
     """7 or 10 numbers each."""
     ee_pose_sequence: Annotated[list[tuple[float, ...]], msgspec.Meta(max_length=MOST_ROWS)] | None = None
     """7 numbers each, in `base_link`: x, y, z, qw, qx, qy, qz."""
-    keypoints: list[Name] | dict[Name, int] = []
+    keypoints: list[Name] | dict[Name, int] = msgspec.field(default_factory=list)
     """Names of moments, or their names with the index of their step."""
 
     def __post_init__(self) -> None:

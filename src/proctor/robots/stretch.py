@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from proctor.core.record import Record
+
 JOINT_NAMES = (
     *("translate_x", "translate_y", "rotate_z"),
     *("joint_lift", "joint_arm_l0", "joint_arm_l1", "joint_arm_l2", "joint_arm_l3"),
@@ -50,7 +52,10 @@ CONTROLS = (
 """The seven numbers of a short action."""
 
 
-class CameraConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+FARTHEST_CAMERA_M = 10.0
+
+
+class CameraConfig(Record, frozen=True, kw_only=True):
     """A camera on the robot. Identity is how it is mounted: the head's looks along the arm and down."""
 
     position: tuple[float, float, float]
@@ -63,6 +68,9 @@ class CameraConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Vertical field of view, degrees."""
 
     def __post_init__(self) -> None:
+        if not all(abs(value) <= FARTHEST_CAMERA_M for value in self.position):  # nor is NaN
+            expected = f"metres within ±{FARTHEST_CAMERA_M:g} of its mount"
+            raise ValueError(f"position: expected {expected}, found {list(self.position)}")
         if not (1 <= self.width <= 4096 and 1 <= self.height <= 4096):
             raise ValueError(f"width, height: expected 1 to 4096 pixels, found {self.width} x {self.height}")
         if not 1 <= self.fov <= 170:
