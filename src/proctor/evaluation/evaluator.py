@@ -64,7 +64,7 @@ class Evaluator:
         selected = loaded.select(count=episodes)
         check_scenes(loaded, selected, needs_scene=self._examiner.env.needs_scene)
         self._examiner.env.check(selected)
-        return summarise([self.evaluate_episode(episode) for episode in selected], task=self._task)
+        return summarise([self.evaluate_episode(episode) for episode in selected])
 
     def save_results(self, results: Results, path: str | Path) -> None:
         """Write results as JSON, making the folder if needed."""

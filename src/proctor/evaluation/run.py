@@ -122,7 +122,7 @@ def run(
             finished.append(result)
             on_progress(Progress(len(episodes), finished))
         by_id = {result.episode_id: result for result in finished}
-        results = summarise([by_id[episode.episode_id] for episode in episodes], task=config.job.task)
+        results = summarise([by_id[episode.episode_id] for episode in episodes])
         journal.save_results(results)
     unrecorded = sum(not recording_folder(out, key).exists() for key in kept) if recorders else 0
     return RunReport(results, len(kept), recorders.total() if recorders else None, unrecorded)

@@ -12,9 +12,9 @@ from proctor.metrics.aggregate import aggregate_metrics
 from proctor.registry import load, names
 
 
-def summarise(episodes: Sequence[EpisodeResult], *, task: str = "vln") -> Results:
-    """Summarise a run. Evaluator faults are counted, and left out of every rate and mean."""
-    exam = EXAMS[task]
+def summarise(episodes: Sequence[EpisodeResult]) -> Results:
+    """Summarise a run of one task. Evaluator faults are counted, and left out of every rate and mean."""
+    exam = EXAMS[episodes[0].task if episodes else "vln"]
     scored = [episode for episode in episodes if not episode.is_evaluator_fault]
     lost = len(episodes) - len(scored)
     successes = sum(episode.success for episode in scored)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -25,13 +25,8 @@ from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
 from proctor.registry import names, suite_path
 
 TASKS = ("vln", "pick_and_place")
-
-
-class Summarise(Protocol):
-    """Makes the numbers of a run."""
-
-    def __call__(self, episodes: Sequence[EpisodeResult], *, task: str) -> Results:
-        """Summarise the episodes of a task."""
+Summarise: TypeAlias = Callable[[Sequence[EpisodeResult]], Results]
+"""Makes the numbers of a run."""
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +168,7 @@ def _record(
         folder=folder,
         identity=identity,
         manifest=manifest,
-        results=summarise(ordered, task=task),
+        results=summarise(ordered),
         episodes=episodes,
         notices=notices,
         scenes_changed=changed,
