@@ -93,6 +93,13 @@ def test_the_sentence_says_what_where_and_when():
     assert said("agent_fault")[1] == "The agent failed at step 61 (the agent raised an error): It broke."
 
 
+@pytest.mark.parametrize(("target", "kind"), [("container", "left_target"), ("position", "not_released")])
+def test_beside_a_bowl_is_not_in_it_though_it_would_be_near_enough_to_a_mark(target, kind):
+    episode = episode_of("e", target=target)
+    result = msgspec.structs.replace(result_of(episode, "left_target"), final_distance_to_goal=0.03)
+    assert diagnose_pick_place(result, episode).kind == kind
+
+
 def test_without_a_target_a_thing_is_held_aloft():
     episode = episode_of("e", target=None)
     held = result_of(episode, "success")

@@ -33,6 +33,7 @@ FELL_M = 0.05
 """An object that is this far below where it stood has fallen off what it stood on."""
 PUSHED_M = 0.03
 """An object that was moved less than this has hardly been touched."""
+ROUNDING_M = 1e-6
 CLOSED_SHARE = 0.7
 """A gripper that is this share as wide as at its widest, or less, has been closed."""
 
@@ -54,6 +55,8 @@ class _Story(NamedTuple):
     thing: Array
     name: str
     criteria: SuccessCriteria
+    within_m: float
+    """At this distance the object is just in its target: in a container, or on a surface, none is allowed."""
     last: int
     final_m: float
 
@@ -93,12 +96,16 @@ def _story(
     result: EpisodeResult, record: PickPlaceRecord, episode: PickAndPlaceEpisode | None, last: int
 ) -> _Story:
     target = episode.task_goal.target_object if episode is not None else None
+    location = episode.task_goal.target_location if episode is not None else None
+    criteria = episode.task_goal.success_criteria if episode is not None else SuccessCriteria()
+    is_spot = location is None or location.type == "position"
     return _Story(
         record=record,
         hand=np.array([(point.x, point.y, point.z) for point in result.trajectory]),
         thing=np.array(record.object_path, dtype=float),
         name="the object" if target is None else f"the {spoken(target.name)}",
-        criteria=episode.task_goal.success_criteria if episode is not None else SuccessCriteria(),
+        criteria=criteria,
+        within_m=criteria.place_tolerance if is_spot else ROUNDING_M,
         last=last,
         final_m=result.final_distance_to_goal,
     )
@@ -191,7 +198,7 @@ def _unplaced(story: _Story) -> PickPlaceDiagnosis:
 def _unfinished(story: _Story) -> PickPlaceDiagnosis:
     """Tell of an episode in which the object was where it should go, but that was not the end of it."""
     placed = story.record.stages["placed"] or 0
-    if story.final_m > story.criteria.place_tolerance:
+    if story.final_m > story.within_m:
         text = f"{story.name} was in the target at step {placed}, but ended {_cm(story.final_m)} from it."
         return PickPlaceDiagnosis("left_target", placed, _capital(text))
     if story.record.held[-1]:
