@@ -354,8 +354,11 @@ def test_lengths_and_counts():
     assert measure(FinalDistance, [bare(target_distance=0.25)]) == 0.25
 
 
-def test_states_may_hold_arrays_and_vectors():
-    state = bare(np.array(START), ee=np.array([0.5, 0, 0.8]), target_position=np.array(TARGET), phase="place")
-    state["position"] = Vector3(0.0, 0.0, 0.0)
-    for metric_class in ALL.values():
-        measure(metric_class, [{**state, "object_position": np.array(START), "qpos": np.zeros(10)}])
+@pytest.mark.parametrize("name", ALL)
+def test_states_may_hold_arrays_and_vectors(name):
+    reference = {"qpos_sequence": [[0.1] * 7], "ee_pose_sequence": [[0, 0, 0.1, 1, 0, 0, 0]]}
+    lists = bare(target_position=TARGET, phase="place", qpos=[0.0] * 10, ee_pose=[0.0, 0, 0, 1, 0, 0, 0])
+    keys = ("object_position", "ee_position", "target_position", "qpos", "ee_pose")
+    arrays = {**lists, **{key: np.array(lists[key]) for key in keys}, "position": Vector3(0.0, 0.0, 0.0)}
+    found = [measure(ALL[name], [state], episode(reference=reference)) for state in (lists, arrays)]
+    assert found[0] == pytest.approx(found[1], nan_ok=True)

@@ -243,6 +243,12 @@ def test_scores_are_told_in_the_tasks_own_columns(capsys, dataset, tmp_path):
     assert identity["env_options"] == {"level": 2, "level_seed": 9}
 
 
+def test_level_0_is_the_run_without_a_level(capsys, dataset, tmp_path):
+    command = ("run", "--dataset", dataset, "--env", FAKE, "--policy", "hold", "--out", tmp_path / "run")
+    assert proctor(capsys, *command)[0] == 0
+    assert proctor(capsys, *command, "--level", "0")[0] == 0  # goes on with it
+
+
 def test_runs_are_compared_by_the_tasks_own_metrics(capsys, tmp_path):
     dataset = write(tmp_path / "tables" / "episodes.json", 8)
     for policy in (PICKER, "hold"):

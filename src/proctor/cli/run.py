@@ -197,7 +197,7 @@ def _job(arguments: argparse.Namespace, policy: str) -> Job:
     from proctor.evaluation.job import Job
 
     options = read_options(arguments.env_option)
-    if arguments.level is not None:
+    if arguments.level:  # 0 is as stored, and is the same run as one that names no level
         options |= {"level": arguments.level, "level_seed": arguments.seed}
     if arguments.object_info:
         options["object_info"] = True
