@@ -11,7 +11,7 @@ import pytest
 
 from proctor.episodes.pick_place import SceneItem, Shape
 from proctor.scenes.kinds import KINDS, color_of, kind_and_color
-from proctor.scenes.things import MAKERS, make_thing, width_m
+from proctor.scenes.things import MAKERS, make_thing
 
 GRASPABLE = [name for name, kind in KINDS.items() if kind.is_graspable]
 CONTAINERS = [name for name, kind in KINDS.items() if kind.is_container]
@@ -114,8 +114,7 @@ def test_what_is_drawn_is_light_looks_outwards_and_is_what_one_bumps_into(kind):
 @pytest.mark.parametrize("kind", GRASPABLE)
 def test_what_can_be_grasped_fits_the_gripper_and_weighs_what_a_hand_would_expect(kind):
     thing = made(kind)
-    middle = thing.high[2] / 2
-    assert width_m(thing, math.pi / 2, middle - 0.018, middle + 0.018) <= 0.07
+    assert np.ptp(thing.points[:, 1]) <= 0.07 + 1e-9  # across a handle, if it has one
     assert 0.05 <= thing.mass_kg <= 0.6
     assert len(thing.solids) <= 4
 
@@ -164,23 +163,6 @@ def test_one_can_drive_beneath_a_table_between_its_legs():
         near = [solid for solid in made("table").solids if solid.points[:, 2].min() < 0]
         along = np.concatenate([solid.points[:, :2] @ [math.cos(yaw), math.sin(yaw)] for solid in near])
         assert np.abs(along).min() > clear_m / 2
-
-
-def test_a_cups_width_depends_on_where_and_whence_it_is_grasped():
-    cup = made("cup")
-    assert width_m(cup, math.pi / 2, 0.03, 0.06) == pytest.approx(0.06)
-    assert width_m(cup, 0.0, 0.03, 0.06) == pytest.approx(0.0816)  # with its handle
-    assert width_m(cup, 0.0, 0.08, 0.09) == pytest.approx(0.06)  # above it
-    assert width_m(cup, math.pi, 0.03, 0.06) == pytest.approx(width_m(cup, 0.0, 0.03, 0.06))
-    assert width_m(cup, 0.0, 0.2, 0.3) == 0.0
-
-
-def test_widths_of_boxes_and_balls_are_those_of_geometry():
-    box = made("box", size=(0.04, 0.06, 0.1))
-    assert width_m(box, math.pi / 4, 0.045, 0.055) == pytest.approx((0.04 + 0.06) / math.sqrt(2))  # no corner
-    ball = made("ball", size=(0.06, 0.06, 0.06))
-    assert width_m(ball, 0.0, 0.0, 0.06) == pytest.approx(0.06)
-    assert width_m(ball, 0.0, 0.0, 0.01) == pytest.approx(2 * math.sqrt(0.03**2 - 0.02**2), rel=0.05)
 
 
 def test_balls_roll_and_so_do_cylinders_that_lie():

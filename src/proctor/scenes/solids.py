@@ -94,23 +94,3 @@ def square_walls(size: Triple, thick_m: float) -> tuple[list[Solid], Cavity]:
     ]
     inside = Cavity(depth / 2 - thick_m, width / 2 - thick_m, is_round=False, floor_z=thick_m, rim_z=height)
     return solids, inside
-
-
-def span_m(solids: list[Solid], yaw: float, low_z: float, high_z: float) -> tuple[float, float] | None:
-    """Return from where to where solids reach along a horizontal direction, between two heights.
-
-    None where there is nothing between these heights.
-    """
-    direction = np.array([math.cos(yaw), math.sin(yaw)])
-    found: list[Array] = []
-    for solid in solids:
-        along, z = solid.points[:, :2] @ direction, solid.points[:, 2]
-        found.append(along[(z >= low_z) & (z <= high_z)])
-        below, above = np.triu_indices(len(z), 1)
-        for level in (low_z, high_z):  # where lines between two points cross it
-            crossing = (z[below] < level) != (z[above] < level)
-            first, second = below[crossing], above[crossing]
-            share = (level - z[first]) / (z[second] - z[first])
-            found.append(along[first] + share * (along[second] - along[first]))
-    reached = np.concatenate(found)
-    return (float(reached.min()), float(reached.max())) if len(reached) else None

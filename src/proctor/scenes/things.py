@@ -12,14 +12,13 @@ from proctor.scenes.colors import PALETTE
 from proctor.scenes.kinds import KINDS, check_kind, color_of, kind_and_color
 from proctor.scenes.primitives import ball, block, box, cylinder
 from proctor.scenes.shapes import Triple
-from proctor.scenes.solids import span_m
 from proctor.scenes.tables import counter, desk, shelf, stand, table
 from proctor.scenes.thing import Thing
 from proctor.scenes.thing_files import LARGEST_M, SMALLEST_M, file_in, thing_of_file
 from proctor.scenes.trays import basket, tray
 from proctor.scenes.vessels import bottle, bowl, can, cup, mug, plate
 
-__all__ = ["KINDS", "Item", "Shape", "make_thing", "width_m"]
+__all__ = ["KINDS", "Item", "Shape", "make_thing"]
 
 LIGHTEST_KG = 0.05
 """What is lighter unless an episode says so, such as a small block, is taken to weigh this."""
@@ -118,12 +117,6 @@ def make_thing(item: Item, folder: Path | None) -> Thing:
     thing = _found(item, folder)
     mass_kg = max(thing.mass_kg, LIGHTEST_KG) if item.mass is None else item.mass
     return thing._replace(mass_kg=mass_kg, rolls=thing.rolls or _lies_on_its_side(thing, item.rotation))
-
-
-def width_m(thing: Thing, yaw: float, low_z: float, high_z: float) -> float:
-    """Return how wide a thing is along a horizontal direction, between two heights, all in its own frame."""
-    span = span_m(thing.solids, yaw, low_z, high_z)
-    return 0.0 if span is None else span[1] - span[0]
 
 
 def _found(item: Item, folder: Path | None) -> Thing:
