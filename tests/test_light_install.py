@@ -47,11 +47,16 @@ def python(code, *words):
     "module",
     [
         "proctor.cli",
+        "proctor.core.actions",
+        "proctor.episodes.pick_place",
+        "proctor.metrics.manipulation",
+        "proctor.metrics.navigation",
         "proctor.policies.blind",
         "proctor.policies.scripted",
         "proctor.policies.server",
         "proctor.protocol.greeting",
         "proctor.registry",
+        "proctor.robots.stretch_sensors",
     ],
 )
 def test_what_serves_an_agent_needs_nothing_worldly(module):

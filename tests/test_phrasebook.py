@@ -61,7 +61,7 @@ WAY = [
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @given(clauses=st.lists(st.one_of(*CLAUSES), min_size=1, max_size=12), seed=st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_is_said_is_read_again(language, clauses, seed):
     text = say(clauses, language, np.random.default_rng(seed))
     assert read(text, language) == clauses, text

@@ -203,7 +203,7 @@ def episodes(draw):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(episodes(), min_size=1, max_size=3, unique_by=lambda e: e.episode_id))
 def test_what_was_written_reads_back_equal(tmp_path_factory, written):
     path = tmp_path_factory.mktemp("written") / "episodes.json"

@@ -22,7 +22,7 @@ def path(start, *targets, steps=600, nonholonomic=False):
     return np.array(walked)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(ranges, ranges, ranges)
 def test_every_target_is_reached_within_the_limits(start, middle, end):
     # The first target is given up half way, at full speed.
@@ -44,7 +44,7 @@ def path_on(start, middle, end):
     return np.array([points.position] + [points.move(np.array(end, float), DT_S) for _ in range(800)])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(ranges, ranges)
 def test_nothing_overshoots(start, end):
     walked = path(start, end, steps=800)

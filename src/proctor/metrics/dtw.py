@@ -7,7 +7,6 @@ from itertools import cycle
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from scipy.spatial.distance import cdist
 
 from proctor.core.types import Array
 
@@ -32,6 +31,8 @@ def dtw_distance(a: Array, b: Array) -> float:
         return float(np.linalg.norm(a - b))
     if len(a) * len(b) > LARGEST_TABLE:
         return _dtw_by_rows(a, b)
+    from scipy.spatial.distance import cdist  # noqa: PLC0415  (metrics are there where no worlds are)
+
     table = cdist(a, b)
     diagonals = sum(table.shape) - 1
     steps = (diagonals + 1) // 2
@@ -85,7 +86,7 @@ def _least_sum(fronts: Array, last: int, diagonals: int) -> float:
 def _dtw_by_rows(a: Array, b: Array) -> float:
     dtw = IncrementalDtw(len(b))
     for point in a:
-        dtw.add(cdist(point[None], b)[0])
+        dtw.add(np.linalg.norm(b - point, axis=1))
     return dtw.distance
 
 
