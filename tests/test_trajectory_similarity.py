@@ -201,7 +201,8 @@ def test_an_attempt_without_joints_is_like_nothing():
     assert measure(PickPlaceTrajectorySimilarity, [], an_episode) == 0.0
     assert measure(PickPlaceTrajectorySimilarity, [bare()], an_episode) == 0.0
     assert math.isnan(measure(EePoseSimilarity, joints(way()), an_episode))
-    with_poses = {"qpos_sequence": way().tolist(), "ee_pose_sequence": [[0.5, 0, 0.8, 1, 0, 0, 0]]}
+    poses = [[0.5, 0, 0.8, 1, 0, 0, 0]] * len(way())
+    with_poses = {"qpos_sequence": way().tolist(), "ee_pose_sequence": poses}
     assert measure(EePoseSimilarity, joints(way()), episode(reference=with_poses)) == 1.0
 
 
