@@ -70,13 +70,6 @@ def test_runs_are_the_same_to_the_last_bit_with_one_and_two_workers(dataset):
         assert np.std(np.asarray(picture)) > 10  # there is something to see
 
 
-def test_a_run_says_what_stands_in_for_a_missing_file(dataset, capsys):
-    run(dataset, "out", "--episodes", "1", "--env-option", "sensors=[]")
-    said = " ".join(capsys.readouterr().out.split())
-    for kind, name in (("cup", "cup_red"), ("table", "table")):
-        assert f"a {kind} made by '{name}' stands in for it" in said
-
-
 def test_what_is_told_and_shown_is_what_the_robot_has():
     Lookout.told.clear()
     Lookout.shown.clear()

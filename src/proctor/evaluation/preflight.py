@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from proctor.core.errors import InvalidFile, UserError
+from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
 from proctor.episodes.datasets import Dataset
-from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.evaluation.job import Job
 from proctor.evaluation.vln_task import is_reachable
 from proctor.navigation.grid_map import house_of_scene, map_of_scene
 from proctor.scenes.scene_config import load_scene, scene_version
-from proctor.scenes.things import make_thing
 
 
 def check_scenes(dataset: Dataset, episodes: Sequence[Any], *, needs_scene: bool) -> None:
@@ -75,25 +72,6 @@ def scene_notes(episodes: Sequence[Any]) -> list[str]:
             continue
         notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
     return [*notes, *unreachable_notes([episode for group in by_scene.values() for episode in group])]
-
-
-def thing_notes(episodes: Sequence[Any]) -> list[str]:
-    """Return what people should know about the things of pick-and-place, such as what stands in for a file.
-
-    What cannot be made is left to the env, which may have things of its own.
-    """
-    asked = {
-        (episode.assets_path, item.name, item.usd_path): item
-        for episode in episodes
-        if isinstance(episode, PickAndPlaceEpisode)
-        for item in episode.scene_objects
-        if item.shape is None
-    }
-    notes: dict[str, None] = {}
-    for (folder, *_), item in asked.items():
-        with suppress(ValueError, UserError):
-            notes |= dict.fromkeys(make_thing(item, Path(folder) if folder else None).notes)
-    return list(notes)
 
 
 def job_notes(job: Job) -> list[str]:

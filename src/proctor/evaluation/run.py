@@ -24,7 +24,7 @@ from proctor.episodes.scenes_digest import scenes_digest
 from proctor.evaluation.executors import InProcess, WorkerPool, policy_of
 from proctor.evaluation.job import Job
 from proctor.evaluation.journal import Journal, read_finished
-from proctor.evaluation.preflight import check_scenes, job_notes, scene_notes, thing_notes
+from proctor.evaluation.preflight import check_scenes, job_notes, scene_notes
 from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
 from proctor.evaluation.tasks import fitted
@@ -113,7 +113,6 @@ def run(
         notes = [
             *dataset.notes,
             *scene_notes(episodes),
-            *thing_notes(episodes),
             *job_notes(config.job),
             *(_replica_notes(config, workers) if left else []),
         ]
