@@ -259,10 +259,6 @@ def test_gravity_is_the_episodes(env):
             ],
             "the robot",
         ),
-        (
-            [{"name": "can", "position": [0.5, 0.8, -0.03], "shape": {"kind": "can"}}],
-            "the floor and 'can' are 30 mm",
-        ),
     ],
 )
 def test_things_inside_each_other_are_refused(env, others, message):

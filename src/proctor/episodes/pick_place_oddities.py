@@ -11,7 +11,7 @@ import msgspec
 from proctor.episodes.checks import groups, says_something
 from proctor.episodes.findings import Findings
 from proctor.episodes.pick_place import PickAndPlaceEpisode, TargetLocation
-from proctor.robots.stretch import HIGHEST_M
+from proctor.robots.stretch_reach import HIGHEST_M
 
 Picks = Mapping[int, PickAndPlaceEpisode]
 """By index in their file; broken ones are missing."""

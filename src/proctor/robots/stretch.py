@@ -50,10 +50,6 @@ CONTROLS = (
     Control(name="gripper", low=0.0, high=GRIPPER_OPEN_M, speed=0.04, acceleration=0.2, force=40.0),
 )
 """The seven numbers of a short action."""
-HAND_ABOVE_LIFT_M = 0.0274
-"""How high the middle between the pads is above the floor, the lift at 0."""
-HIGHEST_M = HAND_ABOVE_LIFT_M + CONTROLS[3].high
-"""What the hand can get at, the base being free to drive: only the height counts."""
 
 
 FARTHEST_CAMERA_M = 10.0

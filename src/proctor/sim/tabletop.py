@@ -236,7 +236,8 @@ class TabletopWorld:
     def _refuse_overlaps(self) -> None:
         first, second, depth_m = self.toucher.deepest(self.data)
         if depth_m > OVERLAP_M:
-            problem = f"at the start {first} and {second} are {1000 * depth_m:.0f} mm inside each other"
+            names = " and ".join(f"'{name}'" if name else "the robot" for name in (first, second))
+            problem = f"at the start {names} are {1000 * depth_m:.0f} mm inside each other"
             raise UserError(f"episode '{self.episode.episode_id}': {problem}")
 
 

@@ -53,17 +53,12 @@ class Toucher:
         return int(np.bitwise_or.reduce(MEETINGS[roles[:, 0], roles[:, 1]]))
 
     def deepest(self, data: Any) -> tuple[str, str, float]:
-        """Return the two that are deepest in each other, in words, and how deep in metres."""
+        """Return the two that are deepest in each other, and how deep in metres. The robot has no name."""
         if not data.ncon:
             return "", "", 0.0
         index = int(np.argmin(data.contact.dist))
         first, second = data.contact.geom[index].tolist()
-        return self._called(first), self._called(second), max(0.0, -float(data.contact.dist[index]))
-
-    def _called(self, geom: int) -> str:
-        if self.names[geom]:
-            return f"'{self.names[geom]}'"
-        return "the floor" if self._roles[geom] == FLOOR else "the robot"
+        return self.names[first], self.names[second], max(0.0, -float(data.contact.dist[index]))
 
 
 def _meetings() -> NDArray[np.int64]:
