@@ -100,7 +100,8 @@ class PickPlaceEnv(Env):
         """
         self.close()
         things = things_of(episode)
-        world = TabletopWorld(episode, things, look=self._look(episode, things), drawn=self._draws)
+        look = self._look(episode, things)
+        world = TabletopWorld(episode, things, look=look, drawn=self._draws)
         world.place()
         world.settle()
         if self._draws:
@@ -108,7 +109,8 @@ class PickPlaceEnv(Env):
                 View(name, camera.width, camera.height, NEAR_M, FAR_M)
                 for name, camera in zip(("head", "wrist"), cameras_of(episode), strict=True)
             ]
-            self._renderer = Renderer(world.model, world.data, *views, reflecting=self._options.level >= 3)
+            mirrors = look.shine.reflectance > 0
+            self._renderer = Renderer(world.model, world.data, *views, reflecting=mirrors)
         self._world, self._solver = world, HandSolver(world)
         self._state = PickPlaceState(episode, world)
         return self._observe(episode)

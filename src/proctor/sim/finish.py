@@ -61,14 +61,16 @@ def add_top_mirror(spec: Any, body: Any, top: Solid, look: Look) -> None:
     size, quat = top.size[:2] - 2 * EDGE_M, [1.0, 0.0, 0.0, 0.0]
     if look.furniture.texture in GRAINED and size[1] > size[0]:
         size, quat = size[::-1], QUARTER_TURN  # the picture's rows lie along the box's x
-    upper = top.translation + [0.0, 0.0, top.size[2] / 2 + ABOVE_M]
+    upper = top.translation + np.array([0.0, 0.0, top.size[2] / 2 + ABOVE_M])
     _add_mirror(spec, body, look.furniture, look.shine, size=size, upper=upper, quat=quat)
 
 
 def add_floor_mirror(spec: Any, room: Room, look: Look) -> None:
     """Draw the floor of a room as one that mirrors."""
     size, upper = np.full(2, 2 * room.half_m), np.array([room.x, room.y, 0.0])
-    _add_mirror(spec, spec.worldbody, look.floor, look.shine, size=size, upper=upper, quat=[1.0, 0.0, 0.0, 0.0])
+    _add_mirror(
+        spec, spec.worldbody, look.floor, look.shine, size=size, upper=upper, quat=[1.0, 0.0, 0.0, 0.0]
+    )
 
 
 def _add_mirror(
@@ -78,7 +80,7 @@ def _add_mirror(
     if material.texture is not None:
         add_texture(spec, texture_image(material.texture), material.texture)
         made.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = material.texture
-        made.texuniform, made.texrepeat = True, [1 / TILE_M[material.texture]] * 2
+        made.texuniform, made.texrepeat = True, [2 / TILE_M[material.texture]] * 2
     spec.visual.quality.numquads = MIRROR_QUADS
     body.add_geom(
         name=MIRROR,

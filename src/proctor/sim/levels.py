@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -34,9 +35,9 @@ TABLE_MATERIALS = (
     Material("wood", (0.22, 0.17, 0.15)),
     Material("planks", (0.62, 0.45, 0.30)),
     Material("planks", (0.60, 0.60, 0.58)),
-    Material("parquet", (0.74, 0.54, 0.34)),
     Material("marble", (0.95, 0.94, 0.92)),
     Material("marble", (0.36, 0.38, 0.42)),
+    Material("marble", (0.20, 0.22, 0.30)),
     Material("marble", (0.40, 0.52, 0.46)),
     Material("marble", (0.78, 0.58, 0.50)),
     Material("plaster", (0.62, 0.63, 0.64)),
@@ -45,17 +46,21 @@ TABLE_MATERIALS = (
     Material("mosaic", (0.84, 0.82, 0.76)),
     Material("fabric", (0.24, 0.34, 0.52)),
     Material("fabric", (0.55, 0.20, 0.22)),
+    Material("fabric", (0.30, 0.24, 0.40)),
     Material("fabric", (0.86, 0.80, 0.68)),
     Material("fabric", (0.35, 0.36, 0.38)),
     Material(None, (0.16, 0.17, 0.19)),
+    Material(None, (0.18, 0.32, 0.36)),
     Material(None, (0.96, 0.88, 0.55)),
     Material(None, (0.50, 0.66, 0.68)),
     Material(None, (0.90, 0.90, 0.92)),
 )
 DARKEST = 0.8
 """Colours are drawn between this share of themselves and themselves."""
-CONTRAST = 0.2
+CONTRAST = 0.15
 """How far, in OKLab, furniture is from what must be seen on it."""
+SHADES = np.array([[1.0], [0.85], [0.7], [0.55]])
+"""How bright the sides of a thing are when a table top has its full brightness."""
 TRIES = 64
 
 HEAD_SHIFT_M, HEAD_TURN_RAD = 0.03, math.radians(5.0)
@@ -63,10 +68,11 @@ WRIST_SHIFT_M, WRIST_TURN_RAD = 0.005, math.radians(2.0)
 
 MOST_LIGHTS = 3
 TEMPERATURES_K = (2700.0, 8000.0)
-TINT = 0.5
-"""Cameras balance their white, but not all of it."""
-AMBIENT, DIRECT = (0.32, 0.52), (0.4, 0.75)
-REFLECTANCE, SPECULAR, SHININESS = (0.08, 0.4), (0.2, 0.9), (0.2, 0.9)
+TINT = 0.25
+"""How much of it is left by cameras, which balance their white."""
+AMBIENT, EXPOSURE = (0.5, 0.62), (0.82, 0.98)
+"""The light without a direction, and all of it: nothing is lost in the dark, nor burnt out."""
+REFLECTANCE, SPECULAR, SHININESS = (0.08, 0.3), (0.1, 0.6), (0.3, 0.9)
 
 
 def look_of(level: int, seed: int, episode_id: str, seen: Sequence[Triple] = ()) -> Look:
@@ -93,10 +99,10 @@ def look_of(level: int, seed: int, episode_id: str, seen: Sequence[Triple] = ())
         )
     if level >= HIGHEST:
         rng = _rng(seed, episode_id, 3)
-        tint = _tint(rng)
+        ambient = rng.uniform(*AMBIENT)
         look = look._replace(
-            lights=_lights(rng),
-            ambient=_triple(rng.uniform(*AMBIENT) * np.array(tint)),
+            lights=_lights(rng, rng.uniform(*EXPOSURE) - ambient),
+            ambient=_triple(ambient * np.array(_tint(rng))),
             shine=Shine(rng.uniform(*REFLECTANCE), rng.uniform(*SPECULAR), rng.uniform(*SHININESS)),
         )
     return look
@@ -108,9 +114,12 @@ def color_of(thing: Thing) -> Triple:
 
 
 def contrast(material: Material, color: Triple) -> float:
-    """Return how far a material is from a colour, as eyes measure it: 0 for the same, 1 for black and white."""
-    first, second = oklab(np.array([_appearance(material), color]))
-    return float(np.linalg.norm(first - second))
+    """Return how far a material is, as eyes measure it, from a thing of this colour that stands on it.
+
+    It is 0 if a side of the thing may look the same, and 1 for black and white.
+    """
+    ground, sides = oklab(_appearance(material)), oklab(SHADES * color)
+    return float(np.linalg.norm(sides - ground, axis=1).min())
 
 
 def _rng(seed: int, episode_id: str, aspect: int) -> Rng:
@@ -155,13 +164,12 @@ def _direction(rng: Rng) -> Array:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def _lights(rng: Rng) -> tuple[Light, ...]:
-    """Return lamps above, which share one brightness, and what the floor gives back of it."""
+def _lights(rng: Rng, total: float) -> tuple[Light, ...]:
+    """Return lamps above, which share a brightness, and what the floor gives back of it."""
     count = int(rng.integers(1, MOST_LIGHTS + 1))
-    total, shares = rng.uniform(*DIRECT), rng.dirichlet(np.full(count, 3.0))
     lights = []
-    for share in shares:
-        around, steep = rng.uniform(-math.pi, math.pi), rng.uniform(0.5, 1.3)
+    for share in rng.dirichlet(np.full(count, 3.0)):
+        around, steep = rng.uniform(-math.pi, math.pi), rng.uniform(0.6, 1.3)
         direction = Vector3(
             math.cos(steep) * math.cos(around), math.cos(steep) * math.sin(around), -math.sin(steep)
         )
@@ -172,7 +180,7 @@ def _lights(rng: Rng) -> tuple[Light, ...]:
 
 
 def _tint(rng: Rng) -> Triple:
-    """Return the colour of a lamp: black-body radiation of some temperature, white balance half done."""
+    """Return the colour of a lamp: black-body radiation of some temperature, in part balanced."""
     kelvin = rng.uniform(*TEMPERATURES_K)
     # Planck's law at the wavelengths of the three channels, against daylight of 6500 K.
     exponents = 0.014388 / np.array([6.1e-7, 5.5e-7, 4.65e-7])
@@ -182,9 +190,12 @@ def _tint(rng: Rng) -> Triple:
 
 def _appearance(material: Material) -> Array:
     color = np.array(material.color)
-    if material.texture is None:
-        return color
-    return np.asarray(color * texture_image(material.texture).mean(axis=(0, 1)) / 255)
+    return color if material.texture is None else color * _mean_of(material.texture)
+
+
+@cache
+def _mean_of(texture: Texture) -> Array:
+    return np.asarray(texture_image(texture).mean(axis=(0, 1)) / 255)
 
 
 def _mean_color(surface: Surface) -> Array:

@@ -39,9 +39,9 @@ class Shine(NamedTuple):
 
 # From the window's side, from the lamp over the robot's shoulder, and from the floor that both shine on.
 ROOM_LIGHTS = (
-    Light(type="directional", direction=Vector3(0.35, -0.75, -0.9), intensity=0.34),
-    Light(type="directional", direction=Vector3(0.6, 0.45, -0.8), intensity=0.22),
-    Light(type="directional", direction=Vector3(-0.3, 0.1, 1.0), intensity=0.14),
+    Light(type="directional", direction=Vector3(0.35, -0.75, -0.9), intensity=0.28),
+    Light(type="directional", direction=Vector3(0.6, 0.45, -0.8), intensity=0.16),
+    Light(type="directional", direction=Vector3(-0.3, 0.1, 1.0), intensity=0.1),
 )
 
 
@@ -57,7 +57,7 @@ class Look(NamedTuple):
     wrist: Bump = Bump()
     """In the hand frame."""
     lights: tuple[Light, ...] = ROOM_LIGHTS
-    ambient: Triple = (0.46, 0.46, 0.46)
+    ambient: Triple = (0.57, 0.57, 0.57)
     shine: Shine = Shine()
     """Of the surface that mirrors."""
 

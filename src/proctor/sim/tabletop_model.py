@@ -28,7 +28,7 @@ HEAD_TILT_RAD = math.radians(-35.0)
 WRIST_MOUNT_IN_HAND = np.array([-0.15, 0.0, 0.075])
 WRIST_TILT_RAD = math.radians(-12.0)
 OVERVIEW, OVERVIEW_FOV_DEG = "overview", 42.0
-OVERVIEW_LOOKS_AT_M, OVERVIEW_AWAY_M = 0.72, (1.55, 1.3, 0.85)
+OVERVIEW_LOOKS_AT_M, OVERVIEW_AWAY_M = 0.68, (1.7, 1.45, 0.95)
 """The height it looks at; ahead of the middle between base and object, to its left and above it."""
 SOLVED = {"solref": [0.01, 1.0], "solimp": [0.95, 0.99, 0.001, 0.5, 2.0]}
 
@@ -126,7 +126,7 @@ def _add_overview(spec: Any, episode: PickAndPlaceEpisode) -> None:
     """Add a camera that sees robot and table together. No agent looks through it."""
     base = np.array([*episode.robot_config.init_pose.base[:2], 0.0])
     target = episode.task_goal.target_object
-    there = np.array(episode.item(target.name).position) if target else base + [0.5, 0.0, 0.8]
+    there = np.array(episode.item(target.name).position) if target else base + np.array([0.5, 0.0, 0.8])
     ahead = (there - base)[:2] / max(1e-6, np.linalg.norm((there - base)[:2]))
     left = np.array([-ahead[1], ahead[0]])
     middle = np.array([*(base + there)[:2] / 2, OVERVIEW_LOOKS_AT_M])

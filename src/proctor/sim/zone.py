@@ -24,7 +24,7 @@ SIDES = 48
 def add_zone(spec: Any, position: Array, radius_m: float) -> None:
     """Draw the mark, level, around a place in the world."""
     painter = Painter(spec)
-    body = spec.worldbody.add_body(name="#zone", pos=np.asarray(position) + [0.0, 0.0, ZONE_M])
+    body = spec.worldbody.add_body(name="#zone", pos=position + np.array([0.0, 0.0, ZONE_M]))
     for outer, inner, color in RINGS:
         painter.draw(
             lathe([(outer * radius_m, 0.0), (inner * radius_m, 0.0)], color, SIDES), body, Group.DRAWN
