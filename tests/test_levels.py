@@ -6,6 +6,7 @@ from itertools import permutations
 import mujoco
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from color_words import color_word
 from proctor.envs.pick_place import PickPlaceEnv, things_of
@@ -28,6 +29,7 @@ from proctor.sim.levels import (
 from proctor.sim.look import PLAIN, Bump, Look, Material, Shine
 from proctor.sim.renderer import Renderer, View
 from proctor.sim.room import MARGIN_M, room_around
+from proctor.sim.stretch_model import HAND_SITE
 from proctor.sim.tabletop import TabletopWorld
 from proctor.sim.tabletop_model import FAR_M, NEAR_M
 from proctor.sim.zone import RINGS
@@ -95,6 +97,13 @@ def test_a_look_is_chosen_by_seed_and_episode():
     looks = [look_of(3, seed, name) for seed in range(8) for name in ("e1", "e2", "1e")]
     for part in ("floor", "walls", "furniture", "head", "wrist", "lights", "ambient", "shine"):
         assert len({getattr(look, part) for look in looks}) == len(looks), part
+
+
+def test_what_must_be_seen_decides_about_the_furniture_and_nothing_else():
+    pairs = [[look_of(3, seed, "e1", [PALETTE[word]]) for word in ("red", "white")] for seed in range(20)]
+    assert any(on_red.furniture != on_white.furniture for on_red, on_white in pairs)
+    for on_red, on_white in pairs:
+        assert on_red._replace(furniture=None) == on_white._replace(furniture=None)
 
 
 def test_cameras_are_bumped_up_to_their_bounds_in_all_directions():
@@ -190,6 +199,18 @@ def test_materials_and_lights_change_the_picture_and_only_the_camera_changes_the
     assert np.abs(depth3 - depth2).max() <= 1  # a sheet that mirrors lies on the table
 
 
+def test_cameras_are_where_the_look_says():
+    straight, bumped = (world_of(episode(), look) for look in (PLAIN, look_of(2, 1, "e1")))
+    head, wrist = look_of(2, 1, "e1")[3:5]
+    hand = straight.data.site(HAND_SITE).xmat.reshape(3, 3)
+    base = straight.data.body("base_link").xmat.reshape(3, 3)
+    for camera, frame, bump in (("head", base, head), ("wrist", hand, wrist)):
+        before, after = straight.data.camera(camera), bumped.data.camera(camera)
+        assert frame.T @ (after.xpos - before.xpos) == pytest.approx(bump.shift_m, abs=1e-9)
+        turn = frame.T @ after.xmat.reshape(3, 3) @ before.xmat.reshape(3, 3).T @ frame
+        assert Rotation.from_matrix(turn).as_rotvec() == pytest.approx(bump.turn_rad, abs=1e-9)
+
+
 def test_the_env_draws_what_its_options_say():
     scene = episode(objects=[BOWL], location=INTO_THE_BOWL)
 
@@ -202,6 +223,11 @@ def test_the_env_draws_what_its_options_say():
     assert np.array_equal(first(level=3, level_seed=1), first(level=3, level_seed=1))
     assert not np.array_equal(first(level=3, level_seed=1), first(level=3, level_seed=2))
     assert np.array_equal(first(level=0, level_seed=1), first(level=0, level_seed=2))
+    env = PickPlaceEnv(sensors=("rgb_head",), level=3, level_seed=1)
+    rgb = env.reset(scene)["rgb_head"]
+    assert np.array_equal(rgb, picture(env._world, size=(640, 480))[0])
+    assert not np.array_equal(rgb, picture(env._world, size=(640, 480), reflecting=False)[0])
+    env.close()
     things = things_of(scene)
     look = PickPlaceEnv(sensors=(), level=1, level_seed=4)._look(scene, things)
     assert look == look_of(1, 4, "levels", [color_of(things["cup"]), color_of(things["bowl"])])
@@ -264,6 +290,8 @@ def test_around_a_round_table_the_floor_mirrors():
     round_table = {"kind": "stand", "size": [0.7, 0.7, 0.8]}
     world = world_of(episode(table=round_table), MIRROR)
     assert world.model.geom("#mirror").bodyid[0] == 0
+    mat = world_of(episode(table=round_table), MIRROR._replace(shine=Shine()))
+    assert mat.model.ngeom == world.model.ngeom  # the mirror is the floor, not a second one
     shown, _ = picture(world)
     plain, _ = picture(world, reflecting=False)
     assert (np.abs(shown - plain).max(axis=2) > 8).mean() > 0.05
