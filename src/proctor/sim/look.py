@@ -39,8 +39,8 @@ class Shine(NamedTuple):
 
 # From the window's side, from the lamp over the robot's shoulder, and from the floor that both shine on.
 ROOM_LIGHTS = (
-    Light(type="directional", direction=Vector3(0.35, -0.75, -0.9), intensity=0.28),
-    Light(type="directional", direction=Vector3(0.6, 0.45, -0.8), intensity=0.16),
+    Light(type="directional", direction=Vector3(0.35, -0.75, -0.9), intensity=0.25),
+    Light(type="directional", direction=Vector3(0.6, 0.45, -0.8), intensity=0.13),
     Light(type="directional", direction=Vector3(-0.3, 0.1, 1.0), intensity=0.1),
 )
 
