@@ -1,11 +1,25 @@
-"""Joint commands that bring the hand to a pose."""
+"""Joint commands that bring the hand to a pose.
+
+The hand is led from where it is towards its goal in short steps. Each is a small quadratic program: come
+nearer, within the limits, not into furniture, and rather with the arm than with the base. What it ends at is
+the command, whether or not it is the goal.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from proctor.core.types import Array
+from proctor.robots.stretch import GRIPPER_OPEN_M
+from proctor.sim.hand_walk import Goal, Walk, goal_in_world
 from proctor.sim.tabletop import TabletopWorld
+
+REACHED_M, REACHED_RAD = 1e-3, 1e-2
+"""A pose is reached when the command brings the hand as near as this."""
+HELD = np.array([0.005, 0.005, 0.01])
+"""The base stays where it was told to be, not where a push has taken it, if that is so near."""
 
 
 class Solution(NamedTuple):
@@ -26,8 +40,19 @@ class Solution(NamedTuple):
         }
 
 
+class _Goal(NamedTuple):
+    """Where the hand should be in the world."""
+
+    position: Array
+    heading: float
+
+
 class HandSolver:
     """Finds commands for poses of the hand.
+
+    Of the orientation that is asked for, the heading of the fingers counts: their pitch is fixed, and they
+    have no roll. A pose that is asked for again, after no other command, means the same place in the world,
+    even though the base has moved meanwhile.
 
     Args:
         world: Whose robot.
@@ -35,7 +60,25 @@ class HandSolver:
 
     def __init__(self, world: TabletopWorld) -> None:
         self._world = world
+        self._walk: Walk | None = None
+        self._goal: Goal | None = None
+        self._asked: list[float] = []
+        self._told = np.empty(0)
 
     def solve(self, hand_in_base: Array, opening_m: float) -> Solution:
         """Return the commands for a pose of the hand in `base_link`: x, y, z and a quaternion w, x, y, z."""
-        raise NotImplementedError
+        if self._walk is None:  # only who commands the hand pays for it
+            self._walk = Walk(self._world)
+        world, walk, asked = self._world, self._walk, np.asarray(hand_in_base, float).tolist()
+        opening_m = min(max(opening_m, 0.0), GRIPPER_OPEN_M)
+        present = world.controls()
+        if self._goal is None or asked != self._asked or not np.array_equal(world.target, self._told):
+            self._goal = goal_in_world(np.array(asked), world.base_pose())
+            is_near = np.abs(world.target[:3] - present[:3]) < HELD
+            walk.start(np.where(is_near, world.target[:3], present[:3]), present)
+        walk.limit(present, max(opening_m, float(present[-1])))
+        walk.lead(self._goal)
+        position_m, angle_rad = walk.left(self._goal)
+        self._asked, self._told = asked, np.array([*walk.controls(), opening_m])
+        reached = position_m < REACHED_M and angle_rad < REACHED_RAD
+        return Solution(self._told, reached, position_m, angle_rad)

@@ -1,0 +1,196 @@
+"""Leads the robot by the hand: in short steps, within its limits, around furniture rather than into it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import mink
+import msgspec
+import numpy as np
+from qpsolvers.exceptions import QPError
+
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import Array, Pose2
+from proctor.episodes.pick_place import TaskGoal
+from proctor.robots.stretch import CONTROLS
+from proctor.robots.stretch_kinematics import (
+    HEADING_AT_ZERO,
+    hand_quaternion,
+    heading_of,
+    reach_by_driving,
+    wrist_for,
+)
+from proctor.sim.look import PLAIN
+from proctor.sim.reach_limits import Clearance, Ranges, Tied
+from proctor.sim.stretch_model import ARM_JOINTS, BASE, BASE_JOINTS, FINGERS, HAND_SITE, finger_angle
+from proctor.sim.tabletop import HIGH, LOW, TabletopWorld
+from proctor.sim.tabletop_model import build_tabletop
+
+NEAR_M, NEAR_RAD = 2e-5, 2e-4
+"""Nearer than this, no further step is taken."""
+STRIDE_M, STRIDE_RAD = 0.12, 0.5
+MOST_STEPS, MOST_VAIN_STEPS = 40, 3
+LEAST_GAIN_M = 1e-4
+"""A step that comes nearer by less is in vain."""
+FURTHEST_M = 1e6
+"""What lies beyond is as far as this."""
+STILL_M = 1e-6
+HEADING_WEIGHT = 3.0
+"""Metres for a radian: what is out of reach is approached with the heading that was asked for."""
+EFFORTS = {
+    **dict(zip(BASE_JOINTS, (0.01, 0.3, 0.3), strict=True)),
+    "joint_lift": 1e-3,
+    **dict.fromkeys(ARM_JOINTS, 1e-3),
+    "joint_wrist_yaw": 1e-3,
+}
+"""What moving a joint costs: arm and wrist little, driving more, turning and sliding sideways much."""
+
+
+class Goal(NamedTuple):
+    """Where the hand should be in the world."""
+
+    position: Array
+    heading: float
+
+
+def goal_in_world(hand_in_base: Array, base: Pose2) -> Goal:
+    """Return what a pose in `base_link`, x, y, z and a quaternion w, x, y, z, means in the world."""
+    x, y, z = np.clip(hand_in_base[:3], -FURTHEST_M, FURTHEST_M).tolist()
+    cos, sin = math.cos(base.yaw), math.sin(base.yaw)
+    position = np.array([base.x + cos * x - sin * y, base.y + sin * x + cos * y, z])
+    return Goal(position, wrap_angle(base.yaw + heading_of(hand_in_base[3:])))
+
+
+class Walk:
+    """The robot among the furniture of an episode, led by the hand.
+
+    Its base joints are relative to where the walk starts, x ahead.
+
+    Args:
+        world: Whose robot.
+    """
+
+    def __init__(self, world: TabletopWorld) -> None:
+        setup = world.episode.robot_config
+        self._origin = Pose2(*setup.init_pose.base)
+        standing = [item for item in world.episode.scene_objects if item.static]
+        bare = msgspec.structs.replace(world.episode, scene_objects=standing, task_goal=TaskGoal())
+        self._model = model = build_tabletop(bare, world.things, PLAIN, drawn=False)
+        self._robot = mink.Configuration(model)
+        self._base, self._site = model.body(BASE).id, model.site(HAND_SITE).id
+        self._lift, self._wrist = (self._at(name) for name in ("joint_lift", "joint_wrist_yaw"))
+        self._arm, self._fingers = ([self._at(name) for name in names] for names in (ARM_JOINTS, FINGERS))
+        efforts = np.zeros(model.nv)
+        for name, effort in EFFORTS.items():
+            efforts[self._at(name)] = effort
+        self._hand = mink.FrameTask(HAND_SITE, "site", position_cost=1.0, orientation_cost=HEADING_WEIGHT)
+        self._tasks = [self._hand, mink.DampingTask(model, efforts)]
+        frozen = (*FINGERS, BASE_JOINTS[1]) if setup.nonholonomic else FINGERS
+        self._ties = [Tied(model, ARM_JOINTS, frozen)]
+        self._ranges, self._clearance = Ranges(model), Clearance(model, [item.name for item in standing])
+        self._limits = [self._ranges, self._clearance]
+        self._from = np.zeros(3)
+
+    def start(self, base: Array, present: Array) -> None:
+        """Stand where the base is, relative to the start of the episode, with the arm as it is."""
+        self._from = base.copy()
+        pose, model = self._pose(), self._model
+        model.body_pos[self._base, :2] = pose.x, pose.y
+        model.body_quat[self._base] = math.cos(pose.yaw / 2), 0.0, 0.0, math.sin(pose.yaw / 2)
+        q = np.zeros(model.nq)
+        q[self._lift], q[self._arm], q[self._wrist] = present[3], present[4] / 4, present[5]
+        self._robot.data.qpos[:] = q
+
+    def limit(self, present: Array, opening_m: float) -> None:
+        """Let the base go as far from where it is as a command may, and open the fingers."""
+        moved = present[:3] - self._from
+        self._ranges.set_base(LOW[:3] + moved, HIGH[:3] + moved, self._from[2])
+        q = self._robot.q
+        q[self._fingers] = finger_angle(opening_m)
+        self._robot.update(self._ranges.clipped(q))
+
+    def lead(self, goal: Goal) -> None:
+        """Bring the hand as near as it comes."""
+        before_m, vain = math.inf, 0
+        for _ in range(MOST_STEPS):
+            position_m, angle_rad = self.left(goal)
+            if position_m < NEAR_M and angle_rad < NEAR_RAD:
+                self._straighten(goal)
+                return
+            left_m = position_m + HEADING_WEIGHT * angle_rad
+            vain = vain + 1 if left_m > before_m - LEAST_GAIN_M else 0
+            if vain >= MOST_VAIN_STEPS:
+                return
+            before_m = min(before_m, left_m)
+            self._hand.set_target(self._next(goal))
+            try:
+                step = mink.solve_ik(
+                    self._robot, self._tasks, 1.0, "daqp", limits=self._limits, constraints=self._ties
+                )
+            except (mink.NoSolutionFound, QPError):
+                return  # standing still is always possible: as far as this, and no further
+            self._robot.update(self._ranges.clipped(self._robot.q + step))
+
+    def left(self, goal: Goal) -> tuple[float, float]:
+        """Return how far the hand is from a goal, and by how much it is turned away from it."""
+        position = self._robot.data.site_xpos[self._site]
+        return math.dist(goal.position, position), abs(wrap_angle(goal.heading - self._heading()))
+
+    def controls(self) -> Array:
+        """Return what to command, save for the gripper; the base's relative to the start of the episode."""
+        q = self._robot.data.qpos
+        cos, sin = math.cos(self._from[2]), math.sin(self._from[2])
+        moved = (cos * q[0] - sin * q[1], sin * q[0] + cos * q[1], q[2])
+        return np.array([*(self._from + moved), q[self._lift], q[self._arm].sum(), q[self._wrist]])
+
+    def _next(self, goal: Goal) -> Any:
+        """Return a pose on the way that is near enough to be stepped to."""
+        position, heading = self._robot.data.site_xpos[self._site], self._heading()
+        way = goal.position - position
+        way[:2] *= min(1.0, STRIDE_M / max(math.hypot(*way[:2]), STILL_M))
+        way[2] = min(max(way[2], -STRIDE_M), STRIDE_M)
+        turn = wrap_angle(goal.heading - heading)
+        wrist = float(self._robot.data.qpos[self._wrist])
+        wanted = wrist_for(goal.heading, heading - wrist - HEADING_AT_ZERO)
+        if CONTROLS[5].low <= wanted <= CONTROLS[5].high:
+            turn = wanted - wrist  # the shorter way may lead beyond the wrist's limits
+        turn = min(max(turn, -STRIDE_RAD), STRIDE_RAD)
+        return mink.SE3(np.concatenate([hand_quaternion(heading + turn), position + way]))
+
+    def _straighten(self, goal: Goal) -> None:
+        """Take back what the base has turned and slid on the way, where the goal does not need it."""
+        q = self._robot.q
+        if max(abs(q[1]), abs(q[2])) < STILL_M:
+            return
+        pose = self._pose()
+        posture = reach_by_driving(goal.position, goal.heading, pose)
+        if not posture.is_possible():
+            return
+        ahead_m = math.cos(pose.yaw) * (posture.base.x - pose.x) + math.sin(pose.yaw) * (
+            posture.base.y - pose.y
+        )
+        straight = q.copy()
+        straight[:3] = ahead_m, 0.0, 0.0
+        straight[self._lift], straight[self._arm] = posture.lift_m, posture.arm_m / 4
+        straight[self._wrist] = posture.wrist_yaw
+        self._robot.update(straight)
+        if not (
+            np.allclose(self._ranges.clipped(straight), straight) and self._clearance.is_kept(self._robot)
+        ):
+            self._robot.update(q)
+
+    def _pose(self) -> Pose2:
+        """Return where the walk starts in the world."""
+        x, y, turn = self._from.tolist()
+        cos, sin = math.cos(self._origin.yaw), math.sin(self._origin.yaw)
+        return Pose2(
+            self._origin.x + cos * x - sin * y, self._origin.y + sin * x + cos * y, self._origin.yaw + turn
+        )
+
+    def _at(self, joint: str) -> int:
+        return int(self._model.joint(joint).qposadr[0])
+
+    def _heading(self) -> float:
+        x, _, _, y, *_ = self._robot.data.site_xmat[self._site].tolist()
+        return math.atan2(y, x)
