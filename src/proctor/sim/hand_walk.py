@@ -15,6 +15,7 @@ from proctor.core.types import Array, Pose2
 from proctor.episodes.pick_place import TaskGoal
 from proctor.robots.stretch import CONTROLS
 from proctor.robots.stretch_kinematics import (
+    HAND_HEIGHT_M,
     HEADING_AT_ZERO,
     hand_quaternion,
     heading_of,
@@ -23,6 +24,7 @@ from proctor.robots.stretch_kinematics import (
 )
 from proctor.sim.look import PLAIN
 from proctor.sim.reach_limits import Clearance, Ranges, Tied
+from proctor.sim.set_points import SetPoints
 from proctor.sim.stretch_model import ARM_JOINTS, BASE, BASE_JOINTS, FINGERS, HAND_SITE, finger_angle
 from proctor.sim.tabletop import HIGH, LOW, TabletopWorld
 from proctor.sim.tabletop_model import build_tabletop
@@ -36,6 +38,15 @@ LEAST_GAIN_M = 1e-4
 FURTHEST_M = 1e6
 """What lies beyond is as far as this."""
 STILL_M = 1e-6
+OVER_M = 0.1
+"""How far above its start and its goal the hand goes, where it cannot go straight."""
+WORTH_M = 0.01
+"""A way that leads nearer by less is not worth while."""
+SHORT = 0.03
+"""Joints that are no further than this from where they should be, metres or radians, go straight there."""
+WAY_CLEARANCE_M = 0.015
+"""From furniture, on the way: the joints lag behind their set points. Near its end it may be less."""
+MOVE_S, MOST_MOVES = 0.1, 100
 HEADING_WEIGHT = 3.0
 """Metres for a radian: what is out of reach is approached with the heading that was asked for."""
 EFFORTS = {
@@ -62,6 +73,15 @@ def goal_in_world(hand_in_base: Array, base: Pose2) -> Goal:
     return Goal(position, wrap_angle(base.yaw + heading_of(hand_in_base[3:])))
 
 
+def _cost_m(left: tuple[float, float]) -> float:
+    """Return what is left of a way, with what a turn is worth."""
+    return left[0] + HEADING_WEIGHT * left[1]
+
+
+def _at_height(goal: Goal, z: float) -> Goal:
+    return goal._replace(position=np.array([*goal.position[:2], z]))
+
+
 class Walk:
     """The robot among the furniture of an episode, led by the hand.
 
@@ -86,6 +106,7 @@ class Walk:
             efforts[self._at(name)] = effort
         self._hand = mink.FrameTask(HAND_SITE, "site", position_cost=1.0, orientation_cost=HEADING_WEIGHT)
         self._tasks = [self._hand, mink.DampingTask(model, efforts)]
+        self._nonholonomic = setup.nonholonomic
         frozen = (*FINGERS, BASE_JOINTS[1]) if setup.nonholonomic else FINGERS
         self._ties = [Tied(model, ARM_JOINTS, frozen)]
         self._ranges, self._clearance = Ranges(model), Clearance(model, [item.name for item in standing])
@@ -110,39 +131,95 @@ class Walk:
         q[self._fingers] = finger_angle(opening_m)
         self._robot.update(self._ranges.clipped(q))
 
-    def lead(self, goal: Goal) -> None:
-        """Bring the hand as near as it comes."""
+    def lead(self, goal: Goal) -> tuple[float, float]:
+        """Find a way for the hand to a goal, straight or over what stands in between.
+
+        Returns how much is left at its end: metres, and radians. What to command is then in `controls`.
+        """
+        start, hand = self._robot.q, Goal(self._robot.data.site_xpos[self._site].copy(), self._heading())
+        way = self._go(goal)
+        left = self._left(goal)
+        if _cost_m(left) > WORTH_M:
+            top = max(goal.position[2], hand.position[2]) + OVER_M
+            self._robot.update(start)
+            legs = (_at_height(hand, top), _at_height(goal, top), goal)
+            over = [step for leg in legs for step in self._go(leg)]
+            left_over = self._left(goal)
+            if _cost_m(left_over) < _cost_m(left) - WORTH_M:
+                way, left = over, left_over
+        self._robot.update(self._furthest(start, way))
+        return left
+
+    def _furthest(self, start: Array, way: list[Array]) -> Array:
+        """Return how far along a way the robot can be sent at once.
+
+        Its joints move each at its own pace, so that it does not keep to the way.
+        """
+        while way:
+            if self._is_clear(start, way[-1]) or len(way) == 1:
+                return way[-1]
+            way = way[: len(way) // 2]
+        return start
+
+    def _is_clear(self, start: Array, end: Array) -> bool:
+        """Return whether the robot touches nothing while its joints go from here to there."""
+        if np.abs(end - start).max() < SHORT:
+            return True
+        self._robot.update(end)
+        margin_m = min(WAY_CLEARANCE_M, self._clearance.least_m(self._robot, WAY_CLEARANCE_M))
+        points, target = SetPoints(self._seven(start), nonholonomic=self._nonholonomic), self._seven(end)
+        q = end.copy()
+        for _ in range(MOST_MOVES):
+            seven = points.move(target, MOVE_S)
+            q[:3], q[self._lift], q[self._arm], q[self._wrist] = seven[:3], seven[3], seven[4] / 4, seven[5]
+            self._robot.update(q)
+            if self._clearance.least_m(self._robot, margin_m) < margin_m:
+                return False
+            if np.abs(seven - target).max() < SHORT:
+                break
+        return True
+
+    def _seven(self, q: Array) -> Array:
+        """Return the seven controls, the base's relative to where the walk starts. The gripper stays."""
+        return np.array([*q[:3], q[self._lift], q[self._arm].sum(), q[self._wrist], 0.0])
+
+    def _go(self, goal: Goal) -> list[Array]:
+        """Step towards a goal until it is there or comes no nearer; return the joint positions on the way."""
+        low, high = (HAND_HEIGHT_M + limit for limit in (CONTROLS[3].low, CONTROLS[3].high))
+        goal = _at_height(goal, min(max(goal.position[2], low), high))  # what the lift cannot do, nothing can
+        way: list[Array] = []
         before_m, vain = math.inf, 0
-        for _ in range(MOST_STEPS):
-            position_m, angle_rad = self.left(goal)
-            if position_m < NEAR_M and angle_rad < NEAR_RAD:
+        while len(way) < MOST_STEPS:
+            left = self._left(goal)
+            if left[0] < NEAR_M and left[1] < NEAR_RAD:
                 self._straighten(goal)
-                return
-            left_m = position_m + HEADING_WEIGHT * angle_rad
-            vain = vain + 1 if left_m > before_m - LEAST_GAIN_M else 0
+                return [*way[:-1], self._robot.q]
+            vain = vain + 1 if _cost_m(left) > before_m - LEAST_GAIN_M else 0
             if vain >= MOST_VAIN_STEPS:
-                return
-            before_m = min(before_m, left_m)
+                break
+            before_m = min(before_m, _cost_m(left))
             self._hand.set_target(self._next(goal))
             try:
                 step = mink.solve_ik(
                     self._robot, self._tasks, 1.0, "daqp", limits=self._limits, constraints=self._ties
                 )
             except (mink.NoSolutionFound, QPError):
-                return  # standing still is always possible: as far as this, and no further
+                break  # standing still is always possible: as far as this, and no further
             self._robot.update(self._ranges.clipped(self._robot.q + step))
+            way.append(self._robot.q)
+        return way
 
-    def left(self, goal: Goal) -> tuple[float, float]:
+    def _left(self, goal: Goal) -> tuple[float, float]:
         """Return how far the hand is from a goal, and by how much it is turned away from it."""
         position = self._robot.data.site_xpos[self._site]
         return math.dist(goal.position, position), abs(wrap_angle(goal.heading - self._heading()))
 
     def controls(self) -> Array:
         """Return what to command, save for the gripper; the base's relative to the start of the episode."""
-        q = self._robot.data.qpos
+        x, y, turn, *arm, _ = self._seven(self._robot.data.qpos).tolist()
         cos, sin = math.cos(self._from[2]), math.sin(self._from[2])
-        moved = (cos * q[0] - sin * q[1], sin * q[0] + cos * q[1], q[2])
-        return np.array([*(self._from + moved), q[self._lift], q[self._arm].sum(), q[self._wrist]])
+        moved = np.array([cos * x - sin * y, sin * x + cos * y, turn])
+        return np.concatenate([self._from + moved, arm])
 
     def _next(self, goal: Goal) -> Any:
         """Return a pose on the way that is near enough to be stepped to."""
@@ -176,7 +253,8 @@ class Walk:
         straight[self._wrist] = posture.wrist_yaw
         self._robot.update(straight)
         if not (
-            np.allclose(self._ranges.clipped(straight), straight) and self._clearance.is_kept(self._robot)
+            np.allclose(self._ranges.clipped(straight), straight)
+            and self._clearance.least_m(self._robot, 1e-3) > 0
         ):
             self._robot.update(q)
 

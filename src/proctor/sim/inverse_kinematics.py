@@ -72,13 +72,12 @@ class HandSolver:
         world, walk, asked = self._world, self._walk, np.asarray(hand_in_base, float).tolist()
         opening_m = min(max(opening_m, 0.0), GRIPPER_OPEN_M)
         present = world.controls()
-        if self._goal is None or asked != self._asked or not np.array_equal(world.target, self._told):
+        is_new = asked != self._asked or not np.array_equal(world.target, self._told)
+        if self._goal is None or is_new:
             self._goal = goal_in_world(np.array(asked), world.base_pose())
-            is_near = np.abs(world.target[:3] - present[:3]) < HELD
-            walk.start(np.where(is_near, world.target[:3], present[:3]), present)
+        is_near = np.abs(world.target[:3] - present[:3]) < HELD
+        walk.start(np.where(is_near, world.target[:3], present[:3]), present)
         walk.limit(present, max(opening_m, float(present[-1])))
-        walk.lead(self._goal)
-        position_m, angle_rad = walk.left(self._goal)
+        position_m, angle_rad = walk.lead(self._goal)
         self._asked, self._told = asked, np.array([*walk.controls(), opening_m])
-        reached = position_m < REACHED_M and angle_rad < REACHED_RAD
-        return Solution(self._told, reached, position_m, angle_rad)
+        return Solution(self._told, position_m < REACHED_M and angle_rad < REACHED_RAD, position_m, angle_rad)

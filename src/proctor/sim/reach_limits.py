@@ -108,13 +108,14 @@ class Clearance(mink.Limit):
             room.append(max(0.0, APPROACH * (distance_m - CLEARANCE_M)))
         return mink.Constraint(G=np.reshape(rows, (-1, self._model.nv)), h=np.array(room))
 
-    def is_kept(self, configuration: Any) -> bool:
-        """Return whether nothing is in anything."""
+    def least_m(self, configuration: Any, sight_m: float) -> float:
+        """Return the least distance of two that should not meet, below 0 inside each other, at most this."""
         data = configuration.data
-        return all(
-            mujoco.mj_geomDistance(self._model, data, *pair, CLEARANCE_M, self._fromto) > 0
-            for pair in self._in_sight(data, CLEARANCE_M)
+        distances = (
+            mujoco.mj_geomDistance(self._model, data, *pair, sight_m, self._fromto)
+            for pair in self._in_sight(data, sight_m)
         )
+        return min(distances, default=sight_m)
 
     def _in_sight(self, data: Any, sight_m: float) -> list[list[int]]:
         """Return the pairs of geoms whose bounding boxes are not further apart than this."""
