@@ -188,6 +188,7 @@ class Walk:
         low, high = (HAND_HEIGHT_M + limit for limit in (CONTROLS[3].low, CONTROLS[3].high))
         goal = _at_height(goal, min(max(goal.position[2], low), high))  # what the lift cannot do, nothing can
         way: list[Array] = []
+        self._clearance.pushes = True
         before_m, vain = math.inf, 0
         while len(way) < MOST_STEPS:
             left = self._left(goal)
@@ -204,7 +205,12 @@ class Walk:
                     self._robot, self._tasks, 1.0, "daqp", limits=self._limits, constraints=self._ties
                 )
             except (mink.NoSolutionFound, QPError):
-                break  # standing still is always possible: as far as this, and no further
+                if not self._clearance.pushes:
+                    break
+                self._clearance.pushes = (
+                    False  # between two things that are too near; standing still is possible
+                )
+                continue
             self._robot.update(self._ranges.clipped(self._robot.q + step))
             way.append(self._robot.q)
         return way

@@ -15,10 +15,12 @@ from proctor.core.types import Array
 from proctor.robots.stretch import CONTROLS
 from proctor.sim.stretch_model import ARM_JOINTS, BASE_JOINTS, BODY_LINKS, HAND_LINKS, SIDES
 
-CLEARANCE_M = 0.002
-"""Between the robot and furniture, or itself. The pads must come low, to grasp what is flat."""
+HAND_CLEARANCE_M, BODY_CLEARANCE_M = 0.002, 0.01
+"""From furniture. The pads must come low, to grasp what is flat; for the rest there is room."""
 APPROACH = 0.85
 """The part of what is left above the clearance that one step may take."""
+PUSH_M = 0.01
+"""How far one step must lead away from what is too near, at most."""
 TOUCH_M = 1e-9
 SIGHT_M = 0.2
 """Furniture further away than this does not matter in one step."""
@@ -82,12 +84,16 @@ class Clearance(mink.Limit):
 
     def __init__(self, model: Any, furniture: Sequence[str]) -> None:
         self._model = model
+        self.pushes = True
+        """Whether what is too near must come away from it, rather than merely not nearer."""
         named = {str(model.geom(index).name): index for index in range(model.ngeom)}
         robot = [index for name, index in named.items() if name.startswith("#") and name != "#floor"]
         solid = [index for name, index in named.items() if name.rpartition("#")[0] in furniture]
         hand = [named[f"#{name}"] for name in HAND_LINKS]
         hand += [named[f"#{part}_{side}"] for part in ("finger", "pad") for side in SIDES]
         body = [named[f"#{name}"] for name in BODY_LINKS]
+        self._clearances_m = np.full(model.ngeom, BODY_CLEARANCE_M)
+        self._clearances_m[hand] = HAND_CLEARANCE_M
         self._pairs = np.array([*itertools.product(robot, solid), *itertools.product(hand, body)])
         self._fromto, self._jacobians = np.empty(6), np.empty((2, 3, model.nv))
 
@@ -105,7 +111,8 @@ class Clearance(mink.Limit):
                 mujoco.mj_jac(self._model, data, jacobian, None, point, self._model.geom_bodyid[geom])
             apart = math.copysign(1 / length_m, distance_m) * between
             rows.append(apart @ (self._jacobians[0] - self._jacobians[1]))
-            room.append(max(0.0, APPROACH * (distance_m - CLEARANCE_M)))
+            most_m = APPROACH * (distance_m - self._clearances_m[pair[0]])
+            room.append(max(most_m, -PUSH_M if self.pushes else 0.0))
         return mink.Constraint(G=np.reshape(rows, (-1, self._model.nv)), h=np.array(room))
 
     def least_m(self, configuration: Any, sight_m: float) -> float:
