@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import mink
 import msgspec
 import numpy as np
-from qpsolvers.exceptions import QPError
+from qpsolvers.exceptions import ProblemError, SolverError
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Pose2
@@ -42,10 +42,10 @@ OVER_M = 0.1
 """How far above its start and its goal the hand goes, where it cannot go straight."""
 WORTH_M = 0.01
 """A way that leads nearer by less is not worth while."""
-SHORT = 0.03
+SHORT = 0.05
 """Joints that are no further than this from where they should be, metres or radians, go straight there."""
 WAY_CLEARANCE_M = 0.015
-"""From furniture, on the way: the joints lag behind their set points. Near its end it may be less."""
+"""From furniture, on the way: the joints lag behind their set points. At its ends it may be less."""
 MOVE_S, MOST_MOVES = 0.1, 100
 HEADING_WEIGHT = 3.0
 """Metres for a radian: what is out of reach is approached with the heading that was asked for."""
@@ -165,19 +165,22 @@ class Walk:
         """Return whether the robot touches nothing while its joints go from here to there."""
         if np.abs(end - start).max() < SHORT:
             return True
-        self._robot.update(end)
-        margin_m = min(WAY_CLEARANCE_M, self._clearance.least_m(self._robot, WAY_CLEARANCE_M))
+        margin_m = min(self._least_m(start), self._least_m(end))
         points, target = SetPoints(self._seven(start), nonholonomic=self._nonholonomic), self._seven(end)
         q = end.copy()
         for _ in range(MOST_MOVES):
             seven = points.move(target, MOVE_S)
             q[:3], q[self._lift], q[self._arm], q[self._wrist] = seven[:3], seven[3], seven[4] / 4, seven[5]
-            self._robot.update(q)
-            if self._clearance.least_m(self._robot, margin_m) < margin_m:
+            if self._least_m(q) < margin_m - STILL_M:
                 return False
             if np.abs(seven - target).max() < SHORT:
                 break
         return True
+
+    def _least_m(self, q: Array) -> float:
+        """Return how near the robot is to what it should not touch, at most `WAY_CLEARANCE_M`."""
+        self._robot.update(q)
+        return self._clearance.least_m(self._robot, WAY_CLEARANCE_M)
 
     def _seven(self, q: Array) -> Array:
         """Return the seven controls, the base's relative to where the walk starts. The gripper stays."""
@@ -204,7 +207,7 @@ class Walk:
                 step = mink.solve_ik(
                     self._robot, self._tasks, 1.0, "daqp", limits=self._limits, constraints=self._ties
                 )
-            except (mink.NoSolutionFound, QPError):
+            except (mink.NoSolutionFound, ProblemError, SolverError):
                 if not self._clearance.pushes:
                     break
                 self._clearance.pushes = (
@@ -257,12 +260,9 @@ class Walk:
         straight[:3] = ahead_m, 0.0, 0.0
         straight[self._lift], straight[self._arm] = posture.lift_m, posture.arm_m / 4
         straight[self._wrist] = posture.wrist_yaw
-        self._robot.update(straight)
-        if not (
-            np.allclose(self._ranges.clipped(straight), straight)
-            and self._clearance.least_m(self._robot, 1e-3) > 0
-        ):
-            self._robot.update(q)
+        is_possible = np.allclose(self._ranges.clipped(straight), straight)
+        is_better = is_possible and self._least_m(straight) > self._least_m(q) - STILL_M
+        self._robot.update(straight if is_better else q)
 
     def _pose(self) -> Pose2:
         """Return where the walk starts in the world."""
