@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import mink
 import msgspec
+import mujoco
 import numpy as np
 from qpsolvers.exceptions import ProblemError, SolverError
 
@@ -23,7 +24,7 @@ from proctor.robots.stretch_kinematics import (
     wrist_for,
 )
 from proctor.sim.look import PLAIN
-from proctor.sim.reach_limits import Clearance, Ranges, Tied
+from proctor.sim.reach_limits import SIGHT_M, Clearance, Ranges, Tied
 from proctor.sim.set_points import SetPoints
 from proctor.sim.stretch_model import ARM_JOINTS, BASE, BASE_JOINTS, FINGERS, HAND_SITE, finger_angle
 from proctor.sim.tabletop import HIGH, LOW, TabletopWorld
@@ -32,6 +33,8 @@ from proctor.sim.tabletop_model import build_tabletop
 NEAR_M, NEAR_RAD = 2e-5, 2e-4
 """Nearer than this, no further step is taken."""
 STRIDE_M, STRIDE_RAD = 0.12, 0.5
+NEAR_SIGHT_M = 0.05
+"""How far the robot looks for furniture when the hand has hardly to move."""
 MOST_STEPS, MOST_VAIN_STEPS = 40, 3
 LEAST_GAIN_M = 1e-4
 """A step that comes nearer by less is in vain."""
@@ -97,6 +100,7 @@ class Walk:
         standing = [item for item in world.episode.scene_objects if item.static]
         bare = msgspec.structs.replace(world.episode, scene_objects=standing, task_goal=TaskGoal())
         self._model = model = build_tabletop(bare, world.things, PLAIN, drawn=False)
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT  # there are no forces here
         self._robot = mink.Configuration(model)
         self._base, self._site = model.body(BASE).id, model.site(HAND_SITE).id
         self._lift, self._wrist = (self._at(name) for name in ("joint_lift", "joint_wrist_yaw"))
@@ -190,19 +194,24 @@ class Walk:
         """Step towards a goal until it is there or comes no nearer; return the joint positions on the way."""
         low, high = (HAND_HEIGHT_M + limit for limit in (CONTROLS[3].low, CONTROLS[3].high))
         goal = _at_height(goal, min(max(goal.position[2], low), high))  # what the lift cannot do, nothing can
+        driven, start, left = self._driven(goal), self._robot.q, self._left(goal)
+        if driven is not None and left[0] < STRIDE_M and left[1] < STRIDE_RAD:
+            if self._least_m(driven) >= WAY_CLEARANCE_M:
+                return [driven]  # nearby, and nothing in the way: no need to feel one's way
+            self._robot.update(start)
         way: list[Array] = []
         self._clearance.pushes = True
         before_m, vain = math.inf, 0
         while len(way) < MOST_STEPS:
             left = self._left(goal)
             if left[0] < NEAR_M and left[1] < NEAR_RAD:
-                self._straighten(goal)
-                return [*way[:-1], self._robot.q]
+                return [*way[:-1], self._straightened(self._robot.q, driven)]
             vain = vain + 1 if _cost_m(left) > before_m - LEAST_GAIN_M else 0
             if vain >= MOST_VAIN_STEPS:
                 break
             before_m = min(before_m, _cost_m(left))
             self._hand.set_target(self._next(goal))
+            self._clearance.sight_m = min(SIGHT_M, NEAR_SIGHT_M + 2 * left[0] + left[1])
             try:
                 step = mink.solve_ik(
                     self._robot, self._tasks, 1.0, "daqp", limits=self._limits, constraints=self._ties
@@ -210,13 +219,19 @@ class Walk:
             except (mink.NoSolutionFound, ProblemError, SolverError):
                 if not self._clearance.pushes:
                     break
-                self._clearance.pushes = (
-                    False  # between two things that are too near; standing still is possible
-                )
+                # It is wedged in between things. To come no nearer to any of them is always possible.
+                self._clearance.pushes = False
                 continue
             self._robot.update(self._ranges.clipped(self._robot.q + step))
             way.append(self._robot.q)
         return way
+
+    def _straightened(self, q: Array, driven: Array | None) -> Array:
+        """Take back what the base has turned and slid on the way, where the goal does not need it."""
+        if driven is None or self._least_m(driven) < self._least_m(q) - STILL_M:
+            return q
+        self._robot.update(driven)
+        return driven
 
     def _left(self, goal: Goal) -> tuple[float, float]:
         """Return how far the hand is from a goal, and by how much it is turned away from it."""
@@ -244,25 +259,16 @@ class Walk:
         turn = min(max(turn, -STRIDE_RAD), STRIDE_RAD)
         return mink.SE3(np.concatenate([hand_quaternion(heading + turn), position + way]))
 
-    def _straighten(self, goal: Goal) -> None:
-        """Take back what the base has turned and slid on the way, where the goal does not need it."""
-        q = self._robot.q
-        if max(abs(q[1]), abs(q[2])) < STILL_M:
-            return
+    def _driven(self, goal: Goal) -> Array | None:
+        """Return the joint positions that reach a goal while the base drives straight, if there are any."""
         pose = self._pose()
         posture = reach_by_driving(goal.position, goal.heading, pose)
-        if not posture.is_possible():
-            return
-        ahead_m = math.cos(pose.yaw) * (posture.base.x - pose.x) + math.sin(pose.yaw) * (
-            posture.base.y - pose.y
-        )
-        straight = q.copy()
-        straight[:3] = ahead_m, 0.0, 0.0
-        straight[self._lift], straight[self._arm] = posture.lift_m, posture.arm_m / 4
-        straight[self._wrist] = posture.wrist_yaw
-        is_possible = np.allclose(self._ranges.clipped(straight), straight)
-        is_better = is_possible and self._least_m(straight) > self._least_m(q) - STILL_M
-        self._robot.update(straight if is_better else q)
+        x, y = posture.base.x - pose.x, posture.base.y - pose.y
+        q = self._robot.q
+        q[:3] = math.cos(pose.yaw) * x + math.sin(pose.yaw) * y, 0.0, 0.0
+        q[self._lift], q[self._arm], q[self._wrist] = posture.lift_m, posture.arm_m / 4, posture.wrist_yaw
+        is_possible = np.abs(self._ranges.clipped(q) - q).max() < STILL_M
+        return q if is_possible else None
 
     def _pose(self) -> Pose2:
         """Return where the walk starts in the world."""

@@ -14,7 +14,7 @@ import numpy as np
 from proctor.core.types import Array
 from proctor.robots.stretch import GRIPPER_OPEN_M
 from proctor.sim.hand_walk import Goal, Walk, goal_in_world
-from proctor.sim.tabletop import TabletopWorld
+from proctor.sim.tabletop import HIGH, LOW, TabletopWorld
 
 REACHED_M, REACHED_RAD = 1e-3, 1e-2
 """A pose is reached when the command brings the hand as near as this."""
@@ -79,5 +79,7 @@ class HandSolver:
         walk.start(np.where(is_near, world.target[:3], present[:3]), present)
         walk.limit(present, max(opening_m, float(present[-1])))
         position_m, angle_rad = walk.lead(self._goal)
-        self._asked, self._told = asked, np.array([*walk.controls(), opening_m])
-        return Solution(self._told, position_m < REACHED_M and angle_rad < REACHED_RAD, position_m, angle_rad)
+        around = np.array([*present[:3], 0.0, 0.0, 0.0, 0.0])  # as the world will clamp it
+        told = np.clip([*walk.controls(), opening_m], LOW + around, HIGH + around)
+        self._asked, self._told = asked, told
+        return Solution(told, position_m < REACHED_M and angle_rad < REACHED_RAD, position_m, angle_rad)

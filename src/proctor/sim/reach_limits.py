@@ -23,7 +23,7 @@ PUSH_M = 0.01
 """How far one step must lead away from what is too near, at most."""
 TOUCH_M = 1e-9
 SIGHT_M = 0.2
-"""Furniture further away than this does not matter in one step."""
+"""Furniture further away than this does not matter in any step."""
 STEPS = {
     **dict(zip(BASE_JOINTS, (0.12, 0.12, 0.12), strict=True)),
     "joint_lift": 0.12,
@@ -84,6 +84,8 @@ class Clearance(mink.Limit):
 
     def __init__(self, model: Any, furniture: Sequence[str]) -> None:
         self._model = model
+        self.sight_m = SIGHT_M
+        """What is further away does not matter in the next step."""
         self.pushes = True
         """Whether what is too near must come away from it, rather than merely not nearer."""
         named = {str(model.geom(index).name): index for index in range(model.ngeom)}
@@ -101,11 +103,11 @@ class Clearance(mink.Limit):
         """Return how much nearer what is near may come."""
         del dt
         rows, room, data = [], [], configuration.data
-        for pair in self._in_sight(data, SIGHT_M):
-            distance_m = mujoco.mj_geomDistance(self._model, data, *pair, SIGHT_M, self._fromto)
+        for pair in self._in_sight(data, self.sight_m):
+            distance_m = mujoco.mj_geomDistance(self._model, data, *pair, self.sight_m, self._fromto)
             between = self._fromto[3:] - self._fromto[:3]
             length_m = math.sqrt(between @ between)
-            if distance_m >= SIGHT_M or length_m < TOUCH_M:
+            if distance_m >= self.sight_m or length_m < TOUCH_M:
                 continue
             for jacobian, point, geom in zip(self._jacobians, self._fromto.reshape(2, 3), pair, strict=True):
                 mujoco.mj_jac(self._model, data, jacobian, None, point, self._model.geom_bodyid[geom])
