@@ -53,10 +53,10 @@ MOVE_S, MOST_MOVES = 0.1, 100
 HEADING_WEIGHT = 3.0
 """Metres for a radian: what is out of reach is approached with the heading that was asked for."""
 EFFORTS = {
-    **dict(zip(BASE_JOINTS, (0.01, 0.3, 0.3), strict=True)),
-    "joint_lift": 1e-3,
-    **dict.fromkeys(ARM_JOINTS, 1e-3),
-    "joint_wrist_yaw": 1e-3,
+    **dict(zip(BASE_JOINTS, (0.003, 0.1, 0.1), strict=True)),
+    "joint_lift": 3e-4,
+    **dict.fromkeys(ARM_JOINTS, 3e-4),
+    "joint_wrist_yaw": 3e-4,
 }
 """What moving a joint costs: arm and wrist little, driving more, turning and sliding sideways much."""
 
@@ -116,6 +116,8 @@ class Walk:
         self._ranges, self._clearance = Ranges(model), Clearance(model, [item.name for item in standing])
         self._limits = [self._ranges, self._clearance]
         self._from = np.zeros(3)
+        self.arrives = False
+        """Whether the last command leads to the end of the way, rather than to somewhere on it."""
 
     def start(self, base: Array, present: Array) -> None:
         """Stand where the base is, relative to the start of the episode, with the arm as it is."""
@@ -151,7 +153,9 @@ class Walk:
             left_over = self._left(goal)
             if _cost_m(left_over) < _cost_m(left) - WORTH_M:
                 way, left = over, left_over
-        self._robot.update(self._furthest(start, way))
+        end = self._furthest(start, way)
+        self.arrives = not way or end is way[-1]
+        self._robot.update(end)
         return left
 
     def _furthest(self, start: Array, way: list[Array]) -> Array:
@@ -181,10 +185,13 @@ class Walk:
                 break
         return True
 
+    def _put(self, q: Array) -> mink.Configuration:
+        self._robot.update(q)
+        return self._robot
+
     def _least_m(self, q: Array) -> float:
         """Return how near the robot is to what it should not touch, at most `WAY_CLEARANCE_M`."""
-        self._robot.update(q)
-        return self._clearance.least_m(self._robot, WAY_CLEARANCE_M)
+        return self._clearance.least_m(self._put(q), WAY_CLEARANCE_M)
 
     def _seven(self, q: Array) -> Array:
         """Return the seven controls, the base's relative to where the walk starts. The gripper stays."""
@@ -196,7 +203,7 @@ class Walk:
         goal = _at_height(goal, min(max(goal.position[2], low), high))  # what the lift cannot do, nothing can
         driven, start, left = self._driven(goal), self._robot.q, self._left(goal)
         if driven is not None and left[0] < STRIDE_M and left[1] < STRIDE_RAD:
-            if self._least_m(driven) >= WAY_CLEARANCE_M:
+            if self._is_clear(start, driven) and self._clearance.is_kept(self._put(driven)):
                 return [driven]  # nearby, and nothing in the way: no need to feel one's way
             self._robot.update(start)
         way: list[Array] = []

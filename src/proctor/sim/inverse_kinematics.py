@@ -21,6 +21,9 @@ REACHED_M, REACHED_RAD = 1e-3, 1e-2
 HELD = np.array([0.005, 0.005, 0.01])
 """The base stays where it was told to be, not where a push has taken it, if that is so near."""
 
+STILL_PER_S = 0.01
+"""Metres or radians."""
+
 
 class Solution(NamedTuple):
     """What to command, and how near it brings the hand."""
@@ -63,23 +66,40 @@ class HandSolver:
         self._walk: Walk | None = None
         self._goal: Goal | None = None
         self._asked: list[float] = []
-        self._told = np.empty(0)
+        self._last: Solution | None = None
 
     def solve(self, hand_in_base: Array, opening_m: float) -> Solution:
         """Return the commands for a pose of the hand in `base_link`: x, y, z and a quaternion w, x, y, z."""
         if self._walk is None:  # only who commands the hand pays for it
             self._walk = Walk(self._world)
-        world, walk, asked = self._world, self._walk, np.asarray(hand_in_base, float).tolist()
+        asked = np.asarray(hand_in_base, float).tolist()
         opening_m = min(max(opening_m, 0.0), GRIPPER_OPEN_M)
-        present = world.controls()
-        is_new = asked != self._asked or not np.array_equal(world.target, self._told)
-        if self._goal is None or is_new:
-            self._goal = goal_in_world(np.array(asked), world.base_pose())
-        is_near = np.abs(world.target[:3] - present[:3]) < HELD
-        walk.start(np.where(is_near, world.target[:3], present[:3]), present)
+        last, target = self._last, self._world.target
+        is_same = last is not None and asked == self._asked and np.array_equal(target, last.controls)
+        if not is_same or self._goal is None:
+            self._goal = goal_in_world(np.array(asked), self._world.base_pose())
+        if last is not None and is_same and self._walk.arrives and self._is_on_its_way(last):
+            solution = last._replace(controls=np.array([*last.controls[:-1], opening_m]))
+        else:
+            solution = self._solution(self._walk, self._goal, opening_m)
+        self._asked, self._last = asked, solution
+        return solution
+
+    def _is_on_its_way(self, solution: Solution) -> bool:
+        """Return whether the robot still moves to where it was told, or is there.
+
+        Then it should not be told otherwise: it cannot stop at once.
+        """
+        lag = np.abs(self._world.controls() - solution.controls)
+        return bool((lag[:3] < HELD).all() or np.abs(self._world.qvel()[:9]).max() > STILL_PER_S)
+
+    def _solution(self, walk: Walk, goal: Goal, opening_m: float) -> Solution:
+        present, target = self._world.controls(), self._world.target
+        is_near = np.abs(target[:3] - present[:3]) < HELD
+        walk.start(np.where(is_near, target[:3], present[:3]), present)
         walk.limit(present, max(opening_m, float(present[-1])))
-        position_m, angle_rad = walk.lead(self._goal)
+        position_m, angle_rad = walk.lead(goal)
         around = np.array([*present[:3], 0.0, 0.0, 0.0, 0.0])  # as the world will clamp it
-        told = np.clip([*walk.controls(), opening_m], LOW + around, HIGH + around)
-        self._asked, self._told = asked, told
-        return Solution(told, position_m < REACHED_M and angle_rad < REACHED_RAD, position_m, angle_rad)
+        controls = np.clip([*walk.controls(), opening_m], LOW + around, HIGH + around)
+        reached = position_m < REACHED_M and angle_rad < REACHED_RAD
+        return Solution(controls, reached, position_m, angle_rad)

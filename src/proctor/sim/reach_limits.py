@@ -117,6 +117,15 @@ class Clearance(mink.Limit):
             room.append(max(most_m, -PUSH_M if self.pushes else 0.0))
         return mink.Constraint(G=np.reshape(rows, (-1, self._model.nv)), h=np.array(room))
 
+    def is_kept(self, configuration: Any) -> bool:
+        """Return whether everything is as far from everything as it should be."""
+        data = configuration.data
+        return all(
+            mujoco.mj_geomDistance(self._model, data, *pair, BODY_CLEARANCE_M, self._fromto)
+            >= self._clearances_m[pair[0]]
+            for pair in self._in_sight(data, BODY_CLEARANCE_M)
+        )
+
     def least_m(self, configuration: Any, sight_m: float) -> float:
         """Return the least distance of two that should not meet, below 0 inside each other, at most this."""
         data = configuration.data
