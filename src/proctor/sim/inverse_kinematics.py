@@ -63,6 +63,8 @@ class HandSolver:
 
     def __init__(self, world: TabletopWorld) -> None:
         self._world = world
+        # Without sliding it cannot come back from the side: it has to know where it really is.
+        self._held = 0.0 * HELD if world.episode.robot_config.nonholonomic else HELD
         self._walk: Walk | None = None
         self._goal: Goal | None = None
         self._asked: list[float] = []
@@ -86,16 +88,17 @@ class HandSolver:
         return solution
 
     def _is_on_its_way(self, solution: Solution) -> bool:
-        """Return whether the robot still moves to where it was told, or is there.
+        """Return whether the robot still moves to where it was told, or has come to its goal there.
 
         Then it should not be told otherwise: it cannot stop at once.
         """
+        is_moving = np.abs(self._world.qvel()[:9]).max() > STILL_PER_S
         lag = np.abs(self._world.controls() - solution.controls)
-        return bool((lag[:3] < HELD).all() or np.abs(self._world.qvel()[:9]).max() > STILL_PER_S)
+        return bool(is_moving or (solution.reached and lag[:6].max() < REACHED_M))
 
     def _solution(self, walk: Walk, goal: Goal, opening_m: float) -> Solution:
         present, target = self._world.controls(), self._world.target
-        is_near = np.abs(target[:3] - present[:3]) < HELD
+        is_near = np.abs(target[:3] - present[:3]) < self._held
         walk.start(np.where(is_near, target[:3], present[:3]), present)
         walk.limit(present, max(opening_m, float(present[-1])))
         position_m, angle_rad = walk.lead(goal)
