@@ -176,11 +176,34 @@ def test_what_cannot_be_reached_is_approached(target, left_m):
     assert np.linalg.norm(there - target) == pytest.approx(solution.position_error_m, abs=2e-3)
 
 
-def test_a_heading_is_kept_where_the_place_is_out_of_reach():
+@pytest.mark.parametrize("target", [(-0.02, -0.6, 2.0), (2.0, 0.5, 0.6), (-1.0, -2.0, 0.6)])
+def test_a_heading_is_kept_where_the_place_is_out_of_reach(target):
     world = alone()
-    solution = HandSolver(world).solve(np.array([-0.02, -0.6, 2.0, *hand_quaternion(-1.0)]), 0.0)
+    solution = HandSolver(world).solve(np.array([*target, *hand_quaternion(-1.0)]), 0.0)
+    assert not solution.reached
     assert solution.angle_error_rad < 0.01
     assert hand_of(world, solution.controls)[1] == pytest.approx(-1.0, abs=0.01)
+
+
+def test_the_base_turns_when_the_wrist_cannot():
+    world = alone()
+    position, heading = hand_in_world(world.base_pose(), 0.5, 0.2, 2.6)
+    solution = HandSolver(world).solve(in_base(position, heading, world.base_pose()), 0.0)
+    assert solution.reached
+    there, found = hand_of(world, solution.controls)
+    assert np.linalg.norm(there - position) < 1e-3
+    assert abs(wrap_angle(found - heading)) < 1e-2
+    assert solution.controls[2] > 0.7
+
+
+def test_one_command_moves_a_turned_base_no_further_than_it_may():
+    world = alone(joints=(0.1, -0.1, 0.8, 0.5, 0.2, 0.0, 0.0))
+    target, base = np.array([3.0, 0.0, 0.6]), world.base_pose()
+    solution = HandSolver(world).solve(in_base(target, 0.8 + ALONG_ARM, base), 0.0)
+    there, _ = hand_of(world, solution.controls)
+    assert np.abs(solution.controls[:2] - [0.1, -0.1]).max() <= 0.5
+    assert solution.controls[0] == pytest.approx(0.6)
+    assert np.linalg.norm(there - target) == pytest.approx(solution.position_error_m, abs=1e-3)
 
 
 @pytest.mark.parametrize("nonholonomic", [False, True])

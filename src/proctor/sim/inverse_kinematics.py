@@ -1,8 +1,8 @@
 """Joint commands that bring the hand to a pose.
 
-The hand is led from where it is towards its goal in short steps. Each is a small quadratic program: come
-nearer, within the limits, not into furniture, and rather with the arm than with the base. What it ends at is
-the command, whether or not it is the goal.
+What lies near and free is reached in closed form. Otherwise the hand is led towards its goal in short steps,
+each a small quadratic program: come nearer, within the limits, not into furniture, and rather with the arm
+than with the base. The command is the end of that way, or how far along it the robot can be sent at once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ STILL_PER_S = 0.01
 
 
 class Solution(NamedTuple):
-    """What to command, and how near it brings the hand."""
+    """What to command, and how near that will bring the hand, if it is asked for until the hand is there."""
 
     controls: Array
     """The seven, the base's relative to its start."""
     reached: bool
     position_error_m: float
     angle_error_rad: float
+    """Of the heading alone."""
 
     def report(self) -> dict[str, Any]:
         """Return what `info` says of it."""
