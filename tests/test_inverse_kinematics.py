@@ -23,6 +23,7 @@ from proctor.robots.stretch_kinematics import (
 )
 from proctor.sim.inverse_kinematics import HandSolver
 from proctor.sim.tabletop import TabletopWorld
+from proctor.sim.touching import Touch
 
 EPISODE = json.loads((Path(__file__).parent / "data" / "stretch_pick_place_001.json").read_text("utf-8"))
 ALONG_ARM = -math.pi / 2
@@ -73,7 +74,7 @@ def touches_furniture(world, controls):
     data = world.data
     data.qpos[world._qpos_at[:9]] = [*values[:4], *[values[4] / 4] * 4, values[5]]
     mujoco.mj_forward(world.model, data)
-    return world.toucher.touch(data).furniture
+    return bool(world.toucher.touch(data) & Touch.FURNITURE)
 
 
 @pytest.mark.parametrize("start", [(0.0, 0.0, 0.0), (1.0, -2.0, 0.8)])
@@ -259,7 +260,7 @@ def test_the_hand_stays_out_of_the_base():
     values = world._world_of(solution.controls)
     world.data.qpos[world._qpos_at[:9]] = [*values[:4], *[values[4] / 4] * 4, values[5]]
     mujoco.mj_forward(world.model, world.data)
-    assert not world.toucher.touch(world.data).self
+    assert not world.toucher.touch(world.data) & Touch.SELF
 
 
 def test_the_same_state_gives_the_same_answer():
