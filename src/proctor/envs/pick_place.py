@@ -162,7 +162,7 @@ class PickPlaceEnv(Env):
     def _look(self, episode: PickAndPlaceEpisode, things: Mapping[str, Thing]) -> Look:
         """Return the level's look. What is to be picked up, and what to be put into, are seen in any."""
         goal, options = episode.task_goal, self._options
-        names = [goal.target_object.name] if goal.target_object else []
+        names = [episode.target_name]
         if goal.target_location is not None and goal.target_location.type == "container":
             names.append(episode.support_name() or names[0])
         seen = [color_of(things[name]) for name in names]
@@ -196,8 +196,10 @@ def things_of(episode: PickAndPlaceEpisode) -> dict[str, Thing]:
     """Make the things of an episode.
 
     Raises:
-        UserError: One of them cannot be made.
+        UserError: One of them cannot be made, or what is to be picked up is none of them.
     """
+    if episode.target_name not in episode.object_names:
+        raise UserError(f"episode '{episode.episode_id}': no object '{episode.target_name}' to pick up")
     folder = Path(episode.assets_path) if episode.assets_path else None
     things = {}
     for index, item in enumerate(episode.scene_objects):

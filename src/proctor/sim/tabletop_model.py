@@ -152,13 +152,12 @@ def _add_thing(spec: Any, item: SceneItem, thing: Thing) -> Any:
     body = spec.worldbody.add_body(name=item.name, pos=item.position, quat=quat)
     if not item.static:
         body.add_freejoint()
-    mass_kg = thing.mass_kg if item.mass is None else item.mass
     volume_m3 = sum(solid.volume_m3 for solid in thing.solids)
     for index, solid in enumerate(thing.solids):
         name = f"{item.name}#{index}"
         body.add_geom(
             name=name,
-            mass=mass_kg * solid.volume_m3 / volume_m3,
+            mass=thing.mass_kg * solid.volume_m3 / volume_m3,
             group=Group.UNSEEN,
             contype=THING,
             conaffinity=THING,
@@ -184,10 +183,9 @@ def _draw_thing(spec: Any, body: Any, thing: Thing, look: Look, *, mirrors: bool
 
 def _mirrored(episode: PickAndPlaceEpisode, things: Mapping[str, Thing], look: Look) -> str | None:
     """Return the furniture whose top mirrors: of those with a flat one, the nearest to the object."""
-    target = episode.task_goal.target_object
-    if look.shine.reflectance <= 0 or look.furniture is None or target is None:
+    if look.shine.reflectance <= 0 or look.furniture is None:
         return None
-    at = np.array(episode.item(target.name).position[:2])
+    at = np.array(episode.item(episode.target_name).position[:2])
     far = {
         item.name: float(np.linalg.norm(at - item.position[:2]))
         for item in episode.scene_objects

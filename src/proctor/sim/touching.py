@@ -81,7 +81,8 @@ MEETINGS = _meetings()
 
 def _roles(model: Any, episode: PickAndPlaceEpisode) -> NDArray[np.int64]:
     by_name = {item.name: FURNITURE if item.static else OBJECT for item in episode.scene_objects}
-    by_name[episode.target_name] = TARGET
+    if episode.task_goal.target_object is not None:
+        by_name[episode.task_goal.target_object.name] = TARGET
     own = {
         "#pad_left": FINGER_LEFT,
         "#finger_left": FINGER_LEFT,
