@@ -6,25 +6,18 @@ import math
 from typing import NamedTuple
 
 from proctor.robots.stretch import CONTROLS
+from proctor.robots.stretch_kinematics import HAND_HEIGHT_M, hand_in_base
 
-WRIST_XY_M = (-0.0214, -0.145)
-"""Where the wrist's axis stands in the base frame, the arm drawn in."""
-PADS_AHEAD_OF_WRIST_M = 0.2036
-PADS_ABOVE_LIFT_M = 0.0272
-"""How high the middle between the pads is above the floor, the lift at 0: the lowest."""
 LIFT, ARM, WRIST_YAW = CONTROLS[3], CONTROLS[4], CONTROLS[5]
-LOWEST_M, HIGHEST_M = PADS_ABOVE_LIFT_M + LIFT.low, PADS_ABOVE_LIFT_M + LIFT.high
+LOWEST_M, HIGHEST_M = HAND_HEIGHT_M + LIFT.low, HAND_HEIGHT_M + LIFT.high
 
 
-def pads_in_base(lift_m: float, arm_m: float, wrist_yaw: float) -> tuple[float, float, float]:
-    """Return where the middle between the pads is in the base frame."""
-    x = WRIST_XY_M[0] + PADS_AHEAD_OF_WRIST_M * math.sin(wrist_yaw)
-    y = WRIST_XY_M[1] - arm_m - PADS_AHEAD_OF_WRIST_M * math.cos(wrist_yaw)
-    return x, y, PADS_ABOVE_LIFT_M + lift_m
+def _away_m(arm_m: float, wrist_yaw: float) -> float:
+    position, _ = hand_in_base(0.0, arm_m, wrist_yaw)
+    return math.hypot(*position[:2].tolist())
 
 
-FARTHEST_M = math.hypot(*pads_in_base(0.0, ARM.high, 0.0)[:2])
-NEAREST_M = math.hypot(*pads_in_base(0.0, ARM.low, WRIST_YAW.high)[:2])
+FARTHEST_M, NEAREST_M = _away_m(ARM.high, 0.0), _away_m(ARM.low, WRIST_YAW.high)
 """Of the pads from the base's axis, horizontally."""
 
 
