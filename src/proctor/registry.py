@@ -35,6 +35,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "forward": "proctor.policies.scripted:ForwardPolicy",
         "replay": "proctor.policies.scripted:ReplayPolicy",
         "oracle": "proctor.policies.oracle:OraclePolicy",
+        "expert": "proctor.policies.expert:ExpertPolicy",
         "blind": "proctor.policies.blind:BlindPolicy",
     },
     "metric": {
