@@ -12,8 +12,9 @@ from scipy.spatial.transform import Rotation
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Info, Pose2
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
+from proctor.policies.floor import Floor
 from proctor.policies.grasping import grasps_of
-from proctor.policies.rehearsal import LIFT, Rehearsal, Way, changed, ways
+from proctor.policies.rehearsal import LIFT, Rehearsal, Way, changed
 from proctor.policies.spots import Spot, spots_of
 from proctor.policies.stance import HandGoal, Stance, duration_s, stances_for
 from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M
@@ -44,6 +45,7 @@ LAST_GAP_M = 0.0025
 STEP_DOWN_M = 0.03
 MOST_STANCES, MOST_ROUTES = 300, 12
 HEADINGS = 12
+ALIKE_M, ALIKE_RAD = 0.12, 0.3
 FAILED_S, WIDE_S_PER_M = 4.0, 30.0
 NO_WAY_S = 6.0
 SPOT_S_PER_M = 6.0
@@ -76,7 +78,9 @@ class Planner:
         assert target is not None  # noqa: S101
         self._episode, self._things, self._thing = episode, things, things[target.name]
         self.nonholonomic = episode.robot_config.nonholonomic
-        self._rehearsal = Rehearsal(Clearance(episode, things), nonholonomic=self.nonholonomic)
+        self._rehearsal = Rehearsal(
+            Clearance(episode, things), Floor(episode, things), nonholonomic=self.nonholonomic
+        )
         self._others_top_z = max(
             (_top_z(things[item.name], item) for item in episode.scene_objects if item.name != target.name),
             default=0.0,
@@ -171,8 +175,10 @@ class Planner:
         """Return a plan for the first stance that can be taken, with as much room as there is."""
         candidates = list(stances)[:MOST_STANCES]
         for margin_m in MARGINS_M:
-            routes = 0
+            vain: list[Array] = []
             for stance, opening_m in candidates:
+                if any(_is_alike(stance.posture, other) for other in vain):
+                    continue
                 down = self._lowest(stance.posture, opening_m, lift_m, grip, margin_m, drops, start[6])
                 if down is None:
                     continue
@@ -181,8 +187,8 @@ class Planner:
                 way = self._rehearsal.way_to(start, above, margin_m=margin_m, grip=grip)
                 if way is not None:
                     return Plan(way, down, opening_m, stance.goal)
-                routes += 1
-                if routes >= MOST_ROUTES:
+                vain.append(controls_of(down, 0.0))
+                if len(vain) >= MOST_ROUTES:
                     break
         return None
 
@@ -214,12 +220,6 @@ class Planner:
             ):
                 return down
         return None
-
-    def anyhow(self, start: Array, posture: Posture, lift_m: float) -> Way:
-        """Return a way that may bump into things."""
-        above = changed(controls_of(posture, start[6]), lift=lift_m)
-        *_, last = ways(start, above, nonholonomic=self.nonholonomic)
-        return last
 
 
 def base_of(controls: Array) -> Pose2:
@@ -258,6 +258,13 @@ def _carrying_s(posture: Posture, spots: Sequence[Spot]) -> float:
                 away_m = math.hypot(there.base.x - posture.base.x, there.base.y - posture.base.y)
                 best_s = min(best_s, duration_s(away_m, 0) + 0.5 * abs(turn))
     return best_s
+
+
+def _is_alike(posture: Posture, other: Array) -> bool:
+    """Tell whether a posture stands so near to another that the one cannot be got to either."""
+    base = posture.base
+    near = math.dist((base.x, base.y), other[:2]) < ALIKE_M
+    return near and abs(wrap_angle(base.yaw - float(other[2]))) < ALIKE_RAD
 
 
 def turned(vector: Array, angle: float) -> Array:

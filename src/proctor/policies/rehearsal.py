@@ -9,6 +9,7 @@ import numpy as np
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array
+from proctor.policies.floor import Floor
 from proctor.sim.clearance import Clearance, Gaps, Grip
 from proctor.sim.set_points import SetPoints
 
@@ -20,7 +21,7 @@ EXACT = np.array([0.002, 0.002, 0.006, 0.002, 0.002, 0.01])
 SLACK_M = 0.004
 """A way that begins close to something may stay as close as that, less this, until it gets away."""
 LIFT, ARM, WRIST = 3, 4, 5
-VIA_M = 0.45
+ASIDE_M = 0.3
 
 Way = list[Array]
 """Postures one after the other: seven controls each, the base's in the world."""
@@ -31,11 +32,12 @@ class Rehearsal:
 
     Args:
         clearance: The geometry of the episode.
+        floor: Where the base can go.
         nonholonomic: Whether the base cannot move sideways.
     """
 
-    def __init__(self, clearance: Clearance, *, nonholonomic: bool) -> None:
-        self.clearance, self.nonholonomic = clearance, nonholonomic
+    def __init__(self, clearance: Clearance, floor: Floor, *, nonholonomic: bool) -> None:
+        self.clearance, self._floor, self.nonholonomic = clearance, floor, nonholonomic
 
     def gap_m(self, controls: Array, grip: Grip | None) -> float:
         """Return the narrowest gap that matters: with a grip the object belongs to the robot."""
@@ -68,7 +70,7 @@ class Rehearsal:
             margin_m: How far to keep away from everything.
             grip: How the object is held, if it is.
         """
-        for way in ways(start, end, nonholonomic=self.nonholonomic):
+        for way in ways(start, end, self._floor, nonholonomic=self.nonholonomic):
             if self.is_clear(start, way, margin_m=margin_m, grip=grip):
                 return way
         return None
@@ -83,46 +85,68 @@ def is_there(controls: Array, goal: Array, tolerances: Array, *, nonholonomic: b
     return bool((error <= tolerances).all())
 
 
-def ways(start: Array, end: Array, *, nonholonomic: bool) -> Iterator[Way]:
+def ways(start: Array, end: Array, floor: Floor, *, nonholonomic: bool) -> Iterator[Way]:
     """Yield ways from posture to posture, quick ones first, at the height of the end as soon as possible."""
     end = end.copy()
     end[2] = start[2] + wrap_angle(end[2] - start[2])
     at_once = not nonholonomic or _is_straight(start, end)
     up = changed(start, lift=end[LIFT])
+    tucked = changed(up, arm=0.0, wrist=end[WRIST])
     if at_once:
         yield [end]
         yield [up, end]
-    tucked = changed(up, arm=0.0, wrist=end[WRIST])
-    beginnings = [[up, tucked], [changed(start, arm=0.0), changed(up, arm=0.0), tucked]]
+        yield from ([up, tucked, *drive, end] for drive in drives(tucked, end))
+    beginnings = [
+        [up, tucked],
+        [changed(start, arm=0.0), changed(up, arm=0.0), tucked],
+        *(  # as when the hand begins below a table
+            [away, changed(away, lift=end[LIFT], arm=0.0, wrist=end[WRIST])]
+            for away in _aside(start, nonholonomic=nonholonomic)
+        ),
+    ]
     for beginning in beginnings:
-        for drive in drives(tucked, end, nonholonomic=nonholonomic):
+        for drive in tours(beginning[-1], end, floor, nonholonomic=nonholonomic):
             yield [*beginning, *drive, _turned(end, drive[-1][2])]
-    for away in _aside(start, nonholonomic=nonholonomic):  # as when the hand begins below a table
-        raised = changed(away, lift=end[LIFT], arm=0.0)
-        for drive in drives(raised, end, nonholonomic=nonholonomic):
-            yield [away, raised, *drive, _turned(end, drive[-1][2])]
+
+
+def tours(start: Array, end: Array, floor: Floor, *, nonholonomic: bool) -> Iterator[Way]:
+    """Yield ways of the base alone, around the furniture."""
     if not nonholonomic:
-        for via in (*_aside(tucked, nonholonomic=False), *_aside(end, nonholonomic=False)):
-            middle = np.concatenate([via[:3], tucked[3:]])
-            for turn in (start[2], end[2]):
-                middle[2] = turn
-                yield [up, tucked, middle.copy(), changed(end, arm=0.0), end]
-
-
-def drives(start: Array, end: Array, *, nonholonomic: bool) -> Iterator[Way]:
-    """Yield ways of the base alone, the rest as at the start."""
-    there = np.concatenate([end[:3], start[3:]])
-    if nonholonomic:
-        if _is_straight(start, end):
-            yield [there]
-            return
-        course = math.atan2(end[1] - start[1], end[0] - start[0])
-        turns = [start[2] + wrap_angle(course + half - start[2]) for half in (0.0, math.pi)]
-        for turn in sorted(turns, key=lambda yaw: abs(yaw - start[2]) + abs(wrap_angle(end[2] - yaw))):
-            last = there.copy()
-            last[2] = turn + wrap_angle(end[2] - turn)
-            yield [_turned(start, turn), _turned(there, turn), last]
+        path = floor.path(start[:2], end[:2])
+        if path is not None:
+            there = np.concatenate([end[:3], start[3:]])
+            corners = [_moved(there, corner) for corner in path[2:-1]]
+            # What lies between the ends is free to turn, so the turn is made there.
+            first = [_moved(start, path[1]), _moved(there, path[1])] if len(path) > 2 else []
+            yield [*first, *corners, there]
         return
+    for first in floor.turning_places(start):
+        for last in floor.turning_places(end):
+            path = floor.path(first, last)
+            if path is None:
+                continue
+            way = [_moved(start, first)]
+            for corner in path[1:]:
+                way += _rolled(way[-1], corner)
+            turn = way[-1][2]
+            there = np.concatenate([end[:2], [turn + wrap_angle(end[2] - turn)], start[3:]])
+            yield [*way, _turned(way[-1], there[2]), there]
+
+
+def _rolled(start: Array, corner: Array) -> Way:
+    """Return how a base that cannot move sideways gets to a corner: it turns as little as it must."""
+    away = corner - start[:2]
+    if np.hypot(*away) < 1e-3:
+        return []
+    course = math.atan2(away[1], away[0])
+    turns = [start[2] + wrap_angle(course + half - start[2]) for half in (0.0, math.pi)]
+    turn = min(turns, key=lambda yaw: abs(yaw - start[2]))
+    return [_turned(start, turn), _moved(_turned(start, turn), corner)]
+
+
+def drives(start: Array, end: Array) -> Iterator[Way]:
+    """Yield straight ways of the base alone, the rest as at the start."""
+    there = np.concatenate([end[:3], start[3:]])
     yield [there]
     yield [_turned(start, end[2]), there]
     yield [_turned(there, start[2]), there]
@@ -136,6 +160,12 @@ def changed(
     for index, value in ((LIFT, lift), (ARM, arm), (WRIST, wrist)):
         if value is not None:
             result[index] = value
+    return result
+
+
+def _moved(controls: Array, xy: Array) -> Array:
+    result = controls.copy()
+    result[:2] = xy
     return result
 
 
@@ -159,5 +189,5 @@ def _aside(controls: Array, *, nonholonomic: bool) -> Iterator[Array]:
     for turn in turns:
         angle = controls[2] + turn
         result = controls.copy()
-        result[:2] += VIA_M * np.array([math.cos(angle), math.sin(angle)])
+        result[:2] += ASIDE_M * np.array([math.cos(angle), math.sin(angle)])
         yield result
