@@ -1,8 +1,9 @@
 """Names for suites, environments, policies and metrics, and what they stand for.
 
 A value is `module:Class` and is imported on use, so that a name costs nothing. Other packages add
-theirs as entry points in the groups `proctor.suites`, `proctor.envs`, `proctor.policies` and
-`proctor.metrics`. A policy may also be the address of an agent that is served elsewhere: `ws://host:port`.
+theirs as entry points in the groups `proctor.suites`, `proctor.envs`, `proctor.policies`,
+`proctor.metrics` (of navigation) and `proctor.manipulation_metrics`. A policy may also be the address of an
+agent that is served elsewhere: `ws://host:port`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean, missing_extra
 from proctor.core.interfaces import Env, Metric, Policy
 
-Kind = Literal["suite", "env", "policy", "metric"]
+Kind = Literal["suite", "env", "policy", "metric", "manipulation_metric"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
     "suite": {
@@ -52,14 +53,36 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "collisions": "proctor.metrics.navigation:Collisions",
         "collision_rate": "proctor.metrics.navigation:CollisionRate",
     },
+    "manipulation_metric": {
+        "success": "proctor.metrics.manipulation:FinalSuccess",
+        "success_any_step": "proctor.metrics.manipulation:PickPlaceSuccess",
+        "completion_rate": "proctor.metrics.manipulation:CompletionRate",
+        "trajectory_similarity": "proctor.metrics.manipulation:PickPlaceTrajectorySimilarity",
+        "ee_similarity": "proctor.metrics.manipulation:EePoseSimilarity",
+        "reached": "proctor.metrics.manipulation:Reached",
+        "grasped": "proctor.metrics.manipulation:Grasped",
+        "lifted": "proctor.metrics.manipulation:Lifted",
+        "placed": "proctor.metrics.manipulation:Placed",
+        "time_to_success_s": "proctor.metrics.manipulation:TimeToSuccess",
+        "drops": "proctor.metrics.manipulation:Drops",
+        "table_collisions": "proctor.metrics.manipulation:TableCollisions",
+        "object_collisions": "proctor.metrics.manipulation:ObjectCollisions",
+        "self_collisions": "proctor.metrics.manipulation:SelfCollisions",
+        "hand_path_m": "proctor.metrics.manipulation:HandPath",
+        "clamped_commands": "proctor.metrics.manipulation:ClampedCommands",
+        "object_displacement_m": "proctor.metrics.manipulation:ObjectDisplacement",
+        "final_distance_m": "proctor.metrics.manipulation:FinalDistance",
+        "steps": "proctor.metrics.navigation:Steps",
+    },
 }
 REMOTE_POLICY = "proctor.policies.websocket:WebSocketPolicy"
-BASES: dict[Kind, type] = {"env": Env, "policy": Policy, "metric": Metric}
+BASES: dict[Kind, type] = {"env": Env, "policy": Policy, "metric": Metric, "manipulation_metric": Metric}
 PLURAL: dict[Kind, str] = {
     "suite": "suites",
     "env": "envs",
     "policy": "policies",
     "metric": "metrics",
+    "manipulation_metric": "manipulation_metrics",
 }
 
 
