@@ -27,7 +27,7 @@ PUSHED_M = 0.01
 CLOSING_STEPS, FIRM_STEPS, OPENING_STEPS, PATIENCE_STEPS = 20, 3, 15, 60
 STEADY_M = 2e-4
 """Fingers that have moved less than this in a step have closed."""
-LOST_STEPS = 3
+LOST_STEPS, FOREVER = 3, 1_000_000
 
 
 class ExpertPolicy(Policy):
@@ -84,7 +84,8 @@ class ExpertPolicy(Policy):
         stood = self._truth["object_position"].copy()
         plan = planner.pick(self._controls(), self._truth, self._failed)
         if plan is None:
-            return (yield from self._wait(self._controls(), lambda: False, 10))
+            yield from self._wait(self._controls(), lambda: self._is_pushed(stood), FOREVER)
+            return False
         if not (yield from self._approach(plan, GRIPPER_OPEN_M, lambda: self._is_pushed(stood))):
             return False
         down = self._aimed(plan, plan.down.hand()[0])
@@ -107,9 +108,10 @@ class ExpertPolicy(Policy):
         planner, present = self._known(), self._controls()
         present[GRIPPER] = self._truth["gripper_state"]
         plan = planner.place(present, self._truth)
-        if plan is None:
-            return (yield from self._wait(self._command(), lambda: False, 10))
         is_lost = self._is_lost()
+        if plan is None:
+            yield from self._wait(self._command(), is_lost, FOREVER)
+            return False
         if not (yield from self._approach(plan, 0.0, is_lost)):
             return False
         down = self._aimed(plan, plan.down.hand()[0] - self._slip(plan))

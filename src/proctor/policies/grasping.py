@@ -19,7 +19,8 @@ PAD_REACH_M = 0.02
 """Above and below their middle, pads touch."""
 ROUND_M = 0.0015
 """Sides whose distance differs by less are as good as each other."""
-DIRECTIONS = 36
+DIRECTIONS, ROUND_STEP = 36, 3
+"""Directions that are looked at, and of those in which a thing is round, one in how many is used."""
 
 
 class Grasp(NamedTuple):
@@ -54,9 +55,11 @@ def grasps_of(thing: Thing, position: Array, rotation: Array) -> list[Grasp]:
     reached = touched @ across.T
     low, high = reached.min(axis=0), reached.max(axis=0)
     widths = high - low
-    is_narrow = (widths <= np.roll(widths, 1) + ROUND_M) & (widths <= np.roll(widths, -1) + ROUND_M)
+    wider = np.minimum(np.roll(widths, 1), np.roll(widths, -1)) - widths
+    is_narrow = (wider >= -ROUND_M) & (widths <= WIDEST_M)
+    is_round = np.abs(wider) < ROUND_M
     grasps = []
-    for index in np.flatnonzero(is_narrow & (widths <= WIDEST_M)):
+    for index in np.flatnonzero(is_narrow & (~is_round | (np.arange(DIRECTIONS) % ROUND_STEP == 0))):
         cos, sin = across[index]
         along = touched @ [-sin, cos]
         sides = (reached[:, index] < low[index] + ROUND_M, reached[:, index] > high[index] - ROUND_M)

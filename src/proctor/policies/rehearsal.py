@@ -117,8 +117,8 @@ def tours(start: Array, end: Array, floor: Floor, *, nonholonomic: bool) -> Iter
             there = np.concatenate([end[:3], start[3:]])
             corners = [_moved(there, corner) for corner in path[2:-1]]
             # What lies between the ends is free to turn, so the turn is made there.
-            first = [_moved(start, path[1]), _moved(there, path[1])] if len(path) > 2 else []
-            yield [*first, *corners, there]
+            off = [_moved(start, path[1]), _moved(there, path[1])] if len(path) > 2 else []
+            yield [*off, *corners, there]
         return
     for first in floor.turning_places(start):
         for last in floor.turning_places(end):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from proctor.core.types import Array
+from proctor.core.types import Array, Pose2
 from proctor.envs.pick_place import things_of
 from proctor.episodes.pick_place import (
     InitPose,
@@ -21,11 +21,10 @@ from proctor.episodes.pick_place import (
     TargetObject,
     TaskGoal,
 )
-from proctor.robots.stretch import controls_of_qpos, qpos_of_controls
+from proctor.robots.stretch import qpos_of_controls
 from proctor.robots.stretch_kinematics import hand_in_world
-from proctor.core.types import Pose2
 from proctor.sim.clearance import Clearance
-from proctor.suites.tabletop_scenes import Placed, Repertoire, Scene
+from proctor.suites.tabletop_scenes import GAP_M, Placed, Repertoire, Scene
 
 SEEN = Repertoire(("table", "desk", "counter"), ("cup", "box", "block", "can", "bottle"), ("bowl", "tray"))
 UNSEEN = Repertoire(("shelf", "stand"), ("mug", "cylinder", "ball"), ("basket", "plate"))
@@ -37,7 +36,10 @@ START_GAP_M = 0.035
 HAND_AWAY_M = 0.35
 START_M = (0.5, 1.35)
 """From the middle of the furniture's edge, roughly, to the robot."""
-NONHOLONOMIC_SHARE = 0.25
+NONHOLONOMIC_SHARE, BACK_SHARE = 0.25, 0.25
+MOVED_M = 0.15
+"""A target position is at least this far from where the object stood."""
+FLAT = ("plate", "tray")
 TRIES = 40
 
 
@@ -97,53 +99,46 @@ class TabletopExam:
         return self._with_robot(episode, np.array(draft.target.item.position))
 
     def _draft(self, scene: Scene, main: Placed, goal: str) -> Draft | None:
-        """Add what the episode is about: a thing, and where it shall go."""
-        rng = self._rng
+        """Add what the episode is about: a thing, and where it shall go; None if there is no room."""
         target = scene.add_thing(self._any(self._repertoire.objects), main)
         if target is None:
             return None
         it = f"the {target.color} {target.kind}"
-        if goal == "lift":
-            return Draft(target, None, self._any((f"Pick up {it}.", f"Lift {it} and hold it.")))
         if goal == "position":
-            spot = scene.free_spot(main, target.radius_m)
-            if spot is None or math.dist(spot[:2], target.item.position[:2]) < 0.15:
-                return None
-            words = (f"Pick up {it} and place it at the target location.", f"Move {it} to the marked spot.")
-            radius_m = round(float(rng.uniform(0.05, 0.1)), 3)
-            return Draft(target, TargetLocation(position=spot, radius=radius_m), self._any(words))
+            return self._position_draft(scene, main, target, it)
         if goal == "container":
-            kind = self._any(self._repertoire.containers)
-            holder = scene.add_thing(kind, main, graspable=False)
-            if holder is None:
-                return None
-            location = TargetLocation(
-                type="container", position=holder.item.position, object_name=holder.item.name
-            )
-            there = f"{'on' if kind in ('plate', 'tray') else 'in'} the {holder.color} {kind}"
-            words = (f"Pick up {it} and put it {there}.", f"Put {it} {there}.")
-            return Draft(target, location, self._any(words))
-        return self._surface_draft(scene, main, target, it)
+            return self._container_draft(scene, main, target, it)
+        if goal == "surface":
+            return self._surface_draft(scene, main, target, it)
+        return Draft(target, None, self._any((f"Pick up {it}.", f"Lift {it} and hold it.")))
+
+    def _position_draft(self, scene: Scene, main: Placed, target: Placed, it: str) -> Draft | None:
+        spot = scene.free_spot(main, target.radius_m)
+        if spot is None or math.dist(spot[:2], target.item.position[:2]) < MOVED_M:
+            return None
+        words = (f"Pick up {it} and place it at the target location.", f"Move {it} to the marked spot.")
+        radius_m = round(float(self._rng.uniform(0.05, 0.1)), 3)
+        return Draft(target, TargetLocation(position=spot, radius=radius_m), self._any(words))
+
+    def _container_draft(self, scene: Scene, main: Placed, target: Placed, it: str) -> Draft | None:
+        kind = self._any(self._repertoire.containers)
+        holder = scene.add_thing(kind, main, graspable=False)
+        if holder is None:
+            return None
+        name, position = holder.item.name, holder.item.position
+        location = TargetLocation(type="container", position=position, object_name=name)
+        there = f"{'on' if kind in FLAT else 'in'} the {holder.color} {kind}"
+        return Draft(target, location, self._any((f"Pick up {it} and put it {there}.", f"Put {it} {there}.")))
 
     def _surface_draft(self, scene: Scene, main: Placed, target: Placed, it: str) -> Draft | None:
         """Let the thing go to another piece of furniture, or back onto its own."""
         rng = self._rng
-        others = [kind for kind in (*SEEN.furniture, *UNSEEN.furniture) if kind != main.kind]
-        if rng.random() < 0.25:
+        if rng.random() < BACK_SHARE:
             support, words = main, f"Lift {it}, then put it back on the {main.kind}."
         else:
-            kind = self._any(others)
-            bearing = float(rng.uniform(-math.pi, math.pi))
-            away = np.array([math.cos(bearing), math.sin(bearing)])
-            support = scene.add_furniture(kind, np.zeros(2), self._yaw())
-            scene.remove_last()
-            far_m = main.radius_m + support.radius_m + float(rng.uniform(0.05, 0.5))
-            moved = msgspec.structs.replace(
-                support.item,
-                position=(round(away[0] * far_m, 3), round(away[1] * far_m, 3), support.item.position[2]),
-            )
-            support = support._replace(item=moved)
-            scene.placed.append(support)
+            kind = self._any([kind for kind in (*SEEN.furniture, *UNSEEN.furniture) if kind != main.kind])
+            bearing, gap_m = float(rng.uniform(-math.pi, math.pi)), float(rng.uniform(0.05, 0.5))
+            support = scene.add_furniture_beside(main, kind, bearing=bearing, gap_m=gap_m, yaw=self._yaw())
             words = f"Take {it} from the {main.kind} and put it on the {support.kind}."
         location = TargetLocation(type="surface", object_name=support.item.name)
         return Draft(target, location, words)
@@ -157,9 +152,9 @@ class TabletopExam:
         location = draft.location
         if added is None or location is None or location.position is None:
             return
-        if math.dist(added.item.position, location.position) < added.radius_m + draft.target.radius_m + 0.045:
-            if added.item.name != location.object_name:
-                scene.remove_last()
+        apart_m = added.radius_m + draft.target.radius_m + GAP_M
+        if math.dist(added.item.position, location.position) < apart_m:
+            scene.remove_last()
 
     def _with_robot(self, episode: PickAndPlaceEpisode, target: Array) -> PickAndPlaceEpisode | None:
         """Return the episode with a robot that stands free, some way off; None if there is no such place."""
@@ -173,18 +168,12 @@ class TabletopExam:
                 round(float(target[1] + far_m * math.sin(bearing)), 3),
                 round(float(rng.uniform(-math.pi, math.pi)), 3),
             )
-            controls = (
-                0.0,
-                0.0,
-                0.0,
-                round(float(rng.uniform(0.3, 0.9)), 2),
-                round(float(rng.choice([0, 0.1])), 3),
-            )
-            controls = (*controls, round(float(rng.choice([0, 0, 0.5, -0.5])), 2), 0.0)
-            hand, _ = hand_in_world(Pose2(*base), *controls[3:6])
-            gaps = clearance.gaps(np.array([*base, *controls[3:]]))
+            lift_m = round(float(rng.uniform(0.3, 0.9)), 2)
+            arm_m, wrist_yaw = float(rng.choice([0.0, 0.1])), float(rng.choice([0.0, 0.0, 0.5, -0.5]))
+            hand, _ = hand_in_world(Pose2(*base), lift_m, arm_m, wrist_yaw)
+            gaps = clearance.gaps(np.array([*base, lift_m, arm_m, wrist_yaw, 0.0]))
             if min(gaps.robot_m, gaps.grip_m) > START_GAP_M and np.linalg.norm(hand - target) > HAND_AWAY_M:
-                pose = InitPose(base=base, joint_positions=qpos_of_controls(controls))
+                pose = InitPose(base=base, joint_positions=_rounded(lift_m, arm_m, wrist_yaw))
                 setup = RobotSetup(init_pose=pose, nonholonomic=nonholonomic)
                 return msgspec.structs.replace(episode, robot_config=setup)
         return None
@@ -194,6 +183,12 @@ class TabletopExam:
 
     def _yaw(self) -> float:
         return math.radians(15.0 * int(self._rng.integers(24)))
+
+
+def _rounded(lift_m: float, arm_m: float, wrist_yaw: float) -> tuple[float, ...]:
+    return tuple(
+        round(value, 3) for value in qpos_of_controls((0.0, 0.0, 0.0, lift_m, arm_m, wrist_yaw, 0.0))
+    )
 
 
 def tokens_of(text: str) -> list[str]:

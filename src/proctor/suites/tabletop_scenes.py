@@ -1,15 +1,17 @@
-"""Draws tabletop scenes at random: furniture, a thing to pick up, others around it, and where the robot is."""
+"""Tabletop scenes drawn at random: furniture, and things on it that can be told apart."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from proctor.core.types import Array
 from proctor.episodes.pick_place import SceneItem, Shape
 from proctor.scenes.kinds import KINDS
+from proctor.scenes.thing import Thing
 from proctor.scenes.things import make_thing
 
 COLORS = ("red", "orange", "yellow", "green", "turquoise", "blue", "purple", "pink", "white", "black")
@@ -17,7 +19,8 @@ LOOK_ALIKE = ({"cup", "mug"}, {"box", "block"}, {"can", "cylinder"}, {"tray", "b
 """Kinds that some would call by each other's name: two of the same colour would be mistaken."""
 EDGE_M, GAP_M = 0.03, 0.045
 """From a thing to the edge of what it stands on, and to the next thing."""
-TRIES = 60
+TRIES, NEAR_TRIES = 60, 8
+HEIGHTS_M = {"counter": (0.82, 0.95), "stand": (0.55, 0.75)}
 Size = tuple[float, float, float]
 
 
@@ -60,7 +63,22 @@ class Scene:
         size = self._furniture_size(kind)
         color = str(self.rng.choice(["brown", "beige", "white", "grey", "black"]))
         position = (float(center[0]), float(center[1]), size[2] / 2)
-        return self._put(kind, color, size, position, yaw, static=True)
+        return self._put(_item(kind, color, size, position, yaw, static=True), kind, color)
+
+    def add_furniture_beside(
+        self, other: Placed, kind: str, *, bearing: float, gap_m: float, yaw: float
+    ) -> Placed:
+        """Put another piece of furniture on the floor, clear of the first whichever way they are turned."""
+        added = self.add_furniture(kind, np.zeros(2), yaw)
+        away_m = other.radius_m + added.radius_m + gap_m
+        x, y, z = other.item.position[0], other.item.position[1], added.item.position[2]
+        position = (
+            round(x + away_m * math.cos(bearing), 3),
+            round(y + away_m * math.sin(bearing), 3),
+            z,
+        )
+        self.placed[-1] = added._replace(item=msgspec.structs.replace(added.item, position=position))
+        return self.placed[-1]
 
     def add_thing(
         self, kind: str, support: Placed, *, near: Array | None = None, graspable: bool = True
@@ -77,19 +95,14 @@ class Scene:
         if color is None:
             return None
         size = self._size_of(kind)
-        radius_m = math.hypot(size[0], size[1]) / 2 if not KINDS[kind].is_round else size[0] / 2
-        radius_m *= {"cup": 1.72, "mug": 1.9}.get(kind, 1.0)  # the handle
-        spots = [
-            spot
-            for spot in (self.free_spot(support, radius_m) for _ in range(8 if near is not None else 1))
-            if spot is not None
-        ]
+        radius_m = _radius_m(make_thing(_item(kind, color, size, (0.0, 0.0, 0.0), 0.0), None))
+        tries = 1 if near is None else NEAR_TRIES
+        spots = [spot for _ in range(tries) if (spot := self.free_spot(support, radius_m)) is not None]
         if not spots:
             return None
         spot = spots[0] if near is None else min(spots, key=lambda xyz: math.dist(xyz[:2], near[:2]))
         yaw = math.radians(15.0 * int(self.rng.integers(24)))
-        placed = self._put(kind, color, size, spot, yaw, graspable=graspable)
-        return placed
+        return self._put(_item(kind, color, size, spot, yaw, graspable=graspable), kind, color)
 
     def free_spot(self, support: Placed, radius_m: float) -> tuple[float, float, float] | None:
         """Return a place on a piece of furniture for something as large as this; None if none was found."""
@@ -120,30 +133,9 @@ class Scene:
         """Take the last thing away again."""
         self.placed.pop()
 
-    def _put(
-        self,
-        kind: str,
-        color: str,
-        size: Size,
-        position: Size,
-        yaw: float,
-        *,
-        static: bool = False,
-        graspable: bool = False,
-    ) -> Placed:
-        item = SceneItem(
-            name=f"{kind}_{color}",
-            position=tuple(round(value, 3) for value in position),  # type: ignore[arg-type]
-            rotation=(0.0, 0.0, round(math.sin(yaw / 2), 6), round(math.cos(yaw / 2), 6)),
-            static=static,
-            graspable=graspable,
-            shape=Shape(kind=kind, color=color, size=size),
-        )
-        points = make_thing(item, None).points
-        radius_m = float(np.hypot(points[:, 0], points[:, 1]).max())
-        placed = Placed(item, kind, color, radius_m)
-        self.placed.append(placed)
-        return placed
+    def _put(self, item: SceneItem, kind: str, color: str) -> Placed:
+        self.placed.append(Placed(item, kind, color, _radius_m(make_thing(item, None))))
+        return self.placed[-1]
 
     def _color_for(self, kind: str) -> str | None:
         """Return a colour that tells a thing from all others of its kind, and of kinds that look like it."""
@@ -154,9 +146,7 @@ class Scene:
 
     def _furniture_size(self, kind: str) -> Size:
         rng = self.rng
-        height = round(
-            float(rng.uniform(*{"counter": (0.82, 0.95), "stand": (0.55, 0.75)}.get(kind, (0.6, 0.9)))), 2
-        )
+        height = round(float(rng.uniform(*HEIGHTS_M.get(kind, (0.6, 0.9)))), 2)
         if kind == "stand":
             wide = round(float(rng.uniform(0.5, 0.66)), 2)
             return wide, wide, height
@@ -178,4 +168,31 @@ class Scene:
             sizes = (min(scale[0] * depth, widest),) * 2 + (scale[2] * height,)
         else:
             sizes = scale[0] * depth, scale[1] * width, scale[2] * height
-        return tuple(round(float(size), 3) for size in sizes)  # type: ignore[return-value]
+        depth, width, height = (round(float(size), 3) for size in sizes)
+        return depth, width, height
+
+
+def _item(
+    kind: str,
+    color: str,
+    size: Size,
+    position: Size,
+    yaw: float,
+    *,
+    static: bool = False,
+    graspable: bool = False,
+) -> SceneItem:
+    x, y, z = (round(value, 3) for value in position)
+    return SceneItem(
+        name=f"{kind}_{color}",
+        position=(x, y, z),
+        rotation=(0.0, 0.0, round(math.sin(yaw / 2), 6), round(math.cos(yaw / 2), 6)),
+        static=static,
+        graspable=graspable,
+        shape=Shape(kind=kind, color=color, size=size),
+    )
+
+
+def _radius_m(thing: Thing) -> float:
+    """Return how far a thing reaches from its origin, seen from above."""
+    return float(np.hypot(thing.points[:, 0], thing.points[:, 1]).max())
