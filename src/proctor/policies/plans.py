@@ -125,13 +125,15 @@ class Planner:
         hand, heading = hand_in_world(base, *controls[LIFT:6])
         offset = truth["object_position"] - hand
         grip = grip_of(hand, heading, truth)
-        hang_m = -float(offset[2])
+        lying = Rotation.from_quat(truth["object_rotation"], scalar_first=True).apply(self._thing.points)
+        rise_m = -float(lying[:, 2].min())  # of its origin above its lowest point, 0 as long as it is upright
+        hang_m = rise_m - float(offset[2])
         lift_m = min(self._others_top_z + CARRIED_ABOVE_M + hang_m - HAND_HEIGHT_M, HIGHEST)
         lift_m = max(lift_m, min(self.lifted_m(controls, truth), HIGHEST))
         spots = self.spots(truth)
         for some in (spots[:3], spots[3:12], spots[12:]):
             goals = [
-                HandGoal(spot.point + UP * DROP_M - turned(offset, turn), heading + turn, cost_s)
+                HandGoal(spot.point + UP * (rise_m + DROP_M) - turned(offset, turn), heading + turn, cost_s)
                 for spot, cost_s in _with_costs(some, spots[0])
                 for turn in np.arange(HEADINGS) * (2 * math.pi / HEADINGS)
             ]
