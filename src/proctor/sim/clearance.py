@@ -61,6 +61,7 @@ class Clearance:
         is_robot = np.array([name.startswith("#") and name not in ROOM for name in geoms])
         # Who meets whom is cut down to what is asked for: things that stand on each other do not matter.
         model.geom_margin[~is_robot] = SEEN_M
+        model.body_margin[model.geom_bodyid[~is_robot]] = SEEN_M  # by which pairs are chosen
         model.geom_conaffinity[~is_robot & ~is_target] = 0
         model.geom_contype[[name in ROOM for name in geoms]] = 0
         self._kinds = np.where(is_target, 1, np.where(is_robot, 2, 0))
