@@ -41,9 +41,9 @@ DROPS_M = (0.0, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08)
 """Into containers, from where hands fit."""
 LETTING_GO_M = 0.012
 """How far each finger moves away from what it let go."""
-LAST_GAP_M = 0.0025
+LAST_GAP_M, STRADDLE_M = 0.0025, 0.001
 STEP_DOWN_M = 0.03
-MOST_STANCES, MOST_ROUTES = 300, 12
+MOST_STANCES, MOST_ROUTES = 400, 12
 HEADINGS = 12
 ALIKE_M, ALIKE_RAD = 0.12, 0.3
 FAILED_S, WIDE_S_PER_M = 4.0, 30.0
@@ -117,7 +117,7 @@ class Planner:
         )
         start = controls.copy()
         start[6] = GRIPPER_OPEN_M
-        return self._first(start, [(stance, GRIPPER_OPEN_M) for stance in stances], lift_m, None)
+        return self._first(start, stances, GRIPPER_OPEN_M, lift_m)
 
     def place(self, controls: Array, truth: Info) -> Plan | None:
         """Return how to get the object that is held to its place."""
@@ -140,9 +140,7 @@ class Planner:
             stances = stances_for(goals, base, nonholonomic=self.nonholonomic)
             opening_m = min(controls[6] + LETTING_GO_M, GRIPPER_OPEN_M)
             drops = DROPS_M if some and some[0].is_inside else DROPS_M[:1]
-            plan = self._first(
-                controls, [(stance, opening_m) for stance in stances], lift_m, grip, drops=drops
-            )
+            plan = self._first(controls, stances, opening_m, lift_m, grip, drops)
             if plan is not None:
                 return plan._replace(offset=turned(offset, plan.goal.heading - heading))
         return None
@@ -168,60 +166,68 @@ class Planner:
     def _first(
         self,
         start: Array,
-        stances: Iterable[tuple[Stance, float]],
+        stances: Iterable[Stance],
+        opening_m: float,
         lift_m: float,
-        grip: Grip | None,
-        *,
+        grip: Grip | None = None,
         drops: Sequence[float] = (0.0,),
     ) -> Plan | None:
-        """Return a plan for the first stance that can be taken, with as much room as there is."""
-        candidates = list(stances)[:MOST_STANCES]
+        """Return a plan for the first stance that can be taken, with as much room as there is.
+
+        Args:
+            start: Where the robot is.
+            stances: To choose from.
+            opening_m: Of the gripper, once down.
+            lift_m: For travelling.
+            grip: How the object is held, if it is.
+            drops: By how much the hand may stay higher.
+        """
+        possible = self._possible(stances, opening_m, grip, drops)
         for margin_m in MARGINS_M:
             vain: list[Array] = []
-            for stance, opening_m in candidates:
-                if any(_is_alike(stance.posture, other) for other in vain):
-                    continue
-                down = self._lowest(stance.posture, opening_m, lift_m, grip, margin_m, drops, start[6])
-                if down is None:
+            for stance, down in possible:
+                if any(_is_alike(down, other) for other in vain):
                     continue
                 above = controls_of(down, start[6])
                 above[LIFT] = max(lift_m, down.lift_m)
+                if not self._can_come_down(above, down, margin_m, grip):
+                    continue
                 way = self._rehearsal.way_to(start, above, margin_m=margin_m, grip=grip)
                 if way is not None:
                     return Plan(way, down, opening_m, stance.goal)
-                vain.append(controls_of(down, 0.0))
+                vain.append(above)
                 if len(vain) >= MOST_ROUTES:
                     break
         return None
 
-    def _lowest(
-        self,
-        posture: Posture,
-        opening_m: float,
-        lift_m: float,
-        grip: Grip | None,
-        margin_m: float,
-        drops: Sequence[float],
-        gripper_m: float,
-    ) -> Posture | None:
-        """Return the posture, higher by as little as possible, if the hand can come down to it; else None."""
-        for drop_m in drops:
-            down = posture._replace(lift_m=posture.lift_m + drop_m)
-            if not down.is_possible():
-                return None
-            heights = np.arange(down.lift_m, max(lift_m, down.lift_m) + STEP_DOWN_M, STEP_DOWN_M)
-            end = controls_of(down, opening_m)
-            end[6] = opening_m
-            open_gaps = self._rehearsal.clearance.gaps(end, grip)
-            if open_gaps.robot_m < LAST_GAP_M:
-                continue
-            if all(
-                self._rehearsal.gap_m(changed(controls_of(down, gripper_m), lift=min(height, HIGHEST)), grip)
-                >= min(margin_m, LAST_GAP_M / 2 + (height - down.lift_m) / 2)
-                for height in heights
-            ):
-                return down
-        return None
+    def _possible(
+        self, stances: Iterable[Stance], opening_m: float, grip: Grip | None, drops: Sequence[float]
+    ) -> list[tuple[Stance, Posture]]:
+        """Return the stances in which the open hand has room, each with its lowest such posture."""
+        found = []
+        for stance in stances:
+            for drop_m in drops:
+                down = stance.posture._replace(lift_m=stance.posture.lift_m + drop_m)
+                gaps = self._rehearsal.clearance.gaps(controls_of(down, opening_m), grip)
+                if gaps.robot_m >= LAST_GAP_M and down.is_possible():
+                    found.append((stance, down))
+                    break
+            if len(found) >= MOST_STANCES:
+                break
+        return found
+
+    def _can_come_down(self, above: Array, down: Posture, margin_m: float, grip: Grip | None) -> bool:
+        """Tell whether the hand gets down, and up again, clear of everything."""
+        for lift_m in np.arange(down.lift_m, above[LIFT] + STEP_DOWN_M, STEP_DOWN_M):
+            posture = changed(above, lift=min(float(lift_m), above[LIFT]))
+            gaps = self._rehearsal.clearance.gaps(posture, grip)
+            needed_m = min(margin_m, LAST_GAP_M / 2 + (lift_m - down.lift_m) / 2)
+            if gaps.robot_m < needed_m:
+                return False
+            # Fingers that straddle a wide object are close to it all the way.
+            if gaps.grip_m < STRADDLE_M if grip is None else gaps.object_m < needed_m:
+                return False
+        return True
 
 
 def base_of(controls: Array) -> Pose2:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -22,6 +21,8 @@ BENT_S = 0.4
 """What a radian of the wrist is thought to cost: an arm that reaches straight is clear of more things."""
 STOP_S = 2.0
 """What it costs that a base which cannot move sideways must turn, drive and turn."""
+LOOKED_AT = 400
+"""So many stances are looked at more closely."""
 
 
 class HandGoal(NamedTuple):
@@ -63,11 +64,12 @@ def stances_for(
             cost_s = goal.cost_s + travel_s(base, posture.base, nonholonomic=nonholonomic)
             cost_s += posture.arm_m / SPEEDS[4] / 2 + BENT_S * abs(posture.wrist_yaw)
             found.append(Stance(posture, goal, cost_s))
+    found.sort(key=lambda stance: stance.cost_s)
     if more_s is None:
-        return sorted(found, key=lambda stance: stance.cost_s)
-    best = heapq.nsmallest(400, found, key=lambda stance: stance.cost_s)
+        return found
+    best, rest = found[:LOOKED_AT], found[LOOKED_AT:]  # the rest is for when there is nothing better
     best = [stance._replace(cost_s=stance.cost_s + more_s(stance.posture)) for stance in best]
-    return sorted(best, key=lambda stance: stance.cost_s)
+    return [*sorted(best, key=lambda stance: stance.cost_s), *rest]
 
 
 def _postures(goal: HandGoal, base: Pose2) -> Iterator[Posture]:
