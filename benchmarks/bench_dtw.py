@@ -16,7 +16,7 @@ from benchmarks.rows import Row
 from proctor.metrics.dtw import dtw_distance
 
 STEPS, JOINTS = 500, 10
-REPEATS = 200
+REPEATS = 500
 
 
 def bench() -> list[Row]:

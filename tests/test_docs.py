@@ -34,7 +34,7 @@ def test_the_policy_of_the_docs_runs_without_a_fault(tmp_path, monkeypatch):
 
 
 def test_the_episode_and_the_scene_of_the_docs_load(tmp_path):
-    episodes, scene = blocks("formats.md", "json")
+    episodes, pick, scene = blocks("formats.md", "json")
     (tmp_path / "scenes" / "meshes").mkdir(parents=True)
     trimesh.creation.box((0.4, 0.4, 0.9)).export(tmp_path / "scenes" / "meshes" / "chair.glb")
     (tmp_path / "episodes.json").write_text(episodes)
@@ -42,6 +42,9 @@ def test_the_episode_and_the_scene_of_the_docs_load(tmp_path):
     (episode,) = load_dataset(tmp_path).episodes
     assert map_of_scene(Path(episode.scene_config_path)).occupied.any()
     assert {part["name"] for part in json.loads(scene)["objects"]} == {"wall", "table", "chair", "ball"}
+    (tmp_path / "pick.json").write_text(pick)
+    (episode,) = load_dataset(tmp_path / "pick.json").episodes
+    assert episode.support_name() == "bowl_blue"
 
 
 def test_episodes_and_textures_that_the_docs_name_exist():

@@ -288,6 +288,12 @@ def test_progress_stays_between_0_and_1(value, whole):
         assert 0.0 <= progress <= 1.0
 
 
+def test_what_is_no_number_is_no_progress():
+    nan = math.nan
+    assert reach_progress(nan) == grasp_progress(nan) == 0.0
+    assert lift_progress(nan, lift_height_m=0.1) == place_progress(nan, tolerance_m=0.05) == 0.0
+
+
 # Counts and lengths
 
 

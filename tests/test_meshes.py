@@ -57,6 +57,14 @@ def test_triangles_that_share_no_corners_are_one_piece_where_they_touch(tmp_path
     assert len(load_mesh_asset(tmp_path / "box.glb").pieces) == 1
 
 
+def test_a_mesh_with_a_hole_is_read_as_it_is(tmp_path):
+    box = trimesh.creation.box()
+    box.update_faces(np.arange(len(box.faces)) > 1)
+    box.export(tmp_path / "open.stl")
+    (piece,) = load_mesh_asset(tmp_path / "open.stl").pieces
+    assert len(piece) == 8
+
+
 def test_a_mesh_file_that_was_replaced_is_read_anew(tmp_path):
     trimesh.creation.box((1, 1, 1)).export(tmp_path / "a.stl")
     assert len(load_mesh_asset(tmp_path / "a.stl").pieces) == 1

@@ -273,4 +273,5 @@ def test_a_thousand_rows_are_drawn_as_they_are_looked_at(open_page):
 
 def test_every_part_of_the_viewer_is_in_the_package():
     folder = Path(html.__file__).parent / "viewer"
-    assert {file.name for file in folder.iterdir()} == {*html.SCRIPTS, "index.html", "style.css"}
+    used = {name for names in (*html.SCRIPTS.values(), *html.STYLES.values()) for name in names}
+    assert {file.name for file in folder.iterdir()} == {*used, "index.html"}

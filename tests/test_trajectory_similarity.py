@@ -11,7 +11,7 @@ from pick_place_states import HELD, NoTask, bare, episode, measure, started
 from proctor.metrics import dtw
 from proctor.metrics.dtw import STRIP, IncrementalDtw, dtw_distance
 from proctor.metrics.manipulation import EePoseSimilarity, PickPlaceTrajectorySimilarity
-from proctor.metrics.similarity import control_points, ee_points, similarity
+from proctor.metrics.similarity import control_points, ee_points, matched_keypoints, similarity
 from proctor.robots.stretch import CONTROLS, qpos_of_controls
 
 # DTW
@@ -248,3 +248,9 @@ def test_with_indices_the_parts_between_keypoints_are_compared_with_each_other()
 )
 def test_any_keypoints_give_a_number_from_0_to_1(marks, attempt_grasp):
     assert 0.0 <= keyed(marks, attempt_grasp) <= 1.0
+
+
+def test_keypoints_that_came_in_another_order_are_left_out():
+    reference = {"grasp_start": 2, "lift_complete": 4, "place_start": 6, "wave": 5, "place_complete": 90}
+    attempt = {"grasp_start": 7, "lift_complete": 3, "place_start": 8, "wave": None, "place_complete": 9}
+    assert matched_keypoints(attempt, reference, steps=10, reference_steps=10) == [(7, 2), (8, 6)]

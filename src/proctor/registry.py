@@ -30,14 +30,17 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "embedded": "proctor.envs.vln:VLNEnv",
         "mock": "proctor.envs.mock:MockEnv",
         "o3de": "proctor.envs.o3de:O3DEEnv",
+        "tabletop": "proctor.envs.pick_place:PickPlaceEnv",
     },
     "policy": {
         "random": "proctor.policies.scripted:MockPolicy",
         "forward": "proctor.policies.scripted:ForwardPolicy",
+        "hold": "proctor.policies.scripted:HoldPolicy",
         "replay": "proctor.policies.scripted:ReplayPolicy",
         "oracle": "proctor.policies.oracle:OraclePolicy",
         "expert": "proctor.policies.expert:ExpertPolicy",
         "blind": "proctor.policies.blind:BlindPolicy",
+        "expert": "proctor.policies.expert:ExpertPolicy",
     },
     "metric": {
         "success": "proctor.metrics.navigation:Success",
@@ -75,6 +78,15 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "steps": "proctor.metrics.navigation:Steps",
     },
 }
+ONLY_FOR: dict[Kind, dict[str, str]] = {
+    "suite": {"houses-v1": "vln", "houses-v1-zh": "vln"},
+    "env": {"embedded": "vln", "mock": "vln", "o3de": "vln", "tabletop": "pick_and_place"},
+    "policy": {
+        **{"forward": "vln", "oracle": "vln", "blind": "vln"},
+        **{"hold": "pick_and_place", "expert": "pick_and_place"},
+    },
+}
+"""The task of what is for one task only, told here too so that it can be told without importing anything."""
 REMOTE_POLICY = "proctor.policies.websocket:WebSocketPolicy"
 BASES: dict[Kind, type] = {"env": Env, "policy": Policy, "metric": Metric, "manipulation_metric": Metric}
 PLURAL: dict[Kind, str] = {

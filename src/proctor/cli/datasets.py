@@ -79,12 +79,15 @@ def _add_scenes(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    from proctor.episodes.pick_place_oddities import make_up
     from proctor.evaluation.dataset_doctor import examine, write_fixed
 
     if arguments.drop and arguments.fix is None:
         raise UserError("--drop leaves episodes out of the copy that --fix writes; give --fix OUT as well")
     patient = examine(arguments.path, scenes=arguments.scenes)
     console.print(f"{patient.file}: {len(patient.records)} episodes, {patient.format}", markup=False)
+    for line in make_up(patient.picks):
+        console.print(plain(line), markup=False, highlight=False)
     _print_findings(patient.findings, len(patient.records))
     errors = patient.findings.count("error")
     if arguments.fix is not None and patient.incurable:

@@ -34,15 +34,16 @@ def add_exams(commands: Any) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from proctor.registry import PLURAL, names
+    from proctor.registry import ONLY_FOR, PLURAL, names
 
     del arguments
-    table = Table(box=None, show_header=False)
     for kind, plural in PLURAL.items():
-        table.add_row(f"[bold]{plural}[/bold]")
+        table = Table(box=None, show_header=False)
         for name, target in names(kind).items():
-            table.add_row(f"  {name}", f"[dim]{target}[/dim]")
-    console.print(table)
+            tasks = [ONLY_FOR[kind].get(name, "any task")] if kind in ONLY_FOR else []
+            table.add_row(f" {name}", *tasks, f"[dim]{target}[/dim]")
+        console.print(f" [bold]{plural}[/bold]")
+        console.print(table)
     return DONE
 
 

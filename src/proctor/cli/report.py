@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import UnknownName, UserError
@@ -12,12 +12,16 @@ from proctor.core.errors import UnknownName, UserError
 if TYPE_CHECKING:
     from proctor.report.run_record import RunRecord
 
+EPISODES_IN_PICTURES = 24
+REPLAYED_STEPS = {"vln": 900, "pick_and_place": 2000}
+"""How many steps are done again for pictures unless asked otherwise, by task: some ten seconds."""
 REPORT_EXAMPLES = """\
 examples:
   proctor report runs/first                       all runs in the folder, side by side
   proctor report runs/mine --baseline runs/first  mine, with baselines beside it
   proctor report runs/mine --frames all           what the robot saw, in every episode
-  proctor report runs/mine --png house_64959_0    a picture of one episode's path
+  proctor report runs/mine --png house_64959_0    a picture of one episode: its path or, of
+                                                  pick-and-place, a film strip and the hand's path
 """
 
 
@@ -45,14 +49,14 @@ def add_report(commands: Any) -> None:
         metavar="N|all|none",
         help="for how many episodes to show what the robot saw (default: up to 24, failures first)",
     )
-    report.add_argument("--png", metavar="EPISODE", help="instead, draw the path of one episode")
+    report.add_argument("--png", metavar="EPISODE", help="instead, draw one episode as a picture")
     report.set_defaults(command=_report)
 
 
 def _report(arguments: argparse.Namespace) -> int:
     from proctor.evaluation.summary import summarise
     from proctor.report.html import write_report
-    from proctor.report.run_record import find_runs, read_runs
+    from proctor.report.run_record import find_runs, read_runs, task_of
 
     frames = _frames(arguments.frames)
     folder: Path = arguments.folder
@@ -64,44 +68,54 @@ def _report(arguments: argparse.Namespace) -> int:
     for line in [*empty, *(f"{run.name}: {notice}" for run in runs for notice in run.notices)]:
         console.print(line, markup=False, soft_wrap=True)
     out = arguments.out or folder / "report.html"
-    write_report(runs, out, frames=frames.episodes, replayed_steps=frames.steps, notices=empty)
+    steps = REPLAYED_STEPS.get(task_of(runs)) if arguments.frames is None else None
+    write_report(runs, out, frames=frames, replayed_steps=steps, notices=empty)
     size_mb = out.stat().st_size / 1e6
     console.print(f"Report: {out} ({size_mb:.1f} MB)", markup=False, soft_wrap=True)
     return DONE
 
 
-class _Wanted(NamedTuple):
-    """How many episodes to show in pictures, and how many steps to drive again for that; None for all."""
-
-    episodes: int | None
-    steps: int | None = None
-
-
-def _frames(text: str | None) -> _Wanted:
+def _frames(text: str | None) -> int | None:
+    """Return for how many episodes to show pictures; None for all."""
     if text is None:
-        return _Wanted(24, 900)
+        return EPISODES_IN_PICTURES
     if text in ("none", "all"):
-        return _Wanted(0 if text == "none" else None)
+        return 0 if text == "none" else None
     if not text.isdecimal():
         raise UserError(f"--frames: expected a number, all or none, found '{text}'")
-    return _Wanted(int(text))
+    return int(text)
 
 
 def _draw(runs: list[RunRecord], episode_id: str, out: Path | None) -> int:
     """Write the picture of one episode of the first run that has it."""
-    from proctor.report.trajectory_plot import save_trajectory_png
-
-    done = {result.episode_id: (run, result) for run in reversed(runs) for result in run.results.episodes}
+    done = {result.episode_id: run for run in reversed(runs) for result in run.results.episodes}
     if episode_id not in done:
         raise UnknownName("episode", episode_id, done)
-    run, result = done[episode_id]
+    run = done[episode_id]
     for notice in run.notices:
         console.print(f"{run.name}: {notice}", markup=False, soft_wrap=True)
-    episode = run.episodes.get(episode_id)
     file = out or Path(f"{''.join(c if c.isalnum() or c in '-_.' else '_' for c in episode_id)}.png")
     try:
-        save_trajectory_png(result, episode, file, success_threshold=run.success_threshold_m)
+        (_draw_film if run.task == "pick_and_place" else _draw_path)(run, episode_id, file)
     except OSError as error:
         raise UserError(f"cannot write {file}: {error.strerror}") from error
     console.print(f"Picture: {file}", markup=False, soft_wrap=True)
     return DONE
+
+
+def _draw_path(run: RunRecord, episode_id: str, file: Path) -> None:
+    from proctor.report.trajectory_plot import save_trajectory_png
+
+    (result,) = (result for result in run.results.episodes if result.episode_id == episode_id)
+    episode = run.episodes.get(episode_id)
+    save_trajectory_png(result, episode, file, success_threshold=run.success_threshold_m)
+
+
+def _draw_film(run: RunRecord, episode_id: str, file: Path) -> None:
+    from proctor.report.film_strip import FRAME_PX, save_film_strip
+    from proctor.report.key_frames import collect
+    from proctor.report.page_data import judge
+
+    (verdict,) = (each for each in judge([run]) if each.result.episode_id == episode_id)
+    (frames,) = collect([run], [verdict], width_px=FRAME_PX).values()
+    save_film_strip(verdict.result, verdict.episode, frames, file, policy=run.name)

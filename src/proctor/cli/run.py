@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -18,9 +19,11 @@ from proctor.core.recordings import RECORDINGS
 from proctor.core.results import Results
 
 if TYPE_CHECKING:
+    from proctor.evaluation.job import Job
     from proctor.evaluation.recorder import RecordingConfig
     from proctor.evaluation.run import RunConfig
 
+LEVELS = range(4)
 RUN_EXAMPLES = """\
 examples:
   proctor run --suite houses-v1 --policy oracle
@@ -30,6 +33,7 @@ examples:
   proctor run --suite houses-v1 --policy my_agent:Agent --save-frames
   proctor run --suite houses-v1 --policy ws://localhost:8080 --policy-option action_timeout_s=5
   proctor run --suite houses-v1 --policy ws://gpu1:8080,ws://gpu2:8080 --workers 2
+  proctor run --dataset my_tables.json --policy hold random my_agent:Agent --level 2
 
 An agent at ws:// or wss:// is served elsewhere, for instance with `proctor serve-policy`; several addresses
 with commas between are the same agent, shared out among the workers. If it wants a token, put it into the
@@ -60,7 +64,12 @@ def add_run(commands: Any) -> None:
         metavar="NAME",
         help="a name (proctor list), module:Class, or the address of a served agent: ws://host:port",
     )
-    run.add_argument("--env", default="embedded", metavar="NAME", help="the world (default: embedded)")
+    run.add_argument(
+        "--env",
+        default="",
+        metavar="NAME",
+        help="the world (default: the task's, embedded or tabletop)",
+    )
     run.add_argument(
         "--scenes", type=Path, metavar="DIR", help="where the dataset's scenes are, if not beside it"
     )
@@ -74,13 +83,13 @@ def add_run(commands: Any) -> None:
     run.add_argument(
         "--success-threshold",
         type=float,
-        default=0.2,
         metavar="M",
-        help="metres from the goal, where an episode does not say it (default: 0.2)",
+        help="metres from the goal, where an episode does not say it (default: 0.2); navigation only",
     )
     run.add_argument("--env-option", action="append", default=[], metavar="KEY=VALUE", help="e.g. width=320")
     run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
     _add_recording(run)
+    _add_pick_place(run)
     run.add_argument(
         "--max-fault-rate",
         type=float,
@@ -109,9 +118,27 @@ def _add_recording(run: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_pick_place(run: argparse.ArgumentParser) -> None:
+    only = run.add_argument_group("pick-and-place only")
+    only.add_argument(
+        "--level",
+        type=int,
+        metavar="N",
+        help="what looks other than stored: 1 materials, 2 also the cameras, 3 also the light",
+    )
+    only.add_argument(
+        "--object-info",
+        action="store_true",
+        help="show the agent where object and target are, in every observation; for debugging",
+    )
+    only.add_argument(
+        "--hide-goal",
+        action="store_true",
+        help="tell the agent no coordinates of things and places: it has to see them",
+    )
+
+
 def _run(arguments: argparse.Namespace) -> int:
-    from proctor.evaluation.executors import Job
-    from proctor.evaluation.run import RunConfig
     from proctor.registry import load
     from proctor.report.tables import score_notes, score_table
 
@@ -123,21 +150,33 @@ def _run(arguments: argparse.Namespace) -> int:
     out: Path = arguments.out or Path("runs") / exam
     if not 0 <= arguments.max_fault_rate <= 1:
         raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
-    recording = _recording(arguments)
     for policy in arguments.policy:
         load("policy", policy)  # a misspelt name must not cost the time of those before it
     alone = len(arguments.policy) == 1 and arguments.out is not None
-    planned: dict[str, tuple[RunConfig, Path]] = {}
-    for policy in dict.fromkeys(arguments.policy):
-        config = RunConfig(
-            job=Job(
-                env=arguments.env,
-                policy=policy,
-                env_options=read_options(arguments.env_option),
-                policy_options=read_options(arguments.policy_option),
-                seed=arguments.seed,
-                success_threshold_m=arguments.success_threshold,
-            ),
+    planned = {
+        config.job.policy: (config, out if alone else out / _label(config.job.policy))
+        for config in _configs(arguments)
+    }
+    _reach(planned)
+    told: set[str] = set()
+    finished = {policy: _run_one(config, folder, told) for policy, (config, folder) in planned.items()}
+    privileged = [name for name in finished if load("policy", name).privileged]
+    title = f"{exam} on {next(iter(planned.values()))[0].job.env}"
+    console.print(score_table(finished, title=title, privileged=privileged))
+    console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
+    console.print(f"Results: {out}. To look at them: proctor report {out}", soft_wrap=True, markup=False)
+    worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
+    return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
+
+
+def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
+    """Return a run for each policy, all of them known to fit the task."""
+    from proctor.evaluation.run import RunConfig, load_exam
+    from proctor.evaluation.tasks import fitted
+
+    configs = [
+        RunConfig(
+            job=_job(arguments, policy),
             suite=arguments.suite,
             dataset=arguments.dataset,
             scenes=arguments.scenes,
@@ -145,19 +184,51 @@ def _run(arguments: argparse.Namespace) -> int:
             episodes=arguments.episodes,
             episode=arguments.episode,
             workers=arguments.workers,
-            recording=recording,
+            recording=_recording(arguments),
         )
-        planned[policy] = config, out if alone else out / _label(policy)
-    _reach(planned)
-    told: set[str] = set()
-    finished = {policy: _run_one(config, folder, told) for policy, (config, folder) in planned.items()}
-    privileged = [name for name in finished if load("policy", name).privileged]
-    title = f"{exam} on {arguments.env}"
-    console.print(score_table(finished, title=title, privileged=privileged))
-    console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
-    console.print(f"Results: {out}. To look at them: proctor report {out}", soft_wrap=True, markup=False)
-    worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
-    return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
+        for policy in dict.fromkeys(arguments.policy)
+    ]
+    task = load_exam(configs[0]).task
+    _check_options(arguments, task)
+    return [replace(config, job=fitted(config.job, task)) for config in configs]
+
+
+def _job(arguments: argparse.Namespace, policy: str) -> Job:
+    from proctor.evaluation.job import Job
+
+    options = read_options(arguments.env_option)
+    if arguments.level is not None:
+        options |= {"level": arguments.level, "level_seed": arguments.seed}
+    if arguments.object_info:
+        options["object_info"] = True
+    threshold_m = arguments.success_threshold
+    return Job(
+        env=arguments.env,
+        policy=policy,
+        env_options=options,
+        policy_options=read_options(arguments.policy_option),
+        seed=arguments.seed,
+        hide_goal=arguments.hide_goal,
+        **({} if threshold_m is None else {"success_threshold_m": threshold_m}),
+    )
+
+
+def _check_options(arguments: argparse.Namespace, task: str) -> None:
+    """Refuse options that mean nothing, or nothing in this task."""
+    if arguments.level is not None and arguments.level not in LEVELS:
+        raise UserError(f"--level: expected {LEVELS[0]} to {LEVELS[-1]}, found {arguments.level}")
+    only_for = {
+        "vln": {"--success-threshold": arguments.success_threshold is not None},
+        "pick_and_place": {
+            "--level": arguments.level is not None,
+            "--object-info": arguments.object_info,
+            "--hide-goal": arguments.hide_goal,
+        },
+    }
+    for other, options in only_for.items():
+        for option, is_given in options.items():
+            if is_given and other != task:
+                raise UserError(f"{option} is for {other}, and these episodes are of {task}; leave it out")
 
 
 def _label(policy: str) -> str:

@@ -37,6 +37,12 @@ class EePoseTarget(msgspec.Struct, frozen=True, tag_field="type", tag="ee_pose_t
 ManipulationAction: TypeAlias = JointPosition | EePoseTarget
 
 
+def action_as_dict(action: ManipulationAction) -> dict[str, Any]:
+    """Return an action as messages and results hold it; `parse_manipulation_action` reads it back."""
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(action))
+    return found
+
+
 def parse_navigation_action(answer: Any) -> Action:
     """Return the action an agent means: a number from 0 to 3 or a name, alone or as `{"action": 1}`.
 

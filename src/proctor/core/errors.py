@@ -49,7 +49,7 @@ class MissingDependency(UserError):
         super().__init__(f"{what} is not available here. {remedy}")
 
 
-EXTRAS = {"mujoco": "sim", "scipy": "sim", "trimesh": "sim", "gymnasium": "gym"}
+EXTRAS = {"mujoco": "sim", "scipy": "sim", "trimesh": "sim", "gymnasium": "gym", "pxr": "usd"}
 """Packages that only some parts of Proctor need, and the extra that brings them."""
 
 

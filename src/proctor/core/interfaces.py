@@ -18,8 +18,12 @@ class Env(abc.ABC):
 
     `step` returns `(observation, reward, done, info)`; the reward is 0.0. `info` carries ground truth:
     for VLN `position` (with .x .y .z), `yaw`, `distance_to_goal` (3D Euclidean, metres), `collision`
-    (in this step), `collision_count` (in this episode), `step` (0 at reset) and `trajectory`.
+    (in this step), `collision_count` (in this episode), `step` (0 at reset) and `trajectory`; for
+    pick-and-place what the metrics of manipulation read.
     """
+
+    tasks: ClassVar[tuple[str, ...]] = ()
+    """The tasks that can be done here, such as `vln`; empty if it can be any."""
 
     needs_scene: ClassVar[bool] = False
     """Whether an episode without a scene file makes no sense here."""
@@ -46,13 +50,18 @@ class Env(abc.ABC):
     def info(self) -> Info:
         """Return the ground truth of the present state, also right after `reset`.
 
-        Only privileged policies and adapters need it.
+        Privileged policies, adapters and pick-and-place need it.
         """
-        raise SimulationError(f"{type(self).__name__} has no info(), which a privileged policy needs")
+        raise SimulationError(
+            f"{type(self).__name__} has no info(), which privileged policies and pick-and-place need"
+        )
 
 
 class Policy(abc.ABC):
-    """An agent. It sees observations and the instruction, never the goal."""
+    """An agent. It sees observations and is told what to do, never the ground truth."""
+
+    tasks: ClassVar[tuple[str, ...]] = ()
+    """The tasks that it can take part in, such as `vln`; empty if it can be any."""
 
     privileged: ClassVar[bool] = False
     """Oracles set this: they get the episode in `reset` and the ground truth in every observation."""

@@ -64,7 +64,7 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["success", "failure", "error"]
     success: bool
     failure_reason: str | None
-    """`timeout`, `stopped_far`, `collision`, or the kind of the fault; null for a success."""
+    """`timeout`, `stopped_far`, `collision`, ..., or the kind of the fault; null for a success."""
     error: Fault | None
     final_distance_to_goal: float
     """3D Euclidean, in metres."""
@@ -87,6 +87,11 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     `final_distance_to_goal` is the object's."""
     timing: Timing | UnsetType = UNSET
     """In the journal only: `results.json` holds nothing that differs between two equal runs."""
+
+    @property
+    def task(self) -> str:
+        """The task it was an episode of."""
+        return "vln" if self.pick_place is UNSET else "pick_and_place"
 
     @property
     def is_evaluator_fault(self) -> bool:
@@ -174,6 +179,11 @@ class Results(msgspec.Struct, frozen=True):
 
     summary: Summary
     episodes: list[EpisodeResult]
+
+    @property
+    def task(self) -> str:
+        """The task of all of its episodes."""
+        return self.episodes[0].task if self.episodes else "vln"
 
     @property
     def total_episodes(self) -> int:

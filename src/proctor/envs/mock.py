@@ -16,6 +16,8 @@ from proctor.episodes.vln import Episode
 class MockEnv(Env):
     """FORWARD moves by 25 cm and turns turn by 15°, exactly; nothing is ever in the way."""
 
+    tasks = ("vln",)
+
     def __init__(self) -> None:
         self._state: EpisodeState | None = None
 

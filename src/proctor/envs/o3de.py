@@ -49,6 +49,7 @@ class O3DEEnv(Env):
         MissingDependency: This version of Proctor has no O3DE connection.
     """
 
+    tasks = ("vln",)
     needs_scene = True
 
     def __init__(self, simulator_config: Mapping[str, Any] | None = None) -> None:

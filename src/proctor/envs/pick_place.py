@@ -77,6 +77,8 @@ class PickPlaceEnv(Env):
             raise UserError(str(error).replace(" - at `$.", " for `")) from None
         if self._options.sensors:
             shared_context()  # a machine that cannot render is told so before the first episode
+        self.looking = True
+        """Whether pictures are drawn; who wants those of a few steps only turns it off for all others."""
         self._world: TabletopWorld | None = None
         self._renderer: Renderer | None = None
         self._solver: HandSolver | None = None
@@ -160,14 +162,14 @@ class PickPlaceEnv(Env):
         assert state is not None  # noqa: S101
         info, wanted = state.info(), self._options.sensors
         observation: Observation = {}
-        if renderer is not None:
+        if renderer is not None and self.looking:
             if "depth_head" in wanted:
                 observation["rgb_head"], observation["depth_head"] = renderer.rgbd("head")
             elif "rgb_head" in wanted:
                 observation["rgb_head"] = renderer.rgb("head")
             if "rgb_wrist" in wanted:
                 observation["rgb_wrist"] = renderer.rgb("wrist")
-        observation = {name: observation[name] for name in SENSORS if name in wanted}
+        observation = {name: observation[name] for name in SENSORS if name in wanted and self.looking}
         for name in ("qpos", "qvel", "ee_pose", "gripper_state"):
             observation[name] = info[name]
         observation["instruction"] = {"text": episode.instruction.text}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from proctor.core.types import Info, Vector3
+from proctor.core.types import Array, Info, Vector3
 from proctor.envs.placing import goal_of
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.sim.tabletop import TabletopWorld
+from proctor.sim.touching import Touch
 
 Phase = Literal["reach", "grasp", "lift", "place"]
 REACHED_M = 0.05
@@ -18,6 +18,7 @@ REST_MPS, REST_RADPS = 0.01, 0.2
 SUCCESS_S = 1.0
 """A success counts once it has lasted this long."""
 CLOSED_SLACK_M = 0.005
+BUMPS = {"furniture": Touch.FURNITURE, "objects": Touch.OBJECTS, "self": Touch.SELF}
 
 
 class PickPlaceState:
@@ -43,52 +44,28 @@ class PickPlaceState:
         self.step = 0
         self.done = False
         self._info: Info = {}
-        self.record(touched=(False, False, False), clamped=[], ik=None)
+        self.record(touched=0, clamped=[], ik=None)
 
-    def record(
-        self, *, touched: tuple[bool, bool, bool], clamped: list[str], ik: dict[str, Any] | None
-    ) -> None:
+    def record(self, *, touched: int, clamped: list[str], ik: dict[str, Any] | None) -> None:
         """Take in the state after an action, or before the first."""
         world = self._world
-        position, quat = world.pose_of(self._name)
-        turned = Rotation.from_quat(quat, scalar_first=True)
-        speed_mps, spin_radps = world.speed_of(self._name)
-        touch = world.toucher.touch(world.data)
+        thing = self._object()
         hand = world.hand_position()
-        grasped = touch.left and touch.right
-        aloft = bool(position[2] > self._initial_z + self._criteria.lift_height)
-        self._was_lifted |= grasped and aloft
-        inside = None if self._goal is None else self._goal.contains(position)
-        center = position + turned.apply(self._middle)
-        near = bool(np.linalg.norm(hand - center) < REACHED_M)
-        self._phase = self._next_phase(near=near, grasped=grasped, aloft=aloft, inside=bool(inside))
-        at_rest = speed_mps < REST_MPS and spin_radps < REST_RADPS
-        if self._goal is None:
-            good = grasped and aloft
-        else:
-            good = bool(self._was_lifted and inside and at_rest and not touch.robot_on_target)
-        self._good_steps = self._good_steps + 1 if good else 0
-        self._collisions += any(touched)
-        params = self._episode.sim_params
-        success = self._good_steps * params.control_period >= SUCCESS_S - 1e-9
+        aloft = bool(thing["object_position"][2] > self._initial_z + self._criteria.lift_height)
+        near = bool(np.linalg.norm(hand - thing["object_center"]) < REACHED_M)
+        self._was_lifted |= thing["object_grasped"] and aloft
+        self._phase = self._next_phase(thing, near=near, aloft=aloft)
+        self._good_steps = self._good_steps + 1 if self._is_good(thing, aloft=aloft) else 0
+        success = self._good_steps * self._episode.sim_params.control_period >= SUCCESS_S - 1e-9
+        bumped = {name: bool(touched & flag) for name, flag in BUMPS.items()}
+        self._collisions += any(bumped.values())
         base, qpos = world.base_pose(), world.qpos()
-        distance_m = None if self._goal is None else self._goal.distance_m(position)
         self._info = {
             "step": self.step,
             "time_s": world.time_s,
             "phase": self._phase,
             "gripper_state": float(qpos[-1]),
-            "gripper_closed_below": self._half_width_m(turned) + CLOSED_SLACK_M,
-            "object_grasped": grasped,
-            "object_position": position,
-            "object_center": center,
-            "object_rotation": quat,
-            "object_speed": speed_mps,
-            "object_released": not touch.robot_on_target,
-            "object_supported": touch.support_on_target,
-            "object_at_rest": at_rest,
-            "object_in_target": inside,
-            "target_distance": distance_m,
+            **thing,
             "initial_object_z": self._initial_z,
             "target_lift_height": self._criteria.lift_height,
             "place_tolerance": self._criteria.place_tolerance,
@@ -99,10 +76,10 @@ class PickPlaceState:
             "qvel": world.qvel(),
             "position": Vector3(base.x, base.y, 0.0),
             "yaw": base.yaw,
-            "distance_to_goal": distance_m or 0.0,
-            "collision": any(touched),
+            "distance_to_goal": thing["target_distance"] or 0.0,
+            "collision": any(bumped.values()),
             "collision_count": self._collisions,
-            "touched": dict(zip(("furniture", "objects", "self"), touched, strict=True)),
+            "touched": bumped,
             "clamped": clamped,
             "ik": ik,
             "success": success,
@@ -113,15 +90,42 @@ class PickPlaceState:
         """Return the ground truth of the present state."""
         return dict(self._info)
 
-    def _next_phase(self, *, near: bool, grasped: bool, aloft: bool, inside: bool) -> Phase:
-        if self._was_lifted and (grasped or inside):
+    def _object(self) -> Info:
+        """Return what is true of the object."""
+        world, goal = self._world, self._goal
+        position, turned = world.pose_of(self._name)
+        speed_mps, spin_radps = world.speed_of(self._name)
+        touch = world.toucher.touch(world.data)
+        return {
+            "gripper_closed_below": self._half_width_m(turned) + CLOSED_SLACK_M,
+            "object_grasped": bool(touch & Touch.LEFT) and bool(touch & Touch.RIGHT),
+            "object_position": position,
+            "object_center": position + turned @ self._middle,
+            "object_rotation": world.quaternion_of(self._name),
+            "object_speed": speed_mps,
+            "object_released": not touch & Touch.ROBOT,
+            "object_supported": bool(touch & Touch.SUPPORT),
+            "object_at_rest": speed_mps < REST_MPS and spin_radps < REST_RADPS,
+            "object_in_target": None if goal is None else goal.contains(position),
+            "target_distance": None if goal is None else goal.distance_m(position),
+        }
+
+    def _next_phase(self, thing: Info, *, near: bool, aloft: bool) -> Phase:
+        if self._was_lifted and (thing["object_grasped"] or thing["object_in_target"]):
             return "place"
-        if grasped:
+        if thing["object_grasped"]:
             return "place" if aloft else "lift"
         return "grasp" if near else "reach"
 
-    def _half_width_m(self, turned: Rotation) -> float:
+    def _is_good(self, thing: Info, *, aloft: bool) -> bool:
+        """Tell whether the task is done, if it stays like this."""
+        if self._goal is None:
+            return bool(thing["object_grasped"] and aloft)
+        needed = ("object_in_target", "object_at_rest", "object_released")
+        return self._was_lifted and all(thing[name] for name in needed)
+
+    def _half_width_m(self, turned: Array) -> float:
         """Return half of what the object measures between the fingers."""
         closing = self._world.closing_direction()
-        along = turned.apply(self._points) @ closing
+        along = self._points @ (turned.T @ closing)
         return float(along.max() - along.min()) / 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode, TargetLocation
@@ -71,13 +70,13 @@ class _Inside:
         self._low, self._high, self._is_round = low, high, is_round
 
     def position(self) -> Array:
-        at, turned = self._frame()
+        at, turned = self._world.pose_of(self._name)
         middle = (self._low + self._high) / 2
-        return np.asarray(at + turned.apply([*middle[:2], self._low[2]]))
+        return np.asarray(at + turned @ [*middle[:2], self._low[2]])
 
     def distance_m(self, point: Array) -> float:
-        at, turned = self._frame()
-        local = turned.inv().apply(point - at)
+        at, turned = self._world.pose_of(self._name)
+        local = (point - at) @ turned
         middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
         beyond = np.maximum(np.abs(local - middle) - half, 0.0)
         if self._is_round:
@@ -89,14 +88,12 @@ class _Inside:
     def contains(self, point: Array) -> bool:
         return self.distance_m(point) <= ROUND_OFF_M
 
-    def _frame(self) -> tuple[Array, Rotation]:
-        at, quat = self._world.pose_of(self._name)
-        return at, Rotation.from_quat(quat, scalar_first=True)
-
 
 class _OnTop(_Inside):
     def __init__(self, world: TabletopWorld, name: str, thing: Thing) -> None:
-        low, high = thing.low, thing.high
+        low, high = thing.low, thing.high.copy()
+        if thing.cavity is not None:  # a plate's or tray's surface is its floor, not its rim
+            high[2] = thing.cavity.floor_z
         at = np.array([*low[:2], high[2] - ON_TOP_M]), np.array([*high[:2], high[2] + ON_TOP_M])
         super().__init__(world, name, *at)
 

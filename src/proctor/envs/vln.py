@@ -69,6 +69,7 @@ class VLNEnv(Env):
         MissingDependency: This machine cannot render.
     """
 
+    tasks = ("vln",)
     needs_scene = True
 
     def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)

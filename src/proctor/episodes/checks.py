@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from statistics import median
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from proctor.core.types import Vector3
 from proctor.episodes.findings import Findings
 from proctor.episodes.vln import Episode
 
+T = TypeVar("T")
 Episodes = Mapping[int, Episode]
 """By index in their file; broken ones are missing."""
 
@@ -94,12 +96,12 @@ def _check_references(episodes: Episodes, findings: Findings) -> None:
 
 
 def _check_instructions(episodes: Episodes, findings: Findings) -> None:
-    empty = [index for index, e in episodes.items() if not _says_something(e.instruction)]
+    empty = [index for index, e in episodes.items() if not says_something(e.instruction)]
     findings.add("error", "empty-instruction", "nothing is said", episodes=empty, remedy="dropped")
     said = {
-        i: e for i, e in episodes.items() if _says_something(e.instruction) and e.goal_position is not None
+        i: e for i, e in episodes.items() if says_something(e.instruction) and e.goal_position is not None
     }
-    same_words = _groups(said, lambda e: (e.scene_id, " ".join(e.instruction.lower().split())))
+    same_words = groups(said, lambda e: (e.scene_id, " ".join(e.instruction.lower().split())))
     equal = []
     for indices in same_words:
         if len({said[index].goal_position for index in indices}) > 1:
@@ -108,30 +110,30 @@ def _check_instructions(episodes: Episodes, findings: Findings) -> None:
     findings.add("warning", "equal-instruction", text, episodes=sorted(equal))
 
 
-def _says_something(text: str) -> bool:
+def says_something(text: str) -> bool:
     """Tell whether there is anything to see: blanks of no width are no blanks to Python."""
     return any(character.isprintable() and not character.isspace() for character in text)
 
 
 def _check_routes(episodes: Episodes, findings: Findings) -> None:
-    twins = _groups(
+    twins = groups(
         episodes, lambda e: (e.scene_id, e.start_position, e.start_rotation, e.goal_position, e.instruction)
     )
     repeated = sorted(index for indices in twins for index in indices[1:])
     text = "the same scene, start, goal and words as an episode before: it counts twice"
     findings.add("warning", "duplicate", text, episodes=repeated)
     routes = {(e.scene_id, e.start_position, e.goal_position) for e in episodes.values()}
-    shared = _groups(episodes, lambda e: (e.scene_id, e.start_position, e.goal_position))
+    shared = groups(episodes, lambda e: (e.scene_id, e.start_position, e.goal_position))
     text = f"{len(episodes)} episodes on {len(routes)} routes: some differ only in words or heading"
     findings.add("note", "shared-route", text, episodes=sorted(i for group in shared for i in group))
 
 
-def _groups(episodes: Episodes, key: Callable[[Episode], Hashable]) -> list[list[int]]:
+def groups(episodes: Mapping[int, T], key: Callable[[T], Hashable]) -> list[list[int]]:
     """Return the indices of episodes with the same key, where there are two or more of them."""
-    groups: dict[Hashable, list[int]] = defaultdict(list)
+    found: dict[Hashable, list[int]] = defaultdict(list)
     for index, episode in episodes.items():
-        groups[key(episode)].append(index)
-    return [indices for indices in groups.values() if len(indices) > 1]
+        found[key(episode)].append(index)
+    return [indices for indices in found.values() if len(indices) > 1]
 
 
 def _widest_gap_m(path: list[Vector3]) -> float:

@@ -104,7 +104,7 @@ def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
 
     Args:
         path: The file or folder.
-        scenes: A folder with the scenes, where they are not beside the episodes.
+        scenes: A folder with the scenes, or the things, where they are not beside the episodes.
 
     Raises:
         InvalidFile: Something in it is wrong; the message says what and where.
@@ -119,8 +119,8 @@ def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
     files = [file]
     episodes: Sequence[AnyEpisode]
     if (document := pick_place_document(raw, file)) is not None:
-        episodes, places = read_pick_place(document, file), [place for _, place in records_of(document)]
-        _check_ids(episodes, file, places)
+        episodes = read_pick_place(document, file, scenes)
+        _check_ids(episodes, file, [place for _, place in records_of(document)])
     else:
         if holds_vlnce(raw):
             format_, walks, notes, files = load_vlnce(raw, file)

@@ -32,6 +32,9 @@ from proctor.episodes.gt import (
     turn_deg_of,
     version_of,
 )
+from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode
+from proctor.episodes.pick_place_checks import problems_of
+from proctor.episodes.pick_place_files import is_pick_place, read_record, records_of
 from proctor.episodes.vln import Episode
 from proctor.episodes.vlnce import (
     Extra,
@@ -62,17 +65,24 @@ class Patient:
     def __init__(self, path: Path) -> None:
         self.file = episode_file(path)
         self.findings = Findings()
+        self.task = Episode.task
         self.format: Literal["native"] | Format = "native"
         self.document: dict[str, Any] = parse_json(read_bytes(self.file), self.file, nan_as_text=True)
         """The mended one."""
         self.episodes: dict[int, Episode] = {}
         """By index in the file; only those that can be understood."""
+        self.picks: dict[int, PickAndPlaceEpisode] = {}
+        """The same, of the other task."""
         self.gt: dict[str, Any] | None = None
         """What the gt file of a corrected copy holds."""
         self.changes: list[str] = []
         """What was mended, in words."""
         self.incurable = ""
         """Why no corrected copy can be written, if so."""
+        if any(is_pick_place(record) for record, _ in records_of(self.document)):
+            if isinstance(self.document, list) or "episodes" not in self.document:
+                self.document = {"episodes": [record for record, _ in records_of(self.document)]}
+            self.task = TASK
         shape_is_right = isinstance(self.document, dict) and isinstance(self.document.get("episodes"), list)
         if not shape_is_right or not self.records:
             check_required(self.document, self.file)
@@ -81,7 +91,9 @@ class Patient:
             check_frozen(self.file.parent)
         except InvalidFile as error:
             self.findings.add("error", "frozen", str(error), places=[str(error.file)])
-        if any(map(is_vlnce, self.records)):
+        if self.task == TASK:
+            self._read_pick_place()
+        elif any(map(is_vlnce, self.records)):
             _VlnceReading(self)
         else:
             self._read_native()
@@ -129,7 +141,8 @@ class Patient:
                 remedy="dropped",
             )
 
-    def _read_native(self) -> None:
+    def _mend_native(self) -> None:
+        """Mend what all native files have in common."""
         unknown = sorted(self.document.keys() - {"episodes"})
         self.findings.add("error", "unknown-key", "unknown beside `episodes`", places=unknown, remedy="fixed")
         for key in unknown:
@@ -143,6 +156,27 @@ class Patient:
         for index in numbers:
             self.mend_id(index, str(self.records[index]["episode_id"]), "as text")
         self.findings.add("error", "id-type", "the id is no text", episodes=numbers, remedy="fixed")
+
+    def _read_pick_place(self) -> None:
+        self._mend_native()
+        malformed = []
+        for index, record in enumerate(self.records):
+            place = f"episodes[{index}]"
+            try:
+                refuse_nan(record, self.file, place=place)
+                episode = read_record(record, self.file, place)
+            except InvalidFile as error:
+                malformed.append((index, error.place or place, error.problem))
+                continue
+            problems = [(index, f"{place}.{inner}", problem) for inner, problem in problems_of(episode)]
+            malformed += problems
+            if not problems:
+                self.picks[index] = episode
+        self.add_malformed(malformed)
+        self.mend_duplicate_ids({index: e.episode_id for index, e in self.picks.items()})
+
+    def _read_native(self) -> None:
+        self._mend_native()
         malformed = []
         for index, record in enumerate(self.records):
             place = f"episodes[{index}]"

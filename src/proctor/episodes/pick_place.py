@@ -84,6 +84,8 @@ class PickAndPlaceEpisode(msgspec.Struct, frozen=True, omit_defaults=True, forbi
         self._set("scene_objects", [_converted(f"scene_objects[{i}]", item, SceneItem) for i, item in items])
         if not self.episode_id:
             raise ValueError("episode_id: expected a name, found an empty string")
+        if not (self.assets_path or "").isprintable():
+            raise ValueError(f"assets_path: expected a folder, found {self.assets_path!r:.60}")
         target = self.task_goal.target_object
         if target is not None and target.initial_position is None and target.name in self.object_names:
             stands = msgspec.structs.replace(target, initial_position=self.item(target.name).position)

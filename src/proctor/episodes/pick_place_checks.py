@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from proctor.core.errors import UserError, did_you_mean
-from proctor.episodes.pick_place import SAME_PLACE_M, PickAndPlaceEpisode, TargetObject
+from proctor.episodes.pick_place import SAME_PLACE_M, PickAndPlaceEpisode, SceneItem, TargetObject
+from proctor.episodes.pick_place_parts import LARGEST_COORDINATE_M
 
 Problem = tuple[str, str]
 """Where in the episode, and what."""
@@ -18,6 +20,8 @@ SAME_ROTATION = 1 - 1e-6
 def problems_of(episode: PickAndPlaceEpisode) -> Iterator[Problem]:
     """Tell, one after the other, for what an episode of a file must be refused."""
     yield from _duplicate_names(episode)
+    for index, item in enumerate(episode.scene_objects):
+        yield from ((f"scene_objects[{index}].{place}", problem) for place, problem in _item_problems(item))
     yield from _reference_problems(episode)
     target = episode.task_goal.target_object
     if target is None:
@@ -36,6 +40,17 @@ def _duplicate_names(episode: PickAndPlaceEpisode) -> Iterator[Problem]:
         other = first.setdefault(name, index)
         if other != index:
             yield f"scene_objects[{index}].name", f"the name '{name}' is taken by scene_objects[{other}]"
+
+
+def _item_problems(item: SceneItem) -> Iterator[Problem]:
+    path = PurePosixPath((item.usd_path or "").replace("\\", "/"))
+    is_none = item.usd_path == "" or not str(path).isprintable()
+    if is_none or path.is_absolute() or ".." in path.parts:
+        yield "usd_path", f"expected a file inside of the assets' folder, found {item.usd_path!r}"
+    for key in ("shape", "fallback"):
+        size = item[key].size if item[key] else None
+        if size is not None and not (min(size) > 0 and max(size) <= LARGEST_COORDINATE_M):
+            yield f"{key}.size", f"expected metres from 0 to 100, found {list(size)}"
 
 
 def _unknown(name: str, episode: PickAndPlaceEpisode) -> str:

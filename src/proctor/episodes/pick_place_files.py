@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -13,10 +13,15 @@ from proctor.core.documents import convert, parse_json
 from proctor.core.errors import InvalidFile, did_you_mean
 from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode
 from proctor.episodes.pick_place_checks import problems_of
+from proctor.episodes.pick_place_parts import LocationType, SuccessType
 
 OWN_KEYS = {"task_type", "task_goal", "scene_objects", "robot_config"}
 """No episode of navigation has such."""
 NAVIGATION_KEYS = {"start_position", "start_rotation", "goal_position", "goals"}
+CHOICES = {
+    ".target_location.type": get_args(LocationType),
+    ".success_criteria.type": get_args(SuccessType),
+}
 REQUIRED_KEYS = ("episode_id", "task_goal", "scene_objects")
 
 
@@ -25,7 +30,7 @@ def is_pick_place(record: Any) -> bool:
     return isinstance(record, dict) and bool(OWN_KEYS & record.keys()) and record.get("task_type") != "vln"
 
 
-def pick_place_document(raw: bytes, file: Path, *, nan_as_text: bool = False) -> Any:
+def pick_place_document(raw: bytes, file: Path) -> Any:
     """Return what `read_bytes` returned as JSON if it holds episodes of this task, else None.
 
     Raises:
@@ -33,7 +38,7 @@ def pick_place_document(raw: bytes, file: Path, *, nan_as_text: bool = False) ->
     """
     if not any(f'"{key}"'.encode() in raw for key in OWN_KEYS):
         return None  # large files of other tasks need not be parsed to see that
-    document = parse_json(raw, file, nan_as_text=nan_as_text)
+    document = parse_json(raw, file)
     return document if any(is_pick_place(record) for record, _ in records_of(document)) else None
 
 
@@ -48,8 +53,13 @@ def records_of(document: Any) -> list[tuple[Any, str]]:
     return [(record, f"{prefix}[{index}]") for index, record in enumerate(records)]
 
 
-def read_pick_place(document: Any, file: Path) -> list[PickAndPlaceEpisode]:
+def read_pick_place(document: Any, file: Path, assets: Path | None) -> list[PickAndPlaceEpisode]:
     """Return the episodes of what `pick_place_document` returned.
+
+    Args:
+        document: The JSON document.
+        file: Where it stands.
+        assets: The folder of the things' files, where they are not beside the episodes.
 
     Raises:
         InvalidFile: Something is wrong; the message says what and where.
@@ -57,12 +67,17 @@ def read_pick_place(document: Any, file: Path) -> list[PickAndPlaceEpisode]:
     if isinstance(document, dict) and "episodes" in document:
         for key in sorted(document.keys() - {"episodes"}):
             raise InvalidFile(file, f"unknown key '{key[:40]}'{did_you_mean(key, ['episodes'])}")
-    episodes = [episode_of(record, file, place) for record, place in records_of(document)]
-    return [located(episode, file) for episode in episodes]
+    episodes = []
+    for record, place in records_of(document):
+        episode = read_record(record, file, place)
+        for inner, problem in problems_of(episode):
+            raise InvalidFile(file, problem, place=f"{place}.{inner}".lstrip("."))
+        episodes.append(located(episode, file, assets))
+    return episodes
 
 
-def episode_of(record: Any, file: Path, place: str) -> PickAndPlaceEpisode:
-    """Return an episode of a file, checked.
+def read_record(record: Any, file: Path, place: str) -> PickAndPlaceEpisode:
+    """Return an episode of a file, each value checked by itself.
 
     Args:
         record: The episode as JSON.
@@ -72,7 +87,6 @@ def episode_of(record: Any, file: Path, place: str) -> PickAndPlaceEpisode:
     Raises:
         InvalidFile: Something is wrong with it.
     """
-    dot = f"{place}." if place else ""
     if isinstance(record, dict):
         if not is_pick_place(record) and NAVIGATION_KEYS & record.keys():
             problem = f"a file holds one task: expected {TASK} as in other episodes, found navigation"
@@ -80,32 +94,42 @@ def episode_of(record: Any, file: Path, place: str) -> PickAndPlaceEpisode:
         task = record.get("task_type", TASK)
         if task != TASK and isinstance(task, str):
             problem = f"expected '{TASK}', found '{task[:40]}'{did_you_mean(task, [TASK])}"
-            raise InvalidFile(file, problem, place=f"{dot}task_type")
+            raise InvalidFile(file, problem, place=f"{place}.task_type".lstrip("."))
         missing = [key for key in REQUIRED_KEYS if key not in record]
         if missing and not record.keys() - set(PickAndPlaceEpisode.__struct_fields__):
             raise InvalidFile(file, f"the key '{missing[0]}' is missing", place=place)
-    episode = convert(record, PickAndPlaceEpisode, file, place=place)
-    for problem_place, problem in problems_of(episode):
-        raise InvalidFile(file, problem, place=f"{dot}{problem_place}")
-    return episode
+    try:
+        return convert(record, PickAndPlaceEpisode, file, place=place)
+    except InvalidFile as error:
+        found = error.problem.removeprefix("Invalid enum value ")
+        for key, choices in CHOICES.items():
+            if found != error.problem and error.place.endswith(key):
+                problem = f"expected {' or '.join(map(repr, choices))}, found {found[:40]}"
+                raise InvalidFile(file, problem + did_you_mean(found, choices), place=error.place) from None
+        raise
 
 
-def located(episode: PickAndPlaceEpisode, file: Path) -> PickAndPlaceEpisode:
-    """Return an episode with the absolute path of its assets: the file's own folder, or relative to it."""
-    assets = (file.parent / (episode.assets_path or "")).resolve()
-    return msgspec.structs.replace(episode, assets_path=str(assets))
+def located(episode: PickAndPlaceEpisode, file: Path, assets: Path | None) -> PickAndPlaceEpisode:
+    """Return an episode with the absolute path of its assets, which its own is relative to."""
+    folder = (assets or file.parent) / (episode.assets_path or "")
+    return msgspec.structs.replace(episode, assets_path=str(folder.resolve()))
 
 
 def document_of(episodes: Sequence[PickAndPlaceEpisode], folder: Path) -> dict[str, Any]:
     """Return episodes as a JSON document for a folder, from where their assets must still be found."""
+    always: dict[str, Any] = {"task_goal": {}, "scene_objects": []}
     records = []
     for episode in episodes:
-        record = {"episode_id": episode.episode_id, "task_type": TASK, "scene_id": episode.scene_id}
-        goal = {"task_goal": {}, "scene_objects": []} | msgspec.to_builtins(episode)
-        if episode.assets_path is not None:
-            assets = os.path.relpath(episode.assets_path, folder.resolve())
-            goal["assets_path"] = assets
-            if assets == ".":
-                del goal["assets_path"]
-        records.append(record | goal)
+        names = {"episode_id": episode.episode_id, "task_type": TASK, "scene_id": episode.scene_id}
+        assets = relative_assets(episode, folder)
+        moved = msgspec.structs.replace(episode, assets_path=assets)
+        records.append(names | always | msgspec.to_builtins(moved))
     return {"episodes": records}
+
+
+def relative_assets(episode: PickAndPlaceEpisode, folder: Path) -> str | None:
+    """Return where an episode's assets are, seen from a folder; None if in it, or if that is left open."""
+    if episode.assets_path is None:
+        return None
+    path = os.path.relpath(episode.assets_path, folder.resolve())
+    return None if path == "." else path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -20,6 +19,8 @@ SAME_PLACE_M = 1e-3
 ROUNDING = 1e-6
 """By which written joint positions may exceed their limits: 0.1300001."""
 MOST_OBJECTS, MOST_ROWS, MOST_TOKENS = 200, 100_000, 10_000
+LocationType = Literal["position", "container", "surface"]
+SuccessType = Literal["grasp_and_lift", "place_at_location"]
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=10_000)]
 Triple = tuple[float, float, float]
@@ -42,8 +43,8 @@ def _check_rows(name: str, rows: Sequence[tuple[float, ...]], widths: tuple[int,
         raise ValueError(f"{name}: expected at least one row, found none")
     for index, row in enumerate(rows):
         if len(row) not in widths or len(row) != len(rows[0]):
-            expected = " or ".join(map(str, widths)) if index == 0 else f"{len(rows[0])}, as in the first,"
-            raise ValueError(f"{name}: row {index}: expected {expected} numbers, found {len(row)}")
+            expected = f"{len(rows[0])}, as the first row has" if index else " or ".join(map(str, widths))
+            raise ValueError(f"{name}: row {index}: expected numbers: {expected}; found {len(row)}")
         if not all(map(math.isfinite, row)):
             raise ValueError(f"{name}: row {index}: expected finite numbers, found {list(row)}")
 
@@ -93,8 +94,8 @@ class RobotSetup(Record, frozen=True, kw_only=True):
     init_pose: InitPose = InitPose()
     nonholonomic: bool = False
     """Whether the base cannot move sideways, as the real one cannot."""
-    camera_config: dict[Literal["head", "wrist"], CameraConfig] | None = None
-    """Cameras that differ from the robot's own."""
+    camera_config: dict[str, CameraConfig] | None = None
+    """Cameras that differ from the robot's own: `head`, `wrist`."""
 
     def __post_init__(self) -> None:
         if self.robot_type != STRETCH.robot_type:
@@ -104,6 +105,10 @@ class RobotSetup(Record, frozen=True, kw_only=True):
             )
         if self.dof != STRETCH.total_dof:
             raise ValueError(f"dof: expected {STRETCH.total_dof}, found {self.dof}")
+        cameras = list(STRETCH.camera_config)
+        for name in (self.camera_config or {}).keys() - set(cameras):
+            hint = did_you_mean(name, cameras)
+            raise ValueError(f"camera_config: expected {' or '.join(cameras)}, found '{name[:40]}'{hint}")
 
 
 class TargetObject(Record, frozen=True, kw_only=True):
@@ -126,7 +131,7 @@ class TargetObject(Record, frozen=True, kw_only=True):
 class TargetLocation(Record, frozen=True, kw_only=True):
     """Where to put it."""
 
-    type: Literal["position", "container", "surface"] = "position"
+    type: LocationType = "position"
     position: Triple | None = None
     """In the world, metres. Needed by the type position."""
     radius: float = 0.1
@@ -147,7 +152,7 @@ class TargetLocation(Record, frozen=True, kw_only=True):
 class SuccessCriteria(Record, frozen=True, kw_only=True):
     """When it is done. Grasping and lifting always count; placing whenever there is a target location."""
 
-    type: Literal["grasp_and_lift", "place_at_location"] = "grasp_and_lift"
+    type: SuccessType = "grasp_and_lift"
     lift_height: float = 0.1
     """Metres above where the object stood."""
     place_tolerance: float = 0.05
@@ -176,10 +181,6 @@ class Shape(Record, frozen=True, kw_only=True):
     color: Name = ""
     size: Triple | None = None
     """Full extents in metres; the kind's own if missing."""
-
-    def __post_init__(self) -> None:
-        if self.size is not None and not (min(self.size) > 0 and max(self.size) <= LARGEST_COORDINATE_M):
-            raise ValueError(f"size: expected metres above 0, found {list(self.size)}")
 
 
 class SceneItem(Record, frozen=True, kw_only=True):
@@ -210,9 +211,6 @@ class SceneItem(Record, frozen=True, kw_only=True):
         if not self.name.isprintable() or self.name.strip() != self.name or self.name[:1] in ("", "#"):
             expected = "a name in printable characters that begins with neither a blank nor #"
             raise ValueError(f"name: expected {expected}, found {self.name[:40]!r}")
-        path = PurePosixPath(self.usd_path or "")
-        if not str(path).isprintable() or path.is_absolute() or ".." in path.parts:
-            raise ValueError(f"usd_path: expected a file inside of the assets' folder, found {str(path)!r}")
         _check_numbers("position", self.position)
         _check_numbers("scale", self.scale)
         if min(self.scale) <= 0:

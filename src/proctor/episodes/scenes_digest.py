@@ -36,8 +36,8 @@ def _scene_files(episodes: Sequence[Episode]) -> Iterator[Path]:
 def _asset_files(episodes: Sequence[PickAndPlaceEpisode]) -> Iterator[Path]:
     """Find the things' files, as far as they exist: the others are made, or refused by the world."""
     named = {(e.assets_path or "", item.usd_path) for e in episodes for item in e.scene_objects}
-    for folder, name in sorted((folder, name) for folder, name in named if name is not None):
+    for folder, name in sorted((folder, name) for folder, name in named if name and "\0" not in name):
         root = Path(folder).resolve()
-        file = (root / name).resolve()
+        file = (root / name.replace("\\", "/")).resolve()
         if file.is_relative_to(root) and file.is_file():
             yield from (file, *files_of_mesh(file))

@@ -18,6 +18,9 @@ from proctor.episodes.datasets import locate_scenes
 from proctor.episodes.findings import FILTERS, Findings
 from proctor.episodes.gt import gt_name, stem_of
 from proctor.episodes.patient import Patient
+from proctor.episodes.pick_place import TASK
+from proctor.episodes.pick_place_files import located, relative_assets
+from proctor.episodes.pick_place_oddities import check_picks
 from proctor.episodes.vln import Episode
 from proctor.evaluation.vln_task import is_reachable
 from proctor.navigation.grid_map import MARGIN_M, GridMap, map_of_scene
@@ -39,7 +42,7 @@ def examine(path: Path, *, scenes: Path | None = None) -> Patient:
     """Look at all of a dataset, however broken.
 
     Args:
-        path: The file or folder: native, a suite, R2R-CE or RxR-CE.
+        path: The file or folder: native (of any task), a suite, R2R-CE or RxR-CE.
         scenes: A folder with its scenes. With scene files, starts, goals and ways are checked on their maps.
 
     Returns:
@@ -51,6 +54,9 @@ def examine(path: Path, *, scenes: Path | None = None) -> Patient:
     if scenes is not None and not scenes.is_dir():
         raise UserError(f"{scenes} is no folder; scenes are looked for in a folder")
     patient = Patient(path)
+    if patient.task == TASK:
+        check_picks(patient.picks, patient.findings)
+        return patient
     _find_scenes(patient, scenes)
     check_episodes(patient.episodes, patient.findings)
     _check_maps(patient)
@@ -118,8 +124,12 @@ def _dropped(patient: Patient, drop: Sequence[str]) -> dict[int, str]:
 
 
 def _record(patient: Patient, index: int, out: Path) -> dict[str, Any]:
-    """Return an episode for a copy elsewhere, from where its scene must still be found."""
+    """Return an episode for a copy elsewhere, from where its scene and things must still be found."""
     record: dict[str, Any] = patient.records[index]
+    if patient.task == TASK:
+        pick = located(patient.picks[index], patient.file, None)
+        assets = {"assets_path": relative_assets(pick, out.parent)}
+        return record if assets == {"assets_path": record.get("assets_path")} else record | assets
     scene = patient.episodes[index].scene_config_path
     if patient.format == "native" and scene is not None:
         return {**record, "scene_config_path": os.path.relpath(scene, out.resolve().parent)}

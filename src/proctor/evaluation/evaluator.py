@@ -3,23 +3,80 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from proctor.core.errors import UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import load_dataset
-from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
+from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
 from proctor.evaluation.executors import Examiner
+from proctor.evaluation.job import Job
 from proctor.evaluation.preflight import check_scenes
 from proctor.evaluation.summary import summarise
-from proctor.evaluation.vln_task import VLNTask
+from proctor.evaluation.tasks import EXAMS, check_fit, make_task
 from proctor.registry import build
 
 
-class VLNEvaluator:
-    """Runs VLN episodes in this process. Use as a context manager, or call `close`.
+class Evaluator:
+    """Runs episodes of one task in this process. Use as a context manager, or call `close`.
 
     For runs that survive a crash, use several processes or are compared later, see `proctor run`.
+
+    Args:
+        env: The world.
+        policy: The agent.
+        job: The task and its options. Names of env and policy are for messages only.
+
+    Raises:
+        UserError: Env or policy are for another task.
+    """
+
+    def __init__(self, env: Env, policy: Policy, job: Job) -> None:
+        check_fit("env", type(env).__name__, env, job.task)
+        check_fit("policy", type(policy).__name__, policy, job.task)
+        self._task = job.task
+        self._examiner = Examiner(env, policy, make_task(job), seed=job.seed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def evaluate_episode(self, episode: Any) -> EpisodeResult:
+        """Let the policy take one episode."""
+        return self._examiner.examine(episode)
+
+    def evaluate_dataset(self, dataset: str | Path, *, episodes: int | None = None) -> Results:
+        """Let the policy take all episodes of a file, or a few from all of its scenes.
+
+        Raises:
+            InvalidFile: The file is missing or wrong.
+            UserError: Its episodes are of another task.
+        """
+        loaded = load_dataset(Path(dataset))
+        if loaded.task != self._task:
+            raise UserError(
+                f"{loaded.path}: expected episodes of {self._task}, as {type(self).__name__} takes, "
+                f"found {loaded.task}"
+            )
+        selected = loaded.select(count=episodes)
+        check_scenes(loaded, selected, needs_scene=self._examiner.env.needs_scene)
+        self._examiner.env.check(selected)
+        return summarise([self.evaluate_episode(episode) for episode in selected], task=self._task)
+
+    def save_results(self, results: Results, path: str | Path) -> None:
+        """Write results as JSON, making the folder if needed."""
+        results.save(Path(path))
+
+    def close(self) -> None:
+        """Close the policy and the env. May be called twice."""
+        self._examiner.close()
+
+
+class VLNEvaluator(Evaluator):
+    """Runs VLN episodes.
 
     Args:
         env: The world.
@@ -36,44 +93,27 @@ class VLNEvaluator:
         success_threshold: float = DEFAULT_SUCCESS_THRESHOLD_M,
         seed: int = 0,
     ) -> None:
-        task = VLNTask(success_threshold_m=success_threshold)
-        self._examiner = Examiner(env, policy, task, seed=seed)
+        super().__init__(env, policy, Job(policy="", seed=seed, success_threshold_m=success_threshold))
 
-    def __enter__(self) -> VLNEvaluator:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+class PickPlaceEvaluator(Evaluator):
+    """Runs pick-and-place episodes.
 
-    def evaluate_episode(self, episode: Episode) -> EpisodeResult:
-        """Let the policy take one episode."""
-        return self._examiner.examine(episode)
+    Args:
+        env: The world.
+        policy: The agent.
+        seed: All randomness of the run depends on it.
+        hide_goal: Whether to keep the coordinates of things and places from the agent.
+    """
 
-    def evaluate_dataset(self, dataset: str | Path, *, episodes: int | None = None) -> Results:
-        """Let the policy take all episodes of a file, or the first few.
-
-        Raises:
-            InvalidFile: The file is missing or wrong.
-        """
-        loaded = load_dataset(Path(dataset))
-        selected = loaded.select(count=episodes)
-        check_scenes(loaded, selected, needs_scene=self._examiner.env.needs_scene)
-        self._examiner.env.check(selected)
-        return summarise([self.evaluate_episode(episode) for episode in selected])
-
-    def save_results(self, results: Results, path: str | Path) -> None:
-        """Write results as JSON, making the folder if needed."""
-        results.save(Path(path))
-
-    def close(self) -> None:
-        """Close the policy and the env. May be called twice."""
-        self._examiner.close()
+    def __init__(self, env: Env, policy: Policy, *, seed: int = 0, hide_goal: bool = False) -> None:
+        super().__init__(env, policy, Job(policy="", task="pick_and_place", seed=seed, hide_goal=hide_goal))
 
 
 def evaluate_vln(
     dataset: str | Path,
     *,
-    env: str | Env = "embedded",
+    env: str | Env = EXAMS["vln"].env,
     policy: str | Policy = "random",
     seed: int = 0,
     **options: Any,
@@ -87,7 +127,36 @@ def evaluate_vln(
         seed: All randomness of the run depends on it.
         options: Further arguments of VLNEvaluator.
     """
-    world = build("env", env, {}) if isinstance(env, str) else env
-    agent = build("policy", policy, {}) if isinstance(policy, str) else policy
-    with VLNEvaluator(world, agent, seed=seed, **options) as evaluator:
+    with VLNEvaluator(_env(env), _policy(policy), seed=seed, **options) as evaluator:
         return evaluator.evaluate_dataset(dataset)
+
+
+def evaluate_pick_place(
+    dataset: str | Path,
+    *,
+    env: str | Env = EXAMS["pick_and_place"].env,
+    policy: str | Policy = "expert",
+    seed: int = 0,
+    **options: Any,
+) -> Results:
+    """Evaluate a policy on a dataset in one call. Env and policy may be names or objects.
+
+    Args:
+        dataset: An episode file.
+        env: A name such as `tabletop`, or an Env.
+        policy: A name such as `expert`, `module:Class`, or a Policy.
+        seed: All randomness of the run depends on it.
+        options: Further arguments of PickPlaceEvaluator.
+    """
+    with PickPlaceEvaluator(_env(env), _policy(policy), seed=seed, **options) as evaluator:
+        return evaluator.evaluate_dataset(dataset)
+
+
+def _env(env: str | Env) -> Env:
+    found: Env = build("env", env, {}) if isinstance(env, str) else env
+    return found
+
+
+def _policy(policy: str | Policy) -> Policy:
+    found: Policy = build("policy", policy, {}) if isinstance(policy, str) else policy
+    return found

@@ -25,11 +25,11 @@ from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import ProctorError, UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Fault
-from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.episode_log import EpisodeLog, Turn
+from proctor.evaluation.job import Job
 from proctor.evaluation.recorder import Recorder, Recorders
-from proctor.evaluation.rollout import rollout
-from proctor.evaluation.vln_task import VLNTask
+from proctor.evaluation.rollout import Task, rollout
+from proctor.evaluation.tasks import EXAMS, make_task
 from proctor.registry import build
 
 START_DEADLINE_S = 900.0
@@ -40,22 +40,11 @@ READY = "ready"
 TURNS: tuple[Turn, ...] = ("evaluator", "env", "policy")
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a process needs to know to do episodes: names and options, no objects."""
-
-    env: str
-    policy: str
-    env_options: dict[str, Any] = {}
-    policy_options: dict[str, Any] = {}
-    seed: int = 0
-    success_threshold_m: float = DEFAULT_SUCCESS_THRESHOLD_M
-
-
 class Examiner:
     """An env, a policy and a task, ready to do one episode after the other."""
 
     def __init__(
-        self, env: Env, policy: Policy, task: VLNTask, *, seed: int, recorder: Recorder | None = None
+        self, env: Env, policy: Policy, task: Task, *, seed: int, recorder: Recorder | None = None
     ) -> None:
         self.env, self.policy = env, policy
         self._task, self._seed, self._recorder = task, seed, recorder
@@ -79,10 +68,9 @@ class Examiner:
                 policy.check()
             env = build("env", job.env, job.env_options)
             on_failure.pop_all()
-        task = VLNTask(success_threshold_m=job.success_threshold_m)
-        return cls(env, policy, task, seed=job.seed, recorder=recorder)
+        return cls(env, policy, make_task(job), seed=job.seed, recorder=recorder)
 
-    def examine(self, episode: Episode, announce: Callable[[Turn], None] | None = None) -> EpisodeResult:
+    def examine(self, episode: Any, announce: Callable[[Turn], None] | None = None) -> EpisodeResult:
         """Do one episode. Its seed depends on the run's seed and its id, not on what came before."""
         seed = episode_seed(self._seed, episode.episode_id)
         with self._recorder.episode(episode.episode_id) if self._recorder else nullcontext() as witness:
@@ -125,7 +113,7 @@ class InProcess:
     def __init__(self, job: Job, recorders: Recorders | None = None, *, check: bool = True) -> None:
         self._examiner = Examiner.of(job, recorders.recorder(0) if recorders else None, check=check)
 
-    def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
+    def run(self, episodes: Sequence[Any]) -> Iterator[EpisodeResult]:
         """Do the episodes in their order."""
         return map(self._examiner.examine, episodes)
 
@@ -161,7 +149,7 @@ class WorkerPool:
                 worker.await_ready()
             undo.pop_all()
 
-    def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
+    def run(self, episodes: Sequence[Any]) -> Iterator[EpisodeResult]:
         """Do the episodes; results come as they are ready."""
         waiting = deque(episodes)
         while True:
@@ -182,7 +170,7 @@ class WorkerPool:
         for worker in self._workers:
             worker.dismiss(deadline_s)
 
-    def _give(self, index: int, episode: Episode) -> None:
+    def _give(self, index: int, episode: Any) -> None:
         """Give a worker an episode; a new one takes its place if it is no more."""
         if self._workers[index].assign(episode):
             return
@@ -202,12 +190,12 @@ class _Worker:
         # Whose turn it is and since when: the last thing that can be known of a process that dies.
         self._turn = context.RawArray("d", [0.0, time.monotonic()])
         build_examiner = partial(_examiner, job, recorders, index, check=check)
-        self._process = context.Process(target=_work, args=(build_examiner, theirs, self._turn))
+        self._process = context.Process(target=_work, args=(build_examiner, job.task, theirs, self._turn))
         self._process.start()
         theirs.close()
         self._job = job
         self._is_well = False
-        self.episode: Episode | None = None
+        self.episode: Any = None
 
     @property
     def deadline_s(self) -> float:
@@ -227,7 +215,7 @@ class _Worker:
             raise UserError(complaint)
         self._is_well = True
 
-    def assign(self, episode: Episode) -> bool:
+    def assign(self, episode: Any) -> bool:
         """Give it an episode to do; tell whether it lives to take it."""
         if not self._is_well:
             return False
@@ -241,7 +229,7 @@ class _Worker:
 
     def result(self) -> EpisodeResult:
         """Return the result of its episode, or the record of how it was lost."""
-        episode, self.episode = self.episode or Episode(), None
+        episode, self.episode = self.episode, None
         with suppress(EOFError, OSError):
             if self.line.poll(0):
                 return msgspec.json.decode(self.line.recv_bytes(), type=EpisodeResult)
@@ -257,7 +245,7 @@ class _Worker:
         self._process.join(1.0)
         self._process.kill()
 
-    def _lost(self, episode: Episode) -> EpisodeResult:
+    def _lost(self, episode: Any) -> EpisodeResult:
         """Lay the loss at the door of whose turn it was; an agent is judged by where it started."""
         turn = TURNS[int(self._turn[0])]
         if turn == "policy" and is_address(self._job.policy):
@@ -268,7 +256,7 @@ class _Worker:
             kind=f"{turn}_lost",
             message=f"the process was lost in the {turn}'s turn ({self._end()})",
         )
-        task = VLNTask(success_threshold_m=self._job.success_threshold_m)
+        task = make_task(self._job)
         task.begin(episode)
         log.metrics = task.measure() if turn == "policy" else {}
         return task.result(episode, log)
@@ -294,7 +282,7 @@ def _examiner(job: Job, recorders: Recorders | None, index: int, *, check: bool)
     return Examiner.of(job, recorders.recorder(index) if recorders else None, index=index, check=check)
 
 
-def _work(build_examiner: Callable[[], Examiner], line: Connection, turn_and_since: Any) -> None:
+def _work(build_examiner: Callable[[], Examiner], task: str, line: Connection, turn_and_since: Any) -> None:
     """Be a worker: build env and policy, then do episodes until the line goes dead."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     threading.Thread(target=_outlive_no_parent, daemon=True).start()
@@ -310,7 +298,7 @@ def _work(build_examiner: Callable[[], Examiner], line: Connection, turn_and_sin
     line.send_bytes(READY.encode())
     try:
         while True:
-            episode = msgspec.json.decode(line.recv_bytes(), type=Episode)
+            episode = msgspec.json.decode(line.recv_bytes(), type=EXAMS[task].episode)
             line.send_bytes(msgspec.json.encode(examiner.examine(episode, announce)))
     except (EOFError, OSError):  # the parent is done, or dead
         return

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
 from proctor.episodes.datasets import Dataset
 from proctor.episodes.vln import LEAVE_OUT, Episode
+from proctor.evaluation.job import Job
 from proctor.evaluation.vln_task import is_reachable
 from proctor.navigation.grid_map import house_of_scene, map_of_scene
 from proctor.scenes.scene_config import load_scene, scene_version
 
 
-def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: bool) -> None:
+def check_scenes(dataset: Dataset, episodes: Sequence[Any], *, needs_scene: bool) -> None:
     """Load every scene in use, meshes included, and build its map. Episodes without a goal are refused.
+
+    Navigation only: a table is set by the env itself, whose `check` finds what is wrong with it.
 
     Args:
         dataset: Where the episodes come from, for the message.
@@ -26,6 +30,8 @@ def check_scenes(dataset: Dataset, episodes: Sequence[Episode], *, needs_scene: 
     Raises:
         InvalidFile: A goal or a scene is missing, or a scene is broken.
     """
+    if dataset.task != "vln":
+        return
     _check_goals(dataset, episodes)
     by_scene: dict[str | None, list[Episode]] = {}
     for episode in episodes:
@@ -47,8 +53,8 @@ def _check_map(scene: Path, version: int, start: Vector3) -> None:
     map_of_scene(scene, start)
 
 
-def scene_notes(episodes: Sequence[Episode]) -> list[str]:
-    """Return what people should know about the scenes before they trust a run in them.
+def scene_notes(episodes: Sequence[Any]) -> list[str]:
+    """Return what people should know about the scenes of navigation before they trust a run in them.
 
     That is how meshes were read, where their floors are, and how many goals cannot be reached on wheels.
 
@@ -56,7 +62,7 @@ def scene_notes(episodes: Sequence[Episode]) -> list[str]:
         InvalidFile: A scene is broken.
     """
     by_scene: dict[Path, list[Episode]] = {}
-    for episode in episodes:
+    for episode in (each for each in episodes if isinstance(each, Episode)):
         if episode.scene_config_path is not None and Path(episode.scene_config_path).is_file():
             by_scene.setdefault(Path(episode.scene_config_path), []).append(episode)
     notes = []
@@ -66,6 +72,16 @@ def scene_notes(episodes: Sequence[Episode]) -> list[str]:
             continue
         notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
     return [*notes, *unreachable_notes([episode for group in by_scene.values() for episode in group])]
+
+
+def job_notes(job: Job) -> list[str]:
+    """Return what a reader of the results must know of how they were come by."""
+    notes = []
+    if job.env_options.get("object_info"):
+        notes.append("object_info is on: observations tell where the object and its target are")
+    if job.hide_goal:
+        notes.append("the goal is hidden: agents are told no coordinates of things and places")
+    return notes
 
 
 def unreachable_notes(episodes: Sequence[Episode]) -> list[str]:

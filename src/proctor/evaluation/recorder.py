@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from proctor.core.actions import EePoseTarget, JointPosition, action_as_dict
 from proctor.core.recordings import FRAMES, RECORDINGS, STEPS, StepRecord, recording_folder
 from proctor.core.types import Info, Observation, Vector3
 
@@ -28,6 +29,8 @@ QUALITY = 80
 DIGITS = 6
 LARGEST = 1e300
 """An env may tell numbers that no float can hold."""
+PICTURES = ("rgb", "rgb_head")
+"""What the agent sees: the first of these that an observation holds."""
 LONGEST_PX = 1024
 """Frames are shrunk to this; a camera of 640 x 480 is kept as it is."""
 
@@ -193,8 +196,9 @@ class EpisodeRecorder:
         point, self._seen = self._seen, self._seen + 1  # of the trajectory
         if self._file is None or not self._recorder.wants_frames:
             return
-        rgb = observation.get("rgb") if isinstance(observation, Mapping) else None
-        if not _is_picture(rgb):
+        pictures = [observation.get(name) for name in PICTURES] if isinstance(observation, Mapping) else []
+        rgb = next(filter(_is_picture, pictures), None)
+        if rgb is None:
             return
         jpeg = _jpeg(rgb) if self._recorder.has_room_for(0) else b""
         if not jpeg or not self._recorder.has_room_for(len(jpeg)):
@@ -216,7 +220,7 @@ class EpisodeRecorder:
         collision = info.get("collision")
         record = StepRecord(
             step=self._steps,
-            action=int(action) if isinstance(action, int) else str(action),
+            action=_written(action),
             x=x,
             y=y,
             z=z,
@@ -269,12 +273,19 @@ def _jpeg(rgb: NDArray[np.uint8]) -> bytes:
     return content.getvalue()
 
 
+def _written(action: Any) -> Any:
+    if isinstance(action, JointPosition | EePoseTarget):
+        return action_as_dict(action)
+    return int(action) if isinstance(action, int) else str(action)
+
+
 def _coordinates(position: Any) -> tuple[float | None, float | None, float | None]:
     try:
         point = Vector3.of(position)
     except (TypeError, ValueError, AttributeError):
         return None, None, None
-    return round(point.x, DIGITS), round(point.y, DIGITS), round(point.z, DIGITS)
+    # A vector may hold numbers of numpy, which no JSON writer takes.
+    return round(float(point.x), DIGITS), round(float(point.y), DIGITS), round(float(point.z), DIGITS)
 
 
 def _number(value: Any) -> float | None:

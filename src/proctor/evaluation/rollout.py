@@ -17,6 +17,9 @@ class Task(Protocol):
     def begin(self, episode: Any) -> None:
         """Get ready to measure an episode."""
 
+    def start(self, info: Callable[[], Info]) -> None:
+        """Ask the env for the state before the first step, if that is measured."""
+
     def briefing(self, episode: Any, observation: Observation, *, seed: int, privileged: bool) -> EpisodeInfo:
         """Return what the policy is told at the start."""
 
@@ -64,6 +67,7 @@ def _play(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -
     with log.turn("env"):
         observation = env.reset(episode)
         info = env.info() if privileged else {}
+        task.start(env.info)
     with log.turn("policy"):
         policy.reset(task.briefing(episode, observation, seed=log.seed, privileged=privileged))
     log.is_briefed = True

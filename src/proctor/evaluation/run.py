@@ -21,15 +21,19 @@ from proctor.core.recordings import recording_folder
 from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.scenes_digest import scenes_digest
-from proctor.episodes.vln import Episode
-from proctor.evaluation.executors import InProcess, Job, WorkerPool, policy_of
+from proctor.evaluation.executors import InProcess, WorkerPool, policy_of
+from proctor.evaluation.job import Job
 from proctor.evaluation.journal import Journal, read_finished
-from proctor.evaluation.preflight import check_scenes, scene_notes
+from proctor.evaluation.preflight import check_scenes, job_notes, scene_notes
 from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
+from proctor.evaluation.tasks import fitted
 from proctor.registry import build, load, suite_path
 
-RECORDED_PACKAGES = ("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets")
+RECORDED_PACKAGES = (
+    *("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets"),
+    *("mink", "hello-robot-stretch-urdf"),  # a robot that picks depends on them, too
+)
 OPTIONS_OF_THE_LINE = ("token", "ca_file", "connect_timeout_s")
 """Options of served policies that say how to reach them, not what is examined; one of them is a secret."""
 
@@ -89,7 +93,7 @@ def run(
         UserError: Something about the request is wrong; nothing was written.
     """
     out = out.resolve()  # an agent may change the working directory
-    dataset, episodes, identity, kept, left = _plan(config, out)
+    config, dataset, episodes, identity, kept, left = _plan(config, out)
     check_scenes(dataset, left, needs_scene=load("env", config.job.env).needs_scene)
     if left:
         with closing(build("env", config.job.env, config.job.env_options)) as env:
@@ -106,14 +110,19 @@ def run(
         if recorders:
             recorders.count_what_is_there()
         finished = [kept[episode.episode_id] for episode in episodes if episode.episode_id in kept]
-        notes = [*dataset.notes, *scene_notes(episodes), *(_replica_notes(config, workers) if left else [])]
+        notes = [
+            *dataset.notes,
+            *scene_notes(episodes),
+            *job_notes(config.job),
+            *(_replica_notes(config, workers) if left else []),
+        ]
         on_progress(Progress(len(episodes), finished, notes))
         for result in executor.run(left):
             journal.append(result)
             finished.append(result)
             on_progress(Progress(len(episodes), finished))
         by_id = {result.episode_id: result for result in finished}
-        results = summarise([by_id[episode.episode_id] for episode in episodes])
+        results = summarise([by_id[episode.episode_id] for episode in episodes], task=config.job.task)
         journal.save_results(results)
     unrecorded = sum(not recording_folder(out, key).exists() for key in kept) if recorders else 0
     return RunReport(results, len(kept), recorders.total() if recorders else None, unrecorded)
@@ -127,7 +136,7 @@ def check_agents(config: RunConfig, out: Path) -> None:
     Raises:
         UserError: An agent is not there, or something else about the request is wrong.
     """
-    left = _plan(config, out.resolve()).left
+    config, *_, left = _plan(config, out.resolve())
     addresses = replicas(config.job.policy)
     with ExitStack() as stack:
         for index in range(min(config.workers, len(left))):
@@ -142,12 +151,26 @@ def check_agents(config: RunConfig, out: Path) -> None:
                 ) from None
 
 
+def load_exam(config: RunConfig) -> Dataset:
+    """Read the dataset of a run.
+
+    Raises:
+        UserError: There is no such suite, or the dataset is wrong.
+    """
+    path = suite_path(config.suite) if config.suite is not None else config.dataset
+    if path is None:
+        raise UserError("expected a suite or a dataset, found neither")
+    return load_dataset(path, scenes=config.scenes)
+
+
 class _Plan(NamedTuple):
+    config: RunConfig
+    """With what the dataset decides of the job."""
     dataset: Dataset
-    episodes: list[Episode]
+    episodes: Sequence[Any]
     identity: dict[str, Any]
     kept: dict[str, EpisodeResult]
-    left: list[Episode]
+    left: Sequence[Any]
 
 
 def _plan(config: RunConfig, out: Path) -> _Plan:
@@ -156,19 +179,19 @@ def _plan(config: RunConfig, out: Path) -> _Plan:
         raise UserError(f"expected at least 1 worker, found {config.workers}")
     if not 0 < config.job.success_threshold_m < math.inf:
         raise UserError(f"expected a success threshold above 0 m, found {config.job.success_threshold_m}")
-    dataset = load_dataset(_dataset_path(config), scenes=config.scenes)
+    dataset = load_exam(config)
+    config = msgspec.structs.replace(config, job=fitted(config.job, dataset.task))
     episodes = dataset.select(split=config.split, count=config.episodes, episode_id=config.episode)
-    load("env", config.job.env)  # a misspelt name is told before all that takes time
     identity = _identity(config, dataset, episodes)
     kept = {key: r for key, r in read_finished(out, identity).items() if not r.is_evaluator_fault}
     left = [episode for episode in episodes if episode.episode_id not in kept]
-    return _Plan(dataset, episodes, identity, kept, left)
+    return _Plan(config, dataset, episodes, identity, kept, left)
 
 
 class _Idle:
     """The executor for nothing to do: builds neither env nor policy."""
 
-    def run(self, episodes: Sequence[Episode]) -> Iterator[EpisodeResult]:
+    def run(self, episodes: Sequence[Any]) -> Iterator[EpisodeResult]:
         return iter(())
 
     def close(self) -> None:
@@ -190,23 +213,14 @@ def _replica_notes(config: RunConfig, workers: int) -> list[str]:
     return [f"only {workers} of {count} addresses of the agent will be used: one for each of --workers"]
 
 
-def _dataset_path(config: RunConfig) -> Path:
-    if config.suite is not None:
-        return suite_path(config.suite)
-    if config.dataset is None:
-        raise UserError("expected a suite or a dataset, found neither")
-    return config.dataset
-
-
-def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Episode]) -> dict[str, Any]:
+def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> dict[str, Any]:
     """Return what must be equal for two calls to be the same run. The number of workers is not in it."""
     policy = load("policy", config.job.policy)
     ids = "\n".join(episode.episode_id for episode in episodes)
-    job = msgspec.to_builtins(config.job)
+    job = config.job.identity()
     job["policy_options"] = {k: v for k, v in job["policy_options"].items() if k not in OPTIONS_OF_THE_LINE}
     return {
         "proctor": __version__,
-        "task": "vln",
         "dataset": config.suite or dataset.path.name,
         "episodes": len(episodes),
         "scenes_sha256": scenes_digest(episodes),
@@ -236,6 +250,7 @@ def _record(config: RunConfig, dataset: Dataset) -> dict[str, Any]:
         except PackageNotFoundError:
             continue
     return {
+        **({"notes": notes} if (notes := job_notes(config.job)) else {}),
         "source": {
             "dataset": str(dataset.path.resolve()),
             "scenes": str(config.scenes.resolve()) if config.scenes else None,

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from proctor.core.results import Bounds, EpisodeResult, Results, Summary
+from proctor.evaluation.tasks import EXAMS
 from proctor.metrics.aggregate import aggregate_metrics
-from proctor.metrics.navigation import DEFINITION
 from proctor.registry import load, names
 
 
-def summarise(episodes: Sequence[EpisodeResult]) -> Results:
+def summarise(episodes: Sequence[EpisodeResult], *, task: str = "vln") -> Results:
     """Summarise a run. Evaluator faults are counted, and left out of every rate and mean."""
+    exam = EXAMS[task]
     scored = [episode for episode in episodes if not episode.is_evaluator_fault]
     lost = len(episodes) - len(scored)
     successes = sum(episode.success for episode in scored)
@@ -34,12 +35,12 @@ def summarise(episodes: Sequence[EpisodeResult]) -> Results:
         timeout_count=reasons["timeout"],
         error_counts={"agent": sides["agent"], "evaluator": sides["evaluator"]},
         failure_reasons=dict(sorted(reasons.items())),
-        definition=DEFINITION,
+        definition=exam.definition,
         distance=kinds.pop() if len(kinds) == 1 else "mixed",
         metrics=aggregate_metrics(
             [episode.metrics for episode in scored],
             [episode.scene_id for episode in scored],
-            rates={name for name in names("metric") if load("metric", name).is_rate},
+            rates={name for name in names(exam.metrics) if load(exam.metrics, name).is_rate},
         ),
     )
     return Results(summary, list(episodes))

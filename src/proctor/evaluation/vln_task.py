@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
-
-import numpy as np
 
 from proctor.core.actions import parse_navigation_action
 from proctor.core.geometry import distance
 from proctor.core.interfaces import DistanceFn, Metric
 from proctor.core.results import EpisodeResult
-from proctor.core.types import Action, EpisodeInfo, Info, Observation, Sensor, Vector3
+from proctor.core.types import Action, EpisodeInfo, Info, Observation, Vector3
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.episode_log import EpisodeLog
+from proctor.evaluation.sensors import sensors_of
 from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, Point, floor_of_scene, map_of_scene
 from proctor.registry import build, names
 from proctor.scenes.scene_config import scene_version
@@ -65,6 +65,9 @@ class VLNTask:
         for metric in self._metrics.values():
             metric.reset(episode, self)
 
+    def start(self, info: Callable[[], Info]) -> None:
+        """Ask for nothing: the episode says where the robot starts, and not every env tells it."""
+
     def briefing(
         self, episode: Episode, observation: Observation, *, seed: int, privileged: bool
     ) -> EpisodeInfo:
@@ -75,11 +78,7 @@ class VLNTask:
             max_steps=episode.step_limit,
             seed=seed,
             language=episode.language,
-            sensors={
-                name: Sensor(dtype=str(value.dtype), shape=value.shape)
-                for name, value in observation.items()
-                if isinstance(value, np.ndarray)
-            },
+            sensors=sensors_of(observation),
             actions=tuple(Action.__members__),
             episode=episode if privileged else None,
         )

@@ -71,7 +71,7 @@ def lift_progress(lifted_m: float, *, lift_height_m: float) -> float:
 
 def place_progress(distance_m: float, *, tolerance_m: float) -> float:
     """Return how near the object is to its target: 0 at the tolerance, 1 at the target."""
-    return 1.0 - _ratio(distance_m, tolerance_m)
+    return _ratio(tolerance_m - distance_m, tolerance_m)
 
 
 class PickPlaceSuccess(Metric):
@@ -294,7 +294,7 @@ def _distance_m(a: Any, b: Any) -> float:
 
 
 def _ratio(part: float, whole: float) -> float:
-    """Return a part as a number from 0 to 1; of nothing, any part is all of it."""
+    """Return a part as a number from 0 to 1, 0 if it is no number; of nothing, any part is all of it."""
     if whole <= 0:
         return float(part > 0)
     return _clamp(part / whole)

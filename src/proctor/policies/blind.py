@@ -26,6 +26,8 @@ class BlindPolicy(Policy):
     Text that the reader does not know is searched for left and right, in English and Chinese.
     """
 
+    tasks = ("vln",)
+
     def __init__(self) -> None:
         self._plan: Iterator[Action] = iter(())
 

@@ -25,6 +25,7 @@ class OraclePolicy(Policy):
     really is when that is not where it should be. Without a scene it goes straight to the goal.
     """
 
+    tasks = ("vln",)
     privileged: ClassVar[bool] = True
 
     def __init__(self) -> None:

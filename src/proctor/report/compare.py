@@ -19,8 +19,20 @@ LEVEL = 0.05
 FEWEST = 6
 """From fewer episodes nothing is told: that five change the same way is chance in 2 of 2**5 cases."""
 SAME_PLACE_M = 0.01
-BETTER_IF_HIGHER = frozenset(("success", "success_at_0.2m", "oracle_success", "spl", "ndtw", "sdtw", "cls"))
-BETTER_IF_LOWER = frozenset(("navigation_error", "collisions", "collision_rate"))
+BETTER_IF_HIGHER = frozenset(
+    (
+        *("success", "success_at_0.2m", "oracle_success", "spl", "ndtw", "sdtw", "cls"),
+        *("success_any_step", "completion_rate", "trajectory_similarity", "ee_similarity"),
+        *("reached", "grasped", "lifted", "placed"),
+    )
+)
+BETTER_IF_LOWER = frozenset(
+    (
+        *("navigation_error", "collisions", "collision_rate"),
+        *("time_to_success_s", "drops", "final_distance_m"),
+        *("table_collisions", "object_collisions", "self_collisions"),
+    )
+)
 EXAM_KEYS = {
     "task": "tasks",
     "dataset_sha256": "dataset files",
@@ -28,6 +40,7 @@ EXAM_KEYS = {
     "success_threshold_m": "success thresholds",
     "env": "envs",
     "env_options": "options of the env",
+    "hide_goal": "what agents are told of the goal",
     "proctor": "versions of Proctor",
 }
 """What makes an exam, as manifests and people call it."""

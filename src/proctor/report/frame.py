@@ -38,10 +38,10 @@ def framed(
     """Return a picture with what is needed to read it. A text for which there is no font is not shown."""
     inner_px = picture.width - 2 * MARGIN_PX
     blocks = [
-        _text_block(title, TITLE_PX, inner_px, most_lines=1),
+        text_block(title, TITLE_PX, inner_px, most_lines=1),
         picture,
-        _legend_block(legend, metres_per_pixel, inner_px),
-        _text_block(caption, TEXT_PX, inner_px, most_lines=MOST_LINES),
+        legend_block(legend, inner_px, metres_per_pixel),
+        text_block(caption, TEXT_PX, inner_px, most_lines=MOST_LINES),
     ]
     sheet = Image.new("RGB", (picture.width, sum(block.height for block in blocks)), PAPER)
     y = 0
@@ -51,7 +51,8 @@ def framed(
     return sheet
 
 
-def _text_block(text: str, size_px: int, width_px: int, *, most_lines: int) -> Image.Image:
+def text_block(text: str, size_px: int, width_px: int, *, most_lines: int) -> Image.Image:
+    """Return a text in as many lines as it needs and may have."""
     text = text[:MOST_LETTERS]  # more cannot be shown
     if not text.strip():
         return Image.new("RGB", (1, 0))
@@ -76,15 +77,19 @@ def _shortened(line: str, length: Callable[[str], float], width_px: int) -> str:
     return f"{line} …"
 
 
-def _legend_block(legend: Sequence[LegendEntry], metres_per_pixel: float, width_px: int) -> Image.Image:
-    """Return the legend from left to right, in as many rows as it needs, and the scale at the right end."""
+def legend_block(
+    legend: Sequence[LegendEntry], width_px: int, metres_per_pixel: float | None = None
+) -> Image.Image:
+    """Return the legend from left to right, in as many rows as it needs, and a scale at the right end."""
     font = plain_font(SMALL_PX)
     places: list[tuple[float, float]] = []
     x, row = 0.0, 0
-    scale_m = round_length_m(SCALE_PX * metres_per_pixel)
-    scale_px = scale_m / metres_per_pixel
-    scale_text = f"{scale_m:g} m" if scale_m >= 0.01 else f"{scale_m:.0e} m"
-    free_px = width_px - scale_px - font.getlength(scale_text) - 2 * GAP_PX
+    scale_text, scale_px, free_px = "", 0.0, float(width_px)
+    if metres_per_pixel is not None:
+        scale_m = round_length_m(SCALE_PX * metres_per_pixel)
+        scale_px = scale_m / metres_per_pixel
+        scale_text = f"{scale_m:g} m" if scale_m >= 0.01 else f"{scale_m:.0e} m"
+        free_px = width_px - scale_px - font.getlength(scale_text) - 2 * GAP_PX
     for entry in legend:
         wide_px = MARK_PX + font.getlength(entry.text) + GAP_PX
         if x + wide_px > (free_px if row == 0 else width_px):
@@ -101,6 +106,8 @@ def _legend_block(legend: Sequence[LegendEntry], metres_per_pixel: float, width_
     draw = ImageDraw.Draw(block)
     for entry, (left, y) in zip(legend, places, strict=True):
         draw.text((left + MARK_PX, y), entry.text, fill=GREY, font=font, anchor="lm")
+    if not scale_text:
+        return block.convert("RGB")
     middle, right = (ROW_PX + MARGIN_PX) / 2, width_px - 2
     draw.line([(right - scale_px, middle), (right, middle)], fill=DARK, width=2)
     for end in (right - scale_px, right):

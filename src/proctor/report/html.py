@@ -17,18 +17,14 @@ from proctor.report.key_frames import choose, collect
 from proctor.report.page_data import judge, page_data
 from proctor.report.run_record import RunRecord
 
-SCRIPTS = (
-    "dom.js",
-    "model.js",
-    "charts.js",
-    "overview.js",
-    "table.js",
-    "map.js",
-    "timeline.js",
-    "episode.js",
-    "app.js",
-)
-"""Joined to one script, in this order."""
+FIRST, LAST = ("dom.js",), ("episode.js", "app.js")
+COMMON = ("model.js", "charts.js", "marks.js", "overview.js", "table.js", "strip.js")
+SCRIPTS = {
+    "vln": (*FIRST, "vln.js", *COMMON, "map.js", "timeline.js", *LAST),
+    "pick_and_place": (*FIRST, "pick_place.js", *COMMON, "stages.js", "hand.js", "phases.js", *LAST),
+}
+"""By task, joined to one script in this order. The task's own give names to what the common ones use."""
+STYLES = {"vln": ("style.css",), "pick_and_place": ("style.css", "pick_place.css")}
 
 
 def write_report(
@@ -49,7 +45,7 @@ def write_report(
         notices: What else to tell the reader.
 
     Raises:
-        UserError: The file cannot be written.
+        UserError: The runs are of several tasks, or the file cannot be written.
     """
     verdicts = judge(runs)
     chosen = choose(runs, verdicts, most=frames, most_steps=replayed_steps)
@@ -64,9 +60,10 @@ def write_report(
 def page(data: dict[str, Any]) -> str:
     """Return the page with its style, its script and its data inside."""
     viewer = files("proctor.report") / "viewer"
-    script = '"use strict";\n' + "\n".join((viewer / name).read_text("utf-8") for name in SCRIPTS)
+    task = data["task"]
+    script = '"use strict";\n' + "\n".join((viewer / name).read_text("utf-8") for name in SCRIPTS[task])
     parts = {
-        "STYLE": (viewer / "style.css").read_text("utf-8"),
+        "STYLE": "\n".join((viewer / name).read_text("utf-8") for name in STYLES[task]),
         "SCRIPT_HASH": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "SCRIPT": script,
         "DATA": embedded_json(data),

@@ -4,31 +4,47 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from PIL import Image
 
+from proctor.core.actions import parse_manipulation_action
 from proctor.core.errors import ProctorError
 from proctor.core.geometry import distance
 from proctor.core.interfaces import Env
 from proctor.core.recordings import FRAMES, recording_folder
 from proctor.core.results import EpisodeResult
-from proctor.episodes.vln import Episode
+from proctor.core.types import Array, Observation, Vector3
 from proctor.registry import build
+from proctor.report.moments import moments_of
 from proctor.report.run_record import RunRecord
-
-if TYPE_CHECKING:
-    from proctor.report.page_data import Verdict
+from proctor.report.verdict import Verdict, record_of
 
 WIDTH_PX = 320
 JPEG_QUALITY = 78
 SAME_M = 0.02
 """A replay that is further than this from the recorded path went somewhere else."""
-REPLAYABLE = ("embedded",)
+INSET_SHARE = 0.36
+
+
+class Eye(NamedTuple):
+    """How a world is looked at again."""
+
+    picture: Callable[[Observation], Array]
+    """What of an observation is shown."""
+    place: str
+    """What of the ground truth must be where the trajectory says."""
+    options: Callable[[Mapping[str, Any], int], dict[str, Any]]
+    """Turns the options of a run, and a width in pixels, into those of a world that has no other sensor."""
+    action: Callable[[Any], Any] = lambda recorded: recorded
+    """Turns what was recorded into an action."""
+    blinks: bool = False
+    """Whether the world has a switch `looking`: where no picture is wanted, none is drawn."""
 
 
 class KeyFrames(NamedTuple):
@@ -43,6 +59,9 @@ class KeyFrames(NamedTuple):
 
 def key_steps(verdict: Verdict) -> list[int]:
     """Return the moments that tell an episode's story: start, where it went wrong, end, and between."""
+    record = record_of(verdict)
+    if record is not None:
+        return [moment.step for moment in moments_of(verdict.result, record, verdict.diagnosis.step)]
     last, wrong = len(verdict.result.trajectory) - 1, verdict.diagnosis.step
     if wrong >= last or wrong <= 0:
         return sorted({0, last // 3, 2 * last // 3, last})
@@ -84,18 +103,22 @@ def choose(
     return chosen
 
 
-def collect(runs: Sequence[RunRecord], chosen: Sequence[Verdict]) -> dict[tuple[int, str], KeyFrames]:
-    """Return the key frames of these episodes by run and id."""
+def collect(
+    runs: Sequence[RunRecord], chosen: Sequence[Verdict], *, width_px: int = WIDTH_PX
+) -> dict[tuple[int, str], KeyFrames]:
+    """Return the key frames of these episodes by run and id, no wider than this."""
     found: dict[tuple[int, str], KeyFrames] = {}
     by_env: defaultdict[str, list[Verdict]] = defaultdict(list)
     for verdict in chosen:
         key = (verdict.run, verdict.result.episode_id)
         identity = runs[verdict.run].identity
-        recorded = _recorded(runs[verdict.run], verdict)
+        recorded = _recorded(runs[verdict.run], verdict, width_px)
         if recorded is not None:
             found[key] = recorded
         elif verdict.episode is None:
             found[key] = KeyFrames([], "none", "The dataset is gone, so nothing can be driven again.")
+        elif runs[verdict.run].scenes_changed and record_of(verdict) is not None:
+            found[key] = KeyFrames([], "none", "The scene has changed, so nothing can be done again.")
         elif identity.get("env") not in REPLAYABLE:
             found[key] = KeyFrames(
                 [], "none", f"The env '{identity.get('env')}' cannot be driven again here."
@@ -103,21 +126,21 @@ def collect(runs: Sequence[RunRecord], chosen: Sequence[Verdict]) -> dict[tuple[
         else:
             by_env[repr(identity.get("env_options"))].append(verdict)
     for group in by_env.values():
-        found |= _replay_all(runs, group)
+        found |= _replay_all(runs, group, width_px)
     return found
 
 
-def _recorded(run: RunRecord, verdict: Verdict) -> KeyFrames | None:
+def _recorded(run: RunRecord, verdict: Verdict, width_px: int) -> KeyFrames | None:
     """Return the key frames that were kept during the run; None if there are none."""
     files = _recorded_frames(run, verdict.result.episode_id)
     wanted = [(step, files[step]) for step in key_steps(verdict) if step in files]
     if not wanted:
         return None
     try:
-        pictures = [(step, jpeg(np.asarray(Image.open(file).convert("RGB")))) for step, file in wanted]
+        opened = [(step, np.asarray(Image.open(file).convert("RGB"))) for step, file in wanted]
     except (OSError, Image.DecompressionBombError) as error:
         return KeyFrames([], "none", f"The recorded pictures cannot be read: {error}")
-    return KeyFrames(pictures, "recorded")
+    return KeyFrames([(step, jpeg(rgb, width_px)) for step, rgb in opened], "recorded")
 
 
 def _recorded_frames(run: RunRecord, episode_id: str) -> dict[int, Path]:
@@ -126,44 +149,62 @@ def _recorded_frames(run: RunRecord, episode_id: str) -> dict[int, Path]:
     return {int(file.stem): file for file in folder.glob("*.jpg") if file.stem.isdigit()}
 
 
-def _replay_all(runs: Sequence[RunRecord], group: Sequence[Verdict]) -> dict[tuple[int, str], KeyFrames]:
+def _replay_all(
+    runs: Sequence[RunRecord], group: Sequence[Verdict], width_px: int
+) -> dict[tuple[int, str], KeyFrames]:
     """Drive episodes again that have the same env and options."""
     found = {}
     identity = runs[group[0].run].identity
+    eye = REPLAYABLE[identity["env"]]
     try:
-        env = build("env", identity["env"], _small(identity.get("env_options") or {}))
+        env = build("env", identity["env"], eye.options(identity.get("env_options") or {}, width_px))
     except ProctorError as error:
         gone = KeyFrames([], "none", f"Could not be driven again: {error}")
         return {(v.run, v.result.episode_id): gone for v in group}
     with closing(env):
         for verdict in sorted(group, key=lambda v: v.result.scene_id):  # a scene is built once
             if verdict.episode is not None:
-                frames = replay(env, verdict.episode, verdict.result, key_steps(verdict))
+                frames = replay(
+                    env, verdict.episode, verdict.result, key_steps(verdict), eye=eye, width_px=width_px
+                )
                 found[verdict.run, verdict.result.episode_id] = frames
     return found
 
 
-def replay(env: Env, episode: Episode, result: EpisodeResult, steps: Sequence[int]) -> KeyFrames:
-    """Drive the recorded actions again and take pictures, as long as the robot is where it was then.
+def replay(
+    env: Env,
+    episode: Any,
+    result: EpisodeResult,
+    steps: Sequence[int],
+    *,
+    eye: Eye | None = None,
+    width_px: int = WIDTH_PX,
+) -> KeyFrames:
+    """Do the recorded actions again and take pictures, as long as the robot is where it was then.
 
     Args:
         env: The world, with a camera.
         episode: What was asked.
         result: What was done.
         steps: After which steps to take a picture.
+        eye: How to look; as in the embedded world if missing.
+        width_px: Wider pictures are shrunk to this.
     """
+    eye = eye or REPLAYABLE["embedded"]
     pictures: list[tuple[int, bytes]] = []
     try:
-        view = env.reset(episode)
         for done, recorded in enumerate(result.trajectory):
-            if done:
-                view, _, _, info = env.step(result.actions[done - 1])
-                off_m = distance(info["position"], recorded)
+            if eye.blinks:
+                env.looking = done in steps  # type: ignore[attr-defined]
+            if not done:
+                view = env.reset(episode)
+            else:
+                view, _, _, info = env.step(eye.action(result.actions[done - 1]))
+                off_m = distance(Vector3.of(info[eye.place]), recorded)
                 if off_m > SAME_M:
-                    note = _astray(off_m, done)
-                    return KeyFrames(pictures, "replayed", note)
+                    return KeyFrames(pictures, "replayed", _astray(off_m, done))
             if done in steps:
-                pictures.append((done, jpeg(view["rgb"])))
+                pictures.append((done, jpeg(eye.picture(view), width_px)))
     except ProctorError as error:
         return KeyFrames(pictures, "replayed", f"Could not be driven again: {error}")
     return KeyFrames(pictures, "replayed")
@@ -176,23 +217,48 @@ def _astray(off_m: float, step: int) -> str:
     )
 
 
-def jpeg(rgb: Any) -> bytes:
+def jpeg(rgb: Any, width_px: int = WIDTH_PX) -> bytes:
     """Return a picture as a JPEG that is small enough for a page with many."""
     image = Image.fromarray(np.asarray(rgb))
-    if image.width > WIDTH_PX:
-        image = image.resize((WIDTH_PX, max(1, round(image.height * WIDTH_PX / image.width))))
+    if image.width > width_px:
+        image = image.resize((width_px, max(1, round(image.height * width_px / image.width))))
     stream = io.BytesIO()
     image.save(stream, "JPEG", quality=JPEG_QUALITY, optimize=True)
     return stream.getvalue()
 
 
-def _small(options: Mapping[str, Any]) -> dict[str, Any]:
+def _small(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
     """Return the options of the run with a small camera and nothing else to look with."""
     width, height = options.get("width", 640), options.get("height", 480)
-    scale = min(1.0, WIDTH_PX / width)
+    scale = min(1.0, width_px / width)
     return {
         **options,
         "width": round(width * scale),
         "height": max(1, round(height * scale)),
         "sensors": ["rgb"],
     }
+
+
+def _head_and_wrist(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
+    """Return the options of the run with colour only. How large these pictures are, the episode says."""
+    del width_px
+    return {**options, "sensors": ["rgb_head", "rgb_wrist"]}
+
+
+def _with_inset(view: Observation) -> Array:
+    """Return what the head sees, and in a corner what the wrist sees: how the fingers hold a thing."""
+    head, wrist = Image.fromarray(view["rgb_head"]), Image.fromarray(view["rgb_wrist"])
+    width = round(INSET_SHARE * head.width)
+    size = width, round(width * wrist.height / wrist.width)
+    edge = max(1, head.width // 200)
+    at = edge, head.height - size[1] - edge
+    head.paste((255, 255, 255), (0, at[1] - edge, size[0] + 2 * edge, head.height))
+    head.paste(wrist.resize(size, Image.Resampling.LANCZOS), at)
+    return np.asarray(head)
+
+
+REPLAYABLE = {
+    "embedded": Eye(itemgetter("rgb"), "position", _small),
+    "tabletop": Eye(_with_inset, "ee_position", _head_and_wrist, parse_manipulation_action, blinks=True),
+}
+"""By the name of the env."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -19,11 +19,19 @@ from proctor.core.results import (
     read_manifest,
 )
 from proctor.episodes.datasets import Dataset, load_dataset
+from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.episodes.scenes_digest import scenes_digest
-from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
+from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
 from proctor.registry import names, suite_path
 
-Summarise = Callable[[Sequence[EpisodeResult]], Results]
+TASKS = ("vln", "pick_and_place")
+
+
+class Summarise(Protocol):
+    """Makes the numbers of a run."""
+
+    def __call__(self, episodes: Sequence[EpisodeResult], *, task: str) -> Results:
+        """Summarise the episodes of a task."""
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,10 +43,17 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     manifest: dict[str, Any]
     results: Results
     """Of the episodes that are finished."""
-    episodes: dict[str, Episode]
-    """What was asked, by id; empty if the dataset is gone."""
+    episodes: dict[str, Any]
+    """What was asked, by id, of the task's own kind; empty if the dataset is gone."""
     notices: list[str]
     """What a reader must know before trusting the numbers."""
+    scenes_changed: bool = False
+    """Whether the episodes' scenes are no longer what they were."""
+
+    @property
+    def task(self) -> str:
+        """What the robot had to do."""
+        return str(self.identity.get("task", "vln"))
 
     @property
     def expected(self) -> int:
@@ -74,6 +89,19 @@ def find_runs(folders: Sequence[Path]) -> list[Path]:
             )
         found.update((run.resolve(), None) for run in inside)
     return list(found)
+
+
+def task_of(runs: Sequence[RunRecord]) -> str:
+    """Return the one task of these runs.
+
+    Raises:
+        UserError: They are of several.
+    """
+    by_task = {run.task: run for run in reversed(runs)}
+    if len(by_task) > 1:
+        found = ", ".join(f"{run.folder} ({task})" for task, run in sorted(by_task.items()))
+        raise UserError(f"a report is about runs of one task, found several: {found}; report on each alone")
+    return next(iter(by_task))
 
 
 def read_runs(folders: Sequence[Path], summarise: Summarise) -> tuple[list[RunRecord], list[str]]:
@@ -123,14 +151,17 @@ def _record(
 ) -> RunRecord:
     manifest = read_manifest(folder / MANIFEST)
     identity: dict[str, Any] = manifest["identity"]
+    task = str(identity.get("task", "vln"))
+    if task not in TASKS:
+        problem = f"expected the task {' or '.join(TASKS)}, found '{task[:40]}'"
+        raise InvalidFile(folder / MANIFEST, problem, place="identity.task")
     episodes, notices = _episodes_of(manifest, identity, loaded)
     notices += manifest_notes(manifest)
-    if episodes and not _scenes_are_the_same(identity, episodes, finished):
+    changed = bool(episodes) and not _scenes_are_the_same(identity, episodes, finished)
+    if changed:
         text = "A scene has changed or is gone since this run"
         notices.append(f"{text}, so there are no maps, and nothing is driven again.")
-        episodes = {
-            key: msgspec.structs.replace(episode, scene_config_path=None) for key, episode in episodes.items()
-        }
+        episodes = {key: _without_scene(episode) for key, episode in episodes.items()}
     order = {episode_id: index for index, episode_id in enumerate(episodes)}
     ordered = sorted(finished.values(), key=lambda r: (order.get(r.episode_id, len(order)), r.episode_id))
     expected = _integer(identity.get("episodes"))
@@ -142,15 +173,22 @@ def _record(
         folder=folder,
         identity=identity,
         manifest=manifest,
-        results=summarise(ordered),
+        results=summarise(ordered, task=task),
         episodes=episodes,
         notices=notices,
+        scenes_changed=changed,
     )
+
+
+def _without_scene(episode: Any) -> Any:
+    if isinstance(episode, PickAndPlaceEpisode):
+        return msgspec.structs.replace(episode, scene_objects=[])
+    return msgspec.structs.replace(episode, scene_config_path=None)
 
 
 def _episodes_of(
     manifest: dict[str, Any], identity: dict[str, Any], loaded: dict[tuple[str, str | None], Dataset | str]
-) -> tuple[dict[str, Episode], list[str]]:
+) -> tuple[dict[str, Any], list[str]]:
     """Return the episodes of a run if its dataset is still what it was, else none and why."""
     without = "so there are no reference paths, goals or maps below"
     path, scenes = _source(manifest, identity)
@@ -171,7 +209,7 @@ def _episodes_of(
 
 
 def _scenes_are_the_same(
-    identity: dict[str, Any], episodes: dict[str, Episode], finished: dict[str, EpisodeResult]
+    identity: dict[str, Any], episodes: dict[str, Any], finished: dict[str, EpisodeResult]
 ) -> bool:
     """Tell whether the scenes are those of the run, as far as that can be known of an unfinished one."""
     expected = identity.get("scenes_sha256")

@@ -26,18 +26,49 @@ COLUMNS = (
 )
 
 
+PICK_PLACE_COLUMNS = (
+    ("SR %", "success", 100.0, 0),
+    ("Any %", "success_any_step", 100.0, 0),
+    ("Done %", "completion_rate", 100.0, 0),
+    ("Simil", "trajectory_similarity", 1.0, 2),
+    ("Drops", "drops", 1.0, 1),
+    ("Steps", "steps", 1.0, 0),
+)
+STAGES = ("grasped", "lifted", "placed")
+STAGES_HEADING, BUMPS_HEADING = "G/L/P %", "Bumps"
+"""Columns without intervals: three rates in one, and a mean."""
+TASK_NOTES = {
+    "vln": ("SR: stopped within the episode's threshold; 0.2 m: stopped within 0.2 m.",),
+    "pick_and_place": (
+        "SR: at the end grasped, lifted and, where there is a target, placed, let go and at rest; "
+        "Any: grasped, lifted and at the target in any step.",
+        "Done: how far through reach, grasp, lift and place. Simil: joint path and reference, 1 is equal. "
+        "G/L/P: grasped, lifted, placed. Bumps: steps in which the robot touched what it should not.",
+    ),
+}
+
+
 def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collection[str] = ()) -> Table:
     """Return one row per run: means with their 95 % intervals below them; privileged runs get a star."""
+    picks = any(results.task == "pick_and_place" for results in runs.values())
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 0 if picks else 1, 0, 0),  # there is more to tell of a robot that picks
     )
     table.add_column("Policy", overflow="fold", min_width=8)
     table.add_column("N", justify="right", min_width=2)
-    for heading, *_ in COLUMNS:
+    columns = PICK_PLACE_COLUMNS if picks else COLUMNS
+    more = (STAGES_HEADING, BUMPS_HEADING) if picks else ()
+    for heading in (*(column[0] for column in columns), *more):
         table.add_column(heading, justify="right", overflow="fold")
     for name, results in runs.items():
         metrics = results.summary.metrics
-        cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in COLUMNS]
+        cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in columns]
+        if picks:
+            cells += [_stages(metrics), _mean(results.summary.avg_collision_count)]
         scored = results.total_episodes - results.summary.error_counts["evaluator"]
         shown = short_address(name) if is_address(name) else name  # the column is narrow
         table.add_row(escape(plain(shown)) + STAR * (name in privileged), str(scored), *cells)
@@ -66,7 +97,8 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
             )
     kinds = sorted({f"{run.summary.definition}, {run.summary.distance} distance" for run in runs.values()})
     lines.append(f"Definitions: {'; '.join(kinds)}. Below each mean: its 95 % interval. N: episodes scored.")
-    lines.append("SR: stopped within the episode's threshold; 0.2 m: stopped within 0.2 m.")
+    for task in sorted({run.task for run in runs.values()}):
+        lines += TASK_NOTES[task]
     if privileged:
         lines.append(f"{STAR} knows the goal and its own position: an upper bound, no contestant.")
     return plain("\n".join(lines))
@@ -75,6 +107,16 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
 def _fault_note(episode_id: str, fault: Fault) -> str:
     what = f"{fault.side} fault {fault.kind} ({fault_words(fault.kind)})"
     return f"  {what}, first in {episode_id}: {fault_line(fault)}"
+
+
+def _mean(value: float) -> str:
+    return f"[bold]{value:.{0 if value >= 10 else 1}f}[/bold]"
+
+
+def _stages(metrics: Mapping[str, Interval]) -> str:
+    """Return three rates in one cell."""
+    shown = [f"{100 * metrics[stage].mean:.0f}" if stage in metrics else "-" for stage in STAGES]
+    return f"[bold]{'/'.join(shown)}[/bold]"
 
 
 def _cell(interval: Interval | None, scale: float, digits: int) -> str:

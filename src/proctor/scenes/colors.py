@@ -5,9 +5,10 @@ All of a house is painted from this palette, so that "the red sofa" is red beyon
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from proctor.scenes.shapes import Triple
+if TYPE_CHECKING:  # names of kinds and colours are there for those who have no meshes
+    from proctor.scenes.shapes import Triple
 
 PALETTE: dict[str, Triple] = {
     "red": (0.74, 0.12, 0.12),

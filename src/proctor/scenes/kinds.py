@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from proctor.core.errors import did_you_mean
 from proctor.scenes.colors import PALETTE
-from proctor.scenes.shapes import Triple
+
+if TYPE_CHECKING:  # names of kinds and colours are there for those who have no meshes
+    from proctor.scenes.shapes import Triple
 
 SPELLINGS = {"gray": "grey"}
 SEPARATORS = re.compile(r"[_\-\s]+")

@@ -83,6 +83,16 @@ def load_surfaces(file: Path) -> list[Surface]:
     return _surfaces_of_version(file, file.stat().st_mtime_ns)
 
 
+def surfaces_of(meshes: list[Any], file: Path) -> list[Surface]:
+    """Return the surfaces of a thing whose meshes (Trimesh, Z up, in metres) another reader has read.
+
+    Raises:
+        ValueError: They are none, too many or broken.
+    """
+    _check_meshes(meshes, file)
+    return [_surface(mesh) for mesh in meshes]
+
+
 def is_turned(file: Path) -> bool:
     """Tell whether this file is Y up by its format or by what it says, and so is turned on reading."""
     if file.suffix.lower() == ".dae":
@@ -113,13 +123,7 @@ def _read(file: Path) -> list[Any]:
         # trimesh blames optional packages where a text file is no text.
         reason = "" if isinstance(error, ImportError) else f": {_in_words(error)}"
         raise ValueError(f"'{file.name}' is not a {file.suffix} mesh{reason}") from None
-    if not meshes:
-        raise ValueError(f"'{file.name}' holds no triangles")
-    triangles = sum(len(mesh.faces) for mesh in meshes)
-    if triangles > MAX_TRIANGLES:
-        raise ValueError(f"'{file.name}' has {triangles} triangles, more than {MAX_TRIANGLES}")
-    if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
-        raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
+    _check_meshes(meshes, file)
     turn = Y_UP_TO_Z_UP if is_turned(file) else np.eye(4)
     for mesh in meshes:
         if file.suffix.lower() == ".dae" and mesh.units is not None:  # the one format that says its unit
@@ -127,6 +131,16 @@ def _read(file: Path) -> list[Any]:
             mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
         mesh.apply_transform(turn)
     return meshes
+
+
+def _check_meshes(meshes: list[Any], file: Path) -> None:
+    if not meshes:
+        raise ValueError(f"'{file.name}' holds no triangles")
+    triangles = sum(len(mesh.faces) for mesh in meshes)
+    if triangles > MAX_TRIANGLES:
+        raise ValueError(f"'{file.name}' has {triangles} triangles, more than {MAX_TRIANGLES}")
+    if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
+        raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
 
 
 def _in_words(error: Exception) -> str:
@@ -155,7 +169,9 @@ def _pieces(meshes: list[Any], file: Path) -> list[Array]:
         welded = trimesh.Trimesh(
             mesh.vertices, mesh.faces
         )  # merges corners that only differ in their shading
-        pieces += [np.asarray(piece.vertices) for piece in welded.split(only_watertight=False)]
+        # Repairs would need networkx, and only add faces.
+        split = welded.split(only_watertight=False, repair=False)
+        pieces += [np.asarray(piece.vertices) for piece in split]
         if len(pieces) > MAX_PIECES:
             raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
     return pieces
@@ -169,18 +185,18 @@ def _reader_errors() -> tuple[type[Exception], ...]:
         return BROKEN_FILE
 
 
-def convex_body(points: Array) -> Array:
-    """Return the corners of the convex body around points (N, 3), at least FLAT_M thick every way."""
+def convex_body(points: Array, flat_m: float = FLAT_M) -> Array:
+    """Return the corners of the convex body around points (N, 3), at least `flat_m` thick every way."""
     middle = points.mean(axis=0)
     offsets = points - middle
     axes = np.linalg.eigh(offsets.T @ offsets)[1].T
     local = offsets @ axes.T
-    thin = np.flatnonzero(np.ptp(local, axis=0) < FLAT_M)
+    thin = np.flatnonzero(np.ptp(local, axis=0) < flat_m)
     if not len(thin):
         return np.asarray(points[ConvexHull(points).vertices])
     for axis in thin:  # a sheet, a rod or a point has no hull of its own
         shift = np.zeros(3)
-        shift[axis] = FLAT_M / 2
+        shift[axis] = flat_m / 2
         local = np.concatenate([local - shift, local + shift])
     corners = local[ConvexHull(local).vertices]
     return np.asarray(corners @ axes + middle)

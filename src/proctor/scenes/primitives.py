@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from proctor.scenes.boards import board
+from proctor.scenes.colors import lighter
 from proctor.scenes.lathe import disc, lathe
 from proctor.scenes.shapes import Triple
 from proctor.scenes.solids import ball_solid, box_solid, cylinder_solid
@@ -16,8 +17,10 @@ CARDBOARD_BOX_KG_M3, WOOD_KG_M3, RUBBER_BALL_KG_M3 = 300.0, 700.0, 500.0
 
 
 def box(size: Triple, color: Triple) -> Thing:
-    """Return a cardboard box."""
-    surfaces = [board(size, (0.0, 0.0, 0.0), color)]
+    """Return a cardboard box, closed with a strip of tape."""
+    depth, width, height = size
+    tape = board((depth + 0.0006, 0.22 * width, height + 0.0003), (0.0, 0.0, 0.0), lighter(color, 0.45))
+    surfaces = [board(size, (0.0, 0.0, 0.0), color), tape]
     mass_kg = math.prod(size) * CARDBOARD_BOX_KG_M3
     return Thing("box", surfaces, [box_solid(size)], mass_kg, is_furniture=False)
 

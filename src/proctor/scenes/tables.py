@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from proctor.scenes.boards import board, merged, moved
@@ -50,7 +48,7 @@ class Joinery:
                 solid._replace(translation=solid.translation + shift, points=solid.points + shift)
                 for solid in self.solids
             ],
-            mass_kg=sum(float(solid.size.prod()) for solid in self.solids) * WOOD_KG_M3,
+            mass_kg=sum(solid.volume_m3 for solid in self.solids) * WOOD_KG_M3,
             is_furniture=True,
         )
 
@@ -58,9 +56,9 @@ class Joinery:
 def table(size: Triple, color: Triple) -> Thing:
     """Return a wooden table on four legs, free to drive beneath where it is wide enough."""
     depth, width, height = size
-    made, thick, leg = Joinery("table", height), min(0.035, height / 4), min(0.055, depth / 5, width / 5)
+    made, thick, leg = Joinery("table", height), min(0.035, height / 4), min(0.05, depth / 5, width / 5)
     made.add((depth, width, thick), (0.0, 0.0, height - thick), color)
-    x, y = depth / 2 - leg, width / 2 - leg
+    x, y = depth / 2 - 0.6 * leg, width / 2 - 0.6 * leg
     for i in (-1, 1):
         for j in (-1, 1):
             made.add((leg, leg, height - thick), (i * x, j * y, 0.0), color)
@@ -126,7 +124,7 @@ def stand(size: Triple, color: Triple) -> Thing:
         for (wide, high, bottom), tone in zip(parts, tones, strict=True)
     ]
     solids = [cylinder_solid(wide, high, (0.0, 0.0, bottom - height / 2)) for wide, high, bottom in parts]
-    mass_kg = sum(math.pi / 4 * wide * wide * high for wide, high, _ in parts) * WOOD_KG_M3
+    mass_kg = sum(solid.volume_m3 for solid in solids) * WOOD_KG_M3
     return Thing("stand", surfaces, solids, mass_kg, is_furniture=True)
 
 

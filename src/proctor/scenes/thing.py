@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.spatial import ConvexHull
 
 from proctor.core.types import Array
 from proctor.scenes.meshes import Surface
+
+FILLED = {"box": 1.0, "cylinder": math.pi / 4, "sphere": math.pi / 6}
+"""The share of its bounding box that a shape fills."""
 
 
 class Solid(NamedTuple):
@@ -22,6 +27,13 @@ class Solid(NamedTuple):
     """3 x 3."""
     points: Array
     """Its corners in the thing's frame, (N, 3); of round shapes, many points of their surface."""
+
+    @property
+    def volume_m3(self) -> float:
+        """Its volume; a thing's mass is spread over its solids by it."""
+        if self.shape == "hull":
+            return float(ConvexHull(self.points).volume)
+        return float(self.size.prod()) * FILLED[self.shape]
 
 
 class Cavity(NamedTuple):

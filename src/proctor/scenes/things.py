@@ -15,12 +15,12 @@ from proctor.scenes.shapes import Triple
 from proctor.scenes.solids import span_m
 from proctor.scenes.tables import counter, desk, shelf, stand, table
 from proctor.scenes.thing import Thing
+from proctor.scenes.thing_files import LARGEST_M, SMALLEST_M, file_in, thing_of_file
 from proctor.scenes.trays import basket, tray
 from proctor.scenes.vessels import bottle, bowl, can, cup, mug, plate
 
 __all__ = ["KINDS", "Item", "Shape", "make_thing", "width_m"]
 
-SMALLEST_M, LARGEST_M = 0.005, 5.0
 LIGHTEST_KG = 0.05
 """What is lighter unless an episode says so, such as a small block, is taken to weigh this."""
 
@@ -132,6 +132,10 @@ def _found(item: Item, folder: Path | None) -> Thing:
     names = [item.name]
     missing = ""
     if item.usd_path is not None:
+        file = file_in(folder, item.usd_path)
+        if file is not None and folder is not None:
+            is_furniture = item.static and not item.graspable
+            return thing_of_file(file, folder, item.scale, is_furniture=is_furniture)
         names.insert(0, PurePosixPath(item.usd_path.replace("\\", "/")).stem)
         missing = f"there is no file '{item.usd_path}'" + (f" in {folder}" if folder else "")
     for name in names:
@@ -146,9 +150,9 @@ def _found(item: Item, folder: Path | None) -> Thing:
     known = [*KINDS, *(f"{kind}_{color}" for kind in KINDS for color in PALETTE)]
     hint = next(filter(None, (did_you_mean(name, known) for name in names)), "")
     raise ValueError(
-        f"{missing or 'expected a shape or a usd_path'}, and no thing can be made by the name "
-        f"{' or '.join(repr(name[:40]) for name in names)}{hint}; known kinds: {', '.join(sorted(KINDS))}. "
-        'Put the file there, or allow a stand-in: "fallback": {"kind": "box"}'
+        f"{missing or 'expected a shape or a usd_path'}, and nothing can be made by the name "
+        f"{' or '.join(repr(name[:40]) for name in names)} (known kinds: {', '.join(sorted(KINDS))}){hint}. "
+        'Put the file there, or allow a stand-in such as "fallback": {"kind": "box"}'
     )
 
 

@@ -28,7 +28,7 @@ def tray(size: Triple, color: Triple) -> Thing:
         )
         for solid, tone in zip(solids, tones, strict=True)
     ]
-    mass_kg = sum(float(solid.size.prod()) for solid in solids) * WOOD_KG_M3
+    mass_kg = sum(solid.volume_m3 for solid in solids) * WOOD_KG_M3
     return Thing("tray", merged(surfaces), solids, mass_kg, is_furniture=False, cavity=inside)
 
 
@@ -47,7 +47,7 @@ def basket(size: Triple, color: Triple) -> Thing:
         if is_wall:
             top = (at[0], at[1], size[2] - rim)
             surfaces.append(board((depth, width, rim), top, darker(color, 0.35), bevel_m=0.003))
-    mass_kg = sum(float(solid.size.prod()) for solid in solids) * WICKER_KG_M3
+    mass_kg = sum(solid.volume_m3 for solid in solids) * WICKER_KG_M3
     return Thing("basket", merged(surfaces), solids, mass_kg, is_furniture=False, cavity=inside)
 
 

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ TINY_INERTIA_KGM2 = 1e-5
 """Of links whose inertia in the URDF is not positive definite; all of them are small parts."""
 
 
+@cache
 def prepared_urdf() -> Path:
     """Return the URDF with its meshes beside it, prepared by this process, an earlier one or another.
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Array, Pose2
@@ -139,28 +138,23 @@ class TabletopWorld:
         far = np.abs(self.target - controls) > LIMIT_SLACK
         return [control.name for control, is_far in zip(CONTROLS, far, strict=True) if is_far]
 
-    def advance(self) -> tuple[bool, bool, bool]:
-        """Let one control period pass. Return whether the robot touched furniture, an object, itself.
+    def advance(self) -> int:
+        """Let one control period pass. Return the flags of `Touch` that were set at any time of it.
 
         Raises:
             SimulationError: The physics has become unstable.
         """
-        furniture = objects = own = False
+        touched = 0
         goal = self._world_of(self.target)
         for _ in range(self._set_points_per_action):
             self._servo(self._set_points.move(goal, self._time_step_s))
             mujoco.mj_step(self.model, self.data, nstep=self._substeps)
-            touch = self.toucher.touch(self.data)
-            furniture, objects, own = (
-                furniture or touch.furniture,
-                objects or touch.objects,
-                own or touch.self,
-            )
+            touched |= self.toucher.touch(self.data)
         mujoco.mj_kinematics(self.model, self.data)  # poses of the new time, for cameras and measures
         mujoco.mj_camlight(self.model, self.data)
         if not math.isfinite(self.data.qpos.sum()):
             raise SimulationError(f"the physics became unstable {self.time_s:.2f} s into the episode")
-        return furniture, objects, own
+        return touched
 
     def controls(self) -> Array:
         """Return the seven controls as they are, the base's relative to its start."""
@@ -199,17 +193,23 @@ class TabletopWorld:
         """Return x, y, z and a quaternion w, x, y, z of the hand in `base_link`."""
         base = self.data.xmat[self._base].reshape(3, 3)
         position = base.T @ (self.data.site_xpos[self._hand] - self.data.xpos[self._base])
-        turned = Rotation.from_matrix(base.T @ self.data.site_xmat[self._hand].reshape(3, 3))
-        return np.concatenate([position, turned.as_quat(scalar_first=True, canonical=True)])
+        pose = np.empty(7)
+        pose[:3] = position
+        mujoco.mju_mat2Quat(pose[3:], (base.T @ self.data.site_xmat[self._hand].reshape(3, 3)).ravel())
+        return pose if pose[3] >= 0 else pose * [1, 1, 1, -1, -1, -1, -1]
 
     def closing_direction(self) -> Array:
         """Return the unit vector in the world along which the fingers close."""
         return np.array(self.data.site_xmat[self._hand].reshape(3, 3)[:, 1])
 
     def pose_of(self, name: str) -> tuple[Array, Array]:
-        """Return a thing's position and quaternion w, x, y, z in the world."""
+        """Return a thing's position and rotation matrix in the world."""
         body = self.data.body(name)
-        return np.array(body.xpos), np.array(body.xquat)
+        return np.array(body.xpos), np.array(body.xmat).reshape(3, 3)
+
+    def quaternion_of(self, name: str) -> Array:
+        """Return how a thing is turned in the world, as w, x, y, z."""
+        return np.array(self.data.body(name).xquat)
 
     def speed_of(self, name: str) -> tuple[float, float]:
         """Return how fast a movable thing moves, in metres, and turns, in radians per second."""
@@ -242,6 +242,5 @@ class TabletopWorld:
 
 
 def _motion(name: str, before: tuple[Array, Array], after: tuple[Array, Array]) -> Motion:
-    up = [Rotation.from_quat(quat, scalar_first=True).apply([0.0, 0.0, 1.0]) for _, quat in (before, after)]
-    tilted = math.acos(min(1.0, float(up[0] @ up[1])))
+    tilted = math.acos(min(1.0, float(before[1][:, 2] @ after[1][:, 2])))
     return Motion(name, float(np.linalg.norm(after[0] - before[0])), tilted)

@@ -138,12 +138,12 @@ def _add_thing(spec: Any, item: SceneItem, thing: Thing, look: Look, *, drawn: b
     if not item.static:
         body.add_freejoint()
     mass_kg = thing.mass_kg if item.mass is None else item.mass
-    volumes = [_volume_m3(solid) for solid in thing.solids]
-    for index, (solid, volume) in enumerate(zip(thing.solids, volumes, strict=True)):
+    volume_m3 = sum(solid.volume_m3 for solid in thing.solids)
+    for index, solid in enumerate(thing.solids):
         name = f"{item.name}#{index}"
         body.add_geom(
             name=name,
-            mass=mass_kg * volume / sum(volumes),
+            mass=mass_kg * solid.volume_m3 / volume_m3,
             group=Group.UNSEEN,
             contype=THING,
             conaffinity=THING,
@@ -159,7 +159,8 @@ def _add_thing(spec: Any, item: SceneItem, thing: Thing, look: Look, *, drawn: b
                 material = look.furniture
                 image = None if material.texture is None else texture_image(material.texture)
                 surface = surface._replace(image=image, rgba=(*material.color, 1.0))  # noqa: PLW2901
-            painter.draw(surface, body, Group.DRAWN)
+            shared = None if surface.image is None else f"image{id(surface.image)}"
+            painter.draw(surface, body, Group.DRAWN, image_name=shared)
 
 
 def _geometry(spec: Any, name: str, solid: Solid) -> dict[str, Any]:
@@ -174,11 +175,6 @@ def _geometry(spec: Any, name: str, solid: Solid) -> dict[str, Any]:
         "pos": solid.translation,
         "quat": Rotation.from_matrix(solid.rotation).as_quat(scalar_first=True),
     }
-
-
-def _volume_m3(solid: Solid) -> float:
-    fill = {"box": 1.0, "cylinder": math.pi / 4, "sphere": math.pi / 6, "hull": 0.5}
-    return max(1e-9, fill[solid.shape] * float(np.prod(solid.size)))
 
 
 def _add_room(spec: Any, episode: PickAndPlaceEpisode, look: Look) -> None:

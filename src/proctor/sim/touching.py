@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import enum
+from typing import Any
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,20 +14,22 @@ NOBODY, FINGER_LEFT, FINGER_RIGHT, HAND, BODY, FLOOR, FURNITURE, OBJECT, TARGET 
 ROBOT = (FINGER_LEFT, FINGER_RIGHT, HAND, BODY)
 
 
-class Touch(NamedTuple):
-    """What touches what at one moment."""
+class Touch(enum.IntFlag):
+    """What touches what. The target is the object to be picked up."""
 
-    left: bool
-    """A finger touches the target object."""
-    right: bool
-    robot_on_target: bool
-    """Any part of the robot touches the target object."""
-    support_on_target: bool
-    """Something else does."""
-    furniture: bool
-    """The robot touches furniture, another object, itself."""
-    objects: bool
-    self: bool
+    LEFT = 1
+    """The left finger touches the target."""
+    RIGHT = 2
+    ROBOT = 4
+    """Some part of the robot touches the target."""
+    SUPPORT = 8
+    """Something else touches the target."""
+    FURNITURE = 16
+    """The robot touches furniture."""
+    OBJECTS = 32
+    """The robot touches an object that is not the target."""
+    SELF = 64
+    """The hand touches the robot's own body."""
 
 
 class Toucher:
@@ -39,31 +41,16 @@ class Toucher:
     """
 
     def __init__(self, model: Any, episode: PickAndPlaceEpisode) -> None:
-        roles = _roles(model, episode)
-        self._roles = roles
+        self._roles = _roles(model, episode)
         self.names = [str(model.geom(index).name).rpartition("#")[0] for index in range(model.ngeom)]
         """Of the thing that a geom belongs to; empty for the robot and the floor."""
 
-    def touch(self, data: Any) -> Touch:
-        """Return what touches what now."""
+    def touch(self, data: Any) -> int:
+        """Return the flags of `Touch` that are set now."""
         if not data.ncon:
-            return Touch(*(False,) * 7)
-        pairs = np.sort(self._roles[data.contact.geom], axis=1)
-        met = set((pairs[:, 0] * 16 + pairs[:, 1]).tolist())
-
-        def are_touching(first: int, second: int) -> bool:
-            return first * 16 + second in met
-
-        on_target = [are_touching(part, TARGET) for part in ROBOT]
-        return Touch(
-            left=on_target[0],
-            right=on_target[1],
-            robot_on_target=any(on_target),
-            support_on_target=any(are_touching(part, TARGET) for part in (FLOOR, FURNITURE, OBJECT)),
-            furniture=any(are_touching(part, FURNITURE) for part in ROBOT),
-            objects=any(are_touching(part, OBJECT) for part in ROBOT),
-            self=any(are_touching(part, other) for part in ROBOT for other in (HAND, BODY)),
-        )
+            return 0
+        roles = self._roles[data.contact.geom]
+        return int(np.bitwise_or.reduce(MEETINGS[roles[:, 0], roles[:, 1]]))
 
     def deepest(self, data: Any) -> tuple[str, str, float]:
         """Return the two that are deepest in each other, and how deep in metres. The robot has no name."""
@@ -72,6 +59,24 @@ class Toucher:
         index = int(np.argmin(data.contact.dist))
         first, second = data.contact.geom[index].tolist()
         return self.names[first], self.names[second], max(0.0, -float(data.contact.dist[index]))
+
+
+def _meetings() -> NDArray[np.int64]:
+    """Return the flags for each pair of roles."""
+    table = np.zeros((9, 9), np.int64)
+    for part in ROBOT:
+        table[part, TARGET] = Touch.ROBOT
+        table[part, FURNITURE] = Touch.FURNITURE
+        table[part, OBJECT] = Touch.OBJECTS
+        table[part, BODY] = Touch.SELF
+    table[FINGER_LEFT, TARGET] |= Touch.LEFT
+    table[FINGER_RIGHT, TARGET] |= Touch.RIGHT
+    for other in (FLOOR, FURNITURE, OBJECT):
+        table[other, TARGET] = Touch.SUPPORT
+    return table | table.T
+
+
+MEETINGS = _meetings()
 
 
 def _roles(model: Any, episode: PickAndPlaceEpisode) -> NDArray[np.int64]:
@@ -101,13 +106,3 @@ def _roles(model: Any, episode: PickAndPlaceEpisode) -> NDArray[np.int64]:
         else:
             roles[index] = by_name.get(name.rpartition("#")[0], NOBODY)
     return roles
-
-
-def normal_forces_n(model: Any, data: Any, first: int, second: int) -> float:
-    """Return the sum of normal forces between two geoms."""
-    force, total = np.zeros(6), 0.0
-    for index in range(data.ncon):
-        if set(data.contact.geom[index].tolist()) == {first, second}:
-            mujoco.mj_contactForce(model, data, index, force)
-            total += float(force[0])
-    return total

@@ -21,21 +21,24 @@ function showEpisode(row) {
   stopPlaying();
   const { episode } = row;
   const siblings = ROWS.filter((other) => other.e === row.e && other !== row);
-  const map = new EpisodeMap(row, []);
+  const map = pictureOf(row, siblings);
   const timeline = new Timeline(row, goTo);
   current = { row, map, timeline };
+  const steps = el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, stepsKey());
+  const film = frameSection(row);
   $("ep-title").replaceChildren(mark(row.kind), el("span", null, episode.id));
   $("ep-body").replaceChildren(
     el("div.split", null,
-      el("div.map-side", null, map.svg, mapTools(map, siblings)),
+      map.node,
       el("div.text-side", null,
         el("blockquote", { lang: episode.language, dir: "auto" }, episode.text || "(no instruction)"),
         el("p.verdict", { "data-kind": row.kind }, row.say),
         row.error && faultBox(row.error),
         runSwitch(row, siblings),
-        factList(row))),
-    el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, actionKey()),
-    frameSection(row));
+        factList(row),
+        FILM_BESIDE && film)),
+    steps,
+    ...(FILM_BESIDE ? [] : [film]));
   if (!$("episode").open) $("episode").showModal();
   $("ep-body").scrollTop = 0;
   $("episode").scrollTop = 0;
@@ -53,25 +56,6 @@ function goTo(step) {
   for (const frame of $("ep-body").querySelectorAll("[data-step]")) frame.classList.toggle("now", Number(frame.dataset.step) === step);
 }
 
-function mapTools(map, siblings) {
-  const zoom = el("button.quiet", { type: "button", "aria-pressed": "false", onclick: () => {
-    map.whole = !map.whole;
-    zoom.setAttribute("aria-pressed", String(map.whole));
-    map.draw();
-  } }, "Whole plan");
-  const boxes = siblings.map((other) => el("label.key", { css: { "--c": other.run.color } }, el("input", { type: "checkbox", onchange: (event) => {
-    map.others = event.target.checked ? [...map.others, other] : map.others.filter((row) => row !== other);
-    map.draw();
-  } }), ` ${other.run.name}`));
-  const legend = el("ul.map-key", { "aria-label": "Legend" }, ...[["k-ref", "reference", current_has_ref(map.row)], ["k-driven", "driven, start to end", true], ["k-start", "start", true], ["k-end", "end", true],
-    ["k-goal", `goal, within ${map.row.episode.near} m`, Boolean(map.row.episode.goal)], ["k-bump", "bump", map.row.bump.length > 0], ["k-wrong", "went wrong", map.row.kind !== "success"]]
-    .filter(([, , there]) => there).map(([kind, text]) => el("li", null, el(`i.${kind}`), text)));
-  const others = boxes.length > 0 && el("span.others", null, "Also show:", ...boxes);
-  return el("div.map-tools", null, legend, el("div.row", null, zoom, others));
-}
-
-const current_has_ref = (row) => Boolean(row.episode.ref);
-
 function faultBox(error) {
   return el("div.fault", null, el("b", null, `${error.side} fault: ${error.words} `), el("code.small.dim", null, error.kind), el("pre", null, error.message),
     error.trace && el("details", null, el("summary", null, "Traceback"), el("pre", null, error.trace)));
@@ -86,32 +70,17 @@ function runSwitch(row, siblings) {
 }
 
 function factList(row) {
-  const { episode, m } = row;
-  const facts = [
-    ["scene", episode.scene], ["policy", row.run.name + (row.run.privileged ? " ★" : "")], ["instruction level", episode.level], ["split", episode.split],
-    ["reference", episode.length && `${number(episode.length, 1)} m`], ["steps", `${row.act.length}${episode.limit ? ` of ${episode.limit}` : ""}`],
-    ["driven", m.path_length !== undefined && `${number(m.path_length, 1)} m`], ["bumps", row.bump.length],
-    ["error", m.navigation_error !== undefined && `${number(m.navigation_error, 2)} m (${row.by})`], ["SPL", m.spl !== undefined && number(m.spl, 2)],
-    ["nDTW", m.ndtw !== undefined && number(m.ndtw, 2)], ["CLS", m.cls !== undefined && number(m.cls, 2)],
-    ["time per action", row.ms && `${milliseconds(row.ms[0])} ms (median)`], ["slowest action", row.ms && `${milliseconds(row.ms[1])} ms`],
-  ].filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "");
+  const facts = [...factsOf(row), ["time per action", row.ms && `${milliseconds(row.ms[0])} ms (median)`], ["slowest action", row.ms && `${milliseconds(row.ms[1])} ms`]]
+    .filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "");
   return el("dl.facts", null, ...facts.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", null, String(value)))));
-}
-
-function actionKey() {
-  const used = [["F", "forward"], ["L", "left"], ["R", "right"], ["S", "stop"]];
-  return el("ul.map-key", { "aria-label": "Actions" }, ...used.map(([letter, name]) => el("li", null, el(`i.act-${letter}`), name)), el("li", null, el("i.k-bump"), "bump"));
 }
 
 function frameSection(row) {
   const frames = row.frames || [];
-  const last = row.xy.length / 2 - 1;
-  const caption = (step) => (step === 0 ? "start" : step === row.step && row.kind !== "success" ? `step ${step}, went wrong` : step === last ? `step ${step}, end` : `step ${step}`);
   const pictures = frames.map(([step, source]) => el("button.frame", { type: "button", "data-step": step, onclick: () => goTo(step) },
-    el("img", { src: source, alt: `What the robot saw, ${caption(step)}`, loading: "lazy" }), el("span", null, caption(step))));
-  const how = { recorded: "Recorded during the run.", replayed: "Drawn again by driving the recorded actions; the path is the same." };
+    el("img", { src: source, alt: `What the robot saw, ${frameCaption(row, step)}`, loading: "lazy" }), el("span", null, frameCaption(row, step))));
   const none = "No pictures of this episode. For all episodes: proctor report DIR --frames all; to keep them: proctor run --save-frames.";
-  const note = row.framing || (frames.length ? how[row.framed] : none);
+  const note = row.framing || (frames.length ? FRAMED[row.framed] : none);
   return el("section.frames", null, el("h3", null, "What the robot saw"), el("p.dim.small", null, note), el("div.film", null, ...pictures));
 }
 

@@ -88,8 +88,6 @@ class EpisodeMap {
   }
 }
 
-const line = (points, kind) => svg("polyline", { points: points.map(([x, y]) => `${x},${-y}`).join(" "), class: kind });
-
 /** Return the driven path in pieces, coloured by how much of the episode was over. */
 function coloured(points) {
   const pieces = Math.min(40, points.length - 1);
@@ -101,11 +99,21 @@ function coloured(points) {
   });
 }
 
-function star(x, y, r) {
-  const corner = (i) => [x + r * (i % 2 ? 0.45 : 1) * Math.sin((i * Math.PI) / 5), y - r * (i % 2 ? 0.45 : 1) * Math.cos((i * Math.PI) / 5)];
-  return `M${Array.from({ length: 10 }, (_, i) => corner(i).join(",")).join("L")}Z`;
+function mapTools(map, siblings) {
+  const zoom = el("button.quiet", { type: "button", "aria-pressed": "false", onclick: () => {
+    map.whole = !map.whole;
+    zoom.setAttribute("aria-pressed", String(map.whole));
+    map.draw();
+  } }, "Whole plan");
+  const boxes = siblings.map((other) => el("label.key", { css: { "--c": other.run.color } }, el("input", { type: "checkbox", onchange: (event) => {
+    map.others = event.target.checked ? [...map.others, other] : map.others.filter((row) => row !== other);
+    map.draw();
+  } }), ` ${other.run.name}`));
+  const legend = el("ul.map-key", { "aria-label": "Legend" }, ...[["k-ref", "reference", current_has_ref(map.row)], ["k-driven", "driven, start to end", true], ["k-start", "start", true], ["k-end", "end", true],
+    ["k-goal", `goal, within ${map.row.episode.near} m`, Boolean(map.row.episode.goal)], ["k-bump", "bump", map.row.bump.length > 0], ["k-wrong", "went wrong", map.row.kind !== "success"]]
+    .filter(([, , there]) => there).map(([kind, text]) => el("li", null, el(`i.${kind}`), text)));
+  const others = boxes.length > 0 && el("span.others", null, "Also show:", ...boxes);
+  return el("div.map-tools", null, legend, el("div.row", null, zoom, others));
 }
 
-function cross([x, y], r, step) {
-  return svg("path", { d: `M${x - r},${-y - r} l${2 * r},${2 * r} m0,${-2 * r} l${-2 * r},${2 * r}`, class: "bump" }, svg("title", null, `bump at step ${step}`));
-}
+const current_has_ref = (row) => Boolean(row.episode.ref);

@@ -1,19 +1,9 @@
 // The upper half of the page: who, how well, and why not better.
 
-const SCORES = [
-  ["success", "Success rate", "SR", 1, "%", "STOP within the threshold"],
-  ["spl", "SPL", "SPL", 1, "", "success, weighted by path length"],
-  ["ndtw", "nDTW", "nDTW", 1, "", "how well the path follows the reference"],
-  ["navigation_error", "Navigation error", "NE", -1, "m", "distance to the goal at the end"],
-  ["oracle_success", "Oracle success", "OSR", 1, "%", "was within the threshold at any time"],
-  ["success_at_0.2m", "Success within 0.2 m", "SR@0.2", 1, "%", "the strict threshold"],
-  ["collisions", "Bumps per episode", "Bumps", -1, "", "steps in which the robot touched something"],
-];
-
 const LATENCIES = ["median", "p95", "p99"];
 
 const inUnit = (value, unit) =>
-  unit === "%" ? percent(value) : `${number(value, unit === "m" || value >= 10 ? 1 : 2)}${unit && ` ${unit}`}`;
+  unit === "%" ? percent(value) : `${number(value, unit || value >= 10 ? 1 : 2)}${unit && ` ${unit}`}`;
 
 function drawOverview() {
   const several = RUNS.length > 1;
@@ -24,16 +14,12 @@ function drawOverview() {
   $("subtitle").textContent = `${plural(DATA.episodes.length, "episode")} in ${plural(scenes, "scene")}, on ${worlds}`;
   drawNotices();
   $("legend").append(...RUNS.map((run) => el("span.key", { css: { "--c": run.color }, title: run.folder }, run.name,
-    run.privileged && el("span.badge", { title: "It is told the goal: an upper bound, not a competitor." }, "★ privileged"),
+    run.privileged && el("span.badge", { title: `It ${PRIVILEGED}: an upper bound, not a competitor.` }, "★ privileged"),
     run.expected > rowsOf(run).length && el("span.badge.warn", null, "unfinished"))));
   $("scores").append(...[...SCORES.map(scoreCard), latencyCard(), faultCard()].filter(Boolean));
   $("scores-table").append(scoreTable());
-  const distances = [...new Set(RUNS.map((run) => run.distance))].join(" and ");
-  const near = [...new Set(DATA.episodes.map((episode) => episode.near).filter(Number.isFinite))].sort((a, b) => a - b);
-  $("scores-note").textContent =
-    `Mean and 95 % interval. Definitions of ${DATA.definition}, ${distances} distance.` +
-    (near.length ? ` Threshold: ${near.length > 1 ? `${near[0]} to ${near[near.length - 1]}` : near[0]} m.` : "") +
-    (RUNS.some((run) => run.privileged) ? " ★ is privileged: it is told the goal." : "");
+  $("scores-note").textContent = `Mean and 95 % interval. ${scoresNote()}` + (RUNS.some((run) => run.privileged) ? ` ★ is privileged: it ${PRIVILEGED}.` : "");
+  drawStages();
   drawClasses();
   drawSpread();
   drawFooter();
@@ -58,16 +44,17 @@ function drawNotices() {
   }
 }
 
-function scoreCard([name, title, , direction, unit, meaning]) {
+function scoreCard([name, title, , direction, unit, meaning, factor = 1]) {
   const found = RUNS.filter((run) => run.metrics[name]);
+  const numbers = (run) => [...run.metrics[name].slice(0, 3).map((value) => factor * value), run.metrics[name][3]];
   if (!found.length) return null;
-  const isShare = unit === "%" || name === "spl" || name === "ndtw";
-  const top = isShare ? 1 : Math.max(...found.map((run) => run.metrics[name][2]), 1e-6) * 1.05;
+  const isShare = unit === "%" || SHARES.includes(name);
+  const top = isShare ? 1 : Math.max(...found.map((run) => numbers(run)[2]), 1e-6) * 1.05;
   const card = el("article.card", null, el("h3", null, title, el("span.dim.better", { title: direction > 0 ? "higher is better" : "lower is better" }, direction > 0 ? "↑ better" : "↓ better")), el("p.dim.small", null, meaning),
     ...found.map((run) => {
-      const [mean, low, high, n] = run.metrics[name];
+      const [mean, low, high, n] = numbers(run);
       const said = `${run.name}: ${title} ${inUnit(mean, unit)}, 95 % interval ${inUnit(low, unit)} to ${inUnit(high, unit)}, ${plural(n, "episode")}`;
-      return whisker(run, run.metrics[name], [0, top], inUnit(mean, unit), said);
+      return whisker(run, numbers(run), [0, top], inUnit(mean, unit), said);
     }));
   card.append(el("div.scale", null, el("span", null, "0"), el("span", null, inUnit(top, unit))));
   return card;
@@ -121,19 +108,15 @@ function drawClasses() {
         el("span.small.dim.first.clamp", null, "first in ", el("a", { href: linkTo(reason.first) }, reason.first.episode.id), `: ${reason.first.error.line}`)),
       ...cells(reason.value, reason.words, (row) => reasonOf(row) === reason.value))),
   ]);
+  $("classes-note").textContent = KINDS_NOTE;
   $("classes").append(el("table.classes", null, el("thead", null, head), el("tbody", null, ...lines)));
 }
 
 const mark = (kind) => el("span.kind", { "data-kind": kind }, el("i", { "aria-hidden": "true" }, MARKS[kind]), KINDS[kind][0]);
 
 function drawSpread() {
-  const shortest = (row) => row.episode.far ?? row.episode.length;
-  $("spread").append(...[
-    histograms("Distance to the goal at the end", "m", (row) => row.m.navigation_error ?? row.end),
-    histograms("Path driven ÷ shortest way", "", (row) => row.m.path_length / shortest(row)),
-    histograms("Steps", "steps", (row) => row.act.length),
-  ].filter(Boolean));
-  const useful = Object.keys(GROUPS).filter((group) => valuesOf(group).length > 0);
+  $("spread").append(...spreads().filter(Boolean));
+  const useful = BY.filter((group) => valuesOf(group).length > 0);
   $("by").append(...useful.map((group) => el("option", { value: group }, group)));
   $("by").addEventListener("change", drawBy);
   if (useful.length) drawBy();

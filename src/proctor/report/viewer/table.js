@@ -1,19 +1,6 @@
 // The table of episodes: search, filters, sorting. Only what is looked at is in the document.
 
 const CHUNK = 50;
-const COLUMNS = [
-  ["Ended as", (row) => KINDS[row.kind][0], (row) => mark(row.kind)],
-  ["Episode", (row) => row.episode.id, (row) => el("a", { href: linkTo(row) }, row.episode.id)],
-  ["Policy", (row) => row.run.name, (row) => el("span.key", { css: { "--c": row.run.color } }, row.run.name)],
-  ["Scene", (row) => row.episode.scene, (row) => row.episode.scene],
-  ["Instruction and what happened", (row) => row.episode.text, (row) => el("div", null, el("div.clamp", null, row.episode.text), el("div.clamp.dim", null, row.say))],
-  ["Length m", (row) => row.episode.length ?? row.episode.far ?? NaN, (row, value) => number(value, 1)],
-  ["Steps", (row) => row.act.length, (row, value) => value],
-  ["Bumps", (row) => row.bump.length, (row, value) => value],
-  ["NE m", (row) => row.m.navigation_error ?? NaN, (row, value) => number(value, 1)],
-  ["SPL", (row) => row.m.spl ?? NaN, (row, value) => number(value, 2)],
-  ["nDTW", (row) => row.m.ndtw ?? NaN, (row, value) => number(value, 2)],
-];
 const NUMERIC_FROM = 5;
 
 let shown = ROWS;
@@ -31,8 +18,8 @@ function setUpTable() {
   const kinds = Object.keys(KINDS).filter((kind) => ROWS.some((row) => row.kind === kind));
   $("f-kind").append(option("", "anything"), option("failure", "any failure"), ...kinds.flatMap((kind) => [option(kind, KINDS[kind][0]),
     ...REASONS.filter((reason) => reason.kind === kind).map((reason) => option(reason.value, `– ${reason.words}`))]));
-  $("f-scene").append(option("", "all"), ...valuesOf("scene").map((scene) => option(scene, scene)));
-  $("f-length").append(option("", "any"), ...valuesOf("reference length").map((bin) => option(bin, bin)));
+  $("clear").before(...FILTERS.map(([group, title, none], index) => el("label", null, title,
+    el("select", { id: `f-group${index}` }, option("", none), ...valuesOf(group).map((value) => option(value, value))))));
   $("filters").addEventListener("input", applyFilters);
   $("filters").addEventListener("submit", (event) => event.preventDefault());
   $("clear").addEventListener("click", () => setFilters({}));
@@ -55,12 +42,12 @@ function setFilters(values) {
 
 function applyFilters() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const [run, kind, scene, bin] = ["f-run", "f-kind", "f-scene", "f-length"].map((id) => $(id).value);
+  const [run, kind] = ["f-run", "f-kind"].map((id) => $(id).value);
+  const groups = FILTERS.map(([group], index) => [GROUPS[group], $(`f-group${index}`).value]);
   shown = ROWS.filter((row) =>
     (run === "" || row.r === Number(run)) &&
     (kind === "" || row.kind === kind || reasonOf(row) === kind || (kind === "failure" && row.kind !== "success" && scored(row))) &&
-    (scene === "" || row.episode.scene === scene) &&
-    (bin === "" || lengthBin(row.episode) === bin) &&
+    groups.every(([valueOf, wanted]) => wanted === "" || String(valueOf(row)) === wanted) &&
     words.every((word) => row.haystack.includes(word)));
   sortShown();
   renderTable();
