@@ -25,6 +25,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     "suite": {
         "houses-v1": "proctor.suites:houses-v1",
         "houses-v1-zh": "proctor.suites:houses-v1/episodes.zh.json",
+        "tabletop-v1": "proctor.suites:tabletop-v1",
     },
     "env": {
         "embedded": "proctor.envs.vln:VLNEnv",
@@ -40,7 +41,6 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "oracle": "proctor.policies.oracle:OraclePolicy",
         "expert": "proctor.policies.expert:ExpertPolicy",
         "blind": "proctor.policies.blind:BlindPolicy",
-        "expert": "proctor.policies.expert:ExpertPolicy",
     },
     "metric": {
         "success": "proctor.metrics.navigation:Success",
