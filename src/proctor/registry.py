@@ -79,7 +79,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     },
 }
 ONLY_FOR: dict[Kind, dict[str, str]] = {
-    "suite": {"houses-v1": "vln", "houses-v1-zh": "vln"},
+    "suite": {"houses-v1": "vln", "houses-v1-zh": "vln", "tabletop-v1": "pick_and_place"},
     "env": {"embedded": "vln", "mock": "vln", "o3de": "vln", "tabletop": "pick_and_place"},
     "policy": {
         **{"forward": "vln", "oracle": "vln", "blind": "vln"},
