@@ -22,6 +22,8 @@ SLACK_M = 0.004
 """A way that begins close to something may stay as close as that, less this, until it gets away."""
 LIFT, ARM, WRIST = 3, 4, 5
 ASIDE_M = 0.3
+FOLDED_RAD = (1.7, -1.7)
+"""The wrist, with the hand beside the arm."""
 
 Way = list[Array]
 """Postures one after the other: seven controls each, the base's in the world."""
@@ -98,8 +100,11 @@ def ways(start: Array, end: Array, floor: Floor, *, nonholonomic: bool) -> Itera
         yield from ([up, tucked, *drive, end] for drive in drives(tucked, end))
     beginnings = [
         [up, tucked],
-        [changed(start, arm=0.0), changed(up, arm=0.0), tucked],
         *(  # as when the hand begins below a table
+            [changed(start, arm=0.0, wrist=wrist), changed(up, arm=0.0, wrist=wrist), tucked]
+            for wrist in (start[WRIST], *FOLDED_RAD)
+        ),
+        *(
             [away, changed(away, lift=end[LIFT], arm=0.0, wrist=end[WRIST])]
             for away in _aside(start, nonholonomic=nonholonomic)
         ),
