@@ -66,21 +66,18 @@ class ExpertPolicy(Policy):
     def _work(self) -> Script:
         """Pick the object up and put it down, again and again until the episode ends."""
         while True:
-            if (yield from self._pick()):
-                yield from self._hold() if self._truth["target_position"] is None else self._place()
-            else:
+            if self._truth["phase"] == "place" and self._truth["object_in_target"]:
+                yield from self._wait(self._controls(), self._is_out_of_place, PATIENCE_STEPS)
+            if not (yield from self._pick()):
                 yield self._controls()  # at least one step passes
+            elif self._truth["target_position"] is None:
+                yield from self._hold()
+            else:
+                yield from self._place()
 
     def _pick(self) -> Script:
+        """Get the hand around the object, close it and lift; return whether the object came along."""
         planner = self._known()
-        if (
-            self._truth["target_position"] is not None
-            and self._truth["object_in_target"]
-            and self._was_placed()
-        ):
-            yield from self._wait(
-                self._controls(), lambda: not self._truth["object_in_target"], PATIENCE_STEPS
-            )
         stood = self._truth["object_position"].copy()
         plan = planner.pick(self._controls(), self._truth, self._failed)
         if plan is None:
@@ -105,6 +102,7 @@ class ExpertPolicy(Policy):
         return lifted
 
     def _place(self) -> Script:
+        """Carry the object to its place and let it go; return whether it was not lost on the way."""
         planner, present = self._known(), self._controls()
         present[GRIPPER] = self._truth["gripper_state"]
         plan = planner.place(present, self._truth)
@@ -212,8 +210,8 @@ class ExpertPolicy(Policy):
 
         return is_let_go
 
-    def _was_placed(self) -> bool:
-        return bool(self._truth["phase"] == "place")
+    def _is_out_of_place(self) -> bool:
+        return not self._truth["object_in_target"]
 
     def _known(self) -> Planner:
         assert self._planner is not None  # noqa: S101  (reset comes first)
