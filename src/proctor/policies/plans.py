@@ -203,13 +203,14 @@ class Planner:
     def _possible(
         self, stances: Iterable[Stance], opening_m: float, grip: Grip | None, drops: Sequence[float]
     ) -> list[tuple[Stance, Posture]]:
-        """Return the stances in which the open hand has room, each with its lowest such posture."""
+        """Return the stances in which open hand and object have room, each with its lowest such posture."""
         found = []
         for stance in stances:
             for drop_m in drops:
                 down = stance.posture._replace(lift_m=stance.posture.lift_m + drop_m)
                 gaps = self._rehearsal.clearance.gaps(controls_of(down, opening_m), grip)
-                if gaps.robot_m >= LAST_GAP_M and down.is_possible():
+                fits = grip is None or gaps.object_m >= LAST_GAP_M / 2
+                if fits and gaps.robot_m >= LAST_GAP_M and down.is_possible():
                     found.append((stance, down))
                     break
             if len(found) >= MOST_STANCES:

@@ -30,6 +30,8 @@ from proctor.suites.tabletop_scenes import Repertoire
 
 STILL_M, STILL_RAD = 0.005, math.radians(5.0)
 """What moves more than this while an episode settles does not stand."""
+STEPS_SHARE = 0.8
+"""Of the steps that are allowed, the expert may need so many."""
 DIGITS = 4
 EPISODES = "episodes.json"
 HOPELESS = 20
@@ -112,8 +114,9 @@ def trials_of(split: TabletopSplit, seed: int) -> Iterator[Trial]:
 
 
 def is_good(trial: Trial) -> bool:
-    """Tell whether a candidate stood still, and was done without bumping into anything."""
-    return trial.is_still and trial.success and trial.touches == 0
+    """Tell whether a candidate stood still, and was done in good time without bumping into anything."""
+    in_time = trial.steps <= STEPS_SHARE * trial.episode.step_limit
+    return trial.is_still and trial.success and in_time and trial.touches == 0
 
 
 def tried(episode: PickAndPlaceEpisode, env: PickPlaceEnv) -> Trial:
