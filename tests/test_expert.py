@@ -243,6 +243,26 @@ def test_puts_a_cup_into_a_bowl_among_other_things():
     assert info["collision_count"] == 0
 
 
+def test_what_is_longer_than_the_floor_of_a_bowl_is_dropped_into_it():
+    long = {**CUP, "shape": {"kind": "box", "color": "red", "size": [0.05, 0.108, 0.09]}}
+    bowl = {
+        "name": "bowl_blue",
+        "position": [0.55, 0.3, 0.8],
+        "shape": {"kind": "bowl", "size": [0.172, 0.172, 0.055]},
+    }
+    told = episode(location={"type": "container", "object_name": "bowl_blue"}, objects=(long, bowl))
+    info = play(told)
+    assert info["success"]
+    assert info["collision_count"] == 0
+
+
+def test_gets_the_hand_out_from_below_the_table():
+    pose = {"base": [0.0, 0.0, math.pi / 2], "joint_positions": [0.0, 0.0, 0.0, 0.5, 0.2, 0.0, 0.0]}
+    info = play(episode(setup={"init_pose": pose, "nonholonomic": True}))
+    assert info["success"]
+    assert info["collision_count"] == 0
+
+
 def moved_once(when, position):
     """Return what moves the cup away, once."""
     done = []
