@@ -49,7 +49,13 @@ class MissingDependency(UserError):
         super().__init__(f"{what} is not available here. {remedy}")
 
 
-EXTRAS = {"mujoco": "sim", "scipy": "sim", "trimesh": "sim", "gymnasium": "gym", "pxr": "usd"}
+EXTRAS = {
+    **dict.fromkeys(
+        ("daqp", "fast_simplification", "mink", "mujoco", "qpsolvers", "scipy", "trimesh"), "sim"
+    ),
+    "gymnasium": "gym",
+    "pxr": "usd",
+}
 """Packages that only some parts of Proctor need, and the extra that brings them."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -20,7 +20,8 @@ from proctor.scenes.thing import Thing
 from proctor.scenes.things import make_thing
 from proctor.sim.gl import shared_context
 from proctor.sim.inverse_kinematics import HandSolver
-from proctor.sim.look import PLAIN, Look
+from proctor.sim.levels import color_of, look_of
+from proctor.sim.look import Look
 from proctor.sim.renderer import Renderer, View
 from proctor.sim.tabletop import TabletopWorld
 from proctor.sim.tabletop_model import FAR_M, NEAR_M, cameras_of
@@ -100,7 +101,9 @@ class PickPlaceEnv(Env):
             UserError: The episode has no object to pick up, or cannot be put up.
         """
         self.close()
-        world = TabletopWorld(episode, things_of(episode), look=self._look(episode), drawn=self._draws)
+        things = things_of(episode)
+        look = self._look(episode, things)
+        world = TabletopWorld(episode, things, look=look, drawn=self._draws)
         world.place()
         world.settle()
         if self._draws:
@@ -108,7 +111,8 @@ class PickPlaceEnv(Env):
                 View(name, camera.width, camera.height, NEAR_M, FAR_M)
                 for name, camera in zip(("head", "wrist"), cameras_of(episode), strict=True)
             ]
-            self._renderer = Renderer(world.model, world.data, *views, reflecting=self._options.level >= 3)
+            mirrors = look.shine.reflectance > 0
+            self._renderer = Renderer(world.model, world.data, *views, reflecting=mirrors)
         self._world, self._solver = world, HandSolver(world)
         self._state = PickPlaceState(episode, world)
         return self._observe(episode)
@@ -153,9 +157,14 @@ class PickPlaceEnv(Env):
     def _draws(self) -> bool:
         return bool(self._options.sensors)
 
-    def _look(self, episode: PickAndPlaceEpisode) -> Look:
-        del episode
-        return PLAIN
+    def _look(self, episode: PickAndPlaceEpisode, things: Mapping[str, Thing]) -> Look:
+        """Return the level's look. What is to be picked up, and what to be put into, are seen in any."""
+        goal, options = episode.task_goal, self._options
+        names = [goal.target_object.name] if goal.target_object else []
+        if goal.target_location is not None and goal.target_location.type == "container":
+            names.append(episode.support_name() or names[0])
+        seen = [color_of(things[name]) for name in names]
+        return look_of(options.level, options.level_seed, episode.episode_id, seen)
 
     def _observe(self, episode: PickAndPlaceEpisode) -> Observation:
         state, renderer = self._state, self._renderer

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from proctor.core.types import Array
+
 if TYPE_CHECKING:  # names of kinds and colours are there for those who have no meshes
     from proctor.scenes.shapes import Triple
 
@@ -54,3 +58,25 @@ def darker(rgb: Triple, share: float = 0.2) -> Triple:
     """Return a colour on its way to black."""
     red, green, blue = (round((1 - share) * channel, 2) for channel in rgb)
     return red, green, blue
+
+
+def oklab(rgb: Array) -> Array:
+    """Return sRGB colours (N, 3) in OKLab, where equal distances look equal (Björn Ottosson, 2020)."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return np.asarray(np.cbrt(linear @ CONES_OF_RGB) @ LAB_OF_CONES)
+
+
+CONES_OF_RGB = np.array(
+    [
+        [0.4122214708, 0.2119034982, 0.0883024619],
+        [0.5363325363, 0.6806995451, 0.2817188376],
+        [0.0514459929, 0.1073969566, 0.6299787005],
+    ]
+)
+LAB_OF_CONES = np.array(
+    [
+        [0.2104542553, 1.9779984951, 0.0259040371],
+        [0.7936177850, -2.4285922050, 0.7827717662],
+        [-0.0040720468, 0.4505937099, -0.8086757660],
+    ]
+)

@@ -85,19 +85,19 @@ class Painter:
             return
         material = spec.add_material(name=name, rgba=surface.rgba, specular=0.0, shininess=0.0)
         if surface.image is not None:
-            material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = self._texture(
-                surface.image, image_name or name
-            )
+            add_texture(spec, surface.image, image_name or name)
+            material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = image_name or name
         add_shell_geom(body, name, group, material=name)
 
-    def _texture(self, image: NDArray[np.uint8], name: str) -> str:
-        if self._spec.texture(name) is None:
-            rows, columns, channels = image.shape
-            texture = self._spec.add_texture(
-                name=name, type=mujoco.mjtTexture.mjTEXTURE_2D, width=columns, height=rows, nchannel=channels
-            )
-            texture.data = image.tobytes()
-        return name
+
+def add_texture(spec: Any, image: NDArray[np.uint8], name: str) -> None:
+    """Add a picture by a name, unless it is there."""
+    if spec.texture(name) is None:
+        rows, columns, channels = image.shape
+        texture = spec.add_texture(
+            name=name, type=mujoco.mjtTexture.mjTEXTURE_2D, width=columns, height=rows, nchannel=channels
+        )
+        texture.data = image.tobytes()
 
 
 def add_shell(spec: Any, name: str, surface: Surface) -> bool:

@@ -29,7 +29,7 @@ class Renderer:
     """Draws a model. A new model needs a new renderer; close the old one.
 
     Args:
-        model: An MjModel whose offscreen buffer is as large as the largest view.
+        model: An MjModel. Its offscreen buffer is made as large as the largest view.
         data: Its MjData.
         views: What to draw.
         reflecting: Whether shiny surfaces mirror, which costs another pass.
@@ -45,6 +45,9 @@ class Renderer:
         self._model, self._data = model, data
         self._gl = shared_context()
         self._gl.make_current()
+        buffer = model.vis.global_
+        buffer.offwidth = max(view.width for view in views)
+        buffer.offheight = max(view.height for view in views)
         self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self._scene = mujoco.MjvScene(model, model.ngeom + 8)

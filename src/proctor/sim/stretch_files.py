@@ -28,8 +28,8 @@ URDF = Path("RE2V0") / "stretch_description_RE2V0_tool_stretch_gripper.urdf"
 PREPARED = "stretch.urdf"
 MOST_FACES = 1500
 """Of a link that is drawn. The maker's base has 200,000."""
-CELLS = 60
-"""Across a mesh that must be clustered."""
+CELLS, CLUSTERED_FACES = 100, 5000
+"""Across a mesh that must be clustered, and of what comes out; with fewer the base is full of holes."""
 LEAST_INERTIA_KGM2 = 1e-7
 TINY_INERTIA_KGM2 = 1e-5
 """Of links whose inertia in the URDF is not positive definite; all of them are small parts."""
@@ -111,7 +111,7 @@ def _simplified(file: Path) -> Any:
         return mesh
     simple = mesh.simplify_quadric_decimation(face_count=MOST_FACES)
     if len(simple.faces) > 2 * MOST_FACES:  # hundreds of screws, none of which can be simplified further
-        simple = _clustered(mesh).simplify_quadric_decimation(face_count=MOST_FACES)
+        simple = _clustered(mesh).simplify_quadric_decimation(face_count=CLUSTERED_FACES)
     return simple
 
 

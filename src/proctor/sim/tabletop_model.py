@@ -11,25 +11,25 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from proctor.core.errors import UserError
-from proctor.core.types import Array, Vector3
+from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
 from proctor.robots.stretch import CAMERAS, CameraConfig
-from proctor.scenes.frames import Frame
-from proctor.scenes.scene_config import Part
-from proctor.scenes.textures import texture_image
 from proctor.scenes.thing import Solid, Thing
+from proctor.sim.finish import add_floor_mirror, add_top_mirror, covered, flat_top
 from proctor.sim.look import Look
 from proctor.sim.meshes import Painter
 from proctor.sim.model import SHAPES, Group
+from proctor.sim.room import add_lights, add_room, room_around
 from proctor.sim.stretch_model import BASE, FLOOR, GRIPPER, HAND_SITE, THING, stretch_spec
+from proctor.sim.zone import add_zone
 
 NEAR_M, FAR_M = 0.02, 10.0
-ROOM_M, WALL_M = 6.0, 2.6
 HEAD_TILT_RAD = math.radians(-35.0)
 WRIST_MOUNT_IN_HAND = np.array([-0.15, 0.0, 0.075])
 WRIST_TILT_RAD = math.radians(-12.0)
-ZONE_COLOR = (0.25, 0.75, 0.35, 0.55)
-ZONE_M = 0.001
+OVERVIEW, OVERVIEW_FOV_DEG = "overview", 42.0
+OVERVIEW_LOOKS_AT_M, OVERVIEW_AWAY_M = 0.68, (1.7, 1.45, 0.95)
+"""The height it looks at; ahead of the middle between base and object, to its left and above it."""
 SOLVED = {"solref": [0.01, 1.0], "solimp": [0.95, 0.99, 0.001, 0.5, 2.0]}
 
 
@@ -51,11 +51,7 @@ def build_tabletop(
     _set_options(spec, episode)
     head, wrist = cameras_of(episode)
     _add_cameras(spec, head, wrist, look)
-    visual = spec.visual
-    visual.global_.offwidth, visual.global_.offheight = (
-        max(head.width, wrist.width),
-        max(head.height, wrist.height),
-    )
+    _add_overview(spec, episode)
     spec.worldbody.add_geom(
         name="#floor",
         type=mujoco.mjtGeom.mjGEOM_PLANE,
@@ -66,12 +62,12 @@ def build_tabletop(
         **SOLVED,
     )
     try:
-        for item in episode.scene_objects:
-            _add_thing(spec, item, things[item.name], look, drawn=drawn)
+        bodies = {item.name: _add_thing(spec, item, things[item.name]) for item in episode.scene_objects}
         if drawn:
-            _add_room(spec, episode, look)
-            _add_zone(spec, episode)
-            _add_lights(spec, look)
+            mirrored = _mirrored(episode, things, look)
+            for name, body in bodies.items():
+                _draw_thing(spec, body, things[name], look, mirrors=name == mirrored)
+            _draw_room(spec, episode, look, mirrored)
         return spec.compile()
     except ValueError as error:
         raise UserError(f"episode '{episode.episode_id}': MuJoCo cannot build it: {error}") from None
@@ -106,22 +102,40 @@ def _set_options(spec: Any, episode: PickAndPlaceEpisode) -> None:
 
 def _add_cameras(spec: Any, head: CameraConfig, wrist: CameraConfig, look: Look) -> None:
     along_arm = _view(np.array([0.0, -math.cos(HEAD_TILT_RAD), math.sin(HEAD_TILT_RAD)]))
-    turned = Rotation.from_rotvec(look.camera_turn_rad) * Rotation.from_quat(head.orientation)
+    turned = Rotation.from_rotvec(look.head.turn_rad) * Rotation.from_quat(head.orientation)
     spec.body(BASE).add_camera(
         name="head",
-        pos=np.array(head.position) + look.camera_shift_m,
+        pos=np.array(head.position) + look.head.shift_m,
         quat=(turned * along_arm).as_quat(scalar_first=True),
         fovy=head.fov,
     )
     hand = spec.site(HAND_SITE)
     mount = Rotation.from_quat(hand.quat, scalar_first=True)
-    at = np.asarray(hand.pos) + mount.apply(WRIST_MOUNT_IN_HAND + np.array(wrist.position))
+    at = np.asarray(hand.pos) + mount.apply(WRIST_MOUNT_IN_HAND + wrist.position + look.wrist.shift_m)
     ahead = _view(np.array([math.cos(WRIST_TILT_RAD), 0.0, math.sin(WRIST_TILT_RAD)]))
+    turned = Rotation.from_rotvec(look.wrist.turn_rad) * Rotation.from_quat(wrist.orientation)
     spec.body(GRIPPER).add_camera(
         name="wrist",
         pos=at,
-        quat=(mount * Rotation.from_quat(wrist.orientation) * ahead).as_quat(scalar_first=True),
+        quat=(mount * turned * ahead).as_quat(scalar_first=True),
         fovy=wrist.fov,
+    )
+
+
+def _add_overview(spec: Any, episode: PickAndPlaceEpisode) -> None:
+    """Add a camera that sees robot and table together. No agent looks through it."""
+    base = np.array([*episode.robot_config.init_pose.base[:2], 0.0])
+    target = episode.task_goal.target_object
+    there = np.array(episode.item(target.name).position) if target else base + np.array([0.5, 0.0, 0.8])
+    ahead = (there - base)[:2] / max(1e-6, np.linalg.norm((there - base)[:2]))
+    left = np.array([-ahead[1], ahead[0]])
+    middle = np.array([*(base + there)[:2] / 2, OVERVIEW_LOOKS_AT_M])
+    away = np.array([*(OVERVIEW_AWAY_M[0] * ahead + OVERVIEW_AWAY_M[1] * left), OVERVIEW_AWAY_M[2]])
+    spec.worldbody.add_camera(
+        name=OVERVIEW,
+        pos=middle + away,
+        quat=_view(-away / np.linalg.norm(away)).as_quat(scalar_first=True),
+        fovy=OVERVIEW_FOV_DEG,
     )
 
 
@@ -132,7 +146,8 @@ def _view(forward: Array) -> Rotation:
     return Rotation.from_matrix(np.stack([right, np.cross(right, forward), -forward], axis=1))
 
 
-def _add_thing(spec: Any, item: SceneItem, thing: Thing, look: Look, *, drawn: bool) -> None:
+def _add_thing(spec: Any, item: SceneItem, thing: Thing) -> Any:
+    """Add what is felt of a thing, and return its body."""
     quat = wxyz(item.rotation)
     body = spec.worldbody.add_body(name=item.name, pos=item.position, quat=quat)
     if not item.static:
@@ -152,15 +167,33 @@ def _add_thing(spec: Any, item: SceneItem, thing: Thing, look: Look, *, drawn: b
             **_geometry(spec, name, solid),
             **SOLVED,
         )
-    if drawn:
-        painter = Painter(spec)
-        for surface in thing.surfaces:
-            if thing.is_furniture and look.furniture is not None:
-                material = look.furniture
-                image = None if material.texture is None else texture_image(material.texture)
-                surface = surface._replace(image=image, rgba=(*material.color, 1.0))  # noqa: PLW2901
-            shared = None if surface.image is None else f"image{id(surface.image)}"
-            painter.draw(surface, body, Group.DRAWN, image_name=shared)
+    return body
+
+
+def _draw_thing(spec: Any, body: Any, thing: Thing, look: Look, *, mirrors: bool) -> None:
+    painter, surfaces = Painter(spec), thing.surfaces
+    if thing.is_furniture and look.furniture is not None:
+        surfaces = covered(surfaces, look.furniture)
+    for surface in surfaces:
+        shared = None if surface.image is None else f"image{id(surface.image)}"
+        painter.draw(surface, body, Group.DRAWN, image_name=shared)
+    top = flat_top(thing)
+    if mirrors and top is not None:
+        add_top_mirror(spec, body, top, look)
+
+
+def _mirrored(episode: PickAndPlaceEpisode, things: Mapping[str, Thing], look: Look) -> str | None:
+    """Return the furniture whose top mirrors: of those with a flat one, the nearest to the object."""
+    target = episode.task_goal.target_object
+    if look.shine.reflectance <= 0 or look.furniture is None or target is None:
+        return None
+    at = np.array(episode.item(target.name).position[:2])
+    far = {
+        item.name: float(np.linalg.norm(at - item.position[:2]))
+        for item in episode.scene_objects
+        if things[item.name].is_furniture and flat_top(things[item.name]) is not None
+    }
+    return min(far, key=far.__getitem__, default=None)
 
 
 def _geometry(spec: Any, name: str, solid: Solid) -> dict[str, Any]:
@@ -177,54 +210,16 @@ def _geometry(spec: Any, name: str, solid: Solid) -> dict[str, Any]:
     }
 
 
-def _add_room(spec: Any, episode: PickAndPlaceEpisode, look: Look) -> None:
-    """Draw a floor and four walls around the middle of it all."""
+def _draw_room(spec: Any, episode: PickAndPlaceEpisode, look: Look, mirrored: str | None) -> None:
+    """Draw all that is not a thing: the room, its lights and the mark where the object should go."""
     places = [item.position[:2] for item in episode.scene_objects] + [episode.robot_config.init_pose.base[:2]]
-    x, y = np.mean([np.min(places, axis=0), np.max(places, axis=0)], axis=0)
-    painter = Painter(spec)
-
-    def draw(size: tuple[float, float, float], at: tuple[float, float, float], is_floor: bool) -> None:  # noqa: FBT001
-        material = look.floor if is_floor else look.walls
-        part = Part(shape="box", size=Vector3(*size), color=material.color, texture=material.texture)
-        painter.add_part(part, Frame(np.array(size), np.eye(3), np.array(at)))
-
-    draw((ROOM_M, ROOM_M, 0.02), (x, y, -0.01), is_floor=True)
-    half = ROOM_M / 2
-    for side in (-1, 1):
-        draw((0.02, ROOM_M, WALL_M), (x + side * half, y, WALL_M / 2), is_floor=False)
-        draw((ROOM_M, 0.02, WALL_M), (x, y + side * half, WALL_M / 2), is_floor=False)
-    painter.draw_parts(spec.worldbody, Group.DRAWN)
-
-
-def _add_zone(spec: Any, episode: PickAndPlaceEpisode) -> None:
-    """Show where the object should go, as a disc, unless a container or a surface shows it."""
+    room = room_around(np.array(places))
+    mirrors = look.shine.reflectance > 0 and mirrored is None
+    add_room(spec, room, look, with_floor=not mirrors)
+    if mirrors:
+        add_floor_mirror(spec, room, look)
+    add_lights(spec, look)
     location = episode.task_goal.target_location
+    # A container or a surface shows itself.
     if location is not None and location.type == "position" and location.position is not None:
-        spec.worldbody.add_geom(
-            name="#zone",
-            type=mujoco.mjtGeom.mjGEOM_CYLINDER,
-            size=[location.radius, ZONE_M / 2, 0.0],
-            pos=np.add(location.position, [0.0, 0.0, ZONE_M / 2]),
-            rgba=ZONE_COLOR,
-            group=Group.DRAWN,
-            contype=0,
-            conaffinity=0,
-        )
-
-
-def _add_lights(spec: Any, look: Look) -> None:
-    headlight = spec.visual.headlight
-    headlight.ambient, headlight.diffuse, headlight.specular = [look.ambient] * 3, [0.2] * 3, [0.0] * 3
-    for light in look.lights:
-        directional = light.type == "directional"
-        kind = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL if directional else mujoco.mjtLightType.mjLIGHT_SPOT
-        spec.worldbody.add_light(
-            type=kind,
-            cutoff=180.0,
-            exponent=0.0,
-            pos=light.translate.array(),
-            dir=light.direction.array(),
-            diffuse=light.intensity * np.array(light.color),
-            specular=[0.0] * 3,
-            castshadow=False,
-        )
+        add_zone(spec, np.array(location.position), location.radius)
