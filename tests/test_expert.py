@@ -12,12 +12,12 @@ from proctor.core.interfaces import TRUTH
 from proctor.core.types import EpisodeInfo, Pose2
 from proctor.envs.pick_place import PickPlaceEnv, things_of
 from proctor.episodes.pick_place import PickAndPlaceEpisode
-from proctor.policies.expert import ExpertPolicy
-from proctor.policies.floor import Floor
-from proctor.policies.grasping import grasps_of
-from proctor.policies.rehearsal import Rehearsal, changed, ways
-from proctor.policies.spots import spots_of
-from proctor.policies.stance import HandGoal, stances_for, travel_s
+from proctor.policies.pick_place.expert import ExpertPolicy
+from proctor.policies.pick_place.floor import Floor
+from proctor.policies.pick_place.grasping import grasps_of
+from proctor.policies.pick_place.rehearsal import Rehearsal, changed, ways
+from proctor.policies.pick_place.spots import spots_of
+from proctor.policies.pick_place.stance import HandGoal, stances_for, travel_s
 from proctor.scenes.primitives import ball, block, box, cylinder
 from proctor.scenes.vessels import bottle, cup
 from proctor.sim.clearance import SEEN_M, Clearance, Grip

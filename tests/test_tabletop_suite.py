@@ -18,7 +18,7 @@ from proctor.episodes.datasets import load_dataset
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.episodes.pick_place_checks import problems_of
 from proctor.metrics.manipulation import CompletionRate
-from proctor.policies.expert import ExpertPolicy
+from proctor.policies.pick_place.expert import ExpertPolicy
 from proctor.registry import suite_path
 from proctor.robots.stretch import controls_of_qpos
 from proctor.robots.stretch_kinematics import hand_in_world

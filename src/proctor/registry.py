@@ -39,7 +39,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "hold": "proctor.policies.scripted:HoldPolicy",
         "replay": "proctor.policies.scripted:ReplayPolicy",
         "oracle": "proctor.policies.oracle:OraclePolicy",
-        "expert": "proctor.policies.expert:ExpertPolicy",
+        "expert": "proctor.policies.pick_place.expert:ExpertPolicy",
         "blind": "proctor.policies.blind:BlindPolicy",
     },
     "metric": {

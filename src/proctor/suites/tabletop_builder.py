@@ -22,7 +22,7 @@ from proctor.episodes.datasets import CHECKSUMS
 from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode, ReferenceTrajectory
 from proctor.episodes.pick_place_files import document_of
 from proctor.metrics.similarity import PickPlaceTrajectorySimilarity
-from proctor.policies.expert import ExpertPolicy
+from proctor.policies.pick_place.expert import ExpertPolicy
 from proctor.robots.stretch import controls_of_qpos
 from proctor.sim.tabletop import TabletopWorld
 from proctor.suites.tabletop_exam import SEEN, UNSEEN, TabletopExam

@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array
-from proctor.policies.floor import Floor
+from proctor.policies.pick_place.floor import Floor
 from proctor.sim.clearance import Clearance, Gaps, Grip
 from proctor.sim.set_points import SetPoints
 

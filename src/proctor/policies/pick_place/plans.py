@@ -12,11 +12,11 @@ from scipy.spatial.transform import Rotation
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Info, Pose2
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
-from proctor.policies.floor import Floor
-from proctor.policies.grasping import grasps_of
-from proctor.policies.rehearsal import LIFT, Rehearsal, Way, changed
-from proctor.policies.spots import Spot, spots_of
-from proctor.policies.stance import HandGoal, Stance, duration_s, stances_for
+from proctor.policies.pick_place.floor import Floor
+from proctor.policies.pick_place.grasping import grasps_of
+from proctor.policies.pick_place.rehearsal import LIFT, Rehearsal, Way, changed
+from proctor.policies.pick_place.spots import Spot, spots_of
+from proctor.policies.pick_place.stance import HandGoal, Stance, duration_s, stances_for
 from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M
 from proctor.robots.stretch_kinematics import (
     HAND_HEIGHT_M,

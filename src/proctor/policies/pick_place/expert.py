@@ -12,8 +12,8 @@ import numpy as np
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import Array, EpisodeInfo, Info, Observation
 from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode
-from proctor.policies.plans import Plan, Planner, base_of, controls_of, turned
-from proctor.policies.rehearsal import EXACT, LIFT, NEAR, changed, is_there
+from proctor.policies.pick_place.plans import Plan, Planner, base_of, controls_of, turned
+from proctor.policies.pick_place.rehearsal import EXACT, LIFT, NEAR, changed, is_there
 from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M
 from proctor.robots.stretch_kinematics import hand_in_world, reach_by_driving
 from proctor.scenes.things import make_thing
