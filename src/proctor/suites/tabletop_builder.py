@@ -61,6 +61,11 @@ TABLETOP_RECIPES = {
 """How the suites that come with Proctor were made."""
 
 
+def training_recipe(episodes: int, seed: int) -> TabletopRecipe:
+    """Return how to make episodes with what `val_seen` is made of."""
+    return TabletopRecipe((TabletopSplit("train", episodes, SEEN),), seed)
+
+
 class Trial(NamedTuple):
     """A candidate and what came of it."""
 
