@@ -10,13 +10,13 @@ from collections import defaultdict
 
 import mujoco
 import numpy as np
-from proctor.policies.expert import ExpertPolicy
 
 from benchmarks.rows import Row
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import EpisodeInfo
 from proctor.envs.pick_place import PickPlaceEnv
 from proctor.episodes.datasets import load_dataset
+from proctor.policies.pick_place.expert import ExpertPolicy
 from proctor.registry import suite_path
 
 EPISODES, LOOK_EVERY = 4, 6

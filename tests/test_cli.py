@@ -455,3 +455,16 @@ def test_help_teaches_by_example(capsys):
     text = capsys.readouterr().out
     assert "proctor run --suite houses-v1 --policy oracle" in text
     assert "exit codes" in text
+
+
+def test_generate_makes_tabletops_the_same_for_the_same_seed(capsys, tmp_path):
+    made = []
+    for name in ("one", "two"):
+        code, out, _ = proctor(capsys, "generate", "--out", tmp_path / name, "--tabletops", 1, "--seed", 5)
+        assert code == 0
+        assert f"proctor run --dataset {tmp_path / name} --policy expert" in out
+        made.append((tmp_path / name / "episodes.json").read_bytes())
+    assert made[0] == made[1]
+    code, _, err = proctor(capsys, "generate", "--out", tmp_path / "none", "--tabletops", 0)
+    assert code == 2
+    assert "at least 1" in err

@@ -25,6 +25,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     "suite": {
         "houses-v1": "proctor.suites:houses-v1",
         "houses-v1-zh": "proctor.suites:houses-v1/episodes.zh.json",
+        "tabletop-v1": "proctor.suites:tabletop-v1",
     },
     "env": {
         "embedded": "proctor.envs.vln:VLNEnv",
@@ -38,8 +39,8 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "hold": "proctor.policies.scripted:HoldPolicy",
         "replay": "proctor.policies.scripted:ReplayPolicy",
         "oracle": "proctor.policies.oracle:OraclePolicy",
+        "expert": "proctor.policies.pick_place.expert:ExpertPolicy",
         "blind": "proctor.policies.blind:BlindPolicy",
-        "expert": "proctor.policies.expert:ExpertPolicy",
     },
     "metric": {
         "success": "proctor.metrics.navigation:Success",
@@ -78,7 +79,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     },
 }
 ONLY_FOR: dict[Kind, dict[str, str]] = {
-    "suite": {"houses-v1": "vln", "houses-v1-zh": "vln"},
+    "suite": {"houses-v1": "vln", "houses-v1-zh": "vln", "tabletop-v1": "pick_and_place"},
     "env": {"embedded": "vln", "mock": "vln", "o3de": "vln", "tabletop": "pick_and_place"},
     "policy": {
         **{"forward": "vln", "oracle": "vln", "blind": "vln"},

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -19,14 +20,17 @@ def add_exams(commands: Any) -> None:
     """Add the commands."""
     listing = commands.add_parser("list", help="show the names of suites, envs, policies and metrics")
     listing.set_defaults(command=_list)
-    generate = commands.add_parser("generate", help="make houses and episodes of your own")
+    generate = commands.add_parser("generate", help="make houses or tabletops, and episodes, of your own")
     generate.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
     generate.add_argument("--houses", type=int, default=4, metavar="N")
     generate.add_argument("--episodes-per-house", type=int, default=4, metavar="N")
     generate.add_argument(
         "--rooms", type=int, metavar="N", help="in each house, halls included (default: as it comes)"
     )
-    generate.add_argument("--seed", type=int, default=0, help="same seed, same houses")
+    generate.add_argument(
+        "--tabletops", type=int, metavar="N", help="instead of houses: N pick-and-place episodes"
+    )
+    generate.add_argument("--seed", type=int, default=0, help="same seed, same exam")
     generate.add_argument("--suite", metavar="NAME", help="build a suite that comes with Proctor once more")
     generate.set_defaults(command=_generate)
     doctor = commands.add_parser("doctor", help="tell what this machine has, and how to get the rest")
@@ -48,9 +52,37 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from proctor.suites.builder import RECIPES, Recipe, Split, build_suite, check_recipe
-
     out: Path = arguments.out
+    plan = _tabletops(arguments) or _houses(arguments)
+    columns = (TextColumn(plan.what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    try:
+        if out.exists():
+            raise UserError(f"{out} exists already; give --out a new folder")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        # Renamed when it is whole: what an interrupt leaves behind is no half of an exam.
+        with TemporaryDirectory(dir=out.parent) as unfinished, Progress(*columns, console=console) as bar:
+            task = bar.add_task(plan.what, total=plan.total)
+            suite = Path(unfinished) / "suite"
+            plan.build(suite, lambda done: bar.update(task, completed=done))
+            suite.rename(out)
+    except OSError as error:
+        raise UserError(f"cannot write to {out}: {error.strerror}") from error
+    console.print(f"Try it: proctor run --dataset {out} --policy {plan.policy}", soft_wrap=True, markup=False)
+    return DONE
+
+
+class _Plan(NamedTuple):
+    what: str
+    total: int
+    build: Callable[[Path, Callable[[int], None]], object]
+    policy: str
+    """Who can do what is built."""
+
+
+def _houses(arguments: argparse.Namespace) -> _Plan:
+    from proctor.suites.builder import RECIPES, Recipe, Split, build_suite, check_recipe
+    from proctor.suites.tabletop_builder import TABLETOP_RECIPES
+
     if arguments.suite is not None and arguments.rooms is not None:
         raise UserError("--rooms is for houses of your own; those of a suite have the rooms they have")
     if arguments.suite is None:
@@ -59,23 +91,26 @@ def _generate(arguments: argparse.Namespace) -> int:
     elif arguments.suite in RECIPES:
         recipe = RECIPES[arguments.suite]
     else:
-        raise UnknownName("suite", arguments.suite, RECIPES)
+        raise UnknownName("suite", arguments.suite, [*RECIPES, *TABLETOP_RECIPES])
     check_recipe(recipe)
-    columns = (TextColumn("houses"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    try:
-        if out.exists():
-            raise UserError(f"{out} exists already; give --out a new folder")
-        out.parent.mkdir(parents=True, exist_ok=True)
-        # Renamed when it is whole: what an interrupt leaves behind is no half of an exam.
-        with TemporaryDirectory(dir=out.parent) as unfinished, Progress(*columns, console=console) as bar:
-            task = bar.add_task("houses", total=sum(split.houses for split in recipe.splits))
-            suite = Path(unfinished) / "suite"
-            build_suite(suite, recipe, lambda done: bar.update(task, completed=done))
-            suite.rename(out)
-    except OSError as error:
-        raise UserError(f"cannot write to {out}: {error.strerror}") from error
-    console.print(f"Try it: proctor run --dataset {out} --policy oracle", soft_wrap=True, markup=False)
-    return DONE
+    total = sum(split.houses for split in recipe.splits)
+    return _Plan("houses", total, lambda folder, tell: build_suite(folder, recipe, tell), "oracle")
+
+
+def _tabletops(arguments: argparse.Namespace) -> _Plan | None:
+    """Return how to build tabletops, if that was asked for."""
+    from proctor.suites.tabletop_builder import TABLETOP_RECIPES, build_tabletop, training_recipe
+
+    if arguments.suite in TABLETOP_RECIPES:
+        recipe = TABLETOP_RECIPES[arguments.suite]
+    elif arguments.tabletops is not None and arguments.suite is None:
+        if arguments.tabletops < 1 or arguments.seed < 0:
+            raise UserError("--tabletops: expected at least 1, and a seed from 0 up")
+        recipe = training_recipe(arguments.tabletops, arguments.seed)
+    else:
+        return None
+    total = sum(split.episodes for split in recipe.splits)
+    return _Plan("tabletops", total, lambda folder, tell: build_tabletop(folder, recipe, tell), "expert")
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,1 @@
+"""The privileged expert for pick-and-place, and the planning behind it."""

@@ -1,0 +1,90 @@
+"""Where an object may be put down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
+
+from proctor.core.types import Array
+from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
+from proctor.scenes.thing import Thing
+
+EDGE_M = 0.02
+"""An object stands at least this far from the edge of what it stands on."""
+GRID_M = 0.05
+FLAT_M = 0.002
+MOST_SPOTS = 60
+
+
+class Spot(NamedTuple):
+    """A place for an object's origin, in the world."""
+
+    point: Array
+    is_inside: bool = False
+    """Whether it is in a container: hands may have to stay above it."""
+
+
+def spots_of(
+    episode: PickAndPlaceEpisode,
+    things: Mapping[str, Thing],
+    *,
+    target_position: Array,
+    near: Array,
+    radius_m: float,
+) -> list[Spot]:
+    """Return where the object may go, the best places first.
+
+    Args:
+        episode: Has a target location.
+        things: Its scene objects, by name.
+        target_position: The middle of the place, as the world says it.
+        near: Where it would be handy, if there is a choice.
+        radius_m: Of the object, seen from above.
+    """
+    location = episode.task_goal.target_location
+    assert location is not None  # noqa: S101
+    name = episode.support_name()
+    if name is None:
+        slack_m = 0.5 * episode.task_goal.success_criteria.place_tolerance
+        return [Spot(point) for point in _around(target_position, slack_m)]
+    thing, item = things[name], episode.item(name)
+    cavity = thing.cavity
+    if cavity is not None:  # the surface of a plate or a tray is its floor, too
+        room_m = min(cavity.half_x_m, cavity.half_y_m) * (0.7 if cavity.is_round else 0.9) - radius_m
+        floor = np.array([*target_position[:2], item.position[2] + cavity.floor_z])
+        return [Spot(point, is_inside=True) for point in _around(floor, max(room_m, 0.005))]
+    if location.type == "container":
+        return [Spot(np.array([*target_position[:2], item.position[2] + thing.high[2]]), is_inside=True)]
+    wanted = near if location.position is None else np.array(location.position)
+    return [Spot(point) for point in _on_top(thing, item, wanted, radius_m)]
+
+
+def _around(point: Array, reach_m: float) -> list[Array]:
+    """Return a point and some around it."""
+    angles = np.arange(8) * np.pi / 4
+    ring = np.stack([np.cos(angles), np.sin(angles), np.zeros(8)], axis=1)
+    return [point, *(point + 0.5 * reach_m * ring), *(point + reach_m * ring)]
+
+
+def _on_top(thing: Thing, item: SceneItem, wanted: Array, radius_m: float) -> list[Array]:
+    """Return points on a thing's flat top, the nearest to a wanted one first."""
+    turned = Rotation.from_quat(item.rotation)
+    tops = [solid for solid in thing.solids if solid.points[:, 2].max() > thing.high[2] - FLAT_M]
+    local = turned.inv().apply(wanted - np.array(item.position))
+    found: list[Array] = []
+    for solid in tops:
+        points = solid.points[solid.points[:, 2] > thing.high[2] - FLAT_M][:, :2]
+        if len(points) < 3:
+            continue
+        low, high = points.min(axis=0), points.max(axis=0)
+        x, y = (np.append(np.arange(low[i], high[i], GRID_M), local[i]) for i in (0, 1))
+        grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+        sides = ConvexHull(points).equations  # of each, the outward normal and the offset
+        inside = (grid @ sides[:, :2].T + sides[:, 2]).max(axis=1) <= -(radius_m + EDGE_M)
+        found += [np.array([*point, thing.high[2]]) for point in grid[inside]]
+    found.sort(key=lambda point: float(np.hypot(*(point - local)[:2])))
+    return [turned.apply(point) + np.array(item.position) for point in found[:MOST_SPOTS]]

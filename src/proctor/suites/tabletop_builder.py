@@ -1,0 +1,189 @@
+"""Builds tabletop exams: episodes that stand still when they begin and that the expert has done."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import msgspec
+import numpy as np
+
+from proctor.core.documents import write_atomically
+from proctor.core.errors import UserError
+from proctor.core.geometry import distance
+from proctor.core.interfaces import TRUTH
+from proctor.core.types import EpisodeInfo, Vector3
+from proctor.envs.pick_place import PickPlaceEnv, things_of
+from proctor.episodes.datasets import CHECKSUMS
+from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode, ReferenceTrajectory
+from proctor.episodes.pick_place_files import document_of
+from proctor.metrics.similarity import PickPlaceTrajectorySimilarity
+from proctor.policies.pick_place.expert import ExpertPolicy
+from proctor.robots.stretch import controls_of_qpos
+from proctor.sim.tabletop import TabletopWorld
+from proctor.suites.tabletop_exam import SEEN, UNSEEN, TabletopExam
+from proctor.suites.tabletop_scenes import Repertoire
+
+STILL_M, STILL_RAD = 0.005, math.radians(5.0)
+"""What moves more than this while an episode settles does not stand."""
+STEPS_SHARE = 0.8
+"""Of the steps that are allowed, the expert may need so many."""
+DIGITS = 4
+EPISODES = "episodes.json"
+HOPELESS = 20
+"""So many candidates in a row that cannot be done mean that something is wrong."""
+
+
+class TabletopSplit(NamedTuple):
+    """A part of an exam."""
+
+    name: str
+    episodes: int
+    repertoire: Repertoire
+
+
+class TabletopRecipe(NamedTuple):
+    """What to build. The same recipe gives the same files on the same machine."""
+
+    splits: tuple[TabletopSplit, ...]
+    seed: int
+
+
+TABLETOP_RECIPES = {
+    "tabletop-v1": TabletopRecipe(
+        (TabletopSplit("val_seen", 64, SEEN), TabletopSplit("val_unseen", 56, UNSEEN)), seed=1
+    )
+}
+"""How the suites that come with Proctor were made."""
+
+
+def training_recipe(episodes: int, seed: int) -> TabletopRecipe:
+    """Return how to make episodes with what `val_seen` is made of."""
+    return TabletopRecipe((TabletopSplit("train", episodes, SEEN),), seed)
+
+
+class Trial(NamedTuple):
+    """A candidate and what came of it."""
+
+    episode: PickAndPlaceEpisode
+    is_still: bool
+    success: bool = False
+    steps: int = 0
+    touches: int = 0
+    """Steps in which the robot touched something other than its object."""
+
+
+def build_tabletop(
+    folder: Path, recipe: TabletopRecipe, progress: Callable[[int], None] | None = None
+) -> list[Trial]:
+    """Write `episodes.json` and `checksums.json`; return all candidates, also those that were left out.
+
+    Args:
+        folder: Where to; made if it does not exist.
+        recipe: What to build.
+        progress: Told how many episodes are done, after each.
+
+    Raises:
+        UserError: Too many candidates in a row cannot be done.
+    """
+    trials: list[Trial] = []
+    for split in recipe.splits:
+        for trial in trials_of(split, recipe.seed):
+            trials.append(trial)
+            if progress is not None:
+                progress(sum(is_good(trial) for trial in trials))
+    freeze(folder, [trial.episode for trial in trials if is_good(trial)])
+    return trials
+
+
+def trials_of(split: TabletopSplit, seed: int) -> Iterator[Trial]:
+    """Yield candidates of a split, tried out, until there are enough that are good.
+
+    Raises:
+        UserError: Too many in a row are not.
+    """
+    good, bad = 0, 0
+    env = PickPlaceEnv(sensors=[])
+    while good < split.episodes:
+        if bad >= HOPELESS:
+            raise UserError(f"{bad} candidates in a row for '{split.name}' cannot be done")
+        rng = np.random.default_rng([seed, crc32(split.name.encode()), good, bad])
+        trial = tried(TabletopExam(split.name, split.repertoire, rng).episode(good), env)
+        good, bad = (good + 1, 0) if is_good(trial) else (good, bad + 1)
+        yield trial
+    env.close()
+
+
+def is_good(trial: Trial) -> bool:
+    """Tell whether a candidate stood still, and was done in good time without bumping into anything."""
+    in_time = trial.steps <= STEPS_SHARE * trial.episode.step_limit
+    return trial.is_still and trial.success and in_time and trial.touches == 0
+
+
+def tried(episode: PickAndPlaceEpisode, env: PickPlaceEnv) -> Trial:
+    """Let the expert do an episode; its way becomes the reference trajectory."""
+    world = TabletopWorld(episode, things_of(episode), drawn=False)
+    world.place()
+    if any(motion.moved_m > STILL_M or motion.tilted_rad > STILL_RAD for motion in world.settle()):
+        return Trial(episode, is_still=False)
+    policy, watch = ExpertPolicy(), PickPlaceTrajectorySimilarity()
+    observation, info = env.reset(episode), env.info()
+    watch.reset(episode, _NoTask())
+    policy.reset(
+        EpisodeInfo(
+            episode_id=episode.episode_id,
+            instruction=episode.instruction.text,
+            max_steps=episode.step_limit,
+            seed=0,
+            task=TASK,
+            episode=episode,
+        )
+    )
+    done, touches = False, 0
+    while not done:
+        observation, _, done, info = env.step(policy.act({**observation, TRUTH: info}))
+        watch.update(info)
+        touches += info["collision"]
+    done_episode = msgspec.structs.replace(episode, reference_trajectory=_reference(watch))
+    return Trial(done_episode, is_still=True, success=info["success"], steps=info["step"], touches=touches)
+
+
+class _NoTask:
+    """Nothing is asked of the task by what watches here."""
+
+    def distance_m(self, a: Vector3, b: Vector3) -> float:
+        """Return the straight distance."""
+        return distance(a, b)
+
+    def success_threshold_m(self, episode: PickAndPlaceEpisode) -> float:
+        """Return the tolerance of placing."""
+        return episode.task_goal.success_criteria.place_tolerance
+
+
+def freeze(folder: Path, episodes: Sequence[PickAndPlaceEpisode]) -> None:
+    """Write episodes, one a line, and their checksum."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = document_of(episodes, folder)["episodes"]
+    lines = b",\n".join(msgspec.json.encode(record) for record in records)
+    content = b'{"episodes": [\n' + lines + b"\n]}\n"
+    write_atomically(folder / EPISODES, content)
+    checksums = {EPISODES: hashlib.sha256(content).hexdigest()}
+    write_atomically(folder / CHECKSUMS, msgspec.json.format(msgspec.json.encode(checksums)) + b"\n")
+
+
+def _reference(watch: PickPlaceTrajectorySimilarity) -> ReferenceTrajectory:
+    """Return what was watched, every step of it, with the moments that the metric looks for."""
+    rows = watch.trajectory
+    return ReferenceTrajectory(
+        qpos_sequence=[_rounded(controls_of_qpos(tuple(row))) for row in rows["qpos"]],
+        ee_pose_sequence=[_rounded(row) for row in rows["ee_pose"]],
+        keypoints={name: index for name, index in watch.keypoints.items() if index is not None},
+    )
+
+
+def _rounded(row: Any) -> tuple[float, ...]:
+    return tuple(round(float(value), DIGITS) + 0.0 for value in row)
