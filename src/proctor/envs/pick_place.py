@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from proctor.core.actions import EePoseTarget, parse_manipulation_action
-from proctor.core.errors import SimulationError, UserError
+from proctor.core.errors import AgentFault, SimulationError, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation
 from proctor.envs.pick_place_state import PickPlaceState
@@ -26,6 +26,8 @@ from proctor.sim.tabletop import TabletopWorld
 from proctor.sim.tabletop_model import FAR_M, NEAR_M, cameras_of
 
 SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
+UNSTABLE = "unstable_physics"
+"""The kind of `AgentFault` for a world that broke under what the robot was told to do."""
 
 
 class _Options(msgspec.Struct):
@@ -118,7 +120,9 @@ class PickPlaceEnv(Env):
 
         Raises:
             SimulationError: There was no reset, or the episode is over.
-            AgentFault: The action is none.
+            AgentFault: The action is none, or the physics broke under it. The world was at rest before the
+                first action: were this the evaluator's fault, an agent could break it to have a bad
+                episode left out.
         """
         state, world, solver = self._state, self._world, self._solver
         if state is None or world is None or solver is None:
@@ -133,7 +137,10 @@ class PickPlaceEnv(Env):
             controls = np.array(controls_of_qpos(command.qpos))
         clamped = world.command(controls)
         state.step += 1
-        touched = world.advance()
+        try:
+            touched = world.advance()
+        except SimulationError as error:
+            raise AgentFault(UNSTABLE, str(error)) from None
         state.record(touched=touched, clamped=clamped, ik=ik)
         return self._observe(world.episode), 0.0, state.done, state.info()
 
