@@ -117,8 +117,7 @@ class TabletopWorld:
         before = {name: self.pose_of(name) for name in movable}
         for _ in range(round(SETTLE_S / self._time_step_s)):
             mujoco.mj_step(self.model, self.data, nstep=self._substeps)
-            speeds = [self.speed_of(name) for name in movable]
-            if self.time_s > 0.2 and all(v < REST_MPS and w < REST_RADPS for v, w in speeds):
+            if self.time_s > 0.2 and all(map(self.is_at_rest, movable)):
                 break
         mujoco.mj_forward(self.model, self.data)
         self.data.time = 0.0
@@ -222,6 +221,11 @@ class TabletopWorld:
         """Simulated seconds since the episode began."""
         return float(self.data.time)
 
+    def is_at_rest(self, name: str) -> bool:
+        """Tell whether a movable thing has settled."""
+        speed_mps, spin_radps = self.speed_of(name)
+        return speed_mps < REST_MPS and spin_radps < REST_RADPS
+
     def _world_of(self, controls: Array) -> Array:
         """Return controls with the base's part in the world."""
         x, y, turn = controls[:3]
@@ -236,8 +240,7 @@ class TabletopWorld:
     def _refuse_overlaps(self) -> None:
         first, second, depth_m = self.toucher.deepest(self.data)
         if depth_m > OVERLAP_M:
-            names = " and ".join(f"'{name}'" if name else "the robot" for name in (first, second))
-            problem = f"at the start {names} are {1000 * depth_m:.0f} mm inside each other"
+            problem = f"at the start {first} and {second} are {1000 * depth_m:.0f} mm inside each other"
             raise UserError(f"episode '{self.episode.episode_id}': {problem}")
 
 

@@ -46,8 +46,8 @@ class Toucher:
     def __init__(self, model: Any, episode: PickAndPlaceEpisode) -> None:
         self._roles = _roles(model, episode)
         self._hand = model.site(HAND_SITE).id
-        self.names = [str(model.geom(index).name).rpartition("#")[0] for index in range(model.ngeom)]
-        """Of the thing that a geom belongs to; empty for the robot and the floor."""
+        names = [str(model.geom(index).name) for index in range(model.ngeom)]
+        self._owners = [_owner(name) for name in names]
 
     def touch(self, data: Any) -> int:
         """Return the flags of `Touch` that are set now."""
@@ -68,12 +68,19 @@ class Toucher:
         return Touch.LEFT * bool(left.any()) | Touch.RIGHT * bool(right.any())
 
     def deepest(self, data: Any) -> tuple[str, str, float]:
-        """Return the two that are deepest in each other, and how deep in metres. The robot has no name."""
+        """Return the two that are deepest in each other, in words, and how deep in metres."""
         if not data.ncon:
             return "", "", 0.0
         index = int(np.argmin(data.contact.dist))
         first, second = data.contact.geom[index].tolist()
-        return self.names[first], self.names[second], max(0.0, -float(data.contact.dist[index]))
+        return self._owners[first], self._owners[second], max(0.0, -float(data.contact.dist[index]))
+
+
+def _owner(geom: str) -> str:
+    """Return what a geom belongs to."""
+    if geom == "#floor":
+        return "the floor"
+    return "the robot" if geom.startswith("#") else f"'{geom.rpartition('#')[0]}'"
 
 
 def _meetings() -> NDArray[np.int64]:
