@@ -15,6 +15,8 @@ DEFAULT_JOINT_POSITIONS = (0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 LARGEST_SUBSTEP_S = 0.002
 """Contacts are trustworthy up to this."""
 LARGEST_COORDINATE_M = 100.0
+LIGHTEST_KG, HEAVIEST_KG = 0.01, 1000.0
+"""Of a thing. What is lighter is pressed centimetres deep into a table by a hand that leans on it."""
 SAME_PLACE_M = 1e-3
 ROUNDING = 1e-6
 """By which written joint positions may exceed their limits: 0.1300001."""
@@ -216,8 +218,9 @@ class SceneItem(Record, frozen=True, kw_only=True):
         if min(self.scale) <= 0:
             raise ValueError(f"scale: expected factors above 0, found {list(self.scale)}")
         _check_unit("rotation", self.rotation)
-        if self.mass is not None and not 0 < self.mass <= 1000:
-            raise ValueError(f"mass: expected kilograms above 0, found {self.mass}")
+        if self.mass is not None and not LIGHTEST_KG <= self.mass <= HEAVIEST_KG:
+            expected = f"{LIGHTEST_KG} to {HEAVIEST_KG:.0f} kilograms"
+            raise ValueError(f"mass: expected {expected}, found {self.mass}")
         if not 0 <= self.friction <= 10:
             raise ValueError(f"friction: expected a coefficient from 0 to 10, found {self.friction}")
         if self.static and self.graspable:
