@@ -30,6 +30,10 @@ def run(capsys, folder, *records):
             {"scene_objects": [TABLE, CUP, BOWL | {"position": [2.0, 2.0, -1.0]}]},
             ["the floor and 'bowl_blue'"],
         ),
+        (
+            {"scene_objects": [TABLE, CUP, BOWL | {"name": "base_link", "shape": {"kind": "bowl"}}]},
+            ["call the"],
+        ),
         ({"scene_objects__1__scale": [0.001] * 3}, ["scene_objects[1]", "expected 0.005 to 5.0 m"]),
     ],
 )

@@ -74,7 +74,8 @@ def build_tabletop(
             _add_lights(spec, look)
         return spec.compile()
     except ValueError as error:
-        raise UserError(f"episode '{episode.episode_id}': MuJoCo cannot build it: {error}") from None
+        reason = " ".join(str(error).split())
+        raise UserError(f"episode '{episode.episode_id}': MuJoCo cannot build it: {reason}") from None
 
 
 def cameras_of(episode: PickAndPlaceEpisode) -> tuple[CameraConfig, CameraConfig]:
@@ -133,6 +134,8 @@ def _view(forward: Array) -> Rotation:
 
 
 def _add_thing(spec: Any, item: SceneItem, thing: Thing, look: Look, *, drawn: bool) -> None:
+    if spec.body(item.name) is not None:
+        raise ValueError(f"'{item.name}' is a part of the robot or the world: call the object otherwise")
     quat = wxyz(item.rotation)
     body = spec.worldbody.add_body(name=item.name, pos=item.position, quat=quat)
     if not item.static:
