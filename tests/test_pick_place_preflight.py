@@ -5,9 +5,12 @@ import trimesh
 
 from pick_place_records import BOWL, CUP, TABLE, record, write
 from proctor.cli import main
+from proctor.core.errors import InvalidFile
 from proctor.envs.pick_place import PickPlaceEnv
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.evaluation.dataset_doctor import examine
+from proctor.evaluation.evaluator import PickPlaceEvaluator
+from proctor.registry import build
 
 OVERLAP = {"scene_objects": [TABLE, CUP, BOWL | {"position": [0.5, 0.02, 0.8]}]}
 SHORT = {"sim_params": {"max_steps": 1}}
@@ -45,6 +48,15 @@ def test_what_cannot_be_put_up_is_told_with_its_file_and_nothing_is_written(caps
     assert error.count("\n") == 1
     assert all(word in error for word in words)
     assert not out.exists()
+
+
+def test_the_api_names_the_file_too(tmp_path):
+    file = write(tmp_path, record(**OVERLAP))
+    with (
+        PickPlaceEvaluator(PickPlaceEnv(sensors=[]), build("policy", "hold", {})) as evaluator,
+        pytest.raises(InvalidFile, match=r"episodes\.json: episode 'stretch_pick_place_001': at the start"),
+    ):
+        evaluator.evaluate_dataset(file)
 
 
 def test_all_episodes_that_cannot_start_are_told_at_once(capsys, tmp_path):
@@ -86,9 +98,12 @@ def test_what_was_assumed_of_things_is_told(capsys, tmp_path):
     fan.export(tmp_path / "fan.stl")
     cup = CUP | {"usd_path": "objects/cup_red.usd"}
     items = [TABLE, cup, {"name": "fan", "usd_path": "fan.stl", "position": [0.3, 0.2, 0.8]}]
-    code, out, _, _ = run(capsys, tmp_path, record(scene_objects=items, **SHORT))
+    items.append({**items[2], "name": "fan2", "position": [0.3, -0.2, 0.8]})
+    goal = {"task_goal__target_location": {"type": "container", "object_name": "fan"}}
+    code, out, _, _ = run(capsys, tmp_path, record(scene_objects=items, **SHORT, **goal))
     assert code == 0
-    assert "'fan.stl' is not manifold" in out
+    assert "note: episode 'stretch_pick_place_001': 'fan.stl' is not manifold" in out
+    assert "nothing is known of the inside of 'fan'" in out
     assert "there is no file 'objects/cup_red.usd'" in out
 
 

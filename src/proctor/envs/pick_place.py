@@ -103,7 +103,7 @@ class PickPlaceEnv(Env):
         problems = []
         for episode in episodes:
             try:
-                for note in _rehearse(episode):
+                for note in dict.fromkeys(_rehearse(episode)):
                     notes.setdefault(note, []).append(episode.episode_id)
             except MissingDependency:
                 raise
@@ -243,6 +243,11 @@ def _rehearse(episode: PickAndPlaceEpisode) -> list[str]:
     world = TabletopWorld(episode, things, drawn=False)
     world.place()
     notes = [note for thing in things.values() for note in thing.notes]
+    location = episode.task_goal.target_location
+    if location is not None and location.type == "container":
+        name = str(episode.support_name())
+        if things[name].cavity is None:
+            notes.append(f"nothing is known of the inside of '{name}': what is within its box counts")
     for motion in world.settle():
         if not world.is_at_rest(motion.name):
             notes.append(f"'{motion.name}' is still moving when the episode begins")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
+from proctor.core.interfaces import Env
 from proctor.core.types import Vector3
 from proctor.episodes.datasets import Dataset
 from proctor.episodes.pick_place import PickAndPlaceEpisode
@@ -17,7 +17,6 @@ from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.evaluation.job import Job
 from proctor.evaluation.vln_task import is_reachable
 from proctor.navigation.grid_map import house_of_scene, map_of_scene
-from proctor.registry import build
 from proctor.scenes.scene_config import load_scene, scene_version
 
 
@@ -78,20 +77,18 @@ def scene_notes(episodes: Sequence[Any]) -> list[str]:
     return [*notes, *unreachable_notes([episode for group in by_scene.values() for episode in group])]
 
 
-def check_episodes(job: Job, dataset: Dataset, episodes: Sequence[Any]) -> list[str]:
+def check_episodes(env: Env, dataset: Dataset, episodes: Sequence[Any]) -> list[str]:
     """Let the env look at the episodes, and return what it has to say of them.
 
     Raises:
         InvalidFile: An episode cannot be done.
-        UserError: The env cannot be built.
     """
-    with closing(build("env", job.env, job.env_options)) as env:
-        try:
-            return list(env.check(episodes) or ())
-        except (InvalidFile, MissingDependency):
-            raise
-        except UserError as error:
-            raise InvalidFile(dataset.path, str(error)) from None
+    try:
+        return list(env.check(episodes) or ())
+    except (InvalidFile, MissingDependency):
+        raise
+    except UserError as error:
+        raise InvalidFile(dataset.path, str(error)) from None
 
 
 def reach_notes(episodes: Sequence[Any]) -> list[str]:

@@ -28,7 +28,7 @@ from proctor.evaluation.preflight import check_episodes, check_scenes, job_notes
 from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
 from proctor.evaluation.tasks import fitted
-from proctor.registry import load, suite_path
+from proctor.registry import build, load, suite_path
 
 RECORDED_PACKAGES = (
     *("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets"),
@@ -95,7 +95,10 @@ def run(
     out = out.resolve()  # an agent may change the working directory
     config, dataset, episodes, identity, kept, left = _plan(config, out)
     check_scenes(dataset, left, needs_scene=load("env", config.job.env).needs_scene)
-    found = check_episodes(config.job, dataset, left) if left else []
+    found: list[str] = []
+    if left:
+        with closing(build("env", config.job.env, config.job.env_options)) as env:
+            found = check_episodes(env, dataset, left)
     workers = max(1, min(config.workers, len(left)))
     recorders = Recorders(out, config.recording, workers) if config.recording else None
     with (
