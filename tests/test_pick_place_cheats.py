@@ -6,6 +6,7 @@ import pytest
 from proctor.core.errors import AgentFault, SimulationError
 from proctor.envs.pick_place import PickPlaceEnv, things_of
 from proctor.envs.placing import goal_of
+from proctor.episodes.pick_place import SimParams
 from proctor.metrics.manipulation import ObjectDisplacement
 from proctor.metrics.stages import CompletionRate, Grasped
 from proctor.sim.tabletop import TabletopWorld
@@ -87,3 +88,14 @@ def test_what_settling_moves_is_not_held_against_the_agent(env):
     metric.reset(episode, None)
     metric.update(env.step(joints(controls_for(ABOVE, OPEN)))[3])
     assert metric.get_metric() == pytest.approx(0.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("time_step", "period", "set_points", "physics_steps"),
+    [(0.01, 0.1, 10, 5), (0.1, 0.1, 10, 5), (0.025, 0.1, 12, 5), (0.001, 0.1, 100, 1), (0.1, 2.0, 200, 5)],
+)
+def test_set_points_never_jump_for_longer_than_10_ms(time_step, period, set_points, physics_steps):
+    params = SimParams(time_step=time_step, control_period=period)
+    assert (params.set_points_per_action, params.physics_steps_per_set_point) == (set_points, physics_steps)
+    assert params.set_point_s * params.set_points_per_action == pytest.approx(period)
+    assert params.set_point_s / params.physics_steps_per_set_point <= 0.002 + 1e-12

@@ -71,7 +71,7 @@ class TabletopWorld:
         self.data = mujoco.MjData(self.model)
         self.toucher = Toucher(self.model, episode)
         params = episode.sim_params
-        self._time_step_s, self._set_points_per_action = params.time_step, params.set_points_per_action
+        self._set_point_s, self._set_points_per_action = params.set_point_s, params.set_points_per_action
         self._substeps = params.physics_steps_per_set_point
         joints = (*JOINT_NAMES[:9], FINGERS[0])
         self._qpos_at = np.array([self.model.joint(name).qposadr[0] for name in joints])
@@ -115,7 +115,7 @@ class TabletopWorld:
         """
         movable = [item.name for item in self.episode.scene_objects if not item.static]
         before = {name: self.pose_of(name) for name in movable}
-        for _ in range(round(SETTLE_S / self._time_step_s)):
+        for _ in range(round(SETTLE_S / self._set_point_s)):
             mujoco.mj_step(self.model, self.data, nstep=self._substeps)
             if self.time_s > 0.2 and all(map(self.is_at_rest, movable)):
                 break
@@ -146,7 +146,7 @@ class TabletopWorld:
         touched = 0
         goal = self._world_of(self.target)
         for _ in range(self._set_points_per_action):
-            self._servo(self._set_points.move(goal, self._time_step_s))
+            self._servo(self._set_points.move(goal, self._set_point_s))
             mujoco.mj_step(self.model, self.data, nstep=self._substeps)
             touched |= self.toucher.touch(self.data)
         mujoco.mj_kinematics(self.model, self.data)  # poses of the new time, for cameras and measures

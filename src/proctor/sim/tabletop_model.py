@@ -92,7 +92,7 @@ def wxyz(xyzw: tuple[float, float, float, float]) -> Array:
 
 def _set_options(spec: Any, episode: PickAndPlaceEpisode) -> None:
     option, params = spec.option, episode.sim_params
-    option.timestep = params.time_step / params.physics_steps_per_set_point
+    option.timestep = params.set_point_s / params.physics_steps_per_set_point
     option.gravity = params.gravity
     option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     # What was measured to hold things for a minute without creep, and to let them go.
