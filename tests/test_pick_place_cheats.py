@@ -7,7 +7,7 @@ from proctor.core.errors import AgentFault, SimulationError
 from proctor.envs.pick_place import PickPlaceEnv, things_of
 from proctor.envs.placing import goal_of
 from proctor.episodes.pick_place import SimParams
-from proctor.metrics.manipulation import ObjectDisplacement
+from proctor.metrics.manipulation import ObjectDisplacement, PickPlaceTrajectorySimilarity
 from proctor.metrics.stages import CompletionRate, Grasped
 from proctor.sim.tabletop import TabletopWorld
 from stretch_moves import CLOSED, OPEN, TABLE_Z, controls_for, episode_with
@@ -99,3 +99,27 @@ def test_set_points_never_jump_for_longer_than_10_ms(time_step, period, set_poin
     assert (params.set_points_per_action, params.physics_steps_per_set_point) == (set_points, physics_steps)
     assert params.set_point_s * params.set_points_per_action == pytest.approx(period)
     assert params.set_point_s / params.physics_steps_per_set_point <= 0.002 + 1e-12
+
+
+def test_who_writes_into_an_observation_does_not_change_what_is_measured(env):
+    home = controls_for(ABOVE, OPEN)
+    row = [0.0] * 10
+    episode = episode_with(CUP, reference_trajectory={"qpos_sequence": [row, row]})
+    values = []
+    for is_forger in (False, True):
+        env.reset(episode)
+        metric = PickPlaceTrajectorySimilarity()
+        metric.reset(episode, None)
+        for _ in range(2):
+            observation, _, _, info = env.step(joints(home))
+            metric.update(info)
+            if is_forger:
+                observation["qpos"][:] = row
+        values.append(metric.get_metric())
+    assert values[0] == values[1] < 0.9
+    history = [np.ones(10), np.ones(10)]
+    metric.reset(episode, None)
+    for state in history:
+        metric.update({"qpos": state})
+        state[:] = row
+    assert metric.get_metric() < 0.9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -199,7 +200,7 @@ class PickPlaceEnv(Env):
                 observation["rgb_wrist"] = renderer.rgb("wrist")
         observation = {name: observation[name] for name in SENSORS if name in wanted and self.looking}
         for name in ("qpos", "qvel", "ee_pose", "gripper_state"):
-            observation[name] = info[name]
+            observation[name] = copy.copy(info[name])  # agents may write into what they are shown
         observation["instruction"] = {"text": episode.instruction.text}
         if self._options.object_info:
             target = info["target_position"]
