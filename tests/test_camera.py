@@ -213,3 +213,24 @@ except MissingDependency as error:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "libegl1 libgl1-mesa-dri" in result.stdout
     assert "libosmesa6" in result.stdout
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere windows need no X server")
+def test_a_window_system_without_a_screen_is_told_before_anything_is_drawn():
+    code = """
+from proctor.core.errors import MissingDependency
+from proctor.sim.gl import shared_context
+try:
+    shared_context()
+except MissingDependency as error:
+    print(error)
+"""
+    blind = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env=blind | {"MUJOCO_GL": "glfw"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "MUJOCO_GL=glfw" in result.stdout

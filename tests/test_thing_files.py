@@ -1,5 +1,6 @@
 """Things that come in mesh and USD files: unit, place, colour, what they collide as, what is refused."""
 
+import json
 import sys
 
 import numpy as np
@@ -310,3 +311,17 @@ def test_without_usd_core_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pxr", None)
     with pytest.raises(MissingDependency, match=r"proctor\[usd\]"):
         read(tmp_path, name)
+
+
+def test_a_count_without_data_is_a_broken_file(tmp_path):
+    document = {
+        "asset": {"version": "2.0"},
+        "buffers": [{"uri": "data:application/octet-stream;base64,AAAA", "byteLength": 3}],
+        "accessors": [{"componentType": 5126, "count": 3_000_000_000, "type": "VEC3"}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+        "nodes": [{"mesh": 0}],
+        "scenes": [{"nodes": [0]}],
+        "scene": 0,
+    }
+    (tmp_path / "bomb.gltf").write_text(json.dumps(document))
+    assert "'bomb.gltf' is not a .gltf mesh" in refusal(tmp_path, "bomb.gltf")

@@ -181,7 +181,7 @@ def test_size_scale_color_and_mass_are_the_episodes():
 
 def test_a_small_block_is_not_too_light_to_be_simulated_unless_the_episode_says_so():
     assert made("block", size=(0.02, 0.02, 0.02)).mass_kg == 0.05
-    assert made("block", size=(0.02, 0.02, 0.02), mass=0.004).mass_kg == 0.004
+    assert made("block", size=(0.02, 0.02, 0.02), mass=0.01).mass_kg == 0.01
 
 
 @pytest.mark.parametrize(
@@ -212,11 +212,12 @@ def test_what_is_made_is_the_shape_then_what_a_name_says_then_the_fallback():
     assert by_file.kind == "mug"
     assert by_file.surfaces[0].rgba[:3] == color_of("red")
     assert "objects/mug_red.usd" in by_file.notes[0]
-    assert make_thing(item(name="bowl", usd_path="x.usd", fallback=stand_in), None).kind == "bowl"
-    fallen_back = make_thing(item(usd_path="x.usd", fallback=stand_in), None)
+    fallen_back = make_thing(item(name="bowl", usd_path="x.usd", fallback=stand_in), None)
     assert fallen_back.kind == "can"
     assert "x.usd" in fallen_back.notes[0]
     assert make_thing(item(name="bowl"), None).notes == ()
+    with pytest.raises(ValueError, match=r"no file 'x.usd'"):  # who names a file does not ask for a bowl
+        make_thing(item(name="bowl", usd_path="x.usd"), None)
 
 
 @pytest.mark.parametrize(

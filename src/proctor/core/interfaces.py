@@ -40,12 +40,17 @@ class Env(abc.ABC):
     def close(self) -> None:
         """Release everything. May be called twice."""
 
-    def check(self, episodes: Sequence[Any]) -> None:  # noqa: B027  (most envs can do any episode)
+    def check(self, episodes: Sequence[Any]) -> Sequence[str] | None:
         """Find out what of these episodes cannot be done here, before the first one begins.
+
+        Returns:
+            What people should know of them before they trust the numbers, if anything.
 
         Raises:
             UserError: An episode cannot be done.
         """
+        del episodes  # most envs can do any
+        return None
 
     def info(self) -> Info:
         """Return the ground truth of the present state, also right after `reset`.

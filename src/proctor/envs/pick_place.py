@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from proctor.core.actions import EePoseTarget, parse_manipulation_action
-from proctor.core.errors import SimulationError, UserError
+from proctor.core.errors import AgentFault, MissingDependency, SimulationError, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation
 from proctor.envs.pick_place_state import PickPlaceState
@@ -28,6 +28,12 @@ from proctor.sim.tabletop_model import FAR_M, NEAR_M, cameras_of
 
 SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
 ARM = CONTROLS[4].name
+UNSTABLE = "unstable_physics"
+"""The kind of `AgentFault` for a world that broke under what the robot was told to do."""
+NAMED = 5
+"""As many episodes are named where something is wrong with many."""
+STAYS_M, STAYS_RAD = 0.02, 0.2
+"""What moves or tilts more than this while the world settles was not put where it stands."""
 
 
 class _Options(msgspec.Struct):
@@ -86,14 +92,31 @@ class PickPlaceEnv(Env):
         self._solver: HandSolver | None = None
         self._state: PickPlaceState | None = None
 
-    def check(self, episodes: Sequence[PickAndPlaceEpisode]) -> None:
-        """Make all things, and put them and the robot to their places.
+    def check(self, episodes: Sequence[PickAndPlaceEpisode]) -> list[str]:
+        """Make all things, put them and the robot to their places, and let them settle.
+
+        Returns:
+            What had to be assumed of a thing, and what does not stay where it was put.
 
         Raises:
             UserError: A thing cannot be made, or things are inside each other.
         """
+        notes: dict[str, list[str]] = {}
+        problems = []
         for episode in episodes:
-            TabletopWorld(episode, things_of(episode), drawn=False).place()
+            try:
+                for note in dict.fromkeys(_rehearse(episode)):
+                    notes.setdefault(note, []).append(episode.episode_id)
+            except MissingDependency:
+                raise
+            except (UserError, SimulationError) as error:
+                problems.append(str(error))
+        if len(problems) > 1:
+            some = "\n  ".join(problems[:NAMED] + ["..."] * (len(problems) > NAMED))
+            raise UserError(f"{len(problems)} of {len(episodes)} episodes cannot start:\n  {some}")
+        if problems:
+            raise UserError(problems[0])
+        return [f"{named(ids, len(episodes))}: {note}" for note, ids in notes.items()]
 
     def reset(self, episode: PickAndPlaceEpisode) -> Observation:
         """Put everything to its place and let it settle.
@@ -123,7 +146,9 @@ class PickPlaceEnv(Env):
 
         Raises:
             SimulationError: There was no reset, or the episode is over.
-            AgentFault: The action is none.
+            AgentFault: The action is none, or the physics broke under it. The world was at rest before the
+                first action: were this the evaluator's fault, an agent could break it to have a bad
+                episode left out.
         """
         state, world, solver = self._state, self._world, self._solver
         if state is None or world is None or solver is None:
@@ -139,7 +164,10 @@ class PickPlaceEnv(Env):
             if overstretches(command.qpos) and ARM not in clamped:
                 clamped.append(ARM)
         state.step += 1
-        touched = world.advance()
+        try:
+            touched = world.advance()
+        except SimulationError as error:
+            raise AgentFault(UNSTABLE, str(error)) from None
         state.record(touched=touched, clamped=clamped, ik=ik)
         return self._observe(world.episode, state), 0.0, state.done, state.info()
 
@@ -209,3 +237,32 @@ def things_of(episode: PickAndPlaceEpisode) -> dict[str, Thing]:
             place = f"episode '{episode.episode_id}': scene_objects[{index}] ('{item.name}')"
             raise UserError(f"{place}: {error}") from None
     return things
+
+
+def named(ids: Sequence[str], total: int) -> str:
+    """Return of how many and which episodes something is true."""
+    if len(ids) == 1:
+        return f"episode '{ids[0]}'"
+    some = ", ".join(ids[:NAMED]) + (", ..." if len(ids) > NAMED else "")
+    return f"{len(ids)} of {total} episodes ({some})"
+
+
+def _rehearse(episode: PickAndPlaceEpisode) -> list[str]:
+    """Put an episode up, and return what people should know of it."""
+    things = things_of(episode)
+    world = TabletopWorld(episode, things, drawn=False)
+    world.place()
+    notes = [note for thing in things.values() for note in thing.notes]
+    location = episode.task_goal.target_location
+    if location is not None and location.type == "container":
+        name = str(episode.support_name())
+        if things[name].cavity is None:
+            notes.append(f"nothing is known of the inside of '{name}': what is within its box counts")
+    for motion in world.settle():
+        if not world.is_at_rest(motion.name):
+            notes.append(f"'{motion.name}' is still moving when the episode begins")
+        elif motion.tilted_rad > STAYS_RAD:
+            notes.append(f"'{motion.name}' falls over before the episode begins")
+        elif motion.moved_m > STAYS_M:
+            notes.append(f"'{motion.name}' moves {motion.moved_m:.2f} m before the episode begins")
+    return notes

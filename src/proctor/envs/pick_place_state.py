@@ -35,7 +35,8 @@ class PickPlaceState:
         self._goal = goal_of(episode, world)
         self._points = world.things[self._name].points
         self._middle = (self._points.min(axis=0) + self._points.max(axis=0)) / 2
-        self._initial_z = float(world.pose_of(self._name)[0][2])
+        self._initial = world.pose_of(self._name)[0]
+        self._initial_z = float(self._initial[2])
         self._phase: Phase = "reach"
         self._was_lifted = False
         self._good_steps = 0
@@ -65,6 +66,7 @@ class PickPlaceState:
             "phase": self._phase,
             "gripper_state": float(qpos[-1]),
             **thing,
+            "initial_object_position": self._initial,
             "initial_object_z": self._initial_z,
             "target_lift_height": self._criteria.lift_height,
             "place_tolerance": self._criteria.place_tolerance,

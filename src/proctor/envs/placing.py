@@ -15,6 +15,8 @@ ON_TOP_M = 0.02
 """So far from the height of a surface an object may be and still lie on it."""
 BELOW_FLOOR_M = 0.01
 ROUND_OFF_M = 1e-9
+UPRIGHT = 0.5
+"""Of the height of a thing's upward axis: tipped over by more than 60 degrees, nothing is in or on it."""
 
 
 class Goal(Protocol):
@@ -85,7 +87,8 @@ class _Inside:
         return float(np.linalg.norm(beyond))
 
     def contains(self, point: Array) -> bool:
-        return self.distance_m(point) <= ROUND_OFF_M
+        _, turned = self._world.pose_of(self._name)
+        return bool(turned[2, 2] > UPRIGHT) and self.distance_m(point) <= ROUND_OFF_M
 
 
 class _OnTop(_Inside):

@@ -11,10 +11,12 @@ import msgspec
 from proctor.episodes.checks import groups, says_something
 from proctor.episodes.findings import Findings
 from proctor.episodes.pick_place import PickAndPlaceEpisode, TargetLocation
-from proctor.robots.stretch_reach import HIGHEST_M
+from proctor.robots.stretch import CONTROLS
+from proctor.robots.stretch_reach import HIGHEST_M, reach_of
 
 Picks = Mapping[int, PickAndPlaceEpisode]
 """By index in their file; broken ones are missing."""
+BASE = CONTROLS[0]
 
 
 def make_up(picks: Picks) -> list[str]:
@@ -40,8 +42,8 @@ def check_picks(picks: Picks, findings: Findings) -> None:
 
     add("empty-instruction", "nothing is said", lambda e: not says_something(e.instruction.text))
     add("start-at-goal", "the object stands where it shall be put", _is_there_already)
-    text = f"the object or its target is higher than the hand can get, {HIGHEST_M:.2f} m"
-    add("out-of-reach", text, _is_too_high)
+    text = "the object, lifted or not, or its target is higher or farther than the robot can get"
+    add("out-of-reach", text, lambda e: out_of_reach(e) is not None)
     text = "the target's position is farther than its radius from the container that it names"
     add("container-elsewhere", text, _is_elsewhere)
     _check_words(picks, findings)
@@ -89,10 +91,20 @@ def _is_there_already(episode: PickAndPlaceEpisode) -> bool:
     return math.dist(start, location.position) < goal.success_criteria.place_tolerance
 
 
-def _is_too_high(episode: PickAndPlaceEpisode) -> bool:
-    target = episode.task_goal.target_object
-    points = (target.initial_position if target else None, _position_of_target(episode))
-    return any(point is not None and point[2] > HIGHEST_M for point in points)
+def out_of_reach(episode: PickAndPlaceEpisode) -> str | None:
+    """Tell why no agent can do an episode, if the reason is how high or far the robot gets."""
+    goal, params, start = episode.task_goal, episode.sim_params, episode.robot_config.init_pose.base
+    at = goal.target_object.initial_position if goal.target_object else None
+    longest_m = BASE.speed * params.control_period * params.max_steps
+    for what, point in (("the object", at), ("its target", _position_of_target(episode))):
+        reach = reach_of(start, point) if point is not None else None
+        if reach is not None and reach.too_high_m > 0:
+            return f"{what} is higher than the hand can get, {HIGHEST_M:.2f} m"
+        if reach is not None and reach.drive_m > longest_m:
+            return f"{what} is {reach.distance_m:.1f} m away, farther than the base can drive in max_steps"
+    if at is not None and at[2] + goal.success_criteria.lift_height > HIGHEST_M:
+        return f"lifted by lift_height, the object would be higher than the hand can get, {HIGHEST_M:.2f} m"
+    return None
 
 
 def _is_elsewhere(episode: PickAndPlaceEpisode) -> bool:

@@ -15,7 +15,11 @@ from proctor.robots.stretch import CONTROLS, STRETCH, CameraConfig
 DEFAULT_JOINT_POSITIONS = (0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 LARGEST_SUBSTEP_S = 0.002
 """Contacts are trustworthy up to this."""
+LARGEST_SET_POINT_S = 0.01
+"""Set points that jump more seldom, but further, fling what the robot touches."""
 LARGEST_COORDINATE_M = 100.0
+LIGHTEST_KG, HEAVIEST_KG = 0.01, 1000.0
+"""Of a thing. What is lighter is pressed centimetres deep into a table by a hand that leans on it."""
 SAME_PLACE_M = 1e-3
 ROUNDING = 1e-6
 """By which written joint positions may exceed their limits: 0.1300001."""
@@ -203,8 +207,9 @@ class SceneItem(Record, frozen=True, kw_only=True):
         if min(self.scale) <= 0:
             raise ValueError(f"scale: expected factors above 0, found {list(self.scale)}")
         _check_unit("rotation", self.rotation)
-        if self.mass is not None and not 0 < self.mass <= 1000:
-            raise ValueError(f"mass: expected kilograms above 0, found {self.mass}")
+        if self.mass is not None and not LIGHTEST_KG <= self.mass <= HEAVIEST_KG:
+            expected = f"{LIGHTEST_KG} to {HEAVIEST_KG:.0f} kilograms"
+            raise ValueError(f"mass: expected {expected}, found {self.mass}")
         if not 0 <= self.friction <= 10:
             raise ValueError(f"friction: expected a coefficient from 0 to 10, found {self.friction}")
         if self.static and self.graspable:
@@ -249,7 +254,8 @@ class SimParams(Record, frozen=True, kw_only=True):
     max_steps: int = 500
     """How many control steps the agent has."""
     time_step: float = 0.01
-    """Seconds between set points; cut into physics steps of at most 2 ms."""
+    """Seconds between set points, of which there is one every 10 ms at least; cut into physics steps of at
+    most 2 ms."""
     control_period: float = 0.1
     """Seconds between actions."""
     physics_engine: Name | None = None
@@ -265,7 +271,8 @@ class SimParams(Record, frozen=True, kw_only=True):
             raise ValueError(
                 f"control_period: expected time_step ({self.time_step}) to 10 s, found {self.control_period}"
             )
-        if abs(self.control_period / self.time_step - self.set_points_per_action) > 1e-6:
+        parts = self.control_period / self.time_step
+        if abs(parts - round(parts)) > 1e-6:
             raise ValueError(
                 f"time_step: expected a part of the control period of {self.control_period} s, "
                 f"found {self.time_step}"
@@ -275,9 +282,15 @@ class SimParams(Record, frozen=True, kw_only=True):
     @property
     def set_points_per_action(self) -> int:
         """How often the set points move during one action."""
-        return round(self.control_period / self.time_step)
+        pieces = math.ceil(self.time_step / LARGEST_SET_POINT_S - 1e-9)
+        return round(self.control_period / self.time_step) * pieces
+
+    @property
+    def set_point_s(self) -> float:
+        """Seconds from one set point to the next."""
+        return self.time_step / math.ceil(self.time_step / LARGEST_SET_POINT_S - 1e-9)
 
     @property
     def physics_steps_per_set_point(self) -> int:
         """How many physics steps there are from one set point to the next."""
-        return math.ceil(self.time_step / LARGEST_SUBSTEP_S - 1e-9)
+        return math.ceil(self.set_point_s / LARGEST_SUBSTEP_S - 1e-9)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from proctor.core.documents import write_json
-from proctor.core.errors import InvalidFile, UnknownName, UserError
+from proctor.core.errors import InvalidFile, MissingDependency, UnknownName, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Vector3
 from proctor.episodes.checks import check_episodes
@@ -56,6 +56,7 @@ def examine(path: Path, *, scenes: Path | None = None) -> Patient:
     patient = Patient(path)
     if patient.task == TASK:
         check_picks(patient.picks, patient.findings)
+        _check_tables(patient, scenes)
         return patient
     _find_scenes(patient, scenes)
     check_episodes(patient.episodes, patient.findings)
@@ -191,6 +192,25 @@ def _check_maps(patient: Patient) -> None:
             blocked = _refused(env, {index: patient.episodes[index] for index in standing})
             found["start-blocked"] += blocked
     _add_map_findings(patient.findings, {kind: sorted(indices) for kind, indices in found.items()})
+
+
+def _check_tables(patient: Patient, assets: Path | None) -> None:
+    """Put every episode of pick-and-place up, if there is a world to put it up in."""
+    found: dict[str, list[int]] = defaultdict(list)
+    try:
+        with closing(build("env", "tabletop", {"sensors": []})) as env:
+            for index, pick in patient.picks.items():
+                try:
+                    env.check([located(pick, patient.file, assets)])
+                except MissingDependency:
+                    raise
+                except UserError as error:
+                    found[str(error).removeprefix(f"episode '{pick.episode_id}': ")].append(index)
+    except MissingDependency as error:
+        patient.findings.add("note", "no-world", f"things were not put up: {error}", episodes=patient.picks)
+        return
+    for problem, indices in found.items():
+        patient.findings.add("error", "start-blocked", problem, episodes=indices, remedy="dropped")
 
 
 def _refused(env: Env, episodes: dict[int, Episode]) -> list[int]:

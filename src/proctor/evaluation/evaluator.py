@@ -12,7 +12,7 @@ from proctor.episodes.datasets import load_dataset
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
 from proctor.evaluation.executors import Examiner
 from proctor.evaluation.job import Job
-from proctor.evaluation.preflight import check_scenes
+from proctor.evaluation.preflight import check_episodes, check_scenes
 from proctor.evaluation.summary import summarise
 from proctor.evaluation.tasks import EXAMS, check_fit, make_task
 from proctor.registry import build
@@ -63,7 +63,7 @@ class Evaluator:
             )
         selected = loaded.select(count=episodes)
         check_scenes(loaded, selected, needs_scene=self._examiner.env.needs_scene)
-        self._examiner.env.check(selected)
+        check_episodes(self._examiner.env, loaded, selected)
         return summarise([self.evaluate_episode(episode) for episode in selected])
 
     def save_results(self, results: Results, path: str | Path) -> None:

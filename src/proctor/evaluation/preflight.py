@@ -7,9 +7,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from proctor.core.errors import InvalidFile
+from proctor.core.errors import InvalidFile, MissingDependency, UserError
+from proctor.core.interfaces import Env
 from proctor.core.types import Vector3
 from proctor.episodes.datasets import Dataset
+from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.episodes.pick_place_oddities import out_of_reach
 from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.evaluation.job import Job
 from proctor.evaluation.vln_task import is_reachable
@@ -72,6 +75,29 @@ def scene_notes(episodes: Sequence[Any]) -> list[str]:
             continue
         notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
     return [*notes, *unreachable_notes([episode for group in by_scene.values() for episode in group])]
+
+
+def check_episodes(env: Env, dataset: Dataset, episodes: Sequence[Any]) -> list[str]:
+    """Let the env look at the episodes, and return what it has to say of them.
+
+    Raises:
+        InvalidFile: An episode cannot be done.
+    """
+    try:
+        return list(env.check(episodes) or ())
+    except (InvalidFile, MissingDependency):
+        raise
+    except UserError as error:
+        raise InvalidFile(dataset.path, str(error)) from None
+
+
+def reach_notes(episodes: Sequence[Any]) -> list[str]:
+    """Say which objects of pick-and-place the hand cannot get at, if any."""
+    picks = [episode for episode in episodes if isinstance(episode, PickAndPlaceEpisode)]
+    reasons = {pick.episode_id: reason for pick in picks if (reason := out_of_reach(pick)) is not None}
+    some = [f"{key}: {reason}" for key, reason in list(reasons.items())[:5]]
+    lost = f"{len(reasons)} of {len(episodes)} episodes cannot be done, whatever the agent does"
+    return [f"{lost}: {'; '.join(some)}{'; ...' if len(reasons) > 5 else ''}"] if reasons else []
 
 
 def job_notes(job: Job) -> list[str]:

@@ -24,7 +24,7 @@ from proctor.episodes.scenes_digest import scenes_digest
 from proctor.evaluation.executors import InProcess, WorkerPool, policy_of
 from proctor.evaluation.job import Job
 from proctor.evaluation.journal import Journal, read_finished
-from proctor.evaluation.preflight import check_scenes, job_notes, scene_notes
+from proctor.evaluation.preflight import check_episodes, check_scenes, job_notes, reach_notes, scene_notes
 from proctor.evaluation.recorder import Recorded, Recorders, RecordingConfig, discard_recordings
 from proctor.evaluation.summary import summarise
 from proctor.evaluation.tasks import fitted
@@ -95,9 +95,10 @@ def run(
     out = out.resolve()  # an agent may change the working directory
     config, dataset, episodes, identity, kept, left = _plan(config, out)
     check_scenes(dataset, left, needs_scene=load("env", config.job.env).needs_scene)
+    found: list[str] = []
     if left:
         with closing(build("env", config.job.env, config.job.env_options)) as env:
-            env.check(left)
+            found = check_episodes(env, dataset, left)
     workers = max(1, min(config.workers, len(left)))
     recorders = Recorders(out, config.recording, workers) if config.recording else None
     with (
@@ -113,6 +114,8 @@ def run(
         notes = [
             *dataset.notes,
             *scene_notes(episodes),
+            *reach_notes(episodes),
+            *found,
             *job_notes(config.job),
             *(_replica_notes(config, workers) if left else []),
         ]

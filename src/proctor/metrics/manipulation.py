@@ -184,6 +184,7 @@ class ObjectDisplacement(Metric):
 
     def update(self, state: Info) -> None:
         """Take in the state after a step."""
+        self._start = state.get("initial_object_position", self._start)  # once it had settled
         self._position = state["object_position"]
         if self._start is None:
             self._start = self._position

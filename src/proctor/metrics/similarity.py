@@ -116,7 +116,7 @@ class PickPlaceTrajectorySimilarity(Metric):
         for name, rows in self.trajectory.items():
             row = state.get(name)
             if row is not None and len(row):
-                rows.append(row)
+                rows.append(np.array(row))  # not what somebody might still write into
         self._stages.update(state)
         index = len(self.trajectory[self.sequence]) - 1
         for name, is_now in self._moments(state).items():

@@ -39,7 +39,9 @@ BROKEN_FILE = (
     AttributeError,
     OSError,
     RuntimeError,
+    MemoryError,
     ImportError,
+    NameError,  # of a reader that is surprised by a count without data
     struct.error,
 )
 

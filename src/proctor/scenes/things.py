@@ -103,8 +103,8 @@ class Item(Protocol):
 def make_thing(item: Item, folder: Path | None) -> Thing:
     """Return an episode's thing at its full size.
 
-    The first of these that there is: its `shape`; the file `usd_path` in the folder; what the file's name or
-    its own name asks for, such as `cup_red`; its `fallback`.
+    The first of these that there is: its `shape`; the file `usd_path` in the folder; what the file's name
+    asks for or, if no file is named, its own name, such as `cup_red`; its `fallback`.
 
     Args:
         item: What the episode says.
@@ -122,29 +122,27 @@ def make_thing(item: Item, folder: Path | None) -> Thing:
 def _found(item: Item, folder: Path | None) -> Thing:
     if item.shape is not None:
         return _made(item.shape.kind, item.shape.color, item.shape.size, item.scale)
-    names = [item.name]
-    missing = ""
+    name, missing = item.name, ""
     if item.usd_path is not None:
         file = file_in(folder, item.usd_path)
         if file is not None and folder is not None:
             is_furniture = item.static and not item.graspable
             return thing_of_file(file, folder, item.scale, is_furniture=is_furniture)
-        names.insert(0, PurePosixPath(item.usd_path.replace("\\", "/")).stem)
+        name = PurePosixPath(item.usd_path.replace("\\", "/")).stem
         missing = f"there is no file '{item.usd_path}'" + (f" in {folder}" if folder else "")
-    for name in names:
-        asked = kind_and_color(name)
-        if asked is not None:
-            thing = _made(*asked, None, item.scale)
-            note = f"{missing}: a {thing.kind} made by '{name}' stands in for it"
-            return thing._replace(notes=(note,) if missing else ())
+    asked = kind_and_color(name)
+    if asked is not None:
+        thing = _made(*asked, None, item.scale)
+        note = f"{missing}: a {thing.kind} made by '{name}' stands in for it"
+        return thing._replace(notes=(note,) if missing else ())
     if item.fallback is not None:
         thing = _made(item.fallback.kind, item.fallback.color, item.fallback.size, item.scale)
         return thing._replace(notes=(f"{missing or 'no file'}: its fallback, a {thing.kind}, stands in",))
     known = [*KINDS, *(f"{kind}_{color}" for kind in KINDS for color in PALETTE)]
-    hint = next(filter(None, (did_you_mean(name, known) for name in names)), "")
+    hint = did_you_mean(name, known)
     raise ValueError(
         f"{missing or 'expected a shape or a usd_path'}, and nothing can be made by the name "
-        f"{' or '.join(repr(name[:40]) for name in names)} (known kinds: {', '.join(sorted(KINDS))}){hint}. "
+        f"{name[:40]!r} (known kinds: {', '.join(sorted(KINDS))}){hint}. "
         'Put the file there, or allow a stand-in such as "fallback": {"kind": "box"}'
     )
 

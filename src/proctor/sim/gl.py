@@ -51,6 +51,7 @@ def shared_context() -> Any:
         module = importlib.import_module(f"mujoco.{backend}" if headless else "mujoco")
         context = module.GLContext(16, 16)
         context.make_current()
+        _try_to_draw()
     except (ImportError, AttributeError, OSError, RuntimeError) as error:
         raise MissingDependency(f"OpenGL (MUJOCO_GL={backend}: {error})", REMEDY) from error
     return context
@@ -65,6 +66,20 @@ def renderer_name() -> str:
     shared_context().make_current()
     gl = importlib.import_module("OpenGL.GL")
     return f"{os.environ.get('MUJOCO_GL', 'default')}, {gl.glGetString(gl.GL_RENDERER).decode()}"
+
+
+def _try_to_draw() -> None:
+    """Find out whether the present context is one: GLFW does not complain where there is no screen.
+
+    Raises:
+        RuntimeError: It is none.
+    """
+    mujoco = importlib.import_module("mujoco")
+    try:
+        empty = mujoco.MjModel.from_xml_string("<mujoco/>")
+        mujoco.MjrContext(empty, mujoco.mjtFontScale.mjFONTSCALE_100).free()
+    except mujoco.FatalError as error:
+        raise RuntimeError(str(error)) from None
 
 
 def _can_load(library: str) -> bool:

@@ -71,7 +71,7 @@ class TabletopWorld:
         self.data = mujoco.MjData(self.model)
         self.toucher = Toucher(self.model, episode)
         params = episode.sim_params
-        self._time_step_s, self._set_points_per_action = params.time_step, params.set_points_per_action
+        self._set_point_s, self._set_points_per_action = params.set_point_s, params.set_points_per_action
         self._substeps = params.physics_steps_per_set_point
         joints = (*JOINT_NAMES[:9], FINGERS[0])
         self._qpos_at = np.array([self.model.joint(name).qposadr[0] for name in joints])
@@ -115,10 +115,9 @@ class TabletopWorld:
         """
         movable = [item.name for item in self.episode.scene_objects if not item.static]
         before = {name: self.pose_of(name) for name in movable}
-        for _ in range(round(SETTLE_S / self._time_step_s)):
+        for _ in range(round(SETTLE_S / self._set_point_s)):
             mujoco.mj_step(self.model, self.data, nstep=self._substeps)
-            speeds = [self.speed_of(name) for name in movable]
-            if self.time_s > 0.2 and all(v < REST_MPS and w < REST_RADPS for v, w in speeds):
+            if self.time_s > 0.2 and all(map(self.is_at_rest, movable)):
                 break
         mujoco.mj_forward(self.model, self.data)
         self.data.time = 0.0
@@ -147,7 +146,7 @@ class TabletopWorld:
         touched = 0
         goal = self._world_of(self.target)
         for _ in range(self._set_points_per_action):
-            self._servo(self._set_points.move(goal, self._time_step_s))
+            self._servo(self._set_points.move(goal, self._set_point_s))
             mujoco.mj_step(self.model, self.data, nstep=self._substeps)
             touched |= self.toucher.touch(self.data)
         mujoco.mj_kinematics(self.model, self.data)  # poses of the new time, for cameras and measures
@@ -222,6 +221,11 @@ class TabletopWorld:
         """Simulated seconds since the episode began."""
         return float(self.data.time)
 
+    def is_at_rest(self, name: str) -> bool:
+        """Tell whether a movable thing has settled."""
+        speed_mps, spin_radps = self.speed_of(name)
+        return speed_mps < REST_MPS and spin_radps < REST_RADPS
+
     def _world_of(self, controls: Array) -> Array:
         """Return controls with the base's part in the world."""
         x, y, turn = controls[:3]
@@ -236,8 +240,7 @@ class TabletopWorld:
     def _refuse_overlaps(self) -> None:
         first, second, depth_m = self.toucher.deepest(self.data)
         if depth_m > OVERLAP_M:
-            names = " and ".join(f"'{name}'" if name else "the robot" for name in (first, second))
-            problem = f"at the start {names} are {1000 * depth_m:.0f} mm inside each other"
+            problem = f"at the start {first} and {second} are {1000 * depth_m:.0f} mm inside each other"
             raise UserError(f"episode '{self.episode.episode_id}': {problem}")
 
 

@@ -70,7 +70,8 @@ def build_tabletop(
             _draw_room(spec, episode, look, mirrored)
         return spec.compile()
     except ValueError as error:
-        raise UserError(f"episode '{episode.episode_id}': MuJoCo cannot build it: {error}") from None
+        reason = " ".join(str(error).split())
+        raise UserError(f"episode '{episode.episode_id}': MuJoCo cannot build it: {reason}") from None
 
 
 def cameras_of(episode: PickAndPlaceEpisode) -> tuple[CameraConfig, CameraConfig]:
@@ -87,7 +88,7 @@ def wxyz(xyzw: tuple[float, float, float, float]) -> Array:
 
 def _set_options(spec: Any, episode: PickAndPlaceEpisode) -> None:
     option, params = spec.option, episode.sim_params
-    option.timestep = params.time_step / params.physics_steps_per_set_point
+    option.timestep = params.set_point_s / params.physics_steps_per_set_point
     option.gravity = params.gravity
     option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     # What was measured to hold things for a minute without creep, and to let them go.
@@ -148,6 +149,8 @@ def _view(forward: Array) -> Rotation:
 
 def _add_thing(spec: Any, item: SceneItem, thing: Thing) -> Any:
     """Add what is felt of a thing, and return its body."""
+    if spec.body(item.name) is not None:
+        raise ValueError(f"'{item.name}' is a part of the robot or the world: call the object otherwise")
     quat = wxyz(item.rotation)
     body = spec.worldbody.add_body(name=item.name, pos=item.position, quat=quat)
     if not item.static:

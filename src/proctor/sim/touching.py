@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.sim.stretch_model import HAND_SITE
 
 NOBODY, FINGER_LEFT, FINGER_RIGHT, HAND, BODY, FLOOR, FURNITURE, OBJECT, TARGET = range(9)
 ROBOT = (FINGER_LEFT, FINGER_RIGHT, HAND, BODY)
+LEAST_ACROSS = 0.5
+"""Of a contact's normal along the line on which the fingers close: 60 degrees off it, nothing can be held."""
 
 
 class Touch(enum.IntFlag):
     """What touches what. The target is the object to be picked up."""
 
     LEFT = 1
-    """The left finger touches the target."""
+    """The left finger presses the target towards the right one: not from above, below or outside."""
     RIGHT = 2
     ROBOT = 4
     """Some part of the robot touches the target."""
@@ -42,23 +45,42 @@ class Toucher:
 
     def __init__(self, model: Any, episode: PickAndPlaceEpisode) -> None:
         self._roles = _roles(model, episode)
-        self.names = [str(model.geom(index).name).rpartition("#")[0] for index in range(model.ngeom)]
-        """Of the thing that a geom belongs to; empty for the robot and the floor."""
+        self._hand = model.site(HAND_SITE).id
+        names = [str(model.geom(index).name) for index in range(model.ngeom)]
+        self._owners = [_owner(name) for name in names]
 
     def touch(self, data: Any) -> int:
         """Return the flags of `Touch` that are set now."""
         if not data.ncon:
             return 0
         roles = self._roles[data.contact.geom]
-        return int(np.bitwise_or.reduce(MEETINGS[roles[:, 0], roles[:, 1]]))
+        flags = int(np.bitwise_or.reduce(MEETINGS[roles[:, 0], roles[:, 1]]))
+        return flags | self._pressing(data, roles) if flags & Touch.ROBOT else flags
+
+    def _pressing(self, data: Any, roles: NDArray[np.int64]) -> int:
+        """Return the flags of the fingers that have the target between them and the other one."""
+        to_left = data.site_xmat[self._hand].reshape(3, 3)[:, 1]
+        normals = data.contact.frame[:, :3] @ to_left  # they point from the first geom to the second
+        to_finger = np.where(roles[:, 1] == TARGET, -normals, normals)
+        on_target = (roles == TARGET).any(axis=1)
+        left = on_target & (roles == FINGER_LEFT).any(axis=1) & (to_finger > LEAST_ACROSS)
+        right = on_target & (roles == FINGER_RIGHT).any(axis=1) & (to_finger < -LEAST_ACROSS)
+        return Touch.LEFT * bool(left.any()) | Touch.RIGHT * bool(right.any())
 
     def deepest(self, data: Any) -> tuple[str, str, float]:
-        """Return the two that are deepest in each other, and how deep in metres. The robot has no name."""
+        """Return the two that are deepest in each other, in words, and how deep in metres."""
         if not data.ncon:
             return "", "", 0.0
         index = int(np.argmin(data.contact.dist))
         first, second = data.contact.geom[index].tolist()
-        return self.names[first], self.names[second], max(0.0, -float(data.contact.dist[index]))
+        return self._owners[first], self._owners[second], max(0.0, -float(data.contact.dist[index]))
+
+
+def _owner(geom: str) -> str:
+    """Return what a geom belongs to."""
+    if geom == "#floor":
+        return "the floor"
+    return "the robot" if geom.startswith("#") else f"'{geom.rpartition('#')[0]}'"
 
 
 def _meetings() -> NDArray[np.int64]:
@@ -69,8 +91,6 @@ def _meetings() -> NDArray[np.int64]:
         table[part, FURNITURE] = Touch.FURNITURE
         table[part, OBJECT] = Touch.OBJECTS
         table[part, BODY] = Touch.SELF
-    table[FINGER_LEFT, TARGET] |= Touch.LEFT
-    table[FINGER_RIGHT, TARGET] |= Touch.RIGHT
     for other in (FLOOR, FURNITURE, OBJECT):
         table[other, TARGET] = Touch.SUPPORT
     return table | table.T
