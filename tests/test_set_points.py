@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proctor.robots.stretch import CONTROLS
-from proctor.sim.set_points import ACCELERATIONS, SPEEDS, SetPoints
+from proctor.sim.set_points import SetPoints
 
 DT_S = 0.01
+SPEEDS = np.array([control.speed for control in CONTROLS])
+ACCELERATIONS = np.array([control.acceleration for control in CONTROLS])
 ranges = st.tuples(*(st.floats(control.low, control.high) for control in CONTROLS))
 
 

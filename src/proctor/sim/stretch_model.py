@@ -161,6 +161,9 @@ def _choose_geoms(spec: Any, *, drawn: bool) -> None:
         elif bits is not None:
             geom.group, (geom.contype, geom.conaffinity) = Group.UNSEEN, bits
             geom.name = f"#{link}"
+    for body in list(spec.bodies):  # frames of the camera, which weigh nothing and take time
+        if body.name.startswith("camera_") and body.name.endswith("_frame") and not body.bodies:
+            spec.delete(body)
     used = {geom.meshname for geom in spec.geoms}
     for mesh in list(spec.meshes):
         if mesh.name not in used:
