@@ -308,3 +308,26 @@ def test_a_container_and_a_surface_are_places(env):
     assert env.info()["object_in_target"] is True
     assert env.info()["target_distance"] == 0.0
     assert env.info()["target_position"] == pytest.approx([0.5, 0.0, TABLE_Z], abs=1e-6)
+
+
+def test_what_was_lost_has_to_be_lifted_once_more(env):
+    env.reset(episode_with(CUP))
+    for controls, more in (
+        (controls_for(AT, OPEN), 0),
+        (controls_for(AT, CLOSED), 12),
+        (controls_for(AT + UP, CLOSED), 2),
+        (controls_for(AT, CLOSED), 2),
+        (controls_for(AT, OPEN), 8),
+    ):
+        infos = play(env, controls, more=more)
+    assert infos[0]["phase"] == "place"
+    assert infos[-1]["phase"] == "grasp"
+    assert play(env, controls_for(AT, CLOSED), more=12)[-1]["phase"] == "lift"
+
+
+def test_a_gripper_that_is_told_to_open_too_wide_is_clamped_also_by_pose(env):
+    env.reset(episode_with(CUP))
+    pose = env.info()["ee_pose"].tolist()
+    *_, info = env.step({"type": "ee_pose_target", "ee_pose_target": pose, "gripper_action": 0.1})
+    assert info["clamped"] == ["gripper"]
+    assert info["ik"]["reached"]

@@ -158,7 +158,9 @@ class PickPlaceEnv(Env):
         command, ik = parse_manipulation_action(action), None
         if isinstance(command, EePoseTarget):
             solution = solver.solve(np.array(command.ee_pose_target), command.gripper_action)
-            clamped, ik = world.command(solution.controls), solution.report()
+            # The gripper as it was asked for, so that the world can say that it was too much.
+            controls = np.array([*solution.controls[:-1], command.gripper_action])
+            clamped, ik = world.command(controls), solution.report()
         else:
             clamped = world.command(np.array(controls_of_qpos(command.qpos)))
             if overstretches(command.qpos) and ARM not in clamped:

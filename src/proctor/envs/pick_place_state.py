@@ -9,6 +9,7 @@ import numpy as np
 from proctor.core.types import Array, Info, Vector3
 from proctor.envs.placing import goal_of
 from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.robots.stretch import GRIPPER_OPEN_M
 from proctor.sim.tabletop import TabletopWorld
 from proctor.sim.touching import Touch
 
@@ -38,7 +39,7 @@ class PickPlaceState:
         self._initial = world.pose_of(self._name)[0]
         self._initial_z = float(self._initial[2])
         self._phase: Phase = "reach"
-        self._was_lifted = False
+        self._was_lifted = self._is_carried = False
         self._good_steps = 0
         self._collisions = 0
         self.step = 0
@@ -53,8 +54,11 @@ class PickPlaceState:
         hand = world.hand_position()
         aloft = bool(thing["object_position"][2] > self._initial_z + self._criteria.lift_height)
         near = bool(np.linalg.norm(hand - thing["object_center"]) < REACHED_M)
-        self._was_lifted |= thing["object_grasped"] and aloft
-        self._phase = self._next_phase(thing, near=near, aloft=aloft)
+        if thing["object_grasped"] and aloft:
+            self._was_lifted = self._is_carried = True
+        elif not (thing["object_grasped"] or thing["object_in_target"]):
+            self._is_carried = False  # what was lost has to be lifted once more
+        self._phase = self._next_phase(thing, near=near)
         self._good_steps = self._good_steps + 1 if self._is_good(thing, aloft=aloft) else 0
         success = self._good_steps * self._episode.sim_params.control_period >= SUCCESS_S - 1e-9
         bumped = {name: bool(touched & flag) for name, flag in BUMPS.items()}
@@ -64,7 +68,7 @@ class PickPlaceState:
             "step": self.step,
             "time_s": world.time_s,
             "phase": self._phase,
-            "gripper_state": float(qpos[-1]),
+            "gripper_state": min(max(float(qpos[-1]), 0.0), GRIPPER_OPEN_M),
             **thing,
             "initial_object_position": self._initial,
             "initial_object_z": self._initial_z,
@@ -111,11 +115,11 @@ class PickPlaceState:
             "target_distance": None if goal is None else goal.distance_m(position),
         }
 
-    def _next_phase(self, thing: Info, *, near: bool, aloft: bool) -> Phase:
-        if self._was_lifted and (thing["object_grasped"] or thing["object_in_target"]):
+    def _next_phase(self, thing: Info, *, near: bool) -> Phase:
+        if self._is_carried:
             return "place"
         if thing["object_grasped"]:
-            return "place" if aloft else "lift"
+            return "lift"
         return "grasp" if near else "reach"
 
     def _is_good(self, thing: Info, *, aloft: bool) -> bool:

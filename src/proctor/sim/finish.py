@@ -52,17 +52,16 @@ def flat_top(thing: Thing) -> Solid | None:
     return highest if highest.shape == "box" and highest.rotation[2, 2] > 1 - 1e-6 else None
 
 
-def add_top_mirror(spec: Any, body: Any, top: Solid, look: Look) -> None:
+def add_top_mirror(spec: Any, body: Any, top: Solid, material: Material, shine: Shine) -> None:
     """Lay a sheet that mirrors onto the top of a piece of furniture that was `covered`.
 
     MuJoCo mirrors in the upper face of a box, of one box, and in no mesh.
     """
-    assert look.furniture is not None  # noqa: S101
     size, quat = top.size[:2] - 2 * EDGE_M, [1.0, 0.0, 0.0, 0.0]
-    if look.furniture.texture in GRAINED and size[1] > size[0]:
+    if material.texture in GRAINED and size[1] > size[0]:
         size, quat = size[::-1], QUARTER_TURN  # the picture's rows lie along the box's x
     upper = top.translation + np.array([0.0, 0.0, top.size[2] / 2 + ABOVE_M])
-    _add_mirror(spec, body, look.furniture, look.shine, size=size, upper=upper, quat=quat)
+    _add_mirror(spec, body, material, shine, size=size, upper=upper, quat=quat)
 
 
 def add_floor_mirror(spec: Any, room: Room, look: Look) -> None:

@@ -44,13 +44,6 @@ class Solution(NamedTuple):
         }
 
 
-class _Goal(NamedTuple):
-    """Where the hand should be in the world."""
-
-    position: Array
-    heading: float
-
-
 class HandSolver:
     """Finds commands for poses of the hand.
 

@@ -180,8 +180,8 @@ def _draw_thing(spec: Any, body: Any, thing: Thing, look: Look, *, mirrors: bool
         shared = None if surface.image is None else f"image{id(surface.image)}"
         painter.draw(surface, body, Group.DRAWN, image_name=shared)
     top = flat_top(thing)
-    if mirrors and top is not None:
-        add_top_mirror(spec, body, top, look)
+    if mirrors and top is not None and look.furniture is not None:
+        add_top_mirror(spec, body, top, look.furniture, look.shine)
 
 
 def _mirrored(episode: PickAndPlaceEpisode, things: Mapping[str, Thing], look: Look) -> str | None:

@@ -106,8 +106,8 @@ class Scene:
 
     def free_spot(self, support: Placed, radius_m: float) -> tuple[float, float, float] | None:
         """Return a place on a piece of furniture for something as large as this; None if none was found."""
-        size = support.item.shape.size if support.item.shape else None
-        assert size is not None  # noqa: S101
+        shape = support.item.shape
+        size = shape.size if shape and shape.size else (0.0, 0.0, 0.0)
         x, y, z = support.item.position
         yaw = 2 * math.atan2(support.item.rotation[2], support.item.rotation[3])
         half = np.array(size[:2]) / 2 - radius_m - EDGE_M

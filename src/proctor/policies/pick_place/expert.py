@@ -40,11 +40,12 @@ class ExpertPolicy(Policy):
     privileged: ClassVar[bool] = True
     tasks: ClassVar[tuple[str, ...]] = (TASK,)
 
+    _planner: Planner
+    _script: Script
+
     def __init__(self) -> None:
         self._truth: Info = {}
         self._start = np.zeros(3)
-        self._planner: Planner | None = None
-        self._script: Script | None = None
         self._failed: list[float] = []
 
     def reset(self, episode_info: EpisodeInfo) -> None:
@@ -60,7 +61,6 @@ class ExpertPolicy(Policy):
     def act(self, observation: Observation) -> dict[str, Any]:
         """Do the next step."""
         self._truth = observation[TRUTH]
-        assert self._script is not None  # noqa: S101  (reset comes first)
         return {"type": "joint_position", "qpos": self._relative(next(self._script)).tolist()}
 
     def _work(self) -> Script:
@@ -77,7 +77,7 @@ class ExpertPolicy(Policy):
 
     def _pick(self) -> Script:
         """Get the hand around the object, close it and lift; return whether the object came along."""
-        planner = self._known()
+        planner = self._planner
         stood = self._truth["object_position"].copy()
         plan = planner.pick(self._controls(), self._truth, self._failed)
         if plan is None:
@@ -103,7 +103,7 @@ class ExpertPolicy(Policy):
 
     def _place(self) -> Script:
         """Carry the object to its place and let it go; return whether it was not lost on the way."""
-        planner, present = self._known(), self._controls()
+        planner, present = self._planner, self._controls()
         present[GRIPPER] = self._truth["gripper_state"]
         plan = planner.place(present, self._truth)
         is_lost = self._is_lost()
@@ -158,7 +158,7 @@ class ExpertPolicy(Policy):
 
     def _go(self, goal: Array, tolerances: Array, alarm: Callable[[], bool] | None = None) -> Script:
         """Go to a posture; return whether there was no alarm. What cannot be reached is left at that."""
-        planner, best, patience = self._known(), math.inf, PATIENCE_STEPS
+        planner, best, patience = self._planner, math.inf, PATIENCE_STEPS
         while patience > 0:
             present = self._controls()
             if is_there(present, goal, tolerances, nonholonomic=planner.nonholonomic):
@@ -212,10 +212,6 @@ class ExpertPolicy(Policy):
 
     def _is_out_of_place(self) -> bool:
         return not self._truth["object_in_target"]
-
-    def _known(self) -> Planner:
-        assert self._planner is not None  # noqa: S101  (reset comes first)
-        return self._planner
 
     def _controls(self) -> Array:
         """Return where the controls are, the base's in the world."""

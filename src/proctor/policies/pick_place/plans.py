@@ -74,15 +74,14 @@ class Planner:
     """
 
     def __init__(self, episode: PickAndPlaceEpisode, things: Mapping[str, Thing]) -> None:
-        target = episode.task_goal.target_object
-        assert target is not None  # noqa: S101
-        self._episode, self._things, self._thing = episode, things, things[target.name]
+        target = episode.target_name
+        self._episode, self._things, self._thing = episode, things, things[target]
         self.nonholonomic = episode.robot_config.nonholonomic
         self._rehearsal = Rehearsal(
             Clearance(episode, things), Floor(episode, things), nonholonomic=self.nonholonomic
         )
         self._others_top_z = max(
-            (_top_z(things[item.name], item) for item in episode.scene_objects if item.name != target.name),
+            (_top_z(things[item.name], item) for item in episode.scene_objects if item.name != target),
             default=0.0,
         )
 
