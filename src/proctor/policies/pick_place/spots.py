@@ -47,7 +47,7 @@ def spots_of(
     """
     location = episode.task_goal.target_location
     name = episode.support_name()
-    if name is None:
+    if location is None or name is None:
         slack_m = 0.5 * episode.task_goal.success_criteria.place_tolerance
         return [Spot(point) for point in _around(target_position, slack_m)]
     thing, item = things[name], episode.item(name)
@@ -56,7 +56,7 @@ def spots_of(
         room_m = min(cavity.half_x_m, cavity.half_y_m) * (0.7 if cavity.is_round else 0.9) - radius_m
         floor = np.array([*target_position[:2], item.position[2] + cavity.floor_z])
         return [Spot(point, is_inside=True) for point in _around(floor, max(room_m, 0.005))]
-    if location is not None and location.type == "container":
+    if location.type == "container":
         return [Spot(np.array([*target_position[:2], item.position[2] + thing.high[2]]), is_inside=True)]
     wanted = near if location.position is None else np.array(location.position)
     return [Spot(point) for point in _on_top(thing, item, wanted, radius_m)]
