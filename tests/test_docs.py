@@ -5,11 +5,14 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import pytest
 import trimesh
 
+from proctor.envs.pick_place import PickPlaceEnv
 from proctor.episodes.datasets import load_dataset
-from proctor.evaluation.evaluator import evaluate_vln
+from proctor.episodes.pick_place import SimParams
+from proctor.evaluation.evaluator import PickPlaceEvaluator, evaluate_vln
 from proctor.navigation.grid_map import map_of_scene
 from proctor.registry import build, suite_path
 from proctor.scenes.scene_config import Texture
@@ -62,3 +65,15 @@ def test_links_lead_somewhere_and_nothing_is_left_to_fill_in(page):
     for target in re.findall(r"\]\(([^)#]+)", text):
         assert target.startswith("http") or (page.parent / target).exists(), target
     assert not re.search(r"^(BENCH|TABLE|TODO)$|INSTRUCTION|_TABLE|CARD_", text, re.MULTILINE)
+
+
+def test_the_hand_of_the_docs_moves_without_a_fault(tmp_path, monkeypatch):
+    code = next(block for block in blocks("writing-a-policy.md", "python") if "my_hand.py" in block)
+    (tmp_path / "my_hand.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    episode = load_dataset(REPOSITORY / "tests" / "data" / "stretch_pick_place_001.json").episodes[0]
+    short = msgspec.structs.replace(episode, sim_params=SimParams(max_steps=60))
+    with PickPlaceEvaluator(PickPlaceEnv(), build("policy", "my_hand:Agent", {})) as evaluator:
+        result = evaluator.evaluate_episode(short)
+    assert result.error is None
+    assert result.headings[-1] == pytest.approx(1.57, abs=0.01)

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from proctor import __version__
-from proctor.core.actions import INVALID, NOT_FINITE, WRONG_LENGTH
+from proctor.core.actions import INVALID, NOT_FINITE, UNSTABLE, WRONG_LENGTH
 from proctor.core.types import STEP_M, TURN_RAD, Action, EpisodeInfo, Outcome, Pose2, Scan, Sensor
+from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.evaluation.pick_place_task import details_of
 from proctor.policies.websocket import WebSocketPolicy
 from proctor.protocol import line_faults, messages
 from proctor.protocol.codec import MAX_DEPTH, JsonCodec, MsgpackCodec
@@ -165,6 +167,7 @@ class Overheard:
 def test_the_page_tells_all_that_an_episode_begins_with(task):
     keys = table(section("`reset_episode`"), "key")
     own = {key for key, row in keys.items() if row["task"] == "pick-and-place"}
+    assert own == details_of(PickAndPlaceEpisode("e"), hide_goal=False).keys()
     details = {key: {} for key in own} if task == "pick_and_place" else {}
     info = EpisodeInfo(
         episode_id="e", instruction="Go.", max_steps=5, seed=1, task=task, details=details, sensors={}
@@ -190,7 +193,7 @@ def test_plain_sensors_are_written_as_the_page_tells():
 
 def test_every_fault_is_in_the_table_and_no_other():
     told = table(section("When something goes wrong"), "kind")
-    assert told.keys() == {*map(str, WireFault), INVALID, WRONG_LENGTH, NOT_FINITE}
+    assert told.keys() == {*map(str, WireFault), INVALID, WRONG_LENGTH, NOT_FINITE, UNSTABLE}
     assert all(row["what happened"] and row["what to do"] for row in told.values())
 
 

@@ -13,6 +13,8 @@ from proctor.core.types import Action
 
 INVALID, WRONG_LENGTH, NOT_FINITE = "invalid_action", "wrong_action_length", "action_not_finite"
 """The kinds of `AgentFault` for answers that are no action."""
+UNSTABLE = "unstable_physics"
+"""The kind of `AgentFault` for a world that broke under what the robot was told to do."""
 QPOS_LENGTHS = (7, 10)
 LEAST_QUATERNION = 1e-3
 """Shorter than this, a quaternion does not say which way."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 import numpy as np
 
-from proctor.core.actions import EePoseTarget, parse_manipulation_action
+from proctor.core.actions import UNSTABLE, EePoseTarget, parse_manipulation_action
 from proctor.core.errors import AgentFault, MissingDependency, SimulationError, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation
@@ -28,8 +28,6 @@ from proctor.sim.tabletop_model import FAR_M, NEAR_M, cameras_of
 
 SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
 ARM = CONTROLS[4].name
-UNSTABLE = "unstable_physics"
-"""The kind of `AgentFault` for a world that broke under what the robot was told to do."""
 NAMED = 5
 """As many episodes are named where something is wrong with many."""
 STAYS_M, STAYS_RAD = 0.02, 0.2

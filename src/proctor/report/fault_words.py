@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proctor.core.actions import INVALID, NOT_FINITE, WRONG_LENGTH
+from proctor.core.actions import INVALID, NOT_FINITE, UNSTABLE, WRONG_LENGTH
 from proctor.core.results import Fault
 from proctor.protocol.faults import WireFault
 
@@ -25,7 +25,7 @@ WORDS: dict[str, str] = {
     INVALID: "an action that does not exist",
     WRONG_LENGTH: "an action with too few or too many numbers",
     NOT_FINITE: "an action with NaN or infinity in it",
-    "unstable_physics": "the physics broke under its commands",
+    UNSTABLE: "the physics broke under its commands",
     "policy_exception": "the agent raised an error",
     "policy_lost": "the agent's process died or hung",
     "no_prediction": "no prediction for the episode",
