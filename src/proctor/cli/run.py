@@ -268,8 +268,10 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
     policy = config.job.policy
     bar = Progress(*columns, console=console)
     task = bar.add_task(escape(policy), total=None, rate="")
+    checking = console.status(f"{escape(policy)}: checking the episodes")
 
     def show(state: State) -> None:
+        checking.stop()
         for note in state.notes:
             if note not in told:
                 console.print(f"note: {note}", markup=False, soft_wrap=True)
@@ -282,8 +284,10 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
             console.print(f"{policy}: {len(state.finished)} of {state.total} episodes", markup=False)
 
     try:
+        checking.start()
         report = run(config, out, show, check_policy=not is_address(policy))
     finally:
+        checking.stop()
         if bar.live.is_started:
             bar.stop()
     if report.done_before == report.results.total_episodes:
