@@ -18,7 +18,8 @@ REACHED_M = 0.05
 REST_MPS, REST_RADPS = 0.01, 0.2
 SUCCESS_S = 1.0
 """A success counts once it has lasted this long."""
-CLOSED_SLACK_M = 0.005
+CLOSED_SLACK_M, CLOSED_AT_MOST_M = 0.005, GRIPPER_OPEN_M - 0.002
+"""Above half the object's width a gripper is closed up to this; one that is open never is."""
 BUMPS = {"furniture": Touch.FURNITURE, "objects": Touch.OBJECTS, "self": Touch.SELF}
 
 
@@ -102,7 +103,7 @@ class PickPlaceState:
         speed_mps, spin_radps = world.speed_of(self._name)
         touch = world.toucher.touch(world.data)
         return {
-            "gripper_closed_below": self._half_width_m(turned) + CLOSED_SLACK_M,
+            "gripper_closed_below": min(self._half_width_m(turned) + CLOSED_SLACK_M, CLOSED_AT_MOST_M),
             "object_grasped": bool(touch & Touch.LEFT) and bool(touch & Touch.RIGHT),
             "object_position": position,
             "object_center": position + turned @ self._middle,

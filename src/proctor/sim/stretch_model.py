@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.robots.stretch import CONTROLS, JOINT_NAMES
+from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M, JOINT_NAMES
 from proctor.sim.model import Group
 from proctor.sim.stretch_files import prepared_urdf
 
@@ -42,6 +42,8 @@ STIFFNESS = (20000.0, 20000.0, 4000.0, 20000.0, 8000.0, 30.0, 4000.0)
 """Of the servos of CONTROLS: newtons per metre, or newton metres per radian."""
 STIFF = {"solref": [0.005, 1.0], "solimp": [0.99, 0.999, 0.001, 0.5, 2.0]}
 
+FINGER_PLAY_M = 0.001
+"""Beyond open and closed."""
 LEVER_M = 0.18
 """A fingertip's travel for a radian of its joint."""
 OPENING = (-0.06153, 5.5195, 1.0972)
@@ -103,6 +105,9 @@ def _stretch(urdf: Path, *, drawn: bool) -> Any:
     _add_base_joints(bodies[BASE])
     for joint in spec.joints:
         joint.armature = ARMATURES[joint.name]
+        if joint.name in FINGERS:  # what is too wide for the hand must not wedge it open
+            joint.range = [finger_angle(-FINGER_PLAY_M), finger_angle(GRIPPER_OPEN_M + FINGER_PLAY_M)]
+            joint.solref_limit, joint.solimp_limit = STIFF["solref"], STIFF["solimp"]
     _choose_geoms(spec, drawn=drawn)
     for side in SIDES:
         _add_pad(bodies, side)
