@@ -13,6 +13,7 @@ from proctor.episodes.pick_place import PickAndPlaceEpisode
 
 HAND, CUP, GOAL = np.array([0.15, -0.45, 0.95]), np.array([0.55, -0.75, 0.8]), np.array([0.85, -0.85, 0.8])
 UP = np.array([0.0, 0.0, 1.0])
+BOWL_RADIUS_M = 0.08
 ENDINGS = (
     "success",
     "not_released",
@@ -85,8 +86,11 @@ def result_of(episode, ending):
         fault = Fault(
             side=side, kind="policy_exception" if side == "agent" else "env_lost", message="It broke."
         )
-    has_target = episode.task_goal.target_location is not None
+    location = episode.task_goal.target_location
+    has_target = location is not None
     final_m = float(np.linalg.norm(cup[-1] - GOAL)) if has_target else 0.0
+    if has_target and location.type == "container":  # nothing is left of the distance inside of the bowl
+        final_m = max(0.0, final_m - BOWL_RADIUS_M)
     count, success = len(hand), ending == "success"
     bases = [(0.3 * min(step / REACHED, 1.0), 0.0, 0.0) for step in range(count)]
     return EpisodeResult(
