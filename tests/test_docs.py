@@ -48,6 +48,7 @@ def test_the_episode_and_the_scene_of_the_docs_load(tmp_path):
     (tmp_path / "pick.json").write_text(pick)
     (episode,) = load_dataset(tmp_path / "pick.json").episodes
     assert episode.support_name() == "bowl_blue"
+    assert PickPlaceEnv(sensors=[]).check([episode]) == []
 
 
 def test_episodes_and_textures_that_the_docs_name_exist():

@@ -89,3 +89,19 @@ def test_the_fingers_close_and_the_arm_stretches_evenly():
     assert max(joints) - min(joints) < 1e-4
     fingers = [world.data.joint(f"joint_gripper_finger_{side}").qpos[0] for side in ("left", "right")]
     assert abs(fingers[0] - fingers[1]) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "shape", [{"kind": "can", "size": [0.09, 0.09, 0.12]}, {"kind": "ball", "size": [0.12, 0.12, 0.12]}]
+)
+def test_what_is_too_wide_does_not_wedge_the_hand_open(shape):
+    world = world_of(episode_with({"shape": shape}))
+    at = np.array([0.5, 0.0, TABLE_Z + 0.06])
+    widest_m = 0.0
+    for controls in (controls_for(at + UP, OPEN), controls_for(at, OPEN), controls_for(at + UP, OPEN)):
+        world.command(controls)
+        for _ in range(25):
+            world.advance()
+            widest_m = max(widest_m, float(world.qpos()[9]))
+    assert widest_m < OPEN + 0.002
+    assert world.pose_of("thing")[0][2] < TABLE_Z + 0.05

@@ -358,3 +358,23 @@ def test_poses_alone_pick_and_place():
     assert hand.info["success"]
     assert not hand.info["object_grasped"]
     assert hand.info["collision_count"] == 0
+
+
+def test_a_pose_that_trembles_is_still_the_same_place():
+    # A target to which the base has to drive: taken anew at every step it would recede for ever.
+    env = PickPlaceEnv(sensors=[])
+    env.reset(
+        PickAndPlaceEpisode(
+            "drive",
+            task_goal={"target_object": {"name": "cup"}},
+            scene_objects=[
+                {"name": "cup", "position": [3.0, 3.0, 0.0], "graspable": True, "shape": {"kind": "cup"}},
+            ],
+        )
+    )
+    for step in range(80):
+        pose = [0.7 + 1e-5 * (step % 7), -0.5, 0.8, 1.0, 0.0, 0.0, 0.0]
+        *_, info = env.step({"type": "ee_pose_target", "ee_pose_target": pose, "gripper_action": 0.04})
+    env.close()
+    assert info["ik"]["reached"]
+    assert info["ee_position"] == pytest.approx([0.7, -0.5, 0.8], abs=0.01)

@@ -28,7 +28,8 @@ def in_bowl(**changes):
 def test_the_documents_own_example_is_sound():
     patient = examine(EXAMPLE)
     assert (patient.task, patient.format, len(patient.picks)) == ("pick_and_place", "native", 1)
-    assert {kind: item.severity for kind, item in findings(patient).items()} == {"no-reference": "note"}
+    told = {kind: item.severity for kind, item in findings(patient).items()}
+    assert told == {"no-reference": "note", "put-up": "note"}  # its files are not there: made things stand in
 
 
 def test_every_mistake_is_told_not_only_the_first(tmp_path):

@@ -124,7 +124,7 @@ def test_observations_are_as_the_documents_say():
     # At the start the hand is beside the base, fingers along -y and 30 degrees down.
     assert first["ee_pose"][:3] == pytest.approx([-0.0213, -0.3481, 1.0074], abs=2e-3)
     assert first["gripper_state"] == pytest.approx(OPEN, abs=1e-3)
-    assert first["instruction"] == {"text": "Pick up the cup"}
+    assert first["instruction"] == {"text": "Pick up the cup", "language": "en"}
     assert first["object_info"]["target_object_position"] == pytest.approx([0.5, 0, TABLE_Z], abs=1e-3)
     assert first["object_info"]["target_location_position"] == pytest.approx([0.6, 0.15, TABLE_Z])
     again, *_ = env.step(joints(controls_for(AT + UP, OPEN)))

@@ -72,7 +72,7 @@ def test_all_episodes_that_cannot_start_are_told_at_once(capsys, tmp_path):
 def test_check_dataset_finds_them_too_and_drops_them(tmp_path):
     patient = examine(write(tmp_path, record(), record(episode_id="b", **OVERLAP)))
     (item,) = [item for item in patient.findings.items if item.severity == "error"]
-    assert (item.kind, item.places, item.remedy) == ("start-blocked", ["episodes[1]"], "dropped")
+    assert (item.kind, item.places, item.remedy) == ("cannot-start", ["episodes[1]"], "dropped")
     assert "inside each other" in item.text
     assert "episode" not in item.text
 

@@ -80,7 +80,7 @@ def test_replay_without_a_run_takes_the_reference_actions():
     policy = ReplayPolicy()
     episode = Episode(reference_actions=[Action.LEFT, Action.FORWARD])
     assert after_reset(policy, info(episode=episode), 3) == [Action.LEFT, Action.FORWARD, Action.STOP]
-    with pytest.raises(AgentFault, match="'a' has no reference_actions"):
+    with pytest.raises(AgentFault, match="'a' has no actions to repeat"):
         policy.reset(info(episode=Episode()))
 
 

@@ -86,7 +86,13 @@ def add_run(commands: Any) -> None:
         metavar="M",
         help="metres from the goal, where an episode does not say it (default: 0.2); navigation only",
     )
-    run.add_argument("--env-option", action="append", default=[], metavar="KEY=VALUE", help="e.g. width=320")
+    run.add_argument(
+        "--env-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="e.g. width=320, or of tabletop 'sensors=[]'",
+    )
     run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
     _add_recording(run)
     _add_pick_place(run)

@@ -128,7 +128,11 @@ def _announce(server: PolicyServer, arguments: argparse.Namespace, *, has_token:
 
 
 def _other_side(url: str, arguments: argparse.Namespace, *, has_token: bool) -> str:
-    words = ["proctor run --suite houses-v1 --policy", url]
+    from proctor.registry import load
+
+    tasks = load("policy", arguments.policy).tasks
+    suite = "tabletop-v1" if tasks == ("pick_and_place",) else "houses-v1"
+    words = [f"proctor run --suite {suite} --policy", url]
     if has_token:
         words.insert(0, f"{TOKEN_VARIABLE}=...")
     if arguments.certificate is not None:

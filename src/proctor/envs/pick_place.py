@@ -80,7 +80,8 @@ class PickPlaceEnv(Env):
         try:
             self._options = msgspec.convert(options, _Options)
         except msgspec.ValidationError as error:
-            raise UserError(str(error).replace(" - at `$.", " for `")) from None
+            known = f"; sensors are {', '.join(SENSORS)}, levels 0 to 3"
+            raise UserError(str(error).replace(" - at `$.", " for `") + known) from None
         if self._options.sensors:
             shared_context()  # a machine that cannot render is told so before the first episode
         self.looking = True
@@ -210,7 +211,7 @@ class PickPlaceEnv(Env):
         for name in ("qpos", "qvel", "ee_pose"):
             observation[name] = info[name].copy()  # agents write into what they are shown
         observation["gripper_state"] = info["gripper_state"]
-        observation["instruction"] = {"text": episode.instruction.text}
+        observation["instruction"] = {"text": episode.instruction.text, "language": episode.language}
         if self._options.object_info:
             target = info["target_position"]
             observation["object_info"] = {

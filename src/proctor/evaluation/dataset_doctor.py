@@ -197,11 +197,13 @@ def _check_maps(patient: Patient) -> None:
 def _check_tables(patient: Patient, assets: Path | None) -> None:
     """Put every episode of pick-and-place up, if there is a world to put it up in."""
     found: dict[str, list[int]] = defaultdict(list)
+    told: dict[str, list[int]] = defaultdict(list)
     try:
         with closing(build("env", "tabletop", {"sensors": []})) as env:
             for index, pick in patient.picks.items():
                 try:
-                    env.check([located(pick, patient.file, assets)])
+                    for note in env.check([located(pick, patient.file, assets)]) or ():
+                        told[note.removeprefix(f"episode '{pick.episode_id}': ")].append(index)
                 except MissingDependency:
                     raise
                 except UserError as error:
@@ -210,7 +212,9 @@ def _check_tables(patient: Patient, assets: Path | None) -> None:
         patient.findings.add("note", "no-world", f"things were not put up: {error}", episodes=patient.picks)
         return
     for problem, indices in found.items():
-        patient.findings.add("error", "start-blocked", problem, episodes=indices, remedy="dropped")
+        patient.findings.add("error", "cannot-start", problem, episodes=indices, remedy="dropped")
+    for note, indices in told.items():
+        patient.findings.add("note", "put-up", note, episodes=indices)
 
 
 def _refused(env: Env, episodes: dict[int, Episode]) -> list[int]:

@@ -103,6 +103,8 @@ def reach_notes(episodes: Sequence[Any]) -> list[str]:
 def job_notes(job: Job) -> list[str]:
     """Return what a reader of the results must know of how they were come by."""
     notes = []
+    if job.env_options.get("level"):
+        notes.append(f"level {job.env_options['level']}: the world looks otherwise than it is stored")
     if job.env_options.get("object_info"):
         notes.append("object_info is on: observations tell where the object and its target are")
     if job.hide_goal:

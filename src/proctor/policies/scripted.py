@@ -133,7 +133,7 @@ class ReplayPolicy(Policy):
         actions: Iterable[Any] | None
         if self._run is None:
             actions = getattr(episode_info.episode, "reference_actions", None)
-            missing = f"episode '{name}' has no reference_actions; give a run: --policy-option run=DIR"
+            missing = f"episode '{name}' has no actions to repeat; give a run: --policy-option run=DIR"
         else:
             actions = self._recorded.get(name)
             missing = f"the run {self._run} has no episode '{name}'"

@@ -18,6 +18,8 @@ from proctor.sim.tabletop import HIGH, LOW, TabletopWorld
 
 REACHED_M, REACHED_RAD = 1e-3, 1e-2
 """A pose is reached when the command brings the hand as near as this."""
+SAME_POSE = 1e-3
+"""Two poses are the same if no number differs by more: what learned agents send is never quite the same."""
 HELD = np.array([0.005, 0.005, 0.01])
 """The base stays where it was told to be, not where a push has taken it, if that is so near."""
 
@@ -48,8 +50,8 @@ class HandSolver:
     """Finds commands for poses of the hand.
 
     Of the orientation that is asked for, the heading of the fingers counts: their pitch is fixed, and they
-    have no roll. A pose that is asked for again, after no other command, means the same place in the world,
-    even though the base has moved meanwhile.
+    have no roll. A pose that is asked for again, within SAME_POSE and after no other command, means the same
+    place in the world, even though the base has moved meanwhile.
 
     Args:
         world: Whose robot.
@@ -71,14 +73,15 @@ class HandSolver:
         asked = np.asarray(hand_in_base, float).tolist()
         opening_m = min(max(opening_m, 0.0), GRIPPER_OPEN_M)
         last, target = self._last, self._world.target
-        is_same = last is not None and asked == self._asked and np.array_equal(target, last.controls)
+        is_near = len(self._asked) > 0 and np.allclose(asked, self._asked, rtol=0.0, atol=SAME_POSE)
+        is_same = last is not None and is_near and np.array_equal(target, last.controls)
         if not is_same or self._goal is None:
-            self._goal = goal_in_world(np.array(asked), self._world.base_pose())
+            self._goal, self._asked = goal_in_world(np.array(asked), self._world.base_pose()), asked
         if last is not None and is_same and self._walk.arrives and self._is_on_its_way(last):
             solution = last._replace(controls=np.array([*last.controls[:-1], opening_m]))
         else:
             solution = self._solution(self._walk, self._goal, opening_m)
-        self._asked, self._last = asked, solution
+        self._last = solution
         return solution
 
     def _is_on_its_way(self, solution: Solution) -> bool:
