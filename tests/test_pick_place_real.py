@@ -87,7 +87,7 @@ def test_what_is_told_and_shown_is_what_the_robot_has():
     assert told.sensors["ee_pose"].shape == (SENSORS.ee_pose["dim"],)
     low, high = SENSORS.gripper_state["range"]
     assert low <= shown["gripper_state"] + 1e-6 <= high
-    assert shown["instruction"] == {"text": told.instruction}
+    assert shown["instruction"] == {"text": told.instruction, "language": "en"}
     assert shown["object_info"]["target_object_position"] == pytest.approx([0.5, 0.0, 0.8], abs=1e-3)
     assert told.details["task_goal"]["target_location"]["position"] == [0.7, 0.2, 0.8]
 
