@@ -1,7 +1,8 @@
 """Hello Robot Stretch RE2 with its stock gripper, as data: joints, limits, speeds, forces, cameras.
 
-The base frame has x forward; the arm reaches out along -y. Speeds and accelerations are the maker's
-largest; force limits are chosen, since the maker's URDF holds placeholders.
+The base frame has x forward; the arm reaches out along -y. Speeds and accelerations of lift, arm and driving
+are the maker's largest; how fast the base turns, the gripper and all forces are chosen, since the maker's
+URDF holds placeholders.
 """
 
 from __future__ import annotations
