@@ -1,6 +1,7 @@
 """What the documentation shows works as it stands."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import get_args
@@ -9,10 +10,12 @@ import msgspec
 import pytest
 import trimesh
 
+from proctor.core.types import EpisodeInfo
 from proctor.envs.pick_place import PickPlaceEnv
 from proctor.episodes.datasets import load_dataset
-from proctor.episodes.pick_place import SimParams
+from proctor.episodes.pick_place import InitPose, RobotSetup, SimParams
 from proctor.evaluation.evaluator import PickPlaceEvaluator, evaluate_vln
+from proctor.evaluation.pick_place_task import details_of
 from proctor.navigation.grid_map import map_of_scene
 from proctor.registry import build, suite_path
 from proctor.scenes.scene_config import Texture
@@ -78,3 +81,22 @@ def test_the_hand_of_the_docs_moves_without_a_fault(tmp_path, monkeypatch):
         result = evaluator.evaluate_episode(short)
     assert result.error is None
     assert result.headings[-1] == pytest.approx(1.57, abs=0.01)
+
+
+def test_the_formula_of_the_docs_finds_the_hand_in_base_link():
+    code = next(block for block in blocks("pick-and-place.md", "python") if "def in_base_link" in block)
+    names = {"math": math}
+    exec(code, names)
+    episode = load_dataset(REPOSITORY / "tests" / "data" / "stretch_pick_place_001.json").episodes[0]
+    pose = InitPose(base=(0.3, -0.4, 0.7))
+    episode = msgspec.structs.replace(episode, robot_config=RobotSetup(init_pose=pose))
+    env = PickPlaceEnv(sensors=[])
+    env.reset(msgspec.structs.replace(episode, scene_objects=[episode.item("cup_red")]))
+    for _ in range(20):
+        seen, *_ = env.step({"type": "joint_position", "qpos": [0.2, 0.1, 0.5, 0.7, 0.1, 0.3, 0.0]})
+    told = EpisodeInfo(
+        episode_id="", instruction="", max_steps=1, seed=0, details=details_of(episode, hide_goal=False)
+    )
+    found = names["in_base_link"](env.info()["ee_position"], seen, told)
+    env.close()
+    assert found == pytest.approx(seen["ee_pose"][:3], abs=1e-9)

@@ -9,6 +9,8 @@ from scipy.spatial.transform import Rotation
 from proctor.core.geometry import (
     distance,
     pose_after,
+    pose_into,
+    pose_out_of,
     quaternion_of_euler_deg,
     rotation_matrix,
     wrap_angle,
@@ -50,3 +52,11 @@ def test_a_wrapped_angle_is_the_same_direction_within_half_a_turn(angle):
 
 def test_distance_is_three_dimensional():
     assert distance(Vector3(0, 0, 0), Vector3(2, 3, 6)) == 7.0
+
+
+def test_poses_go_into_a_frame_and_out_again():
+    frame, pose = Pose2(1.0, 2.0, math.pi / 2), Pose2(0.5, 0.1, 0.2)
+    out = pose_out_of(frame, pose)
+    assert (out.x, out.y, out.yaw) == pytest.approx((0.9, 2.5, math.pi / 2 + 0.2))
+    back = pose_into(frame, out)
+    assert (back.x, back.y, back.yaw) == pytest.approx((0.5, 0.1, 0.2))

@@ -2,12 +2,15 @@
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
+import trimesh
 
 from proctor.core.errors import AgentFault, SimulationError, UserError
 from proctor.envs.pick_place import PickPlaceEnv
 from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.sim.tabletop import TabletopWorld
 from stretch_moves import CLOSED, OPEN, TABLE, TABLE_Z, UP, controls_for, episode_with
 
 CUP = {"shape": {"kind": "cup", "color": "red"}}
@@ -331,3 +334,26 @@ def test_a_gripper_that_is_told_to_open_too_wide_is_clamped_also_by_pose(env):
     *_, info = env.step({"type": "ee_pose_target", "ee_pose_target": pose, "gripper_action": 0.1})
     assert info["clamped"] == ["gripper"]
     assert info["ik"]["reached"]
+
+
+def test_an_open_gripper_is_never_closed_however_wide_the_object(env):
+    # Between the fingers a cup with its handle across measures 81 mm: more than an open gripper.
+    env.reset(episode_with({**CUP, "rotation": [0.0, 0.0, 0.7071, 0.7071]}))
+    assert env.info()["gripper_closed_below"] == pytest.approx(OPEN - 0.002)
+    assert env.info()["gripper_state"] > env.info()["gripper_closed_below"]
+
+
+def test_an_episode_is_put_up_once_for_each_version_of_its_files(env, tmp_path, monkeypatch):
+    built = []
+    monkeypatch.setattr(
+        "proctor.envs.pick_place.TabletopWorld",
+        lambda *args, **options: built.append(args) or TabletopWorld(*args, **options),
+    )
+    mesh = tmp_path / "brick.stl"
+    episode = msgspec.structs.replace(
+        episode_with({"usd_path": "brick.stl"}), assets_path=str(tmp_path), episode_id="brick"
+    )
+    for side_m in (0.05, 0.05, 0.04):
+        trimesh.creation.box((side_m, side_m, side_m)).export(mesh)
+        env.check([episode])
+    assert len(built) == 2

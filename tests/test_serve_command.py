@@ -90,6 +90,12 @@ def test_an_agent_of_this_folder_is_served_with_its_options(folder):
     assert (folder / "closed").exists()
 
 
+def test_an_agent_of_one_task_is_sent_to_its_exam(folder):
+    with served(folder, "proctor.policies.scripted:HoldPolicy") as server:
+        _, out, _ = ended(server, signal.SIGTERM)
+    assert f"proctor run --suite tabletop-v1 --policy {server.url}" in out
+
+
 def test_a_failing_policy_is_logged_with_its_traceback(folder):
     with served(folder, "my_agent:Agent") as server:
         with call(server) as caller:

@@ -58,6 +58,20 @@ def pose_after(action: Action, pose: Pose2) -> Pose2:
     return Pose2(pose.x, pose.y, wrap_angle(pose.yaw + turn_rad))
 
 
+def pose_out_of(frame: Pose2, pose: Pose2) -> Pose2:
+    """Return a pose that is given in a frame in that which the frame itself is given in. Yaws add up."""
+    cos, sin = math.cos(frame.yaw), math.sin(frame.yaw)
+    x, y = frame.x + cos * pose.x - sin * pose.y, frame.y + sin * pose.x + cos * pose.y
+    return Pose2(x, y, frame.yaw + pose.yaw)
+
+
+def pose_into(frame: Pose2, pose: Pose2) -> Pose2:
+    """Return a pose as seen from a frame: the reverse of `pose_out_of`."""
+    cos, sin = math.cos(frame.yaw), math.sin(frame.yaw)
+    x, y = pose.x - frame.x, pose.y - frame.y
+    return Pose2(cos * x + sin * y, cos * y - sin * x, pose.yaw - frame.yaw)
+
+
 def path_length(points: Array) -> float:
     """Return the length of a polyline (N, D)."""
     return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())

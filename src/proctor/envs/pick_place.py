@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -15,6 +16,7 @@ from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation
 from proctor.envs.pick_place_state import PickPlaceState
 from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode
+from proctor.episodes.scenes_digest import scenes_digest
 from proctor.robots.stretch import CONTROLS, controls_of_qpos, overstretches
 from proctor.scenes.thing import Thing
 from proctor.scenes.things import make_thing
@@ -104,7 +106,8 @@ class PickPlaceEnv(Env):
         problems = []
         for episode in episodes:
             try:
-                for note in dict.fromkeys(_rehearse(episode)):
+                # Once for each version of its files, however many policies are run on it.
+                for note in _rehearsed(msgspec.json.encode(episode), scenes_digest([episode])):
                     notes.setdefault(note, []).append(episode.episode_id)
             except MissingDependency:
                 raise
@@ -248,8 +251,11 @@ def named(ids: Sequence[str], total: int) -> str:
     return f"{len(ids)} of {total} episodes ({some})"
 
 
-def _rehearse(episode: PickAndPlaceEpisode) -> list[str]:
+@lru_cache(maxsize=2**14)
+def _rehearsed(encoded_episode: bytes, digest: str) -> list[str]:
     """Put an episode up, and return what people should know of it."""
+    del digest  # only there to tell versions of its files apart
+    episode = msgspec.json.decode(encoded_episode, type=PickAndPlaceEpisode)
     things = things_of(episode)
     world = TabletopWorld(episode, things, drawn=False)
     world.place()
@@ -266,4 +272,4 @@ def _rehearse(episode: PickAndPlaceEpisode) -> list[str]:
             notes.append(f"'{motion.name}' falls over before the episode begins")
         elif motion.moved_m > STAYS_M:
             notes.append(f"'{motion.name}' moves {motion.moved_m:.2f} m before the episode begins")
-    return notes
+    return list(dict.fromkeys(notes))

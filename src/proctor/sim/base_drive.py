@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from proctor.core.geometry import wrap_angle
+from proctor.core.geometry import pose_into, wrap_angle
 from proctor.core.types import Pose2, Scan
 from proctor.sim.lidar import LaserScanner
 from proctor.sim.model import TIMESTEP_S
@@ -36,10 +36,8 @@ class BaseDrive:
 
     def odometry(self) -> Pose2:
         """Return the pose in the frame of the pose at reset. Wheels do not slip here, so it has no error."""
-        pose, origin = self._world.pose(), self._origin
-        dx, dy = pose.x - origin.x, pose.y - origin.y
-        cos, sin = math.cos(origin.yaw), math.sin(origin.yaw)
-        return Pose2(dx * cos + dy * sin, dy * cos - dx * sin, wrap_angle(pose.yaw - origin.yaw))
+        moved = pose_into(self._origin, self._world.pose())
+        return Pose2(moved.x, moved.y, wrap_angle(moved.yaw))
 
     def scan(self) -> Scan:
         """Return what the scanner sees ahead."""

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from qpsolvers.exceptions import ProblemError, SolverError
 
-from proctor.core.geometry import wrap_angle
+from proctor.core.geometry import pose_into, pose_out_of, wrap_angle
 from proctor.core.types import Array, Pose2
 from proctor.episodes.pick_place import TaskGoal
 from proctor.robots.stretch import CONTROLS
@@ -24,7 +24,7 @@ from proctor.robots.stretch_kinematics import (
     wrist_for,
 )
 from proctor.sim.look import PLAIN
-from proctor.sim.reach_limits import SIGHT_M, Clearance, Ranges, Tied
+from proctor.sim.reach_limits import SIGHT_M, Avoidance, Ranges, Tied
 from proctor.sim.set_points import SetPoints
 from proctor.sim.stretch_model import ARM_JOINTS, BASE, BASE_JOINTS, FINGERS, HAND_SITE, finger_angle
 from proctor.sim.tabletop import HIGH, LOW, TabletopWorld
@@ -71,9 +71,8 @@ class Goal(NamedTuple):
 def goal_in_world(hand_in_base: Array, base: Pose2) -> Goal:
     """Return what a pose in `base_link`, x, y, z and a quaternion w, x, y, z, means in the world."""
     x, y, z = np.clip(hand_in_base[:3], -FURTHEST_M, FURTHEST_M).tolist()
-    cos, sin = math.cos(base.yaw), math.sin(base.yaw)
-    position = np.array([base.x + cos * x - sin * y, base.y + sin * x + cos * y, z])
-    return Goal(position, wrap_angle(base.yaw + heading_of(hand_in_base[3:])))
+    hand = pose_out_of(base, Pose2(x, y, heading_of(hand_in_base[3:])))
+    return Goal(np.array([hand.x, hand.y, z]), wrap_angle(hand.yaw))
 
 
 def _cost_m(left: tuple[float, float]) -> float:
@@ -113,8 +112,8 @@ class Walk:
         self._nonholonomic = setup.nonholonomic
         frozen = (*FINGERS, BASE_JOINTS[1]) if setup.nonholonomic else FINGERS
         self._ties = [Tied(model, ARM_JOINTS, frozen)]
-        self._ranges, self._clearance = Ranges(model), Clearance(model, [item.name for item in standing])
-        self._limits = [self._ranges, self._clearance]
+        self._ranges, self._avoidance = Ranges(model), Avoidance(model, [item.name for item in standing])
+        self._limits = [self._ranges, self._avoidance]
         self._from = np.zeros(3)
         self.arrives = False
         """Whether the last command leads to the end of the way, rather than to somewhere on it."""
@@ -191,7 +190,7 @@ class Walk:
 
     def _least_m(self, q: Array) -> float:
         """Return how near the robot is to what it should not touch, at most `WAY_CLEARANCE_M`."""
-        return self._clearance.least_m(self._put(q), WAY_CLEARANCE_M)
+        return self._avoidance.least_m(self._put(q), WAY_CLEARANCE_M)
 
     def _seven(self, q: Array) -> Array:
         """Return the seven controls, the base's relative to where the walk starts. The gripper stays."""
@@ -203,11 +202,11 @@ class Walk:
         goal = _at_height(goal, min(max(goal.position[2], low), high))  # what the lift cannot do, nothing can
         driven, start, left = self._driven(goal), self._robot.q, self._left(goal)
         if driven is not None and left[0] < STRIDE_M and left[1] < STRIDE_RAD:
-            if self._is_clear(start, driven) and self._clearance.is_kept(self._put(driven)):
+            if self._is_clear(start, driven) and self._avoidance.is_kept(self._put(driven)):
                 return [driven]  # nearby, and nothing in the way: no need to feel one's way
             self._robot.update(start)
         way: list[Array] = []
-        self._clearance.pushes = True
+        self._avoidance.pushes = True
         before_m, vain = math.inf, 0
         while len(way) < MOST_STEPS:
             left = self._left(goal)
@@ -218,16 +217,16 @@ class Walk:
                 break
             before_m = min(before_m, _cost_m(left))
             self._hand.set_target(self._next(goal))
-            self._clearance.sight_m = min(SIGHT_M, NEAR_SIGHT_M + 2 * left[0] + left[1])
+            self._avoidance.sight_m = min(SIGHT_M, NEAR_SIGHT_M + 2 * left[0] + left[1])
             try:
                 step = mink.solve_ik(
                     self._robot, self._tasks, 1.0, "daqp", limits=self._limits, constraints=self._ties
                 )
             except (mink.NoSolutionFound, ProblemError, SolverError):
-                if not self._clearance.pushes:
+                if not self._avoidance.pushes:
                     break
                 # It is wedged in between things. To come no nearer to any of them is always possible.
-                self._clearance.pushes = False
+                self._avoidance.pushes = False
                 continue
             self._robot.update(self._ranges.clipped(self._robot.q + step))
             way.append(self._robot.q)
@@ -248,9 +247,8 @@ class Walk:
     def controls(self) -> Array:
         """Return what to command, save for the gripper; the base's relative to the start of the episode."""
         x, y, turn, *arm, _ = self._seven(self._robot.data.qpos).tolist()
-        cos, sin = math.cos(self._from[2]), math.sin(self._from[2])
-        moved = np.array([cos * x - sin * y, sin * x + cos * y, turn])
-        return np.concatenate([self._from + moved, arm])
+        base = pose_out_of(Pose2(*self._from.tolist()), Pose2(x, y, turn))
+        return np.array([base.x, base.y, base.yaw, *arm])
 
     def _next(self, goal: Goal) -> Any:
         """Return a pose on the way that is near enough to be stepped to."""
@@ -270,20 +268,15 @@ class Walk:
         """Return the joint positions that reach a goal while the base drives straight, if there are any."""
         pose = self._pose()
         posture = reach_by_driving(goal.position, goal.heading, pose)
-        x, y = posture.base.x - pose.x, posture.base.y - pose.y
         q = self._robot.q
-        q[:3] = math.cos(pose.yaw) * x + math.sin(pose.yaw) * y, 0.0, 0.0
+        q[:3] = pose_into(pose, posture.base).x, 0.0, 0.0
         q[self._lift], q[self._arm], q[self._wrist] = posture.lift_m, posture.arm_m / 4, posture.wrist_yaw
         is_possible = np.abs(self._ranges.clipped(q) - q).max() < STILL_M
         return q if is_possible else None
 
     def _pose(self) -> Pose2:
         """Return where the walk starts in the world."""
-        x, y, turn = self._from.tolist()
-        cos, sin = math.cos(self._origin.yaw), math.sin(self._origin.yaw)
-        return Pose2(
-            self._origin.x + cos * x - sin * y, self._origin.y + sin * x + cos * y, self._origin.yaw + turn
-        )
+        return pose_out_of(self._origin, Pose2(*self._from.tolist()))
 
     def _at(self, joint: str) -> int:
         return int(self._model.joint(joint).qposadr[0])

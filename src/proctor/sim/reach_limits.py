@@ -72,7 +72,7 @@ class Ranges(mink.Limit):
         return mink.Constraint(G=np.concatenate([self._axes, -self._axes]), h=room)
 
 
-class Clearance(mink.Limit):
+class Avoidance(mink.Limit):
     """Keeps the robot out of the furniture, and its hand out of its own body.
 
     It stands in for mink's own limit of this kind, which leaves out a base whose parent is the world.

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 from proctor.core.errors import SimulationError, UserError
+from proctor.core.geometry import pose_into, pose_out_of
 from proctor.core.types import Array, Pose2
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.robots.stretch import CONTROLS, JOINT_NAMES, controls_of_qpos
@@ -163,9 +164,8 @@ class TabletopWorld:
     def qpos(self) -> Array:
         """Return the ten joint positions, the base's relative to its start, the gripper's in metres."""
         values = self.data.qpos[self._qpos_at]
-        x, y = values[0] - self._start.x, values[1] - self._start.y
-        cos, sin = math.cos(self._start.yaw), math.sin(self._start.yaw)
-        values[:3] = cos * x + sin * y, cos * y - sin * x, values[2] - self._start.yaw
+        base = pose_into(self._start, self.base_pose())
+        values[:3] = base.x, base.y, base.yaw
         values[9] = opening_of(values[9])
         return np.asarray(values)
 
@@ -173,8 +173,8 @@ class TabletopWorld:
         """Return the velocities of the same ten."""
         values = self.data.qvel[self._qvel_at]
         x, y = values[:2].tolist()
-        cos, sin = math.cos(self._start.yaw), math.sin(self._start.yaw)
-        values[:2] = cos * x + sin * y, cos * y - sin * x
+        turned = pose_into(Pose2(0.0, 0.0, self._start.yaw), Pose2(x, y, 0.0))
+        values[:2] = turned.x, turned.y
         opening_m = opening_of(float(self.data.qpos[self._qpos_at[9]]))
         values[9] /= OPENING[1] + 2 * OPENING[2] * opening_m
         return np.asarray(values)
@@ -228,10 +228,8 @@ class TabletopWorld:
 
     def _world_of(self, controls: Array) -> Array:
         """Return controls with the base's part in the world."""
-        x, y, turn = controls[:3]
-        cos, sin = math.cos(self._start.yaw), math.sin(self._start.yaw)
-        base = (self._start.x + cos * x - sin * y, self._start.y + sin * x + cos * y, self._start.yaw + turn)
-        return np.array([*base, *controls[3:]])
+        base = pose_out_of(self._start, Pose2(*controls[:3].tolist()))
+        return np.array([base.x, base.y, base.yaw, *controls[3:]])
 
     def _servo(self, world: Array) -> None:
         self.data.ctrl[:] = world

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from proctor.core.geometry import pose_into, pose_out_of
 from proctor.core.interfaces import TRUTH, Policy
-from proctor.core.types import Array, EpisodeInfo, Info, Observation
+from proctor.core.types import Array, EpisodeInfo, Info, Observation, Pose2
 from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode
 from proctor.policies.pick_place.plans import Plan, Planner, base_of, controls_of, turned
 from proctor.policies.pick_place.rehearsal import EXACT, LIFT, NEAR, changed, is_there
@@ -45,7 +46,7 @@ class ExpertPolicy(Policy):
 
     def __init__(self) -> None:
         self._truth: Info = {}
-        self._start = np.zeros(3)
+        self._start = Pose2(0.0, 0.0, 0.0)
         self._failed: list[float] = []
 
     def reset(self, episode_info: EpisodeInfo) -> None:
@@ -54,7 +55,7 @@ class ExpertPolicy(Policy):
         folder = Path(episode.assets_path) if episode.assets_path else None
         things = {item.name: make_thing(item, folder) for item in episode.scene_objects}
         self._planner = Planner(episode, things)
-        self._start = np.array(episode.robot_config.init_pose.base)
+        self._start = Pose2(*episode.robot_config.init_pose.base)
         self._failed = []
         self._script = self._work()
 
@@ -216,10 +217,8 @@ class ExpertPolicy(Policy):
     def _controls(self) -> Array:
         """Return where the controls are, the base's in the world."""
         qpos = self._truth["qpos"]
-        x, y, yaw = self._start
-        cos, sin = math.cos(yaw), math.sin(yaw)
-        base = (x + cos * qpos[0] - sin * qpos[1], y + sin * qpos[0] + cos * qpos[1], yaw + qpos[2])
-        return np.array([*base, qpos[3], qpos[4:8].sum(), *qpos[8:]])
+        base = pose_out_of(self._start, Pose2(*qpos[:3].tolist()))
+        return np.array([base.x, base.y, base.yaw, qpos[3], qpos[4:8].sum(), *qpos[8:]])
 
     def _command(self) -> Array:
         """Return the command to stay and hold."""
@@ -234,8 +233,5 @@ class ExpertPolicy(Policy):
         far_m = float(np.hypot(*away))
         if far_m > FARTHEST_M:
             command[:2] = present[:2] + away * (FARTHEST_M / far_m)
-        x, y, yaw = self._start
-        cos, sin = math.cos(yaw), math.sin(yaw)
-        ahead, aside = command[0] - x, command[1] - y
-        command[:3] = cos * ahead + sin * aside, cos * aside - sin * ahead, command[2] - yaw
-        return command
+        base = pose_into(self._start, base_of(command))
+        return np.array([base.x, base.y, base.yaw, *command[3:]])
