@@ -51,8 +51,9 @@ class MissingDependency(UserError):
 
 EXTRAS = {
     **dict.fromkeys(
-        ("daqp", "fast_simplification", "mink", "mujoco", "qpsolvers", "scipy", "trimesh"), "sim"
+        ("daqp", "fast_simplification", "mink", "mujoco", "numba", "qpsolvers", "scipy", "trimesh"), "sim"
     ),
+    **dict.fromkeys(("av", "matplotlib", "ompl", "toppra", "yaml"), "nav"),
     "gymnasium": "gym",
     "pxr": "usd",
 }

@@ -17,6 +17,7 @@ from scipy.ndimage import distance_transform_edt, label
 from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
 from proctor.core.types import Array, Vector3
+from proctor.navigation.clearance import ClearanceField
 from proctor.navigation.footprints import Footprint, footprints_of_scene
 from proctor.navigation.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
@@ -65,6 +66,11 @@ class GridMap:
         self.clearance_m = _clearances(occupied, resolution_m)
         """From each cell's centre to the border of the nearest occupied cell, negative inside."""
         self._finders: dict[float, PathFinder] = {}
+
+    @property
+    def field(self) -> ClearanceField:
+        """The clearances as compiled functions take them."""
+        return ClearanceField(self.clearance_m, self.resolution_m, *self.origin_world)
 
     @classmethod
     def from_scene(

@@ -1,0 +1,47 @@
+"""Why a robot did not get where it was told to go, in words that programs can rely on."""
+
+from __future__ import annotations
+
+import enum
+
+from proctor.core.errors import ProctorError
+
+
+class Reason(enum.StrEnum):
+    """The `reason` of a failed navigation."""
+
+    INVALID_GOAL = "invalid_goal"
+    POSE_UNKNOWN = "pose_unknown"
+    START_OUTSIDE_MAP = "start_outside_map"
+    GOAL_OUTSIDE_MAP = "goal_outside_map"
+    START_OCCUPIED = "start_occupied"
+    GOAL_OCCUPIED = "goal_occupied"
+    NO_FREE_SPACE = "no_free_space"
+    """The map has no cell where the robot fits."""
+    NO_PATH = "no_path"
+    PLANNING_TIMEOUT = "planning_timeout"
+    INFEASIBLE_TRAJECTORY = "infeasible_trajectory"
+    PLANNER_LOST = "planner_lost"
+    """The process that plans is gone."""
+    TIMEOUT = "timeout"
+    COLLISION = "collision"
+    TRACKING_ERROR = "tracking_error"
+    BLOCKED = "blocked"
+    """Something that was not on the map stays in the way."""
+    NO_PROGRESS = "no_progress"
+    CANCELLED = "cancelled"
+    PREEMPTED = "preempted"
+    """Another goal took its place."""
+
+
+class NavigationFailure(ProctorError):
+    """A path or a trajectory cannot be made.
+
+    Args:
+        reason: The word for programs.
+        message: What was found, for people.
+    """
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        self.reason = reason
+        super().__init__(message)

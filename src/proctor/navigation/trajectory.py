@@ -1,0 +1,134 @@
+"""A trajectory: where the robot is to be at every moment, and how fast it moves there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from proctor.core.types import Array
+from proctor.navigation.compiled import compiled
+
+Point = tuple[float, list[float], list[float]]
+MOVING_MPS = 1e-3
+
+
+class Trajectory(Sequence[Point]):
+    """Poses and velocities over time; as a sequence, `[(t, [x, y, yaw], [vx, vy, omega]), ...]`.
+
+    All in the world frame, `yaw` unwrapped. Between two points the pose is a cubic in time that has the
+    velocities of both; after the last point the robot rests there.
+
+    Args:
+        times_s: (N,) increasing, from 0.
+        poses: (N, 3).
+        velocities: (N, 3).
+
+    Raises:
+        ValueError: The arrays do not belong together, hold what is not finite, or time does not increase.
+    """
+
+    def __init__(self, times_s: ArrayLike, poses: ArrayLike, velocities: ArrayLike) -> None:
+        self.times_s: Array = np.ascontiguousarray(times_s, dtype=float)
+        self.poses: Array = np.ascontiguousarray(poses, dtype=float)
+        self.velocities: Array = np.ascontiguousarray(velocities, dtype=float)
+        count = len(self.times_s)
+        if not count or self.poses.shape != (count, 3) or self.velocities.shape != (count, 3):
+            shapes = f"{self.times_s.shape}, {self.poses.shape} and {self.velocities.shape}"
+            raise ValueError(f"expected shapes (N,), (N, 3) and (N, 3) with N at least 1, found {shapes}")
+        if not all(np.isfinite(part).all() for part in (self.times_s, self.poses, self.velocities)):
+            raise ValueError("expected finite numbers in a trajectory")
+        if (np.diff(self.times_s) <= 0).any():
+            raise ValueError("expected times of a trajectory that increase")
+
+    @classmethod
+    def of(cls, points: Trajectory | Iterable[Any]) -> Trajectory:
+        """Take a trajectory as it is, or as `[(t, pos, vel), ...]`.
+
+        If all positions have 0 as their third number, as a list of points on the floor has, the headings are
+        those of the velocities.
+
+        Raises:
+            ValueError: It is no such list.
+        """
+        if isinstance(points, cls):
+            return points
+        rows = [(float(t), list(map(float, pos)), list(map(float, vel))) for t, pos, vel in points]
+        if not rows or any(len(pos) != 3 or len(vel) != 3 for _, pos, vel in rows):
+            raise ValueError("expected points (t, [x, y, yaw], [vx, vy, omega]), at least one")
+        times_s, poses, velocities = (np.array(column) for column in zip(*rows, strict=True))
+        if not poses[:, 2].any() and not velocities[:, 2].any():
+            poses[:, 2] = _headings(velocities)
+            if len(times_s) > 1:
+                velocities[:, 2] = np.gradient(poses[:, 2], times_s)
+        return cls(times_s - times_s[0], poses, velocities)
+
+    @property
+    def duration_s(self) -> float:
+        """When the last point is reached."""
+        return float(self.times_s[-1])
+
+    def at(self, time_s: float) -> tuple[Array, Array]:
+        """Return pose and velocity at a time; before the first point it is that one."""
+        row = self.sampled(np.array([time_s]))[0]
+        return row[:3], row[3:]
+
+    def sampled(self, times_s: Array) -> Array:
+        """Return (N, 6) rows of x, y, yaw, vx, vy, omega."""
+        return sample(self.times_s, self.poses, self.velocities, times_s)
+
+    def remaining(self, time_s: float, spacing_s: float = 0.05) -> Array:
+        """Return (N, 2) positions from a time on to the end."""
+        times_s = np.append(np.arange(time_s, self.duration_s, spacing_s), max(time_s, self.duration_s))
+        return self.sampled(times_s)[:, :2]
+
+    def __len__(self) -> int:
+        return len(self.times_s)
+
+    @overload
+    def __getitem__(self, index: int) -> Point: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Point]: ...
+    def __getitem__(self, index: int | slice) -> Point | list[Point]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return float(self.times_s[index]), self.poses[index].tolist(), self.velocities[index].tolist()
+
+    def __iter__(self) -> Iterator[Point]:
+        return (self[index] for index in range(len(self)))
+
+
+def _headings(velocities: Array) -> Array:
+    """Return the directions of motion; where there is none, the next one, or the last."""
+    moving = np.flatnonzero(np.hypot(velocities[:, 0], velocities[:, 1]) > MOVING_MPS)
+    if not len(moving):
+        return np.zeros(len(velocities))
+    headings = np.unwrap(np.arctan2(velocities[moving, 1], velocities[moving, 0]))
+    at = np.searchsorted(moving, np.arange(len(velocities))).clip(max=len(moving) - 1)
+    return np.asarray(headings[at])
+
+
+@compiled
+def sample(times_s: Array, poses: Array, velocities: Array, wanted_s: Array) -> Array:
+    """Return (N, 6) rows of pose and velocity at times that need not be sorted."""
+    last = times_s.shape[0] - 1
+    rows = np.empty((wanted_s.shape[0], 6))
+    for index in range(wanted_s.shape[0]):
+        t = wanted_s[index]
+        if t >= times_s[last] or last == 0:
+            rows[index, :3] = poses[last]
+            rows[index, 3:] = 0.0
+            if t == times_s[last]:
+                rows[index, 3:] = velocities[last]
+            continue
+        i = min(max(np.searchsorted(times_s, t, side="right") - 1, 0), last - 1)
+        h = times_s[i + 1] - times_s[i]
+        f = max(t - times_s[i], 0.0) / h
+        for c in range(3):
+            p0, p1, m0, m1 = poses[i, c], poses[i + 1, c], velocities[i, c] * h, velocities[i + 1, c] * h
+            a, b = 2 * (p0 - p1) + m0 + m1, 3 * (p1 - p0) - 2 * m0 - m1
+            rows[index, c] = ((a * f + b) * f + m0) * f + p0
+            rows[index, 3 + c] = ((3 * a * f + 2 * b) * f + m0) / h
+    return rows

@@ -1,0 +1,1 @@
+"""Skills that agents and baselines can call: `navigate_to`."""
