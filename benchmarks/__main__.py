@@ -17,15 +17,19 @@ def main() -> int:
         if not info.name.startswith("bench_"):
             continue
         for row in importlib.import_module(f"benchmarks.{info.name}").bench():
-            ratio = row.ours_s / row.theirs_s
+            ratio = row.ours / row.theirs
             held = ratio <= row.bar
             broken += not held
             print(
-                f"{row.name:<58}{1e3 * row.ours_s:>9.3f} ms{1e3 * row.theirs_s:>9.3f} ms"
+                f"{row.name:<58}{_shown(row.ours, row.unit):>12}{_shown(row.theirs, row.unit):>12}"
                 f"{ratio:>9.3f}{row.bar:>9.3f}{'' if held else '  ABOVE'}",
                 flush=True,
             )
     return 1 if broken else 0
+
+
+def _shown(value: float, unit: str) -> str:
+    return f"{1e3 * value:.3f} ms" if unit == "s" else f"{value:.3f} {unit}"
 
 
 if __name__ == "__main__":

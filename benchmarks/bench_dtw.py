@@ -38,5 +38,5 @@ def bench() -> list[Row]:
 
 if __name__ == "__main__":
     for row in bench():
-        ratio = row.ours_s / row.theirs_s
-        print(f"{row.name}  {row.ours_s:.6f} s  {row.theirs_s:.6f} s  {ratio:.3f}")
+        ratio = row.ours / row.theirs
+        print(f"{row.name}  {row.ours:.6f} s  {row.theirs:.6f} s  {ratio:.3f}")

@@ -120,5 +120,5 @@ class Bare:
 
 if __name__ == "__main__":
     for row in bench():
-        ratio = row.ours_s / row.theirs_s
-        print(f"{row.name}  {1e3 * row.ours_s:.3f} ms  {1e3 * row.theirs_s:.3f} ms  {ratio:.3f}")
+        ratio = row.ours / row.theirs
+        print(f"{row.name}  {1e3 * row.ours:.3f} ms  {1e3 * row.theirs:.3f} ms  {ratio:.3f}")

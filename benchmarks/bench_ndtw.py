@@ -78,5 +78,5 @@ def bench() -> list[Row]:
 
 if __name__ == "__main__":
     for row in bench():
-        ratio = row.ours_s / row.theirs_s
-        print(f"{row.name}  {row.ours_s:.4f} s  {row.theirs_s:.4f} s  {ratio:.4f}")
+        ratio = row.ours / row.theirs
+        print(f"{row.name}  {row.ours:.4f} s  {row.theirs:.4f} s  {ratio:.4f}")

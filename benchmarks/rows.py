@@ -9,7 +9,10 @@ class Row(NamedTuple):
     """Ours against theirs, in one run on one machine."""
 
     name: str
-    ours_s: float
-    theirs_s: float
+    ours: float
+    theirs: float
+    """A peer's value, or the budget."""
     bar: float
     """The largest allowed ours/theirs."""
+    unit: str = "s"
+    """Seconds are printed as milliseconds, other values as they are."""
