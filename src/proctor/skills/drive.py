@@ -1,0 +1,92 @@
+"""A drive: what was asked of a robot, what it planned, and what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from proctor.core.geometry import path_length
+from proctor.core.types import Array, Pose2
+from proctor.navigation.grid_map import GridMap
+from proctor.navigation.path import Path
+from proctor.navigation.trajectory import Trajectory
+from proctor.robots.dynamics import Dynamics
+from proctor.robots.wheeled import WheeledRobot
+
+
+class DriveLog(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened at each tick. Poses are (x, y, yaw) in the world frame."""
+
+    times_s: Array
+    """(N,) simulation time since the goal was given."""
+    poses: Array
+    """(N, 3) where the robot was."""
+    velocities: Array
+    """(N, 3) vx, vy and omega as measured, in the robot's frame."""
+    targets: Array
+    """(N, 3) where the trajectory wanted it to be; NaN while there was none."""
+    commands: Array
+    """(N, 3) vx, vy and omega as commanded, in the robot's frame."""
+
+    @classmethod
+    def of(cls, rows: Sequence[ArrayLike]) -> DriveLog:
+        """Make a log of rows of 13 numbers: time, pose, velocity, target, command. There may be none."""
+        table = np.array(rows, dtype=float).reshape(len(rows), 13)
+        return cls(
+            times_s=table[:, 0],
+            poses=table[:, 1:4],
+            velocities=table[:, 4:7],
+            targets=table[:, 7:10],
+            commands=table[:, 10:13],
+        )
+
+    @property
+    def length_m(self) -> float:
+        """How far the robot went."""
+        return path_length(self.poses[:, :2])
+
+    @property
+    def cross_track_m(self) -> Array:
+        """(N,) how far the robot was beside its target, to the left of the target's heading; NaN without."""
+        off = self.poses[:, :2] - self.targets[:, :2]
+        yaw = self.targets[:, 2]
+        beside_m: Array = np.cos(yaw) * off[:, 1] - np.sin(yaw) * off[:, 0]
+        return beside_m
+
+
+class Drive(msgspec.Struct, frozen=True, kw_only=True):
+    """One goal, from the moment it was given to the result."""
+
+    result: dict[str, Any]
+    """As the skill returned it: `status`, `message`, `final_distance`, and `total_time` or `reason`."""
+    start: Pose2
+    goal: tuple[float, float]
+    """Where to go, x and y in the world frame."""
+    goal_yaw: float | None = None
+    """The heading that was asked for, if one was."""
+    grid: GridMap
+    """The map that was planned on, without what was only seen while driving."""
+    path: Path | None = None
+    """The first path; None if there was none."""
+    trajectory: Trajectory | None = None
+    """The first trajectory."""
+    replanned: tuple[Path, ...] = ()
+    """The paths that were planned on the way, in order."""
+    log: DriveLog
+    timings_s: dict[str, float] = {}
+    """Wall time of each stage, such as `plan`, `smooth`, `trajectory`."""
+    recoveries: int = 0
+    planner: str = "grid"
+    seen: Array = msgspec.field(default_factory=lambda: np.zeros((0, 2)))
+    """(N, 2) centres of cells that were seen occupied on the way and are free on the map."""
+    dynamics: Dynamics = Dynamics()
+    radius_m: float = WheeledRobot().radius_m
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the robot got there."""
+        return bool(self.result["status"] == "succeeded")
