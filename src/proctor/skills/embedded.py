@@ -54,7 +54,7 @@ class EmbeddedNavigator:
         UserError: The scene is too large for a map.
     """
 
-    def __init__(  # noqa: PLR0913  (what a drive is made of, all by keyword)
+    def __init__(
         self,
         scene_path: FilePath,
         start: Pose2,
@@ -158,7 +158,7 @@ class EmbeddedNavigator:
         return [self.now_s(), pose.x, pose.y, pose.yaw, *self.robot.get_velocity(), *target, *command]
 
     def _drive(self, result: Result, start: Pose2, goal_pos: Any, goal_quat: Any, began: int) -> Drive:
-        skill = self.navigate_to
+        plans = self.navigate_to.planning
         rows, columns = np.nonzero(self._seen)
         cells = np.stack([columns, rows], axis=1) + 0.5
         log = DriveLog.of(self._rows[began:])
@@ -168,11 +168,11 @@ class EmbeddedNavigator:
             goal=(float(goal_pos[0]), float(goal_pos[1])),
             goal_yaw=None if goal_quat is None else read_goal(goal_pos, goal_quat).yaw,
             grid=self.grid,
-            path=skill.paths[0] if skill.paths else None,
-            trajectory=skill.trajectories[0] if skill.trajectories else None,
-            replanned=tuple(skill.paths[1:]),
+            path=plans.paths[0] if plans.paths else None,
+            trajectory=plans.trajectories[0] if plans.trajectories else None,
+            replanned=tuple(plans.paths[1:]),
             log=log,
-            timings_s=skill.timings_s,
+            timings_s=plans.timings_s,
             recoveries=result["recoveries"],
             planner=self.params.planner,
             seen=cells * self.grid.resolution_m + self.grid.origin_world,

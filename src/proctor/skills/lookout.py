@@ -58,6 +58,10 @@ class Lookout:
         x, y = pose.x + reach_m * np.cos(angles), pose.y + reach_m * np.sin(angles)
         return np.stack([x, y, np.full_like(x, BUMP_HEIGHT_M)], axis=1)
 
+    def begin(self) -> None:
+        """Take note of what the robot touches already, which is no collision."""
+        self._touching = self._pilot.is_touching()
+
     def look(self) -> Sight:
         """Return the most urgent of what there is."""
         pilot, course = self._pilot, self._pilot.course

@@ -17,7 +17,7 @@ from proctor.navigation.mobile_robot import MobileRobot
 from proctor.navigation.mpc import MpcController
 from proctor.navigation.path import Path
 from proctor.navigation.planning_client import PlanningClient
-from proctor.navigation.requests import Motion, PathRequest, TrajectoryRequest
+from proctor.navigation.requests import Motion
 from proctor.navigation.timing import turn
 from proctor.navigation.trajectory import Trajectory
 from proctor.skills.checkers import SETTLE_S
@@ -72,13 +72,9 @@ class NavigateTo:
         self.data: dict[str, Any] = {}
         self.history: list[State] = []
         """The states since the latest goal came."""
-        self.paths: list[Path] = []
-        """What was planned for the latest goal, in order."""
-        self.trajectories: list[Trajectory] = []
-        self.timings_s: dict[str, float] = {}
-        """Wall time of the stages of the first plan for the latest goal."""
         self._pilot = Pilot(robot, controller, now_s)
-        self._planning = Planning(client, self.params)
+        self.planning = Planning(client, self.params, world_map, self._pilot)
+        """What was planned for the latest goal."""
         self._map = world_map
         self._now_s = now_s
         self._lookout = Lookout(self._pilot, world_map, self.params)
@@ -89,8 +85,6 @@ class NavigateTo:
         self._result: Result = {}
         self._message = ""
         self._tick = 0
-
-    # What callers do
 
     def tick(self, **params: Any) -> Result:
         """Go on by one tick.
@@ -131,7 +125,7 @@ class NavigateTo:
         """Come to rest, and let no time count."""
         if self._mission is not None and not self._mission.is_paused and self.state not in OVER:
             self._mission.pause(self._now_s())
-            self._planning.cancel()
+            self.planning.cancel()
             self._pilot.brake()
 
     def resume(self) -> None:
@@ -143,7 +137,7 @@ class NavigateTo:
 
     def reset(self) -> None:
         """Stop at once and forget everything."""
-        self._planning.cancel()
+        self.planning.cancel()
         self._pilot.stop()
         self._mission = self._asked = None
         self.data.clear()
@@ -175,9 +169,7 @@ class NavigateTo:
 
     def wait_if_due(self) -> None:
         """Wait for the plan that the next tick takes: a stepped world calls this between ticks."""
-        self._planning.wait_if_due(self._tick + 1)
-
-    # The states
+        self.planning.wait_if_due(self._tick + 1)
 
     def _advance(self) -> None:
         if self.state is State.INITIALIZING:
@@ -205,36 +197,27 @@ class NavigateTo:
             "target_pos": np.array(goal.position),
             "start_time": self._pursued.start_s,
         }
+        self._lookout.begin()
         self._go(Event.LOCATED)
         self._ask_path("Planning path")
 
     def _plan_path(self) -> None:
         try:
-            path = self._planning.answer(self._tick)
+            path = self.planning.answer(self._tick)
         except NavigationFailure as failure:
             self._recover(failure)
             return
         if not isinstance(path, Path):
             return
-        if not self.paths:
-            self.timings_s = dict(path.timings_s)
-        self.paths.append(path)
         self.data["raw_path"] = [[*point, 0.0] for point in path.raw.tolist()]
         self.data["path"] = [[*point, 0.0] for point in path.points.tolist()]
-        request = TrajectoryRequest(
-            path=path,
-            start=self._departure.motion,
-            goal_yaw=self._pursued.goal.yaw,
-            dynamics=self._pilot.dynamics,
-            timing=self.params.timing,
-        )
-        self._planning.ask_trajectory(request, self._tick)
+        self.planning.ask_trajectory(path, self._departure, self._pursued.goal, self._tick)
         self._go(Event.PATH_FOUND, "Generating trajectory")
 
     def _time_path(self) -> None:
         departure = self._departure
         try:
-            trajectory = self._planning.answer(self._tick)
+            trajectory = self.planning.answer(self._tick)
         except NavigationFailure:
             if not departure.is_moving:
                 raise
@@ -246,13 +229,10 @@ class NavigateTo:
         if departure.is_moving and now_s - departure.begins_s > LATE_S:
             self._rest_and_plan()
             return
-        if not self.trajectories:
-            self.timings_s["trajectory_generation"] = self._planning.took_s
-        self.trajectories.append(trajectory)
         self.data["trajectory"] = trajectory
         begun_s = departure.begins_s if departure.is_moving else max(departure.begins_s, now_s)
         self._pilot.follow(
-            Course(trajectory=trajectory, begun_s=begun_s, purpose="goal", path=self.paths[-1])
+            Course(trajectory=trajectory, begun_s=begun_s, purpose="goal", path=self.planning.paths[-1])
         )
         self._pursued.progress.restart()
         self._go(Event.TIMED, "Navigating to goal")
@@ -278,8 +258,6 @@ class NavigateTo:
             self._pilot.brake()
             mission.count(Reason.NO_PROGRESS, f"no progress in {self.params.progress_time_s:g} s")
             self._plan_anew("No progress, replanning")
-
-    # What can come between
 
     def _collide(self) -> None:
         bump_world = self._lookout.bump_world()
@@ -320,8 +298,6 @@ class NavigateTo:
             self._go(Event.PATH_FOUND)
         self._go(Event.TIMED, message)
 
-    # How it goes from state to state
-
     @property
     def _pursued(self) -> Mission:
         if self._mission is None:
@@ -337,9 +313,9 @@ class NavigateTo:
             asked = failure
         if self.state is not State.IDLE and asked == self._asked:
             return
-        self._planning.cancel()
+        self.planning.begin()
         self.data.clear()
-        self.history, self.paths, self.trajectories, self.timings_s = [], [], [], {}
+        self.history = []
         self._asked, self._mission = asked, None
         self._go(Event.REQUESTED, "Initializing navigation")
         if isinstance(asked, Goal):
@@ -352,19 +328,7 @@ class NavigateTo:
         if not self._departure.is_moving and self._departure.distance_m(goal.xy) < HERE_M:
             self._turn_only(goal.yaw)
             return
-        request = PathRequest(
-            start=self._departure.motion,
-            goal_xy=goal.xy,
-            goal_yaw=goal.yaw,
-            planner=self.params.planner,
-            radius_m=self.params.radius_m,
-            margin_m=self.params.margin_m,
-            dynamics=self._pilot.dynamics,
-            timeout_s=self.params.planning_timeout_s,
-            seed=self.params.seed,
-        )
-        field = self._map.field(self._now_s())
-        self._planning.ask_path(field, self._map.version, request, self._tick)
+        self.planning.ask_path(self._departure, goal, self._tick)
 
     def _turn_only(self, goal_yaw: float | None) -> None:
         """Take the course of a robot that is at its goal, but may have to turn."""
@@ -401,7 +365,7 @@ class NavigateTo:
         )
 
     def _fail(self, failure: NavigationFailure) -> None:
-        self._planning.cancel()
+        self.planning.cancel()
         self._pilot.stop()
         self._go(Event.FAILED, f"Navigation failed: {failure}")
         distance_m, elapsed_s = None, 0.0
@@ -413,7 +377,7 @@ class NavigateTo:
 
     def _counts(self) -> dict[str, int]:
         recoveries = 0 if self._mission is None else self._mission.recoveries
-        return {"replans": max(len(self.paths) - 1, 0), "recoveries": recoveries}
+        return {"replans": max(len(self.planning.paths) - 1, 0), "recoveries": recoveries}
 
     def _report(self) -> Result:
         """Return the result, once, and be ready for the next goal."""
@@ -429,4 +393,6 @@ class NavigateTo:
             return processing(self._message, state=str(self.state), progress=0)
         fields = self._mission.feedback(self._pilot)
         message = "Paused" if self._mission.is_paused else self._message
-        return processing(message, state=str(self.state), replans=max(len(self.paths) - 1, 0), **fields)
+        return processing(
+            message, state=str(self.state), replans=max(len(self.planning.paths) - 1, 0), **fields
+        )
