@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 
 from proctor.core.types import Array
 from proctor.navigation.clearance import ClearanceField, clearance_at
-from proctor.navigation.bspline import AT_KNOT
+from proctor.navigation.bspline import basis
 from proctor.navigation.compiled import compiled
 
-WIDTH = 9
-"""Sub-diagonals of the system: x and y of a control point and of the four after it."""
+WIDTH = 11
+"""Sub-diagonals of the system: x and y of a control point and of the five after it."""
+AT_PLACE = basis(2)[:, 0].copy()
+"""Weights of control points at a knot and half way to the next."""
 BoolArray: TypeAlias = NDArray[np.bool_]
 JERK = np.array([-1.0, 3.0, -3.0, 1.0])
-PUSH = 100.0
+PUSH = 30.0
 """Weight of missing clearance."""
 HOLD = 1e6
 """Weight of the conditions at the ends, which are then met exactly."""
@@ -105,42 +107,52 @@ def meet_end(controls: Array, end: End) -> None:
 
 
 @compiled
-def knot_of(controls: Array, knot: int) -> tuple[float, float]:
-    """Return where a knot of the curve is."""
+def place_of(controls: Array, place: int) -> tuple[float, float]:
+    """Return where the curve is at a knot (even places) or half way to the next (odd ones)."""
     x = y = 0.0
-    for i in range(5):
-        x += AT_KNOT[i] * controls[knot + i, 0]
-        y += AT_KNOT[i] * controls[knot + i, 1]
+    for i in range(min(6, controls.shape[0] - place // 2)):
+        x += AT_PLACE[place % 2, i] * controls[place // 2 + i, 0]
+        y += AT_PLACE[place % 2, i] * controls[place // 2 + i, 1]
     return x, y
 
 
 @compiled
 def walls_at(controls: Array, field: ClearanceField, wanted: Array) -> Array:
-    """Return (m + 1, 3) half planes that the knots shall keep to: normal and least distance along it.
+    """Return (2 m + 1, 3) half planes that the curve shall keep to: normal and least distance along it.
 
     It is the plane that touches the nearest obstacle, moved by the wanted clearance. Where there is no
     slope it is no plane: (0, 0, 0).
     """
     walls = np.zeros((wanted.shape[0], 3))
-    for knot in range(1, wanted.shape[0] - 1):
-        x, y = knot_of(controls, knot)
+    for place in range(1, wanted.shape[0] - 1):
+        x, y = place_of(controls, place)
         clearance, slope_x, slope_y = clearance_at(field, x, y)
         steepness = math.hypot(slope_x, slope_y)
         if steepness > FLAT:
-            walls[knot, 0], walls[knot, 1] = slope_x / steepness, slope_y / steepness
-            walls[knot, 2] = walls[knot, 0] * x + walls[knot, 1] * y + wanted[knot] - clearance
+            walls[place, 0], walls[place, 1] = slope_x / steepness, slope_y / steepness
+            walls[place, 2] = walls[place, 0] * x + walls[place, 1] * y + wanted[place] - clearance
     return walls
 
 
 @compiled
-def add_push(matrix: Array, right: Array, knot: int, wall: Array) -> None:
-    """Ask that a knot is on its wall."""
-    for i in range(5):
-        row, weight = 2 * (knot + i), PUSH * AT_KNOT[i]
+def behind(controls: Array, walls: Array) -> BoolArray:
+    """Tell for every place whether it is on the wrong side of its wall."""
+    answers = np.zeros(walls.shape[0], dtype=np.bool_)
+    for place in range(walls.shape[0]):
+        x, y = place_of(controls, place)
+        answers[place] = walls[place, 0] * x + walls[place, 1] * y < walls[place, 2]
+    return answers
+
+
+@compiled
+def add_push(matrix: Array, right: Array, place: int, wall: Array) -> None:
+    """Ask that a place of the curve is on its wall."""
+    for i in range(6 - (place + 1) % 2):
+        row, weight = 2 * (place // 2 + i), PUSH * AT_PLACE[place % 2, i]
         right[row] += weight * wall[0] * wall[2]
         right[row + 1] += weight * wall[1] * wall[2]
         for j in range(i + 1):
-            part, apart = weight * AT_KNOT[j], 2 * (i - j)
+            part, apart = weight * AT_PLACE[place % 2, j], 2 * (i - j)
             matrix[row, apart] += part * wall[0] * wall[0]
             matrix[row + 1, apart] += part * wall[1] * wall[1]
             matrix[row + 1, apart + 1] += part * wall[0] * wall[1]
@@ -150,23 +162,22 @@ def add_push(matrix: Array, right: Array, knot: int, wall: Array) -> None:
 
 @compiled
 def settle(matrix: Array, right: Array, walls: Array, pushed: BoolArray) -> Array:
-    """Return the band at rest between its walls: each pushes only those knots that are behind it."""
+    """Return the band at rest between its walls: each pushes only what is behind it.
+
+    What that is shows only when the band has come to rest, so it is corrected until it is right.
+    """
     count = matrix.shape[0] // 2
     settled = np.empty((count, 2))
     for _ in range(MOST_ROUNDS):
         system, side = matrix.copy(), right.copy()
-        for knot in range(walls.shape[0]):
-            if pushed[knot]:
-                add_push(system, side, knot, walls[knot])
+        for place in range(walls.shape[0]):
+            if pushed[place]:
+                add_push(system, side, place, walls[place])
         settled = solve_banded(system, side).reshape(count, 2)
-        same = True
-        for knot in range(walls.shape[0]):
-            x, y = knot_of(settled, knot)
-            behind = walls[knot, 0] * x + walls[knot, 1] * y < walls[knot, 2]
-            same = same and behind == pushed[knot]
-            pushed[knot] = behind
-        if same:
+        now_behind = behind(settled, walls)
+        if (now_behind == pushed).all():
             break
+        pushed = now_behind
     return settled
 
 
@@ -187,7 +198,7 @@ def relax(
         rest: Control points of the path that the band was laid along.
         stay: How much the band is drawn to them.
         field: The map.
-        wanted: (m + 1,) clearances wanted at the knots.
+        wanted: (2 m + 1,) clearances wanted at the knots and half way between them.
         start: Conditions at the first five control points.
         goal: Conditions at the last five.
     """
@@ -203,11 +214,7 @@ def relax(
     add_end(matrix, right, 0, start)
     add_end(matrix, right, count - 5, goal)
     walls = walls_at(controls, field, wanted)
-    pushed = np.zeros(wanted.shape[0], dtype=np.bool_)
-    for knot in range(wanted.shape[0]):
-        x, y = knot_of(controls, knot)
-        pushed[knot] = walls[knot, 0] * x + walls[knot, 1] * y < walls[knot, 2]
-    settled = settle(matrix, right, walls, pushed)
+    settled = settle(matrix, right, walls, behind(controls, walls))
     farthest = 0.0
     for i in range(count):
         farthest = max(farthest, math.hypot(settled[i, 0] - controls[i, 0], settled[i, 1] - controls[i, 1]))

@@ -33,7 +33,16 @@ def least_along(field: ClearanceField, a: Array, b: Array, enough_m: float) -> f
         least = min(least, here)
         if way >= length:
             return least
-        way = min(way + max((here - enough_m) / STEEPEST, finest), length)
+        way = min(way + max((here - min(enough_m, least)) / STEEPEST, finest), length)
+
+
+@compiled
+def least_on_way(field: ClearanceField, corners: Array) -> float:
+    """Return the least clearance along a path."""
+    least = math.inf
+    for i in range(corners.shape[0] - 1):
+        least = min(least, least_along(field, corners[i], corners[i + 1], least))
+    return least
 
 
 @compiled

@@ -16,7 +16,7 @@ from proctor.navigation.elastic_band import End, relax
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.lead_in import lead_ins
 from proctor.navigation.path import Leg
-from proctor.navigation.shortcut import shortcut
+from proctor.navigation.shortcut import least_on_way, shortcut
 from proctor.navigation.traversal import traversal_time_s
 from proctor.robots.dynamics import Dynamics
 
@@ -97,7 +97,7 @@ def smooth_path(
         legs = _straight_legs(corners)
         return legs, least_clearance(field, legs[0].points)
     limits = _limits(dynamics or Dynamics())
-    raw_m = least_clearance(field, np.concatenate([leg.points for leg in _straight_legs(corners)]))
+    raw_m = least_on_way(field, corners)
     kept_m = max(radius_m, min(wanted_m, raw_m))
     best: Band | None = None
     for span_m in SPANS_M:
@@ -137,8 +137,8 @@ def _bands(
 
 
 def _wanted(field: ClearanceField, guide: Array, spans: int, span_m: float, wanted_m: float) -> Array:
-    """Return the clearances wanted at the knots: less near an end that has less."""
-    way = np.arange(spans + 1) * span_m
+    """Return the clearances wanted at the knots and between them: less near an end that has less."""
+    way = np.arange(2 * spans + 1) * span_m / 2
     first, last = (clearance_at(field, *guide[end])[0] for end in (0, -1))
     return np.minimum(wanted_m, np.minimum(first + ROOM_GROWS * way, last + ROOM_GROWS * way[::-1]))
 
