@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.navigation.clearance import ClearanceField, clearance_at
 from proctor.navigation.bspline import basis
+from proctor.navigation.clearance import ClearanceField, clearance_at
 from proctor.navigation.compiled import compiled
 
 WIDTH = 11

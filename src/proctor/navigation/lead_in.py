@@ -39,9 +39,9 @@ def pursue(path: Array, yaw: float, radius_m: float, side: float) -> Array:
     x, y, near = path[0, 0], path[0, 1], 0
     for step in range(most):
         way[step, 0], way[step, 1] = x, y
-        while near < path.shape[0] - 1 and math.hypot(path[near + 1, 0] - x, path[near + 1, 1] - y) <= math.hypot(
-            path[near, 0] - x, path[near, 1] - y
-        ):
+        while near < path.shape[0] - 1 and math.hypot(
+            path[near + 1, 0] - x, path[near + 1, 1] - y
+        ) <= math.hypot(path[near, 0] - x, path[near, 1] - y):
             near += 1
         aim = min(near + ahead, path.shape[0] - 1)
         aside = math.atan2(path[aim, 1] - y, path[aim, 0] - x) - yaw

@@ -9,7 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.navigation.bspline import AT_KNOT, BEND_AT_KNOT, SLOPE_AT_KNOT, basis, controls_along, sample_curve
+from proctor.navigation.bspline import (
+    AT_KNOT,
+    BEND_AT_KNOT,
+    SLOPE_AT_KNOT,
+    basis,
+    controls_along,
+    sample_curve,
+)
 from proctor.navigation.clearance import ClearanceField, clearance_at, least_clearance
 from proctor.navigation.compiled import compiled
 from proctor.navigation.elastic_band import End, relax
@@ -91,7 +98,8 @@ def smooth_path(
     if length_m < SHORTEST_M:
         x, y = corners[-1]
         raise NavigationFailure(
-            Reason.INFEASIBLE_TRAJECTORY, f"expected a path, found start and goal at one place ({x:.3f}, {y:.3f})"
+            Reason.INFEASIBLE_TRAJECTORY,
+            f"expected a path, found start and goal at one place ({x:.3f}, {y:.3f})",
         )
     if start is None and len(corners) == 2:
         legs = _straight_legs(corners)

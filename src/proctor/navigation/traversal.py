@@ -39,7 +39,9 @@ def traversal_time_s(rows: Array, limits: Array, start_mps: float) -> float:
         steps[i] = max(math.hypot(rows[i + 1, 0] - rows[i, 0], rows[i + 1, 1] - rows[i, 1]), 1e-9)
     for i in range(last + 1):
         before, after = max(i - 1, 0), min(i + 1, last)
-        changes[i] = (rows[after, 3] - rows[before, 3]) / (steps[before] + (steps[i] if 0 < i < last else 0.0))
+        changes[i] = (rows[after, 3] - rows[before, 3]) / (
+            steps[before] + (steps[i] if 0 < i < last else 0.0)
+        )
         speed = min(v_max, omega_max / max(abs(rows[i, 3]), 1e-9))
         squares[i] = min(speed * speed, alpha_max / max(abs(changes[i]), 1e-9))
     squares[last] = 0.0

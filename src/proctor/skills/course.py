@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from proctor.core.types import Array, Pose2
+from proctor.navigation.braking import brake
 from proctor.navigation.clearance import ClearanceField, least_clearance
 from proctor.navigation.path import Path
 from proctor.navigation.requests import Motion
-from proctor.navigation.timing import brake
 from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 

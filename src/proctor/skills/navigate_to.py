@@ -14,11 +14,11 @@ from proctor.core.types import Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.live_map import LiveMap
 from proctor.navigation.mobile_robot import MobileRobot
+from proctor.navigation.moves import turn
 from proctor.navigation.mpc import MpcController
 from proctor.navigation.path import Path
 from proctor.navigation.planning_client import PlanningClient
 from proctor.navigation.requests import Motion
-from proctor.navigation.timing import turn
 from proctor.navigation.trajectory import Trajectory
 from proctor.skills.checkers import SETTLE_S
 from proctor.skills.course import Course
@@ -334,7 +334,7 @@ class NavigateTo:
         """Take the course of a robot that is at its goal, but may have to turn."""
         motion = self._departure.motion
         angle_rad = 0.0 if goal_yaw is None else wrap_angle(goal_yaw - motion.yaw)
-        trajectory = turn(np.array([motion.x, motion.y, motion.yaw]), angle_rad, self._pilot.dynamics)
+        trajectory = turn(Pose2(motion.x, motion.y, motion.yaw), angle_rad, self._pilot.dynamics)
         begun_s = max(self._now_s(), self._departure.begins_s)
         self._pilot.follow(Course(trajectory=trajectory, begun_s=begun_s, purpose="goal"))
         self._take_shortcut("Navigating to goal")

@@ -12,8 +12,8 @@ from proctor.core.types import Array, Pose2
 from proctor.navigation.clearance import ClearanceField, clearance_at
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.live_map import LiveMap
+from proctor.navigation.moves import straight, turn
 from proctor.navigation.requests import Motion
-from proctor.navigation.timing import straight, turn
 from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.skills.mission import Mission
@@ -50,11 +50,11 @@ class Recovery(enum.StrEnum):
         self, pose: Pose2, field: ClearanceField, radius_m: float, dynamics: Dynamics
     ) -> Trajectory:
         """Return how to move; what is not safe becomes waiting."""
-        here = np.array([pose.x, pose.y, pose.yaw])
         if self is Recovery.TURN:
-            return turn(here, TURN_RAD, dynamics)
+            return turn(pose, TURN_RAD, dynamics)
         if self is Recovery.BACK_OUT and _clearances(field, pose, -BACK_M).min() > radius_m:
-            return straight(here, -BACK_M, _slow(dynamics))
+            return straight(pose, -BACK_M, _slow(dynamics))
+        here = np.array([pose.x, pose.y, pose.yaw])
         return Trajectory([0.0, WAIT_S], np.stack([here, here]), np.zeros((2, 3)))
 
 
@@ -100,7 +100,6 @@ def escape(field: ClearanceField, pose: Pose2, radius_m: float, dynamics: Dynami
 
     It is safe if the robot gets no closer to anything on the way than it is now.
     """
-    here = np.array([pose.x, pose.y, pose.yaw])
     for direction in (-1.0, 1.0):
         way_m = _clearances(field, pose, direction * ESCAPE_M)
         free = np.flatnonzero(way_m > radius_m + STEP_M)
@@ -108,7 +107,7 @@ def escape(field: ClearanceField, pose: Pose2, radius_m: float, dynamics: Dynami
             continue
         way_m = way_m[: free[0] + 1]
         if (np.maximum.accumulate(way_m) - way_m).max() <= SLACK_M:
-            return straight(here, direction * max(int(free[0]), 1) * STEP_M, _slow(dynamics))
+            return straight(pose, direction * max(int(free[0]), 1) * STEP_M, _slow(dynamics))
     return None
 
 
