@@ -20,7 +20,7 @@ from proctor.core.types import Array, Vector3
 from proctor.navigation.clearance import ClearanceField
 from proctor.navigation.distance_transform import clearances
 from proctor.navigation.footprints import Footprint, footprints_of_scene
-from proctor.navigation.point_cloud import Bounds, Slice, Unknown, floor_of_points, with_unknown
+from proctor.navigation.point_cloud import Bounds, Slice, Unknown, counts_as_occupied, floor_of_points
 from proctor.navigation.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.mesh_house import MeshHouse, house_of
@@ -144,13 +144,13 @@ class GridMap:
         Raises:
             UserError: There is no point to draw, the map would be huge, or an option is wrong.
         """
-        heights = Slice.above(floor_z, height_band_m)
+        heights, closed = Slice.above(floor_z, height_band_m), counts_as_occupied(unknown)
         floor = floor_of_points(points, resolution_m, heights, min_points=min_points, bounds=bounds_world)
         return cls(
-            with_unknown(floor.occupied, floor.unknown, unknown),
+            floor.occupied | floor.unknown if closed else floor.occupied,
             resolution_m=resolution_m,
             origin_world=floor.origin_world,
-            ends=unknown == "occupied",
+            ends=closed,
             unknown=floor.unknown,
         )
 

@@ -64,19 +64,19 @@ class Floor(NamedTuple):
     origin_world: tuple[float, float]
 
 
-def with_unknown(occupied: Mask, unseen: Mask, unknown: Unknown) -> Mask:
-    """Return what is occupied once the cells that nobody has seen are counted as they should be.
+def counts_as_occupied(unknown: Unknown) -> bool:
+    """Tell what a policy makes of cells that nobody has seen.
 
     Raises:
         UnknownName: There is no such policy.
     """
     if unknown not in ("free", "occupied"):
         raise UnknownName("policy for unknown space", str(unknown), ("free", "occupied"))
-    return occupied | unseen if unknown == "occupied" else occupied & ~unseen
+    return unknown == "occupied"
 
 
-def points_array(points: ArrayLike) -> NDArray[Any]:
-    """Return (N, 3) points of float32 or float64 as compiled functions take them, copied only if they must.
+def checked_points(points: ArrayLike) -> NDArray[Any]:
+    """Return (N, 3) points as an array.
 
     Raises:
         UserError: They are not (N, 3) numbers.
@@ -86,8 +86,12 @@ def points_array(points: ArrayLike) -> NDArray[Any]:
         raise UserError(f"expected points of shape (N, 3), found {array.shape}")
     if array.dtype.kind not in "fiu":
         raise UserError(f"expected points of float32 or float64, found {array.dtype}")
-    dtype = np.float32 if array.dtype == np.float32 else np.float64
-    return np.require(array, dtype, ["C", "W"])
+    return array
+
+
+def compiled_points(array: NDArray[Any]) -> NDArray[Any]:
+    """Return points as compiled functions take them, copied only if they must be."""
+    return np.require(array, np.float32 if array.dtype == np.float32 else np.float64, ["C", "W"])
 
 
 def floor_of_points(
@@ -103,7 +107,7 @@ def floor_of_points(
     Raises:
         UserError: There is nothing to draw, or the map would be huge.
     """
-    cloud = points_array(points)
+    cloud = compiled_points(checked_points(points))
     if not (math.isfinite(resolution_m) and resolution_m > 0):
         raise UserError(f"expected a resolution of more than 0 m, found {resolution_m:g}")
     if min_points < 1:
@@ -123,7 +127,7 @@ def floor_of_points(
     shape = (int(size[1]), int(size[0]))
     hits, floor = count_points(cloud, heights, (resolution_m, origin_x, origin_y), shape)
     occupied = hits >= min_points
-    return Floor(occupied, (floor == 0) & (hits == 0), (origin_x, origin_y))
+    return Floor(occupied, (floor == 0) & ~occupied, (origin_x, origin_y))
 
 
 def _extent(cloud: NDArray[Any], heights: Slice, bounds: Bounds | None) -> Array:
@@ -202,7 +206,7 @@ def seen_cells(
     """Return the numbers, row by row, of the cells with an obstacle in them and of those with only floor."""
     obstacles, floor = count_points(points, heights, frame, shape)
     occupied = np.flatnonzero(obstacles >= min_points)
-    free = np.flatnonzero((obstacles == 0) & (floor > 0))
+    free = np.flatnonzero((obstacles < min_points) & (floor > 0))
     return occupied, free
 
 
