@@ -90,6 +90,16 @@ class LiveMap:
         """Grows whenever a cell becomes occupied or free."""
         return self._version
 
+    @property
+    def has_seen(self) -> bool:
+        """Whether anything is in the way that is not on the map."""
+        return not _empty(self._active)
+
+    @property
+    def seen(self) -> Mask:
+        """The cells that are occupied beyond those of the map, as they are now."""
+        return self._added
+
     def field(self, time_s: float) -> ClearanceField:
         """Return the clearances at a time, in an array that stays as it is; the same one if nothing changed.
 
