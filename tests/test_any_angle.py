@@ -30,7 +30,7 @@ def random_queries(seed, count, *, shape=(6, 8), density=None):
 
 def test_paths_are_the_shortest_there_are_and_found_whenever_there_is_one():
     found = 0
-    for free, start, goal in random_queries(1, 120):
+    for free, start, goal in random_queries(1, 50):
         planner = AnyAnglePlanner(free, reach=0)
         path = plan(planner, free, start, goal)
         parts, _ = label(free)
@@ -46,13 +46,13 @@ def test_paths_are_the_shortest_there_are_and_found_whenever_there_is_one():
         assert planner.optimum_gap == 0
         optimum = exact_paths.shortest_length(boxes, start, goal)
         assert exact_paths.length(path) == pytest.approx(optimum, abs=1e-5)
-    assert 40 < found < 100
+    assert 15 < found < 45
 
 
 def test_without_refinement_paths_are_taut_and_hardly_too_long(monkeypatch):
     monkeypatch.setattr(any_angle, "REFINING_WORK", -1)
     exact = 0
-    for free, start, goal in random_queries(2, 100, density=0.25):
+    for free, start, goal in random_queries(2, 50, density=0.25):
         planner = AnyAnglePlanner(free, reach=0)
         path = plan(planner, free, start, goal)
         if path is None or len(path) == 2:
@@ -66,7 +66,7 @@ def test_without_refinement_paths_are_taut_and_hardly_too_long(monkeypatch):
         assert planner.optimum_gap is None
         assert tautened(planner._corners, path).tolist() == path.tolist()
         exact += exact_paths.length(path) < optimum + 1e-5
-    assert exact > 20  # else it is not the string that is taut but luck
+    assert exact > 10  # else it is not the string that is taut but luck
 
 
 def test_a_string_in_a_bent_corridor_lies_around_its_inner_corners():

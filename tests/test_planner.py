@@ -79,21 +79,21 @@ def test_every_query_that_is_solvable_at_the_bare_radius_is_solved_and_no_other(
     rng = np.random.default_rng(5)
     answers = []
     for _ in range(12):
-        boxes = [(x, y, x + 0.1, y + 0.1) for x, y in rng.random((22, 2)) * (2.5, 2.0)]
+        boxes = [(x, y, x + 0.1, y + 0.1) for x, y in rng.random((15, 2)) * (2.5, 2.0)]
         grid = room(*boxes, width_m=2.5, height_m=2.0)
-        free = grid.clearance_m > 0.14
+        free = grid.clearance_m > RADIUS_M
         parts, _ = label(free)
         forbidden = exact_paths.forbidden_boxes(free)
         cells = np.argwhere(free)[:, ::-1]
         for first, second in cells[rng.integers(len(cells), size=(8, 2))]:
             ends = (np.stack([first, second]) + rng.random((2, 2))) * 0.05 + grid.origin_world
             if parts[tuple(first[::-1])] == parts[tuple(second[::-1])]:
-                path = find_path(grid.field, *ends, radius_m=0.14)
+                path = find_path(grid.field, *ends, radius_m=RADIUS_M)
                 assert exact_paths.path_is_free(forbidden, in_cells(grid, path.points))
                 answers.append(path.margin_m)
             else:
                 with pytest.raises(NavigationFailure) as failure:
-                    find_path(grid.field, *ends, radius_m=0.14)
+                    find_path(grid.field, *ends, radius_m=RADIUS_M)
                 answers.append(failure.value.reason)
     assert set(answers) == {0.05, 0.025, 0.0, Reason.NO_PATH}
 
