@@ -44,7 +44,7 @@ def test_points_above_the_robot_or_far_below_the_floor_say_nothing(z):
 
 
 def test_another_floor_and_another_robot():
-    points = np.vstack([room() + (0, 0, 3.0), [(0.52, 3.52, 3.15)]])
+    points = np.vstack([room() + np.array([0, 0, 3.0]), [(0.52, 3.52, 3.15)]])
     assert GridMap.from_point_cloud(points, floor_z=3.0).occupied.sum() == 2
     band_m = (0.2, 0.5)
     assert GridMap.from_point_cloud(points, floor_z=3.0, height_band_m=band_m).occupied.sum() == 1
