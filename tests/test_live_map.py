@@ -1,6 +1,5 @@
 import math
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -404,7 +403,6 @@ def test_other_threads_go_on_while_a_cloud_is_worked_on():
     while live.version < 2:
         live.field(0.0)
         turns += 1
-        time.sleep(0)
     live.close()
     assert turns > 20
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -22,7 +23,7 @@ from proctor.navigation.grid_map import GridMap
 from proctor.navigation.occupancy import CELLS_M, FREE, MOST_YAW, OCCUPIED, UNKNOWN, Occupancy
 from proctor.navigation.point_cloud import MOST_CELLS, Unknown
 
-MOST_YAML_BYTES = 1 << 16
+MOST_YAML_BYTES = 1 << 13
 OCCUPIED_SHADE, UNKNOWN_SHADE, FREE_SHADE = 0, 205, 254
 OCCUPIED_THRESH, FREE_THRESH = 0.65, 0.196
 """With these, shade 205 is unknown: (255 - 205) / 255 is a little more than 0.196."""
@@ -32,6 +33,20 @@ FRAME = "frame"
 
 _UNREADABLE = (OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, struct.error)
 """What Pillow raises on files that are damaged."""
+_BROKEN_YAML = (
+    yaml.YAMLError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    OverflowError,
+    RecursionError,
+)
+"""What PyYAML raises on values that are not what they claim to be, besides errors with a place."""
+_BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error)
+"""What zipfile raises on files that are damaged; that it cannot do something is a RuntimeError."""
+_BROKEN_ARRAY = (ValueError, EOFError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError)
+"""What numpy raises on headers that are damaged, for they are Python's literals."""
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -142,7 +157,7 @@ def _load_header(path: Path) -> MapHeader:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise InvalidFile(path, f"invalid YAML: {error.problem}", place=place) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except _BROKEN_YAML as error:
         raise InvalidFile(path, f"invalid YAML: {' '.join(str(error).split())}") from None
     return convert(value, MapHeader, path)
 
@@ -202,7 +217,7 @@ def _load_npz(path: Path) -> tuple[Occupancy, NDArray[np.bool_], bool]:
         with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as archive:
             frame = _member(archive, FRAME, np.float64, path)
             layers = {name: _member(archive, name, np.bool_, path) for name in LAYERS}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except _BROKEN_ZIP as error:
         raise InvalidFile(path, f"a broken .npz file: {error}") from None
     if frame.shape != (4,) or frame[3] not in (0, 1):
         raise InvalidFile(path, f"expected cell, x, y and 0 or 1, found {frame.tolist()}", place=FRAME)
@@ -227,6 +242,8 @@ def _member(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> NDA
         info = archive.getinfo(f"{name}.npy")
     except KeyError:
         raise InvalidFile(path, "missing", place=name) from None
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InvalidFile(path, f"compressed in an unknown way ({info.compress_type})", place=name)
     if info.file_size > 2 * MOST_CELLS:
         raise InvalidFile(path, f"has {info.file_size} bytes, expected at most {2 * MOST_CELLS}", place=name)
     raw = archive.read(info)
@@ -237,5 +254,5 @@ def _member(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> NDA
         if found != dtype or math.prod(shape) * found.itemsize != len(raw) - file.tell():
             raise ValueError(f"expected {np.dtype(dtype)}, found {found} {shape} in {len(raw)} bytes")
         return np.asarray(np.load(io.BytesIO(raw), allow_pickle=False))
-    except (ValueError, EOFError) as error:
+    except _BROKEN_ARRAY as error:
         raise InvalidFile(path, f"no array that can be read: {error}", place=name) from None
