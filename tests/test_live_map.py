@@ -186,6 +186,21 @@ def test_a_sector_clears_only_in_front():
     assert seen(live) == [(39, 50)]
 
 
+def test_a_beam_clears_nothing_in_its_back():
+    live, pose = LiveMap(room()), Pose2(3.0, 2.525, 0.0)
+    live.mark_scan(ahead(1.0, width=0), pose, 0.0)
+    live.mark_scan(scan_of([INF], angle_min=math.pi, angle_increment=0.1), pose, 0.1)
+    assert seen(live) == [(80, 50)]
+    live.mark_scan(scan_of([INF], angle_min=0.0, angle_increment=0.1), pose, 0.1)
+    assert seen(live) == []
+
+
+def test_a_range_of_0_is_none_even_for_a_scanner_that_sees_at_once():
+    live = LiveMap(room())
+    live.mark_scan(scan_of([0.0] * 360, range_min=0.0), CENTRE, 0.0)
+    assert seen(live) == []
+
+
 def test_what_lies_beyond_the_map_does_no_harm():
     live = LiveMap(room())
     live.mark_scan(scan_of([1.0] * 360), Pose2(-50.0, 99.0, 1.0), 0.0)

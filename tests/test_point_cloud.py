@@ -131,6 +131,9 @@ def test_points_on_the_lines_of_the_grid_are_never_lost():
     points = np.column_stack([steps * 0.05, steps[::-1] * 0.1, np.full(600, 0.5)])
     grid = GridMap.from_point_cloud(points)
     assert grid.occupied.sum() == 600
+    assert not grid.unknown[grid.occupied].any()
+    # 17 cells of 0.05 m are a little more than 0.85 m.
+    assert GridMap.from_point_cloud([(0.85, 0.85, 0.5), (2.0, 2.0, 0.5)]).occupied.sum() == 2
 
 
 def test_one_point_is_a_map():
