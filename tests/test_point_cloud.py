@@ -68,6 +68,7 @@ def test_what_nobody_has_seen_is_free_or_occupied_as_one_likes():
     assert free.unknown.sum() == 10 * 20
     assert free.occupied.sum() == 1
     assert free.line_is_free((-0.8, 3.2), (0.8, 3.2), 0.1)
+    assert free.covering((5.0, 3.5)).unknown.sum() == free.unknown.sum()
     closed = GridMap.from_point_cloud(points, unknown="occupied")
     assert closed.occupied.sum() == 1 + 10 * 20
     assert (closed.unknown == free.unknown).all()
