@@ -9,6 +9,7 @@ import numpy as np
 
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
+from proctor.navigation.traversal import Limits
 
 STEP_M = 0.05
 TIGHTEST_M = 0.2
@@ -18,6 +19,17 @@ WIDER = (1.0, 2.0, 4.0)
 ALIGNED_RAD = 0.1
 BEHIND_RAD = math.radians(100)
 """Beyond this angle a turn to the other side is tried as well."""
+
+
+@compiled
+def nearest_from(path: Array, near: int, x: float, y: float) -> int:
+    """Return the first point of a path, from one on, after which the way leads away from a place."""
+    while near < path.shape[0] - 1:
+        here = math.hypot(path[near, 0] - x, path[near, 1] - y)
+        if math.hypot(path[near + 1, 0] - x, path[near + 1, 1] - y) > here:
+            break
+        near += 1
+    return near
 
 
 @compiled
@@ -39,10 +51,7 @@ def pursue(path: Array, yaw: float, radius_m: float, side: float) -> Array:
     x, y, near = path[0, 0], path[0, 1], 0
     for step in range(most):
         way[step, 0], way[step, 1] = x, y
-        while near < path.shape[0] - 1 and math.hypot(path[near + 1, 0] - x, path[near + 1, 1] - y) <= math.hypot(
-            path[near, 0] - x, path[near, 1] - y
-        ):
-            near += 1
+        near = nearest_from(path, near, x, y)
         aim = min(near + ahead, path.shape[0] - 1)
         aside = math.atan2(path[aim, 1] - y, path[aim, 0] - x) - yaw
         aside = math.atan2(math.sin(aside), math.cos(aside))
@@ -58,7 +67,7 @@ def pursue(path: Array, yaw: float, radius_m: float, side: float) -> Array:
     return way[:0].copy()
 
 
-def lead_ins(corners: Array, yaw: float, speed_mps: float, limits: Array) -> Iterator[Array]:
+def lead_ins(corners: Array, yaw: float, limits: Limits, speed_mps: float) -> Iterator[Array]:
     """Return paths that begin with a heading and then go on along the corners; tight turns and wide ones."""
     moves = np.diff(corners, axis=0)
     arc = np.concatenate([[0.0], np.cumsum(np.hypot(moves[:, 0], moves[:, 1]))])
@@ -68,7 +77,7 @@ def lead_ins(corners: Array, yaw: float, speed_mps: float, limits: Array) -> Ite
     if abs(aside) < BEHIND_RAD:
         yield corners
     sides = (0.0,) if abs(aside) < BEHIND_RAD else (1.0, -1.0)
-    radius_m = max(TIGHTEST_M, speed_mps / limits[1])
+    radius_m = max(TIGHTEST_M, speed_mps / limits.omega_max)
     for wider in WIDER:
         for side in sides:
             way = pursue(path, yaw, radius_m * wider, side)
