@@ -40,10 +40,14 @@ SPANS_M = (0.2, 0.1, 0.05)
 FEWEST_SPANS = 4
 STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)
 """How far along the band each step of relaxing evens it out."""
+MOVING_STEPS_M = (0.8, 0.8, 1.2, 1.2, 1.6, 1.6)
+"""Further steps for a robot that is moving: at its speed it needs a long way to change direction."""
 LOOSEST = 1e-7
 """The least that a band is held where it is, so that what it is to do is never undetermined."""
-LOOKED_AT = (0, 1, 3, 5, 8, 11)
+LOOKED_AT = (0, 1, 3, 5, 8, 11, 13, 15, 17)
 """The steps after which the band is looked at as a path."""
+ROUNDING = 1.005
+"""A robot that is faster than it may be by no more begins as fast as it may."""
 MOST_TRIES = 8
 """How many of the best bands are looked at closely."""
 SPARE_M = 0.01
@@ -61,10 +65,10 @@ SHARPEST_RAD = 0.6
 class Worth(NamedTuple):
     """What a path is worth: the less, the better."""
 
-    lacking_m: float
-    """How much of the wanted clearance it lacks at worst."""
     too_fast_mps: float
     """By how much the robot seems to be too fast for it at the start."""
+    lacking_m: float
+    """How much of the wanted clearance it lacks at worst."""
     too_long: bool
     time_s: float
 
@@ -131,8 +135,7 @@ def smooth_path(
     kept_m = max(radius_m, min(wanted_m, least_on_way(field, corners)) - GIVE_M)
     dynamics = dynamics or Dynamics()
     needs = Needs(radius_m, kept_m, LONGEST * length_m, dynamics, Limits.of(dynamics), speed_mps)
-    for span_m in SPANS_M:
-        guides = [corners] if start is None else lead_ins(corners, start[0], needs.limits, speed_mps)
+    for span_m, guides in _attempts(corners, start, needs):
         rows = _best(field, [_bands(field, guide, start, span_m, wanted_m) for guide in guides], needs)
         if rows is not None:
             leg = _leg(rows, corners, start)
@@ -143,6 +146,16 @@ def smooth_path(
             f"no room to go on from yaw {start[0]:.2f}, curvature {start[1]:.2f} at {speed_mps:.2f} m/s",
         )
     return _straight_legs(corners), least_on_way(field, corners)
+
+
+def _attempts(
+    corners: Array, start: tuple[float, float] | None, needs: Needs
+) -> Iterator[tuple[float, Iterable[Array]]]:
+    """Return what to try in turn: the length of a span, and paths to lay bands along."""
+    for span_m in SPANS_M if start is None else SPANS_M[:1]:
+        yield span_m, [corners]
+    if start is not None:
+        yield SPANS_M[0], lead_ins(corners, start[0], needs.limits, needs.speed_mps)
 
 
 def _best(field: ClearanceField, bands: Iterable[Iterator[Array]], needs: Needs) -> Array | None:
@@ -165,7 +178,7 @@ def _can_begin(rows: Array, needs: Needs) -> bool:
         return False
     if needs.dynamics.drive == "holonomic":
         curve = curve.with_yaw(np.zeros(len(rows)), np.zeros(len(rows)))
-    return needs.speed_mps <= fastest_rates(curve, needs.dynamics, needs.speed_mps)[1]
+    return needs.speed_mps <= ROUNDING * fastest_rates(curve, needs.dynamics, needs.speed_mps)[1]
 
 
 def _rows(controls: Array, spacing_m: float) -> Array:
@@ -185,7 +198,7 @@ def _bands(
     controls = controls_along(guide, spans)
     wanted = _wanted(field, guide, spans, span_m, wanted_m + SPARE_M)
     first, last = _start_end(guide[0], span_m, start), End.of(AT_KNOT[None], guide[-1:])
-    for step, reach_m in enumerate(STEPS_M):
+    for step, reach_m in enumerate(STEPS_M if start is None else STEPS_M + MOVING_STEPS_M):
         stay = max((span_m / reach_m) ** 6, LOOSEST)
         relax(controls, controls.copy(), stay, field, wanted, first, last)
         if step in LOOKED_AT:
@@ -218,7 +231,7 @@ def _worth(field: ClearanceField, rows: Array, needs: Needs) -> Worth | None:
     time_s, highest_mps = traversal(rows, needs.limits, needs.speed_mps)
     too_fast_mps = max(0.0, needs.speed_mps - highest_mps)
     too_long = bool(np.hypot(moves[:, 0], moves[:, 1]).sum() > needs.longest_m)
-    return Worth(max(0.0, lacking), too_fast_mps, too_long, time_s)
+    return Worth(too_fast_mps, max(0.0, lacking), too_long, time_s)
 
 
 @compiled
