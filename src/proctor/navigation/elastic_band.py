@@ -186,6 +186,7 @@ def relax(
     controls: Array,
     rest: Array,
     stay: float,
+    stiffness: Array,
     field: ClearanceField,
     wanted: Array,
     start: End,
@@ -197,6 +198,7 @@ def relax(
         controls: (m + 5, 2) control points of m spans.
         rest: Control points of the path that the band was laid along.
         stay: How much the band is drawn to them.
+        stiffness: (m + 2,) weights of the third differences.
         field: The map.
         wanted: (2 m + 1,) clearances wanted at the knots and half way between them.
         start: Conditions at the first five control points.
@@ -210,7 +212,7 @@ def relax(
             right[2 * i + axis] = stay * rest[i, axis]
     nothing = np.zeros(2)
     for i in range(count - 3):
-        add_row(matrix, right, i, JERK, 1.0, nothing)
+        add_row(matrix, right, i, JERK, stiffness[i], nothing)
     add_end(matrix, right, 0, start)
     add_end(matrix, right, count - 5, goal)
     walls = walls_at(controls, field, wanted)

@@ -42,6 +42,8 @@ STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)
 """How far along the band each step of relaxing evens it out."""
 MOVING_STEPS_M = (0.8, 0.8, 1.2, 1.2, 1.6, 1.6)
 """Further steps for a robot that is moving: at its speed it needs a long way to change direction."""
+STIFFER = 200.0
+"""How much stiffer a band is where the robot is still fast; down to 1 where it could have stopped."""
 LOOSEST = 1e-7
 """The least that a band is held where it is, so that what it is to do is never undetermined."""
 LOOKED_AT = (0, 1, 3, 5, 8, 11, 13, 15, 17)
@@ -136,7 +138,7 @@ def smooth_path(
     dynamics = dynamics or Dynamics()
     needs = Needs(radius_m, kept_m, LONGEST * length_m, dynamics, Limits.of(dynamics), speed_mps)
     for span_m, guides in _attempts(corners, start, needs):
-        rows = _best(field, [_bands(field, guide, start, span_m, wanted_m) for guide in guides], needs)
+        rows = _best(field, [_bands(field, guide, start, span_m, wanted_m, needs) for guide in guides], needs)
         if rows is not None:
             leg = _leg(rows, corners, start)
             return (leg,), least_clearance(field, leg.points)
@@ -189,7 +191,7 @@ def _rows(controls: Array, spacing_m: float) -> Array:
 
 
 def _bands(
-    field: ClearanceField, guide: Array, start: tuple[float, float] | None, span_m: float, wanted_m: float
+    field: ClearanceField, guide: Array, start: tuple[float, float] | None, span_m: float, wanted_m: float, needs: Needs
 ) -> Iterator[Array]:
     """Lay a band along a path and let it give way; return its control points at several stages."""
     length_m = float(np.linalg.norm(np.diff(guide, axis=0), axis=1).sum())
@@ -198,9 +200,11 @@ def _bands(
     controls = controls_along(guide, spans)
     wanted = _wanted(field, guide, spans, span_m, wanted_m + SPARE_M)
     first, last = _start_end(guide[0], span_m, start), End.of(AT_KNOT[None], guide[-1:])
+    stop_m = max(needs.speed_mps**2 / (2 * needs.limits.a_max), 1e-9)
+    stiffness = STIFFER ** np.maximum(0.0, 1.0 - np.arange(spans + 2) * span_m / stop_m)
     for step, reach_m in enumerate(STEPS_M if start is None else STEPS_M + MOVING_STEPS_M):
         stay = max((span_m / reach_m) ** 6, LOOSEST)
-        relax(controls, controls.copy(), stay, field, wanted, first, last)
+        relax(controls, controls.copy(), stay, stiffness, field, wanted, first, last)
         if step in LOOKED_AT:
             yield controls.copy()
 
