@@ -18,6 +18,8 @@ from proctor.navigation.curve import Curve
 from proctor.robots.dynamics import Dynamics
 
 PRECISION = 1e-9
+STILL = 1e-10
+IN_PLACE_MPS = 1e-6
 MOST_FORCED = 0.75
 """The share of the square of its rate that a robot may be forced to lose within one piece."""
 
@@ -36,11 +38,25 @@ def fastest_rates(curve: Curve, dynamics: Dynamics, start_rate: float) -> tuple[
     return np.sqrt(squares), math.sqrt(reach[0])
 
 
-def slowest_rates(curve: Curve, dynamics: Dynamics) -> Array:
-    """Return the lowest rates at the knots of a curve over seconds, from 1 on."""
+def slowest_rates(curve: Curve, dynamics: Dynamics) -> tuple[Array, float]:
+    """Return the lowest rates along a curve over seconds, and where they end.
+
+    They begin with 1 and are those at the knots, as far as the robot moves; the last is at the end. The
+    limit of angular acceleration is kept only where the robot turns in place.
+    """
     first, last = curve.bends(sideways=dynamics.drive == "holonomic")
-    limits = (dynamics.a_max, dynamics.alpha_max)
-    return np.sqrt(_run(np.diff(curve.knots), first, last, np.ones(len(curve.knots)), 1.0, 0.0, limits))
+    for bends in (first, last):
+        bends[bends[:, 0] > IN_PLACE_MPS, 3:] = 0.0
+    lengths, limits = np.diff(curve.knots), (dynamics.a_max, dynamics.alpha_max)
+    squares = _run(lengths, first, last, np.ones(len(curve.knots)), 1.0, 0.0, limits)
+    stops = np.flatnonzero(squares < STILL)
+    if not len(stops):
+        return np.sqrt(squares), float(curve.knots[-1])
+    stop = int(stops[0])
+    # It stops within the piece before, not just at its end.
+    gain = _hardest_braking(first[stop - 1], squares[stop - 1], limits)
+    ahead = min(squares[stop - 1] / max(-2 * gain, 1e-12), lengths[stop - 1])
+    return np.append(np.sqrt(squares[:stop]), 0.0), float(curve.knots[stop - 1] + ahead)
 
 
 @compiled
@@ -60,6 +76,13 @@ def _within(a: float, b: float, c: float, step: float, limit: float, square: flo
         return -math.inf, math.inf
     root = math.sqrt(below)
     return (-half - root) / lead, (root - half) / lead
+
+
+@compiled
+def _hardest_braking(bend: Array, square: float, limits: tuple[float, float]) -> float:
+    """Return the lowest gain at one place that keeps the limits there."""
+    linear = _within(bend[0], bend[1], bend[2], 0.0, limits[0], square)[0]
+    return max(linear, _within(bend[3], bend[4], 0.0, 0.0, limits[1], square)[0])
 
 
 @compiled
