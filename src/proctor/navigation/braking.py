@@ -10,7 +10,7 @@ from proctor.navigation.time_optimal import slowest_rates
 from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 
-STEPS = 200
+STEPS = 400
 APART_S = 1e-4
 STILL = 1e-6
 """Metres or radians per second."""

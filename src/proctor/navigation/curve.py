@@ -14,10 +14,10 @@ from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
 from proctor.navigation.trajectory import Trajectory, sample
 
-STEP_M = 0.025
-STEP_RAD = 0.05
+STEP_M = 0.02
+STEP_RAD = 0.035
 """Where a path bends, it is divided more finely."""
-LEAST_STEPS = 60
+LEAST_STEPS = 200
 MOST_STEPS = 40_000
 MOST_PARTS = 1000
 LONGEST_STEP_S = 0.03
