@@ -45,7 +45,7 @@ def straight_leg(start: tuple[float, float], end: tuple[float, float], points: i
 
 
 def arc_leg(radius_m: float, angle_rad: float, points: int = 80) -> Leg:
-    """Return an arc that begins at the origin, straight ahead along x; to the left if the angle is positive."""
+    """Return an arc that begins at the origin along x; to the left if the angle is positive."""
     yaw = np.linspace(0.0, angle_rad, points)
     side = np.sign(angle_rad)
     places = radius_m * np.column_stack([side * np.sin(yaw), side * (1 - np.cos(yaw))])

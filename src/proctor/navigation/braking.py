@@ -41,7 +41,7 @@ def brake(trajectory: Trajectory, time_s: float, dynamics: Dynamics) -> Trajecto
 
 
 def _ahead(trajectory: Trajectory, time_s: float, horizon_s: float, state: tuple[Array, Array]) -> Curve:
-    """Return a trajectory as a curve over its time, from a state on for a while, or to where it next rests."""
+    """Return a trajectory as a curve over its time, from a state on for a while or until it rests."""
     times_s = trajectory.times_s
     later = np.flatnonzero(times_s > time_s + APART_S)
     enough = np.searchsorted(times_s[later], time_s + horizon_s) + 1
