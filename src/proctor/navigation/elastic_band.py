@@ -32,6 +32,8 @@ HOLD = 1e6
 FLAT = 0.1
 """Slopes of clearance below this are those of places midway between obstacles."""
 ROUNDS = 6
+ACROSS_M = 0.3
+"""How far to the sides room is looked for."""
 LONGEST_STEP_M = 0.3
 """Further than this from where they were measured, clearances and slopes say little."""
 
@@ -129,6 +131,26 @@ def walls_at(controls: Array, field: ClearanceField, wanted: Array) -> Array:
             walls[place, 0], walls[place, 1] = slope_x / steepness, slope_y / steepness
             walls[place, 2] = walls[place, 0] * x + walls[place, 1] * y + wanted[place] - clearance
     return walls
+
+
+@compiled
+def cap_to_room(controls: Array, field: ClearanceField, wanted: Array) -> None:
+    """Lower the wanted clearances, in place, to what there is across the curve: midway in a narrow gap."""
+    step = 0.5 * field.resolution_m
+    for place in range(1, wanted.shape[0] - 1):
+        x, y = place_of(controls, place)
+        before, after = place_of(controls, place - 1), place_of(controls, place + 1)
+        along = max(math.hypot(after[0] - before[0], after[1] - before[1]), 1e-9)
+        across_x, across_y = (before[1] - after[1]) / along, (after[0] - before[0]) / along
+        most = clearance_at(field, x, y)[0]
+        for side in (-step, step):
+            for count in range(1, math.ceil(ACROSS_M / step)):
+                way = side * count
+                here = clearance_at(field, x + way * across_x, y + way * across_y)[0]
+                if here <= 0.0 or most >= wanted[place]:
+                    break
+                most = max(most, here)
+        wanted[place] = min(wanted[place], most)
 
 
 @compiled

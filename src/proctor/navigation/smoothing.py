@@ -20,7 +20,7 @@ from proctor.navigation.bspline import (
 from proctor.navigation.clearance import ClearanceField, clearance_at, least_clearance
 from proctor.navigation.compiled import compiled
 from proctor.navigation.curve import Curve
-from proctor.navigation.elastic_band import End, relax
+from proctor.navigation.elastic_band import End, cap_to_room, relax
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.lead_in import lead_ins
 from proctor.navigation.path import Leg
@@ -79,6 +79,8 @@ class Needs(NamedTuple):
     """What a path must do."""
 
     radius_m: float
+    spare_m: float
+    """The least clearance beyond the radius: 0, or less if the corners' path has less."""
     kept_m: float
     """The clearance that the corners' path has, as far as it is wanted."""
     longest_m: float
@@ -136,12 +138,16 @@ def smooth_path(
         return legs, least_clearance(field, legs[0].points)
     kept_m = max(radius_m, min(wanted_m, least_on_way(field, corners)) - GIVE_M)
     dynamics = dynamics or Dynamics()
-    needs = Needs(radius_m, kept_m, LONGEST * length_m, dynamics, Limits.of(dynamics), speed_mps)
-    for span_m, guides in _attempts(corners, start, needs):
-        rows = _best(field, [_bands(field, guide, start, span_m, wanted_m, needs) for guide in guides], needs)
-        if rows is not None:
-            leg = _leg(rows, corners, start)
-            return (leg,), least_clearance(field, leg.points)
+    needs = Needs(radius_m, 0.0, kept_m, LONGEST * length_m, dynamics, Limits.of(dynamics), speed_mps)
+    raw = np.concatenate([leg.points for leg in _straight_legs(corners)])
+    raw_spare_m = spare_m(field, np.ascontiguousarray(raw), radius_m, radius_m)[0]
+    for spare in (0.0, raw_spare_m) if raw_spare_m < 0.0 else (0.0,):
+        needs = needs._replace(spare_m=spare)
+        for span_m, guides in _attempts(corners, start, needs):
+            rows = _best(field, [_bands(field, guide, start, span_m, wanted_m, needs) for guide in guides], needs)
+            if rows is not None:
+                leg = _leg(rows, corners, start)
+                return (leg,), least_clearance(field, leg.points)
     if start is not None:
         raise NavigationFailure(
             Reason.INFEASIBLE_TRAJECTORY,
@@ -199,6 +205,7 @@ def _bands(
     span_m = length_m / spans
     controls = controls_along(guide, spans)
     wanted = _wanted(field, guide, spans, span_m, wanted_m + SPARE_M)
+    cap_to_room(controls, field, wanted)
     first, last = _start_end(guide[0], span_m, start), End.of(AT_KNOT[None], guide[-1:])
     stop_m = max(needs.speed_mps**2 / (2 * needs.limits.a_max), 1e-9)
     stiffness = STIFFER ** np.maximum(0.0, 1.0 - np.arange(spans + 2) * span_m / stop_m)
@@ -230,7 +237,7 @@ def _worth(field: ClearanceField, rows: Array, needs: Needs) -> Worth | None:
     """Return what a path is worth; None if it is torn, too close to something or too abrupt."""
     turns, moves = np.abs(np.diff(rows[:, 2])), np.diff(rows[:, :2], axis=0)
     spare, lacking = spare_m(field, rows, needs.radius_m, needs.kept_m)
-    if not (turns.max() < SHARPEST_RAD and spare > 0.0):
+    if not (turns.max() < SHARPEST_RAD and spare > needs.spare_m):
         return None
     time_s, highest_mps = traversal(rows, needs.limits, needs.speed_mps)
     too_fast_mps = max(0.0, needs.speed_mps - highest_mps)
