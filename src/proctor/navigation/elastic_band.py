@@ -1,8 +1,8 @@
 """A path as an elastic band: it straightens itself, and obstacles push it away.
 
-The band is the control points of a B-spline. It comes to rest where the sum of three is least: how abruptly
-the curvature changes (third differences), how far it is from the path it was laid along, and how much
-clearance is missing at the knots. For given pushes that is a linear system with a narrow band of
+The band is the control points of a B-spline. At each step it goes where the sum of three is least: how
+abruptly the curvature changes (third differences), how far it has come from where it was, and how much
+clearance is missing along the curve. For given pushes that is a linear system with a narrow band of
 non-zeros, so one step is exact and quick; the pushes are then measured again.
 """
 
@@ -206,7 +206,6 @@ def settle(matrix: Array, right: Array, walls: Array, pushed: BoolArray) -> Arra
 @compiled
 def relax(
     controls: Array,
-    rest: Array,
     stay: float,
     stiffness: Array,
     field: ClearanceField,
@@ -218,8 +217,7 @@ def relax(
 
     Args:
         controls: (m + 5, 2) control points of m spans.
-        rest: Control points of the path that the band was laid along.
-        stay: How much the band is drawn to them.
+        stay: How much each of them is held where it is.
         stiffness: (m + 2,) weights of the third differences.
         field: The map.
         wanted: (2 m + 1,) clearances wanted at the knots and half way between them.
@@ -231,7 +229,7 @@ def relax(
     for i in range(count):
         for axis in range(2):
             matrix[2 * i + axis, 0] = stay
-            right[2 * i + axis] = stay * rest[i, axis]
+            right[2 * i + axis] = stay * controls[i, axis]
     nothing = np.zeros(2)
     for i in range(count - 3):
         add_row(matrix, right, i, JERK, stiffness[i], nothing)

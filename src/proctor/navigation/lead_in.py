@@ -10,7 +10,7 @@ import numpy as np
 
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
-from proctor.navigation.traversal import Limits
+from proctor.robots.dynamics import Dynamics
 
 STEP_M = 0.05
 TIGHTEST_M = 0.2
@@ -73,7 +73,7 @@ def pursue(path: Array, yaw: float, ahead_m: float, radius_m: float, side: float
     return way[:0].copy()
 
 
-def lead_ins(corners: Array, yaw: float, limits: Limits, speed_mps: float) -> Iterator[Array]:
+def lead_ins(corners: Array, yaw: float, speed_mps: float, dynamics: Dynamics) -> Iterator[Array]:
     """Return paths that begin with a heading and then go on along the corners; tight turns and wide ones."""
     moves = np.diff(corners, axis=0)
     arc = np.concatenate([[0.0], np.cumsum(np.hypot(moves[:, 0], moves[:, 1]))])
@@ -81,10 +81,10 @@ def lead_ins(corners: Array, yaw: float, limits: Limits, speed_mps: float) -> It
     path = np.stack([np.interp(even, arc, corners[:, axis]) for axis in (0, 1)], axis=1)
     aside = math.remainder(math.atan2(moves[0, 1], moves[0, 0]) - yaw, math.tau)
     sides = (0.0,) if abs(aside) < BEHIND_RAD else (1.0, -1.0)
-    stop_m = speed_mps * speed_mps / (2.0 * limits.a_max)
+    stop_m = dynamics.stopping_distance_m(speed_mps)
     for share, wider, side in itertools.product(AHEAD, WIDER, sides):
         slowed_mps = speed_mps * math.sqrt(1.0 - share)
-        radius_m = wider * max(TIGHTEST_M, slowed_mps / limits.omega_max)
+        radius_m = wider * max(TIGHTEST_M, slowed_mps / dynamics.omega_max)
         way = pursue(path, yaw, share * stop_m, radius_m, side)
         if len(way) > 1:
             way[-1] = corners[-1]
