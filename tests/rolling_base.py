@@ -83,6 +83,7 @@ class Drive:
     def __init__(self) -> None:
         self.poses: list[Array] = []
         self.targets: list[Array] = []
+        self.measured: list[Array] = []
         self.commands: list[tuple[float, float, float]] = []
         self.fallbacks = 0
         self.solve_times_s: list[float] = []
@@ -109,6 +110,7 @@ def drive_along(
         drive.targets.append(target)
         controller.control_loop()
         assert controller.last is not None
+        drive.measured.append(controller.last.pose)
         drive.commands.append(controller.last.command)
         drive.fallbacks += controller.last.fallback
         drive.solve_times_s.append(controller.last.solve_time_s)

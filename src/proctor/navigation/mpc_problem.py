@@ -23,12 +23,12 @@ BLOCKS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5)
 """How many stages each block of unknowns lasts."""
 
 POSITION: Final = 60.0
-HEADING: Final = 10.0
+HEADING: Final = 60.0
 SPEED: Final = 1.0
-TURN_RATE: Final = 0.5
+TURN_RATE: Final = 20.0
 ACCELERATION: Final = 0.1
 TURN_ACCELERATION: Final = 0.05
-LAST_STAGE: Final = 5.0
+LAST_STAGE: Final = 20.0
 """The weights of the last stage's state, times this."""
 
 CLEARANCE_EVERY: Final = 2
