@@ -42,7 +42,13 @@ class RollingBase:
         self.pose, self.velocity = np.array(pose), np.zeros(3)
         self.target_linear_velocity, self.target_angular_velocity = np.zeros(3), np.zeros(3)
         self.time_s = 0.0
-        self.limits: dict[str, Any] = dict(v_max=1.0, omega_max=1.0, a_max=0.5, alpha_max=0.5, drive=drive)
+        self.limits: dict[str, Any] = {
+            "v_max": 1.0,
+            "omega_max": 1.0,
+            "a_max": 0.5,
+            "alpha_max": 0.5,
+            "drive": drive,
+        }
         self._lag_s, self._gains, self._noise = lag_s, np.array([gains[0], gains[0], gains[1]]), noise
         self._random = np.random.default_rng(seed)
 
@@ -98,7 +104,12 @@ class Drive:
 
 
 def drive_along(
-    base: RollingBase, reference: Trajectory, *, rest_s: float = 2.5, controller: MpcController | None = None, **options: Any
+    base: RollingBase,
+    reference: Trajectory,
+    *,
+    rest_s: float = 2.5,
+    controller: MpcController | None = None,
+    **options: Any,
 ) -> Drive:
     """Drive a base along a reference, and some time beyond its end."""
     controller = controller or MpcController(base, now_s=lambda: base.time_s, **options)
@@ -139,8 +150,8 @@ def made_of(
 
 
 WINDING = [
-    (0.45, 0.0, 2.0), (0.0, 0.45, 1.5), (0.0, -0.45, 1.5), (0.0, 0.0, 0.5), (0.0, -0.45, 1.8), (0.0, 0.45, 3.6),
-    (0.0, -0.45, 1.8), (-0.3, 0.2, 1.5), (0.0, -0.2, 1.5), (-0.45, 0.0, 1.0),
+    (0.45, 0.0, 2.0), (0.0, 0.45, 1.5), (0.0, -0.45, 1.5), (0.0, 0.0, 0.5), (0.0, -0.45, 1.8),
+    (0.0, 0.45, 3.6), (0.0, -0.45, 1.8), (-0.3, 0.2, 1.5), (0.0, -0.2, 1.5), (-0.45, 0.0, 1.0),
 ]  # fmt: skip
 """Up to 0.9 m/s, left, right, left, and to a stop."""
 

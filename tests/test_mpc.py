@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rolling_base import TICK_S, Drive, RollingBase, drive_along, made_of, winding
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Array
 from proctor.navigation import mpc_problem
 from proctor.navigation.mpc import ControlReport, MpcController
 from proctor.navigation.trajectory import Trajectory
+from rolling_base import TICK_S, Drive, RollingBase, drive_along, made_of, winding
 
 REAL = {"lag_s": 0.05, "gains": (0.97, 1.03)}
 FORTH = [(0.5, 0.0, 1.5), (0.0, 0.0, 1.0), (-0.5, 0.0, 1.5)]
@@ -65,7 +65,7 @@ def test_braking_with_all_its_might_ends_where_it_should() -> None:
 @pytest.mark.parametrize("kind", ["differential", "holonomic"])
 def test_commands_keep_the_limits_from_one_to_the_next_even_from_far_off(kind: str) -> None:
     base = RollingBase((-0.3, 0.25, 0.8), drive=kind, noise=0.003, **REAL)
-    drive = drive_along(base, winding(kind))
+    drive = drive_along(base, made_of([(0.3, 0.0, 2.0), (0.0, 0.1, 3.0), (0.0, -0.1, 3.0), (-0.3, 0.0, 2.0)]))
     commands = world_commands(drive, kind)
     steps = np.diff(commands, axis=0, prepend=np.zeros((1, 3)))
     assert np.hypot(steps[:, 0], steps[:, 1]).max() <= 0.5 * TICK_S + 1e-9
@@ -73,7 +73,7 @@ def test_commands_keep_the_limits_from_one_to_the_next_even_from_far_off(kind: s
     assert np.hypot(commands[:, 0], commands[:, 1]).max() <= 1.0 + 1e-9
     assert np.abs(commands[:, 2]).max() <= 1.0 + 1e-9
     assert np.hypot(steps[:, 0], steps[:, 1]).max() > 0.49 * TICK_S, "it does use what it may"
-    assert np.hypot(*drive.errors[300, :2]) < 0.05, "it is back on the trajectory after five seconds"
+    assert np.hypot(*drive.errors[360, :2]) < 0.06, "it is back on the trajectory after six seconds"
     assert drive.fallbacks == 0
 
 
@@ -137,7 +137,10 @@ def test_a_new_reference_in_motion_is_taken_over_without_a_jolt(kind: str) -> No
         controller.control_loop()
         assert controller.last is not None
         assert controller.last.position_error_m < 0.03
-        assert np.abs(base.told - before)[[0, 2]].max() <= 0.5 * TICK_S * (1.5 if kind == "holonomic" else 1.0) + 1e-9
+        assert (
+            np.abs(base.told - before)[[0, 2]].max()
+            <= 0.5 * TICK_S * (1.5 if kind == "holonomic" else 1.0) + 1e-9
+        )
         before = base.told
         base.roll()
 

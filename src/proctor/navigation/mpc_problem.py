@@ -25,10 +25,10 @@ BLOCKS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5)
 POSITION: Final = 60.0
 HEADING: Final = 60.0
 SPEED: Final = 1.0
-TURN_RATE: Final = 20.0
+TURN_RATE: Final = 10.0
 ACCELERATION: Final = 0.1
 TURN_ACCELERATION: Final = 0.05
-LAST_STAGE: Final = 20.0
+LAST_STAGE: Final = 50.0
 """The weights of the last stage's state, times this."""
 
 CLEARANCE_EVERY: Final = 2
@@ -39,7 +39,7 @@ MARGIN_M: Final = 0.05
 """How much more than its radius the robot likes to keep, unless its reference does not."""
 BESIDE_M: Final = 0.1
 """Up to this distance from the reference a slope of the clearance field tells the room there."""
-CLEARANCE_WEIGHT: Final = 400.0
+CLEARANCE_WEIGHT: Final = 1000.0
 FREE: Final = 1e30
 """A bound that is none."""
 SOFT: Final = 8
@@ -100,9 +100,7 @@ class Axis(NamedTuple):
     def slope(self, positions: Array, speeds: Array, accelerations: Array) -> Array:
         """Return the slope of the cost, (B,) or (B, K) of errors (N,) or (N, K)."""
         return np.asarray(
-            self.position_pull @ positions
-            + self.speed_pull @ speeds
-            + self.acceleration_pull @ accelerations
+            self.position_pull @ positions + self.speed_pull @ speeds + self.acceleration_pull @ accelerations
         )
 
 
@@ -122,7 +120,7 @@ def shifted(plan: Array, stages_passed: float, otherwise: Array) -> Array:
 
 @compiled
 def keep_possible(plan: Array, start: Array, limits: Array) -> None:
-    """Change a plan (N, axes) where it breaks an axis's limits: least and greatest speed, and acceleration."""
+    """Change a plan (N, axes) where it breaks limits: least and greatest speed, and acceleration."""
     for axis in range(plan.shape[1]):
         low, high, acceleration = limits[axis]
         speed = start[axis]
@@ -134,7 +132,13 @@ def keep_possible(plan: Array, start: Array, limits: Array) -> None:
 
 @compiled
 def fill_bounds(
-    faces: Array, plan: Array, start: Array, limits: Array, ends: NDArray[np.int64], lower: Array, upper: Array
+    faces: Array,
+    plan: Array,
+    start: Array,
+    limits: Array,
+    ends: NDArray[np.int64],
+    lower: Array,
+    upper: Array,
 ) -> None:
     """Fill the bounds of changes of a plan: first of the accelerations of each face, then of the speeds.
 
@@ -176,7 +180,13 @@ def fill_bounds(
 
 @compiled
 def fill_clearance(
-    field: ClearanceField, radius_m: float, points: Array, reference: Array, moves: Array, rows: Array, lower: Array
+    field: ClearanceField,
+    radius_m: float,
+    points: Array,
+    reference: Array,
+    moves: Array,
+    rows: Array,
+    lower: Array,
 ) -> bool:
     """Fill the half-planes that keep the robot off obstacles, and tell whether there is any.
 
@@ -232,7 +242,13 @@ class Solver:
         self._model: Any = None
 
     def solve(
-        self, slope: Array, lower: Array, upper: Array, *, cost: Array | None = None, rows: Array | None = None
+        self,
+        slope: Array,
+        lower: Array,
+        upper: Array,
+        *,
+        cost: Array | None = None,
+        rows: Array | None = None,
     ) -> Array | None:
         """Return the minimum of x @ cost @ x / 2 + slope @ x within the bounds, or None if none was found.
 
