@@ -83,7 +83,7 @@ class MpcController:
         self._robot, self._now_s, self._field, self._radius_m = robot, now_s, field, radius_m
         self._period_s, self._on_command = period_s, on_command
         self._stages = max(4, round(horizon_s / STAGE_S))
-        self._stage_times_s = STAGE_S * np.arange(self._stages + 1)
+        self._stage_times_s: Array = STAGE_S * np.arange(self._stages + 1, dtype=np.float64)
         self.mpc_horizon = self._stages * STAGE_S
         self._models: dict[str, Unicycle | Holonomic] = {}
         self._reference: Trajectory | None = None
@@ -131,7 +131,7 @@ class MpcController:
         horizon_s = self.mpc_horizon if horizon is None else horizon
         if not 0 < horizon_s < math.inf:
             raise UserError(f"expected a horizon of more than 0 s, found {horizon_s}")
-        times_s = STAGE_S * np.arange(math.ceil(horizon_s / STAGE_S - 1e-9) + 1)
+        times_s: Array = STAGE_S * np.arange(math.ceil(horizon_s / STAGE_S - 1e-9) + 1, dtype=np.float64)
         rows = self._reference.sampled(t - self._start_s + times_s)
         return Trajectory(times_s, rows[:, :3], rows[:, 3:])
 
@@ -146,8 +146,8 @@ class MpcController:
         Each call counts as one tick: the plan of the call before is where it starts from.
 
         Args:
-            current_state: A pose and a velocity [vx, vy, omega] in the robot's frame. The pose is [x, y, yaw],
-                or what `get_world_pose` returns: a position and a quaternion [qx, qy, qz, qw].
+            current_state: A pose, and a velocity [vx, vy, omega] in the robot's frame. The pose is
+                [x, y, yaw], or what `get_world_pose` returns: a position and a quaternion [qx, qy, qz, qw].
             reference: A segment from now on, times from 0. One that is shorter than the horizon goes on with
                 its last velocity.
             constraints: The limits.
@@ -284,7 +284,7 @@ class MpcController:
         return self._settling.rests
 
     def _unwrapped(self, difference: float) -> float:
-        """Return the heading error that is nearest to the one before, so that it does not jump at half a turn."""
+        """Return the heading error nearest to the one before, so that it does not jump at half a turn."""
         before = self._heading_error_rad or 0.0
         error = before + wrap_angle(difference - before)
         if abs(error) > FULLY_TURNED_RAD:
