@@ -10,7 +10,7 @@ from types import TracebackType
 from proctor.core.errors import missing_extra
 from proctor.core.types import Array
 from proctor.navigation.clearance import ClearanceField
-from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.failure import NavigationFailure
 from proctor.navigation.planner import PLANNERS, planner_name
 from proctor.navigation.planning_link import PlanningLink
 from proctor.navigation.planning_wire import (
@@ -117,6 +117,13 @@ class PlanningClient:
             self._receive()
         return self._reply is not None
 
+    def wait_until_ready(self, timeout_s: float) -> bool:
+        """Block until the process is warm, or is found to be dead, and tell whether it is `ready`."""
+        deadline_s = time.monotonic() + timeout_s
+        while not self.ready and self._link is not None and (left_s := deadline_s - time.monotonic()) > 0:
+            self._link.wait(left_s)
+        return self._ready
+
     def cancel(self) -> None:
         """Give up the request that is under way, if there is one; its reply never comes."""
         if self._awaited is not None and self._link is not None:
@@ -163,7 +170,7 @@ class PlanningClient:
         if end is None:
             return
         if self._awaited is not None:
-            self._reply = Reply(self._awaited, NavigationFailure(Reason.PLANNER_LOST, end))
+            self._reply = Reply(self._awaited, end)
             self._awaited = None
         self._drop_link()
 
