@@ -92,7 +92,8 @@ class PlanningLink:
         except (BlockingIOError, ConnectionError):
             pass  # nothing yet, or the process is gone, which `end` tells
         except (ValueError, msgspec.MsgspecError) as error:
-            self._give_up(f"its answer cannot be read: {error}")
+            self._fault = f"its answer cannot be read: {error}"
+            self._process.kill()
         return answers
 
     def end(self) -> NavigationFailure | None:
@@ -145,22 +146,19 @@ class PlanningLink:
         except BlockingIOError:
             pass
 
-    def _give_up(self, fault: str) -> None:
-        self._fault = fault
-        self._process.kill()
-
     def _send_newest(self) -> None:
         """Send what is put into the mailbox, in a thread, until the link is closed."""
         known_serial = 0
-        while (parcel := self._next_parcel()) is not None:
-            try:
+        try:
+            while (parcel := self._next_parcel()) is not None:
                 self._send(parcel, with_map=parcel.map_serial not in (0, known_serial))
-            except ConnectionError:
-                return  # the process is gone, which `end` tells
-            except OSError as error:
-                self._give_up(f"the map could not be sent to it: {error}")
-                return
-            known_serial = parcel.map_serial or known_serial
+                known_serial = parcel.map_serial or known_serial
+        except ConnectionError:
+            pass  # the process is gone, which `end` tells
+        except OSError as error:
+            self._fault = f"the map could not be sent to it: {error}"
+        finally:
+            self._process.kill()  # nobody would send to it
 
     def _next_parcel(self) -> Parcel | None:
         with self._mailbox:
@@ -185,7 +183,7 @@ def shared_copy(cells: Array) -> int:
     Raises:
         OSError: There is no room for it.
     """
-    data = np.ascontiguousarray(cells, dtype=float).data.cast("B")
+    data = np.ascontiguousarray(cells, dtype=float).reshape(-1).view(np.uint8).data
     if hasattr(os, "memfd_create"):
         shared = os.memfd_create("proctor-map")
     else:
