@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.navigation.clearance import ClearanceField, clearance_at
 from proctor.navigation.bspline import basis
+from proctor.navigation.clearance import ClearanceField, clearance_at
 from proctor.navigation.compiled import compiled
 
 WIDTH = 11
@@ -49,7 +49,8 @@ class End(NamedTuple):
     @classmethod
     def of(cls, rows: Array, wants: Array) -> End:
         """Take conditions."""
-        return cls(np.ascontiguousarray(rows), np.ascontiguousarray(wants), np.linalg.pinv(rows))
+        repair: Array = np.ascontiguousarray(np.linalg.pinv(rows), dtype=np.float64)
+        return cls(np.ascontiguousarray(rows), np.ascontiguousarray(wants), repair)
 
 
 @compiled

@@ -9,15 +9,24 @@ from typing import NamedTuple
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.navigation.bspline import AT_KNOT, BEND_AT_KNOT, SLOPE_AT_KNOT, basis, controls_along, sample_curve
+from proctor.navigation.bspline import (
+    AT_KNOT,
+    BEND_AT_KNOT,
+    SLOPE_AT_KNOT,
+    basis,
+    controls_along,
+    sample_curve,
+)
 from proctor.navigation.clearance import ClearanceField, clearance_at, least_clearance
 from proctor.navigation.compiled import compiled
+from proctor.navigation.curve import Curve
 from proctor.navigation.elastic_band import End, relax
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.lead_in import lead_ins
 from proctor.navigation.path import Leg
 from proctor.navigation.shortcut import least_on_way, shortcut
-from proctor.navigation.traversal import traversal_time_s
+from proctor.navigation.time_optimal import fastest_rates
+from proctor.navigation.traversal import Limits, traversal
 from proctor.robots.dynamics import Dynamics
 
 SPACING_M = 0.025
@@ -31,10 +40,16 @@ SPANS_M = (0.2, 0.1, 0.05)
 FEWEST_SPANS = 4
 STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)
 """How far along the band each step of relaxing evens it out."""
+MOVING_STEPS_M = (0.8, 0.8, 1.2, 1.2, 1.6, 1.6)
+"""Further steps for a robot that is moving: at its speed it needs a long way to change direction."""
 LOOSEST = 1e-7
 """The least that a band is held where it is, so that what it is to do is never undetermined."""
-LOOKED_AT = (0, 1, 3, 5, 8, 11)
+LOOKED_AT = (0, 1, 3, 5, 8, 11, 13, 15, 17)
 """The steps after which the band is looked at as a path."""
+ROUNDING = 1.005
+"""A robot that is faster than it may be by no more begins as fast as it may."""
+MOST_TRIES = 8
+"""How many of the best bands are looked at closely."""
 SPARE_M = 0.01
 """What the band is asked to keep beyond the clearance that is wanted, since it may give way a little."""
 LONGEST = 1.04
@@ -50,6 +65,8 @@ SHARPEST_RAD = 0.6
 class Worth(NamedTuple):
     """What a path is worth: the less, the better."""
 
+    too_fast_mps: float
+    """By how much the robot seems to be too fast for it at the start."""
     lacking_m: float
     """How much of the wanted clearance it lacks at worst."""
     too_long: bool
@@ -64,7 +81,8 @@ class Needs(NamedTuple):
     """The clearance that the corners' path has, as far as it is wanted."""
     longest_m: float
     """Longer paths are taken only if there is no other."""
-    limits: Array
+    dynamics: Dynamics
+    limits: Limits
     speed_mps: float
 
 
@@ -108,15 +126,16 @@ def smooth_path(
     if length_m < SHORTEST_M:
         x, y = corners[-1]
         raise NavigationFailure(
-            Reason.INFEASIBLE_TRAJECTORY, f"expected a path, found start and goal at one place ({x:.3f}, {y:.3f})"
+            Reason.INFEASIBLE_TRAJECTORY,
+            f"expected a path, found start and goal at one place ({x:.3f}, {y:.3f})",
         )
     if start is None and len(corners) == 2:
         legs = _straight_legs(corners)
         return legs, least_clearance(field, legs[0].points)
     kept_m = max(radius_m, min(wanted_m, least_on_way(field, corners)) - GIVE_M)
-    needs = Needs(radius_m, kept_m, LONGEST * length_m, _limits(dynamics or Dynamics()), speed_mps)
-    for span_m in SPANS_M:
-        guides = [corners] if start is None else lead_ins(corners, start[0], speed_mps, needs.limits)
+    dynamics = dynamics or Dynamics()
+    needs = Needs(radius_m, kept_m, LONGEST * length_m, dynamics, Limits.of(dynamics), speed_mps)
+    for span_m, guides in _attempts(corners, start, needs):
         rows = _best(field, [_bands(field, guide, start, span_m, wanted_m) for guide in guides], needs)
         if rows is not None:
             leg = _leg(rows, corners, start)
@@ -129,15 +148,37 @@ def smooth_path(
     return _straight_legs(corners), least_on_way(field, corners)
 
 
+def _attempts(
+    corners: Array, start: tuple[float, float] | None, needs: Needs
+) -> Iterator[tuple[float, Iterable[Array]]]:
+    """Return what to try in turn: the length of a span, and paths to lay bands along."""
+    for span_m in SPANS_M if start is None else SPANS_M[:1]:
+        yield span_m, [corners]
+    if start is not None:
+        yield SPANS_M[0], lead_ins(corners, start[0], needs.limits, needs.speed_mps)
+
+
 def _best(field: ClearanceField, bands: Iterable[Iterator[Array]], needs: Needs) -> Array | None:
     """Return the rows of the best of all bands; None if none is valid."""
     judged = [(_worth(field, _rows(band, ROUGH_M), needs), band) for stages in bands for band in stages]
     valid = [(worth, index) for index, (worth, _) in enumerate(judged) if worth is not None]
-    for _, index in sorted(valid):
+    for _, index in sorted(valid)[:MOST_TRIES]:
         rows = _rows(judged[index][1], SPACING_M)
-        if _worth(field, rows, needs) is not None:
+        if _worth(field, rows, needs) is not None and _can_begin(rows, needs):
             return rows
     return None
+
+
+def _can_begin(rows: Array, needs: Needs) -> bool:
+    """Tell whether the robot is not too fast for a path that begins where it is."""
+    if needs.speed_mps == 0.0:
+        return True
+    curve = Curve.of_leg(Leg(points=rows[:, :2], yaw=rows[:, 2], curvature=rows[:, 3]))
+    if curve is None:
+        return False
+    if needs.dynamics.drive == "holonomic":
+        curve = curve.with_yaw(np.zeros(len(rows)), np.zeros(len(rows)))
+    return needs.speed_mps <= ROUNDING * fastest_rates(curve, needs.dynamics, needs.speed_mps)[1]
 
 
 def _rows(controls: Array, spacing_m: float) -> Array:
@@ -157,7 +198,7 @@ def _bands(
     controls = controls_along(guide, spans)
     wanted = _wanted(field, guide, spans, span_m, wanted_m + SPARE_M)
     first, last = _start_end(guide[0], span_m, start), End.of(AT_KNOT[None], guide[-1:])
-    for step, reach_m in enumerate(STEPS_M):
+    for step, reach_m in enumerate(STEPS_M if start is None else STEPS_M + MOVING_STEPS_M):
         stay = max((span_m / reach_m) ** 6, LOOSEST)
         relax(controls, controls.copy(), stay, field, wanted, first, last)
         if step in LOOKED_AT:
@@ -187,9 +228,10 @@ def _worth(field: ClearanceField, rows: Array, needs: Needs) -> Worth | None:
     spare, lacking = spare_m(field, rows, needs.radius_m, needs.kept_m)
     if not (turns.max() < SHARPEST_RAD and spare > 0.0):
         return None
-    time_s = traversal_time_s(rows, needs.limits, needs.speed_mps)
+    time_s, highest_mps = traversal(rows, needs.limits, needs.speed_mps)
+    too_fast_mps = max(0.0, needs.speed_mps - highest_mps)
     too_long = bool(np.hypot(moves[:, 0], moves[:, 1]).sum() > needs.longest_m)
-    return Worth(max(0.0, lacking), too_long, time_s) if math.isfinite(time_s) else None
+    return Worth(too_fast_mps, max(0.0, lacking), too_long, time_s)
 
 
 @compiled
@@ -230,7 +272,3 @@ def _straight_legs(corners: Array) -> tuple[Leg, ...]:
         count = max(2, math.ceil(math.dist(a, b) / SPACING_M) + 1)
         legs.append(Leg(points=np.linspace(a, b, count), yaw=np.full(count, yaw), curvature=np.zeros(count)))
     return tuple(legs)
-
-
-def _limits(dynamics: Dynamics) -> Array:
-    return np.array([dynamics.v_max, dynamics.omega_max, dynamics.a_max, dynamics.alpha_max])
