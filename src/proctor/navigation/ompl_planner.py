@@ -15,15 +15,14 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from ompl import base, geometric, util
 
 from proctor.core.types import Array
 from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.free_space import Mask, window_around
 from proctor.navigation.line_of_sight import line_is_free, path_is_free
 from proctor.navigation.roadmap import Roadmap
 
-Mask: TypeAlias = NDArray[np.bool_]
 Cancelled: TypeAlias = Callable[[], bool] | None
 
 NOTHING = np.zeros((1, 1), dtype=bool)
@@ -263,11 +262,10 @@ class PrmPlanner(OmplPlanner):
     def _places_near(self, free: Mask, *ends: Array) -> Array:
         """Return some of the places around the ends that are free in this query only."""
         places = []
-        for x, y in ends:
-            rows = slice(max(int(y) - self._reach, 0), int(y) + self._reach + 1)
-            columns = slice(max(int(x) - self._reach, 0), int(x) + self._reach + 1)
-            only_here = np.argwhere(free[rows, columns] & ~self._free[rows, columns])[:, ::-1]
-            places.append(only_here[::SPARSELY] + np.array([columns.start, rows.start]) + 0.5)
+        for end in ends:
+            window = rows, columns = window_around(end, self._reach, free.shape)
+            only_here = np.argwhere(free[window] & ~self._free[window])[::SPARSELY, ::-1]
+            places.append(only_here + np.array([columns.start, rows.start]) + 0.5)
         return np.concatenate(places)
 
 

@@ -77,7 +77,7 @@ class PlanningClient:
         """
         if "ompl" in PLANNERS[planner_name(request.planner)]:
             _require("ompl", f"The planner '{request.planner}'")
-        if self._map is None or self._map[0] != map_version or self._map[1] is not field:
+        if self._map is None or not _is_same(self._map, (map_version, field)):
             self._map, self._map_serial = (map_version, field), self._map_serial + 1
         rows, columns = field.cells.shape
         layout = MapLayout(
@@ -180,6 +180,11 @@ class PlanningClient:
         if self._closing is not None:
             self._closing()
             self._closing = None
+
+
+def _is_same(one: tuple[int, ClearanceField], other: tuple[int, ClearanceField]) -> bool:
+    """Tell whether two versions of a map are the same, by the identity of their arrays."""
+    return one[0] == other[0] and one[1].cells is other[1].cells and one[1][1:] == other[1][1:]
 
 
 def _require(package: str, what: str) -> None:
