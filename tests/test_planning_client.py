@@ -126,6 +126,14 @@ def test_what_is_cancelled_is_never_answered(client, field, hard_field):
     assert client.poll() is None
 
 
+def test_an_answer_that_is_there_already_is_dropped_as_well(client, field):
+    client.submit_path(field, 1, EASY)
+    client._link.wait(LONG_S)  # the answer is there, but nobody has taken it
+    client.cancel()
+    assert client.poll() is None
+    assert not client.busy
+
+
 def test_a_map_travels_once_per_version(client, field, monkeypatch):
     sent = []
     copied = planning_link.shared_copy
