@@ -17,6 +17,9 @@ from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.wheeled import WheeledRobot
 
+JUMP = 3.0
+"""A target that moves or turns faster than this, in m/s or rad/s, is that of another trajectory."""
+
 
 class DriveLog(msgspec.Struct, frozen=True, kw_only=True):
     """What happened at each tick. Poses are (x, y, yaw) in the world frame."""
@@ -48,6 +51,21 @@ class DriveLog(msgspec.Struct, frozen=True, kw_only=True):
     def length_m(self) -> float:
         """How far the robot went."""
         return path_length(self.poses[:, :2])
+
+    @property
+    def reference_speeds(self) -> Array:
+        """(N, 2) how fast the targets went, in m/s, and turned, in rad/s; NaN where there is none or a jump."""
+        if len(self.times_s) < 2:
+            return np.full((len(self.times_s), 2), np.nan)
+        seconds = np.maximum(np.diff(self.times_s), 1e-9)
+        ahead = np.diff(self.targets[:, :2], axis=0)
+        yaw = self.targets[:-1, 2]
+        steps_m = np.hypot(ahead[:, 0], ahead[:, 1])
+        backwards = np.cos(yaw) * ahead[:, 0] + np.sin(yaw) * ahead[:, 1] < -0.9 * steps_m
+        turns = (np.diff(self.targets[:, 2]) + np.pi) % (2 * np.pi) - np.pi
+        rates = np.stack([np.where(backwards, -steps_m, steps_m), turns], axis=1) / seconds[:, None]
+        rates[(np.abs(rates) > JUMP).any(axis=1)] = np.nan
+        return np.concatenate([rates[:1], rates])
 
     @property
     def cross_track_m(self) -> Array:
