@@ -54,7 +54,7 @@ class DriveLog(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reference_speeds(self) -> Array:
-        """(N, 2) how fast the targets went, in m/s, and turned, in rad/s; NaN where there is none or a jump."""
+        """(N, 2) how fast the targets went, in m/s, and turned, in rad/s; NaN without, or at a jump."""
         if len(self.times_s) < 2:
             return np.full((len(self.times_s), 2), np.nan)
         seconds = np.maximum(np.diff(self.times_s), 1e-9)

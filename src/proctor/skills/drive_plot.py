@@ -109,7 +109,7 @@ def _draw_map(axes: Axes, drive: Drive, view: View) -> None:
     colors = ListedColormap([FREE, TOO_CLOSE, OCCUPIED])
     axes.imshow(kinds, origin="lower", extent=extent, cmap=colors, vmin=0, vmax=2, interpolation="nearest")
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * grid.resolution_m / 2
-    axes.add_collection(PolyCollection(drive.seen[:, None] + corners, facecolor=SEEN, edgecolor="none"))
+    axes.add_collection(PolyCollection(list(drive.seen[:, None] + corners), facecolor=SEEN, edgecolor="none"))
     axes.set(xlim=(view.low[0], view.high[0]), ylim=(view.low[1], view.high[1]))
     axes.set(xlabel="x (m)", ylabel="y (m)", aspect="equal", facecolor=BEYOND)
     spacing_m = next(step for step in (0.5, 1, 2, 5, 10, 20, 50, 1e9) if view.width_m / step <= 14)
@@ -141,7 +141,11 @@ def _speed_line(drive: Drive) -> LineCollection:
     points = drive.trajectory.poses[:, :2]
     speeds: Array = np.hypot(*drive.trajectory.velocities[:, :2].T)
     line = LineCollection(
-        np.stack([points[:-1], points[1:]], axis=1), cmap=SPEEDS, linewidth=8, capstyle="round", zorder=2
+        list(np.stack([points[:-1], points[1:]], axis=1)),
+        cmap=SPEEDS,
+        linewidth=8,
+        capstyle="round",
+        zorder=2,
     )
     line.set_array((speeds[:-1] + speeds[1:]) / 2)
     line.set_clim(0, drive.dynamics.v_max)

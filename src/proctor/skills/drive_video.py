@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import av
+import numpy as np
 
 from proctor.skills.drive import Drive
 from proctor.skills.drive_frames import FPS, Backdrop, frames_of
@@ -32,11 +34,11 @@ def save_video(drive: Drive, path: Path, *, backdrop: Backdrop | None = None) ->
     codec = next(name for name in CODECS if name in av.codecs_available)
     try:
         with av.open(str(temporary), "w", format="mp4", options={"movflags": "faststart"}) as film:
-            stream = film.add_stream(codec, rate=FPS, options=CODECS[codec])
+            stream: Any = film.add_stream(codec, rate=FPS, options=CODECS[codec])
             stream.width, stream.height = first.size
             stream.pix_fmt = "yuv420p"
             for picture in chain([first], pictures):
-                film.mux(stream.encode(av.VideoFrame.from_image(picture)))
+                film.mux(stream.encode(av.VideoFrame.from_ndarray(np.asarray(picture), format="rgb24")))
             film.mux(stream.encode())
         temporary.replace(path)
     finally:
