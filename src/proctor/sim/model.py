@@ -62,6 +62,7 @@ def build_model(
     *,
     floor_z: float = 0.0,
     drawn: bool = True,
+    timestep_s: float = TIMESTEP_S,
 ) -> Any:
     """Return the MjModel of a scene with a robot, whose joints x, y and yaw are the first of all.
 
@@ -73,11 +74,14 @@ def build_model(
         robot: The robot.
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
         drawn: Whether a house that is a mesh is to be seen, which takes long to prepare.
+        timestep_s: Of the physics.
 
     Raises:
         InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
     """
-    return _Builder(scene, scene_path, robot, floor_z=floor_z, drawn=drawn).model()
+    builder = _Builder(scene, scene_path, robot, floor_z=floor_z, drawn=drawn)
+    builder.spec.option.timestep = timestep_s
+    return builder.model()
 
 
 class _Builder:
@@ -120,7 +124,6 @@ class _Builder:
 
     def _set_options(self) -> None:
         spec, camera = self.spec, self.robot.camera
-        spec.option.timestep = TIMESTEP_S
         # A world that blows up must be noticed, not quietly started anew.
         spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
@@ -187,11 +190,14 @@ class _Builder:
     def _add_object(self, item: SceneObject, place: str) -> None:
         frame = frame_of(item)
         body, painter = self.spec.worldbody, self.painter
-        if item.rigid_body_type == "dynamic":
+        if item.rigid_body_type in ("dynamic", "kinematic"):
             body = body.add_body(
                 name=item.name, pos=frame.translation, quat=quaternion_of_matrix(frame.rotation)
             )
-            body.add_freejoint()
+            if item.rigid_body_type == "dynamic":
+                body.add_freejoint()
+            else:
+                body.mocap = True  # stands still until `World.place` moves it
             frame = Frame(frame.size, np.eye(3), np.zeros(3))
             painter = Painter(self.spec)
         if item.collision == "surface":
@@ -327,7 +333,7 @@ class _Builder:
                 name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, forcerange=[-limit, limit]
             )
             # As stiff as explicit integration allows: a velocity is reached in one step, if force allows.
-            servo.set_to_velocity(kv=inertia / TIMESTEP_S)
+            servo.set_to_velocity(kv=inertia / self.spec.option.timestep)
         pitch = math.radians(camera.pitch_deg)
         # MuJoCo's cameras look along -z with y up.
         right, up = np.array([0, -1, 0]), np.array([-math.sin(pitch), 0, math.cos(pitch)])

@@ -13,7 +13,7 @@ from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.mesh_house import house_of
 from proctor.scenes.scene_config import SceneConfig
-from proctor.sim.model import ROBOT, build_model
+from proctor.sim.model import ROBOT, TIMESTEP_S, build_model
 
 
 class World:
@@ -25,6 +25,7 @@ class World:
         robot: The robot.
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
         drawn: Whether a house that is a mesh is to be seen, which takes long to prepare.
+        timestep_s: Of the physics.
 
     Raises:
         InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
@@ -38,12 +39,15 @@ class World:
         *,
         floor_z: float = 0.0,
         drawn: bool = True,
+        timestep_s: float = TIMESTEP_S,
     ) -> None:
         self.robot = robot
         self.floor_z = floor_z
         self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
         """The mesh that the scene is, if it is one."""
-        self.model = build_model(scene, scene_path, robot, floor_z=floor_z, drawn=drawn)
+        self.model = build_model(
+            scene, scene_path, robot, floor_z=floor_z, drawn=drawn, timestep_s=timestep_s
+        )
         self.data = mujoco.MjData(self.model)
         self.robot_body_id: int = self.model.body(ROBOT).id
         self._robot_geom_id: int = self.model.geom(ROBOT).id
@@ -55,7 +59,7 @@ class World:
         mujoco.mj_forward(self.model, self.data)
 
     def step(self, velocity_world: tuple[float, float, float]) -> None:
-        """Advance by TIMESTEP_S with the robot's servos at this velocity: x, y and yaw.
+        """Advance by one time step with the robot's servos at this velocity: x, y and yaw.
 
         Afterwards positions, contacts and camera poses all belong to the new time, which `mj_step`, whose
         second half this does first, would leave one step behind.
@@ -63,6 +67,17 @@ class World:
         self.data.ctrl[:] = velocity_world
         mujoco.mj_step2(self.model, self.data)
         mujoco.mj_step1(self.model, self.data)
+
+    def place(self, name: str, x: float, y: float) -> None:
+        """Put a kinematic object elsewhere on the floor, from the next step on.
+
+        Raises:
+            KeyError: The scene has no kinematic object of this name.
+        """
+        number = int(self.model.body(name).mocapid[0])
+        if number < 0:
+            raise KeyError(name)
+        self.data.mocap_pos[number, :2] = x, y
 
     def pose(self) -> Pose2:
         """Return the robot's true pose.

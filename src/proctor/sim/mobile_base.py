@@ -1,0 +1,94 @@
+"""The robot of a world as navigation drives it: velocities in, poses and contacts out, at 60 Hz."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from proctor.core.types import Array, Pose2
+from proctor.robots.dynamics import Dynamics
+from proctor.sim.world import World
+
+TICK_S = 1 / 60
+STEPS_PER_TICK = 2
+TIMESTEP_S = TICK_S / STEPS_PER_TICK
+"""A world that is driven like this has this time step."""
+
+
+class MobileBase:
+    """The base of a world's robot (see `navigation.mobile_robot`), differential or holonomic.
+
+    Args:
+        world: The world, whose time step is TIMESTEP_S.
+        dynamics: What the base says of its limits. Its motors are stronger.
+    """
+
+    def __init__(self, world: World, dynamics: Dynamics | None = None) -> None:
+        self._world = world
+        self.dynamics = dynamics or Dynamics()
+        self._max_change_mps = world.robot.drive_force_n / world.robot.mass_kg * TIMESTEP_S
+        self.reset()
+
+    def reset(self) -> None:
+        """Stand still. Follows `World.reset`."""
+        self.target_linear_velocity = np.zeros(3)
+        self.target_angular_velocity = np.zeros(3)
+        self._velocity_mps = np.zeros(2)
+        self._touched: str | None = None
+
+    def get_world_pose(self) -> tuple[Array, Array]:
+        """Return the position [x, y, z] and the quaternion [qx, qy, qz, qw].
+
+        Raises:
+            SimulationError: The physics has become unstable.
+        """
+        pose = self._world.pose()
+        half = pose.yaw / 2
+        position = np.array([pose.x, pose.y, self._world.floor_z])
+        return position, np.array([0.0, 0.0, math.sin(half), math.cos(half)])
+
+    def pose(self) -> Pose2:
+        """Return the pose on the floor."""
+        return self._world.pose()
+
+    def get_velocity(self) -> Array:
+        """Return [vx, vy, omega] in the robot's frame."""
+        vx, vy, omega = self._world.data.qvel[:3]
+        cos, sin = math.cos(self._world.yaw), math.sin(self._world.yaw)
+        return np.array([cos * vx + sin * vy, cos * vy - sin * vx, omega])
+
+    def get_dynamics_constraints(self) -> dict[str, Any]:
+        """Return the limits by name."""
+        return msgspec.structs.asdict(self.dynamics)
+
+    def is_collision_detected(self) -> bool:
+        """Tell whether the robot has touched anything but the floor in the last tick."""
+        return self._touched is not None
+
+    @property
+    def touched(self) -> str | None:
+        """What the robot has touched in the last tick."""
+        return self._touched
+
+    def advance(self) -> None:
+        """Let one tick pass with the base at its target velocities."""
+        world = self._world
+        ahead_mps, left_mps = self.target_linear_velocity[:2]
+        if self.dynamics.drive == "differential":
+            left_mps = 0.0
+        target_mps = np.array([ahead_mps, left_mps])
+        self._touched = None
+        for _ in range(STEPS_PER_TICK):
+            # Accelerated no harder than the drive can, else its x and y servos would bend the path.
+            change_mps = target_mps - self._velocity_mps
+            size_mps = float(np.hypot(*change_mps))
+            if size_mps > self._max_change_mps:
+                change_mps *= self._max_change_mps / size_mps
+            self._velocity_mps += change_mps
+            cos, sin = math.cos(world.yaw), math.sin(world.yaw)
+            vx, vy = self._velocity_mps
+            world.step((cos * vx - sin * vy, sin * vx + cos * vy, float(self.target_angular_velocity[2])))
+            self._touched = self._touched or world.touched()

@@ -1,0 +1,81 @@
+"""Where a navigation is to end, as callers say it and as it is checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from proctor.core.geometry import yaw_of_quaternion
+from proctor.navigation.failure import NavigationFailure, Reason
+
+DEFAULT_TIMEOUT_S = 60.0
+MAX_TIMEOUT_S = 86_400.0
+
+
+class Goal(msgspec.Struct, frozen=True):
+    """A goal that makes sense."""
+
+    position: tuple[float, float, float]
+    yaw: float | None
+    """The heading that is asked for; None if any will do."""
+    timeout_s: float
+
+    @property
+    def xy(self) -> tuple[float, float]:
+        """Where on the floor."""
+        return self.position[:2]
+
+
+def read_goal(goal_pos: Any, goal_quat: Any = None, timeout: Any = None) -> Goal:
+    """Check what a caller asks for.
+
+    Args:
+        goal_pos: [x, y, z] in the world, or [x, y].
+        goal_quat: [qx, qy, qz, qw], of which the heading counts, or None.
+        timeout: Seconds, or None for the default.
+
+    Raises:
+        NavigationFailure: It makes no sense.
+    """
+    position = _numbers("goal_pos", goal_pos, (2, 3), "[x, y, z]")
+    yaw = None
+    if goal_quat is not None:
+        x, y, z, w = _numbers("goal_quat", goal_quat, (4,), "[qx, qy, qz, qw]")
+        norm = math.sqrt(x * x + y * y + z * z + w * w)
+        if not 1e-6 < norm < 1e6:
+            raise NavigationFailure(
+                Reason.INVALID_GOAL, f"goal_quat has the length {norm:g}; a rotation has the length 1"
+            )
+        yaw = yaw_of_quaternion(np.array([w, x, y, z]) / norm)
+    seconds = DEFAULT_TIMEOUT_S if timeout is None else _numbers("timeout", [timeout], (1,), "seconds")[0]
+    if not 0 < seconds <= MAX_TIMEOUT_S:
+        raise NavigationFailure(
+            Reason.INVALID_GOAL, f"timeout is {seconds:g} s; expected more than 0, at most {MAX_TIMEOUT_S:g}"
+        )
+    x, y, z = (*position, 0.0)[:3]
+    return Goal((x, y, z), yaw, seconds)
+
+
+def _numbers(name: str, value: Any, lengths: Sequence[int], form: str) -> list[float]:
+    try:
+        numbers = [float(number) for number in value]
+    except (TypeError, ValueError):
+        raise NavigationFailure(
+            Reason.INVALID_GOAL, f"{name} is {_short(value)}; expected {form}"
+        ) from None
+    if len(numbers) not in lengths:
+        raise NavigationFailure(
+            Reason.INVALID_GOAL, f"{name} has {len(numbers)} numbers, {_short(value)}; expected {form}"
+        )
+    if not all(map(math.isfinite, numbers)):
+        raise NavigationFailure(Reason.INVALID_GOAL, f"{name} is {numbers}; expected finite numbers {form}")
+    return numbers
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
