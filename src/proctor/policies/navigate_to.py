@@ -23,11 +23,11 @@ RADIUS_M = 0.22
 """Every move keeps this: the robot's radius, and what its laser wants to see ahead."""
 MARGIN_M = 0.08
 """Paths keep more, for the moves lead beside them."""
-SPACING_M = 0.03
+SPACING_M = 0.05
 """Between the points of a path."""
 AHEAD = 4
 """So many steps are thought of at once."""
-BEAM = 150
+BEAM = 80
 PROBES = np.array([0.25, 0.5, 0.75, 1.0])  # of a step
 ANY_TURN, FEW_TURNS = np.arange(-11, 13), np.arange(-2, 3)
 """In turns of 15°, before the first step and before those that follow."""
@@ -149,11 +149,8 @@ class _Layer(NamedTuple):
     points: Array  # (N, 2)
     yaws: Array
     costs: Array
+    misses_m: Array  # how far the goal is, along the path where that is long
     firsts: NDArray[np.int64]  # turns before the first step; left is positive
-
-    def rows(self, rows: NDArray[np.int64]) -> _Layer:
-        """Return some of the poses."""
-        return _Layer(self.points[rows], self.yaws[rows], self.costs[rows], self.firsts[rows])
 
 
 class _Follower:
@@ -175,19 +172,18 @@ class _Follower:
 
     def actions(self, pose: Pose2) -> list[Action]:
         """Return the turns and the step to do next, or a STOP."""
-        layer = _Layer(np.array([[pose.x, pose.y]]), np.array([pose.yaw]), np.zeros(1), np.zeros(1, np.int64))
-        best_total, best_turns = MISS_COST * max(float(self._miss_m(layer.points)[0]) - NEAR_M, 0.0), None
+        here, zero = np.array([[pose.x, pose.y]]), np.zeros(1)
+        layer = _Layer(here, np.array([pose.yaw]), zero, self._ways_m(here)[1], zero.astype(np.int64))
+        best_total, best_turns = _cost_of_stopping(layer)[0], None
         for number in range(AHEAD):
             layer = self._after_step(layer, ANY_TURN if number == 0 else FEW_TURNS)
             if not len(layer.costs):
                 break
-            misses_m = self._miss_m(layer.points)
-            stopping = MISS_COST * np.maximum(misses_m - NEAR_M, 0)
-            going_on = misses_m + (0 if number == AHEAD - 1 else DEAD_END_COST_M)
-            totals = layer.costs + np.minimum(stopping, going_on)
+            going_on = layer.costs + layer.misses_m + (0 if number == AHEAD - 1 else DEAD_END_COST_M)
+            totals = np.minimum(_cost_of_stopping(layer), going_on)
             best = int(totals.argmin())
             if totals[best] < best_total:
-                best_total, best_turns = float(totals[best]), int(layer.firsts[best])
+                best_total, best_turns = totals[best], int(layer.firsts[best])
         if best_turns is None:
             return [Action.STOP]
         turn = Action.LEFT if best_turns > 0 else Action.RIGHT
@@ -202,27 +198,27 @@ class _Follower:
         points = layer.points[parents] + moves
         probes = layer.points[parents][:, None] + PROBES[:, None] * moves[:, None]
         clearances_m = self._grid.clearances(probes).min(axis=1)
-        off_m = self._apart_m(points).min(axis=1)
+        off_m, misses_m = self._ways_m(points)
         costs = layer.costs[parents] + STEP_M + TURN_COST_M * np.abs(turned) + off_m**2 / OFF_PATH_M
         costs += CLOSENESS_COST * np.maximum(RADIUS_M + MARGIN_M - clearances_m, 0)
+        costs[clearances_m <= RADIUS_M] = np.inf
         firsts = turned if len(layer.costs) == 1 else layer.firsts[parents]
-        allowed = np.flatnonzero(clearances_m > RADIUS_M)
-        ahead = _Layer(points, yaws, costs, firsts).rows(allowed)
-        order = np.argsort(ahead.costs + self._miss_m(ahead.points), kind="stable")
-        return ahead.rows(order[:BEAM])
+        order = np.argsort(costs + misses_m, kind="stable")
+        kept = order[: min(BEAM, int(np.isfinite(costs).sum()))]
+        return _Layer(points[kept], yaws[kept], costs[kept], misses_m[kept], firsts[kept])
 
-    def _apart_m(self, points: Array) -> Array:
-        """Return how far (N, 2) points are from each point of the path that is in view."""
-        ahead = self._points[self._nearest : self._nearest + IN_VIEW]
-        return np.asarray(np.linalg.norm(points[:, None] - ahead, axis=-1))
-
-    def _miss_m(self, points: Array) -> Array:
-        """Return how far the goal is from (N, 2) points, along the path where that is long."""
-        if not len(points):
-            return np.zeros(0)
-        apart_m = self._apart_m(points)
+    def _ways_m(self, points: Array) -> tuple[Array, Array]:
+        """Return how far (N, 2) points are from the path, and from its end by way of the path."""
+        ahead = slice(self._nearest, self._nearest + IN_VIEW)
+        (x, y), (path_x, path_y) = points.T[..., None], self._points[ahead].T
+        apart_m = np.hypot(x - path_x, y - path_y)
         nearest = apart_m.argmin(axis=1)
-        return np.hypot(apart_m.min(axis=1), self._to_go_m[self._nearest + nearest])
+        off_m: Array = apart_m[np.arange(len(points)), nearest]
+        return off_m, np.hypot(off_m, self._to_go_m[ahead][nearest])
+
+
+def _cost_of_stopping(layer: _Layer) -> Array:
+    return layer.costs + MISS_COST * np.maximum(layer.misses_m - NEAR_M, 0)
 
 
 def _apart_m(a: Pose2, b: Pose2) -> float:

@@ -64,9 +64,7 @@ def _numbers(name: str, value: Any, lengths: Sequence[int], form: str) -> list[f
     try:
         numbers = [float(number) for number in value]
     except (TypeError, ValueError):
-        raise NavigationFailure(
-            Reason.INVALID_GOAL, f"{name} is {_short(value)}; expected {form}"
-        ) from None
+        raise NavigationFailure(Reason.INVALID_GOAL, f"{name} is {_short(value)}; expected {form}") from None
     if len(numbers) not in lengths:
         raise NavigationFailure(
             Reason.INVALID_GOAL, f"{name} has {len(numbers)} numbers, {_short(value)}; expected {form}"
