@@ -90,7 +90,8 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
         with space.lock, space.open_at(start, goal) as free:
             corners = None
             # Those that draw at random cannot tell that there is no path; they are only asked if there is.
-            for asked in dict.fromkeys([AnyAnglePlanner, kind]):
+            kinds: list[type[PlannerBackend]] = [AnyAnglePlanner, kind]
+            for asked in dict.fromkeys(kinds):
                 left_s = deadline_s - time.monotonic()
                 if left_s <= 0:
                     raise NavigationFailure(Reason.PLANNING_TIMEOUT, f"no path was found in {timeout_s} s")

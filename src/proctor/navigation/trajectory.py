@@ -65,6 +65,19 @@ class Trajectory(Sequence[Point]):
                 velocities[:, 2] = np.gradient(poses[:, 2], times_s)
         return cls(times_s - times_s[0], poses, velocities)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Trajectory]) -> Trajectory:
+        """Return trajectories one after the other, each beginning where the one before it ends."""
+        times_s, poses, velocities = [], [], []
+        begin_s = 0.0
+        for index, part in enumerate(parts):
+            end = len(part) - (index < len(parts) - 1)  # the next part has the last point, too
+            times_s.append(part.times_s[:end] + begin_s)
+            poses.append(part.poses[:end])
+            velocities.append(part.velocities[:end])
+            begin_s += part.duration_s
+        return cls(np.concatenate(times_s), np.concatenate(poses), np.concatenate(velocities))
+
     @property
     def duration_s(self) -> float:
         """When the last point is reached."""

@@ -1,0 +1,227 @@
+"""A path as an elastic band: it straightens itself, and obstacles push it away.
+
+The band is the control points of a B-spline. It comes to rest where the sum of three is least: how abruptly
+the curvature changes (third differences), how far it is from the path it was laid along, and how much
+clearance is missing at the knots. For given pushes that is a linear system with a narrow band of
+non-zeros, so one step is exact and quick; the pushes are then measured again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proctor.core.types import Array
+from proctor.navigation.bspline import basis
+from proctor.navigation.clearance import ClearanceField, clearance_at
+from proctor.navigation.compiled import compiled
+
+WIDTH = 11
+"""Sub-diagonals of the system: x and y of a control point and of the five after it."""
+AT_PLACE = basis(2)[:, 0].copy()
+"""Weights of control points at a knot and half way to the next."""
+BoolArray: TypeAlias = NDArray[np.bool_]
+JERK = np.array([-1.0, 3.0, -3.0, 1.0])
+PUSH = 30.0
+"""Weight of missing clearance."""
+HOLD = 1e6
+"""Weight of the conditions at the ends, which are then met exactly."""
+FLAT = 0.1
+"""Slopes of clearance below this are those of places midway between obstacles."""
+MOST_ROUNDS = 10
+LONGEST_STEP_M = 0.3
+"""Further than this from where they were measured, clearances and slopes say little."""
+
+
+class End(NamedTuple):
+    """What the five control points at an end of the band must fulfil."""
+
+    rows: Array
+    """(conditions, 5) weights of the control points,"""
+    wants: Array
+    """(conditions, 2) and what they sum to."""
+    repair: Array
+    """(5, conditions) the least move of the control points that makes up for a condition missed by 1."""
+
+    @classmethod
+    def of(cls, rows: Array, wants: Array) -> End:
+        """Take conditions."""
+        return cls(np.ascontiguousarray(rows), np.ascontiguousarray(wants), np.linalg.pinv(rows))
+
+
+@compiled
+def solve_banded(matrix: Array, right: Array) -> Array:
+    """Solve a symmetric positive system, given as (n, width + 1) diagonals; overwrites both.
+
+    `matrix[i, d]` is the element in row i and column i - d.
+    """
+    n, width = matrix.shape[0], matrix.shape[1] - 1
+    for i in range(n):
+        for j in range(max(0, i - width), i + 1):
+            rest = matrix[i, i - j]
+            for k in range(max(0, i - width), j):
+                rest -= matrix[i, i - k] * matrix[j, j - k]
+            matrix[i, i - j] = math.sqrt(rest) if i == j else rest / matrix[j, 0]
+    for i in range(n):
+        for k in range(max(0, i - width), i):
+            right[i] -= matrix[i, i - k] * right[k]
+        right[i] /= matrix[i, 0]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, min(n, i + width + 1)):
+            right[i] -= matrix[k, k - i] * right[k]
+        right[i] /= matrix[i, 0]
+    return right
+
+
+@compiled
+def add_row(matrix: Array, right: Array, first: int, row: Array, weight: float, want: Array) -> None:
+    """Ask that weighted control points, from `first` on, sum to a point; in x and y alike."""
+    for i in range(row.shape[0]):
+        for axis in range(2):
+            right[2 * (first + i) + axis] += weight * row[i] * want[axis]
+            for j in range(i + 1):
+                matrix[2 * (first + i) + axis, 2 * (i - j)] += weight * row[i] * row[j]
+
+
+@compiled
+def add_end(matrix: Array, right: Array, first: int, end: End) -> None:
+    """Ask for the conditions of an end."""
+    for condition in range(end.rows.shape[0]):
+        add_row(matrix, right, first, end.rows[condition], HOLD, end.wants[condition])
+
+
+@compiled
+def meet_end(controls: Array, end: End) -> None:
+    """Move five control points by as little as possible so that they fulfil their conditions."""
+    for axis in range(2):
+        missing = end.wants[:, axis].copy()
+        for condition in range(missing.shape[0]):
+            for i in range(5):
+                missing[condition] -= end.rows[condition, i] * controls[i, axis]
+        for i in range(5):
+            for condition in range(missing.shape[0]):
+                controls[i, axis] += end.repair[i, condition] * missing[condition]
+
+
+@compiled
+def place_of(controls: Array, place: int) -> tuple[float, float]:
+    """Return where the curve is at a knot (even places) or half way to the next (odd ones)."""
+    x = y = 0.0
+    for i in range(min(6, controls.shape[0] - place // 2)):
+        x += AT_PLACE[place % 2, i] * controls[place // 2 + i, 0]
+        y += AT_PLACE[place % 2, i] * controls[place // 2 + i, 1]
+    return x, y
+
+
+@compiled
+def walls_at(controls: Array, field: ClearanceField, wanted: Array) -> Array:
+    """Return (2 m + 1, 3) half planes that the curve shall keep to: normal and least distance along it.
+
+    It is the plane that touches the nearest obstacle, moved by the wanted clearance. Where there is no
+    slope it is no plane: (0, 0, 0).
+    """
+    walls = np.zeros((wanted.shape[0], 3))
+    for place in range(1, wanted.shape[0] - 1):
+        x, y = place_of(controls, place)
+        clearance, slope_x, slope_y = clearance_at(field, x, y)
+        steepness = math.hypot(slope_x, slope_y)
+        if steepness > FLAT:
+            walls[place, 0], walls[place, 1] = slope_x / steepness, slope_y / steepness
+            walls[place, 2] = walls[place, 0] * x + walls[place, 1] * y + wanted[place] - clearance
+    return walls
+
+
+@compiled
+def behind(controls: Array, walls: Array) -> BoolArray:
+    """Tell for every place whether it is on the wrong side of its wall."""
+    answers = np.zeros(walls.shape[0], dtype=np.bool_)
+    for place in range(walls.shape[0]):
+        x, y = place_of(controls, place)
+        answers[place] = walls[place, 0] * x + walls[place, 1] * y < walls[place, 2]
+    return answers
+
+
+@compiled
+def add_push(matrix: Array, right: Array, place: int, wall: Array) -> None:
+    """Ask that a place of the curve is on its wall."""
+    for i in range(6 - (place + 1) % 2):
+        row, weight = 2 * (place // 2 + i), PUSH * AT_PLACE[place % 2, i]
+        right[row] += weight * wall[0] * wall[2]
+        right[row + 1] += weight * wall[1] * wall[2]
+        for j in range(i + 1):
+            part, apart = weight * AT_PLACE[place % 2, j], 2 * (i - j)
+            matrix[row, apart] += part * wall[0] * wall[0]
+            matrix[row + 1, apart] += part * wall[1] * wall[1]
+            matrix[row + 1, apart + 1] += part * wall[0] * wall[1]
+            if j < i:
+                matrix[row, apart - 1] += part * wall[0] * wall[1]
+
+
+@compiled
+def settle(matrix: Array, right: Array, walls: Array, pushed: BoolArray) -> Array:
+    """Return the band at rest between its walls: each pushes only what is behind it.
+
+    What that is shows only when the band has come to rest, so it is corrected until it is right.
+    """
+    count = matrix.shape[0] // 2
+    settled = np.empty((count, 2))
+    for _ in range(MOST_ROUNDS):
+        system, side = matrix.copy(), right.copy()
+        for place in range(walls.shape[0]):
+            if pushed[place]:
+                add_push(system, side, place, walls[place])
+        settled = solve_banded(system, side).reshape(count, 2)
+        now_behind = behind(settled, walls)
+        if (now_behind == pushed).all():
+            break
+        pushed = now_behind
+    return settled
+
+
+@compiled
+def relax(
+    controls: Array,
+    rest: Array,
+    stay: float,
+    field: ClearanceField,
+    wanted: Array,
+    start: End,
+    goal: End,
+) -> float:
+    """Let a band give way once, in place; return how far the control point that moved most went.
+
+    Args:
+        controls: (m + 5, 2) control points of m spans.
+        rest: Control points of the path that the band was laid along.
+        stay: How much the band is drawn to them.
+        field: The map.
+        wanted: (2 m + 1,) clearances wanted at the knots and half way between them.
+        start: Conditions at the first five control points.
+        goal: Conditions at the last five.
+    """
+    count = controls.shape[0]
+    matrix, right = np.zeros((2 * count, WIDTH + 1)), np.zeros(2 * count)
+    for i in range(count):
+        for axis in range(2):
+            matrix[2 * i + axis, 0] = stay
+            right[2 * i + axis] = stay * rest[i, axis]
+    nothing = np.zeros(2)
+    for i in range(count - 3):
+        add_row(matrix, right, i, JERK, 1.0, nothing)
+    add_end(matrix, right, 0, start)
+    add_end(matrix, right, count - 5, goal)
+    walls = walls_at(controls, field, wanted)
+    settled = settle(matrix, right, walls, behind(controls, walls))
+    farthest = 0.0
+    for i in range(count):
+        farthest = max(farthest, math.hypot(settled[i, 0] - controls[i, 0], settled[i, 1] - controls[i, 1]))
+    share = min(1.0, LONGEST_STEP_M / max(farthest, 1e-12))
+    for i in range(count):
+        for axis in range(2):
+            controls[i, axis] += share * (settled[i, axis] - controls[i, axis])
+    meet_end(controls[:5], start)
+    meet_end(controls[count - 5 :], goal)
+    return farthest

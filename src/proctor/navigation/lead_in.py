@@ -1,0 +1,77 @@
+"""How a robot that is moving gets onto a path that begins where it is, but not in its direction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from proctor.core.types import Array
+from proctor.navigation.compiled import compiled
+
+STEP_M = 0.05
+TIGHTEST_M = 0.2
+"""Radius of the tightest turn that is tried."""
+WIDER = (1.0, 2.0, 4.0)
+"""Turns are tried at these multiples of the tightest one that the robot's speed allows."""
+ALIGNED_RAD = 0.1
+BEHIND_RAD = math.radians(100)
+"""Beyond this angle a turn to the other side is tried as well."""
+
+
+@compiled
+def pursue(path: Array, yaw: float, radius_m: float, side: float) -> Array:
+    """Return the way of a robot that drives towards a path, turning no tighter than a radius.
+
+    It aims at a place on the path some way ahead and goes on until it is on the path; the rest is the path
+    itself. It is empty if the robot does not get there.
+
+    Args:
+        path: (N, 2) points, STEP_M apart.
+        yaw: Its direction at the first of them.
+        radius_m: The radius.
+        side: 1 or -1 to turn left or right while the aim is far to the side, 0 for the nearer side.
+    """
+    most = math.ceil((4.0 * math.pi * radius_m + 1.0) / STEP_M)
+    ahead = math.ceil(1.5 * radius_m / STEP_M) + 1
+    way = np.empty((most + path.shape[0], 2))
+    x, y, near = path[0, 0], path[0, 1], 0
+    for step in range(most):
+        way[step, 0], way[step, 1] = x, y
+        while near < path.shape[0] - 1 and math.hypot(
+            path[near + 1, 0] - x, path[near + 1, 1] - y
+        ) <= math.hypot(path[near, 0] - x, path[near, 1] - y):
+            near += 1
+        aim = min(near + ahead, path.shape[0] - 1)
+        aside = math.atan2(path[aim, 1] - y, path[aim, 0] - x) - yaw
+        aside = math.atan2(math.sin(aside), math.cos(aside))
+        off = math.hypot(path[near, 0] - x, path[near, 1] - y)
+        if off < STEP_M and abs(aside) < ALIGNED_RAD and aim > near:
+            rest = path.shape[0] - near - 1
+            way[step + 1 : step + 1 + rest] = path[near + 1 :]
+            return way[: step + 1 + rest].copy()
+        if side * aside < 0.0 and abs(aside) > 0.5 * math.pi:
+            aside += side * 2.0 * math.pi
+        yaw += min(max(aside, -STEP_M / radius_m), STEP_M / radius_m)
+        x, y = x + STEP_M * math.cos(yaw), y + STEP_M * math.sin(yaw)
+    return way[:0].copy()
+
+
+def lead_ins(corners: Array, yaw: float, speed_mps: float, limits: Array) -> Iterator[Array]:
+    """Return paths that begin with a heading and then go on along the corners; tight turns and wide ones."""
+    moves = np.diff(corners, axis=0)
+    arc = np.concatenate([[0.0], np.cumsum(np.hypot(moves[:, 0], moves[:, 1]))])
+    even = np.linspace(0.0, arc[-1], max(2, math.ceil(arc[-1] / STEP_M) + 1))
+    path = np.stack([np.interp(even, arc, corners[:, axis]) for axis in (0, 1)], axis=1)
+    aside = math.remainder(math.atan2(moves[0, 1], moves[0, 0]) - yaw, math.tau)
+    if abs(aside) < BEHIND_RAD:
+        yield corners
+    sides = (0.0,) if abs(aside) < BEHIND_RAD else (1.0, -1.0)
+    radius_m = max(TIGHTEST_M, speed_mps / limits[1])
+    for wider in WIDER:
+        for side in sides:
+            way = pursue(path, yaw, radius_m * wider, side)
+            if len(way) > 1:
+                way[-1] = corners[-1]
+                yield way

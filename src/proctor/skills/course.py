@@ -1,0 +1,81 @@
+"""What a robot is doing: a trajectory that it follows since some moment, and why."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from proctor.core.types import Array, Pose2
+from proctor.navigation.braking import brake
+from proctor.navigation.clearance import ClearanceField, least_clearance
+from proctor.navigation.path import Path
+from proctor.navigation.requests import Motion
+from proctor.navigation.trajectory import Trajectory
+from proctor.robots.dynamics import Dynamics
+
+Purpose = Literal["goal", "stop", "recovery"]
+SPACING_S = 0.05
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """A trajectory under way."""
+
+    trajectory: Trajectory
+    begun_s: float
+    """When it begins, by the robot's clock."""
+    purpose: Purpose
+    path: Path | None = None
+    """What it leads along, if it leads to the goal."""
+
+    @property
+    def ends_s(self) -> float:
+        """When the robot will be at its end."""
+        return self.begun_s + self.trajectory.duration_s
+
+    def motion_at(self, time_s: float) -> Motion:
+        """Return where the robot is to be at a time, and how it moves there."""
+        pose, velocity = self.trajectory.at(time_s - self.begun_s)
+        x, y, yaw = pose.tolist()
+        v = float(velocity[0] * math.cos(yaw) + velocity[1] * math.sin(yaw))
+        omega = float(velocity[2])
+        return Motion(x, y, yaw, v, omega, omega / v if abs(v) > 1e-3 else 0.0)
+
+    def end(self) -> Motion:
+        """Return the rest at its end."""
+        x, y, yaw = self.trajectory.poses[-1].tolist()
+        return Motion(x, y, yaw)
+
+    def braked(self, now_s: float, dynamics: Dynamics) -> Course:
+        """Return the course that comes to rest along this one as soon as it can."""
+        if now_s >= self.ends_s:
+            return self
+        since_s = max(now_s - self.begun_s, 0.0)
+        return Course(
+            trajectory=brake(self.trajectory, since_s, dynamics),
+            begun_s=now_s,
+            purpose="stop",
+            path=self.path,
+        )
+
+    def remaining_m(self, now_s: float) -> float:
+        """Return how far it still goes."""
+        points = self.trajectory.remaining(max(now_s - self.begun_s, 0.0), SPACING_S)
+        return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+
+    def block_ahead_m(self, field: ClearanceField, now_s: float, limit_m: float) -> float:
+        """Return how far ahead it comes closer to something than a limit, infinite if it does not."""
+        points = self.trajectory.remaining(max(now_s - self.begun_s, 0.0), SPACING_S)
+        if least_clearance(field, points) > limit_m:
+            return math.inf
+        first = next(i for i in range(len(points)) if least_clearance(field, points[i : i + 1]) <= limit_m)
+        return float(np.linalg.norm(np.diff(points[: first + 1], axis=0), axis=1).sum())
+
+
+def pose_of(position: Array, quaternion_xyzw: Array) -> Pose2:
+    """Return the pose on the floor of what a robot says."""
+    x, y, z, w = quaternion_xyzw
+    yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    return Pose2(float(position[0]), float(position[1]), yaw)

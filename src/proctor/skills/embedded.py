@@ -1,0 +1,181 @@
+"""`navigate_to` in the embedded world: physics, sensors, planner and controller, tick by tick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path as FilePath
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from proctor.core.types import Pose2
+from proctor.navigation.clearance import ClearanceField
+from proctor.navigation.grid_map import GridMap
+from proctor.navigation.live_map import LiveMap
+from proctor.navigation.mpc import MpcController
+from proctor.navigation.planning_client import PlanningClient
+from proctor.robots.dynamics import Dynamics
+from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.scene_config import SceneConfig, load_scene
+from proctor.sim.lidar import LaserScanner
+from proctor.sim.mobile_base import TICK_S, TIMESTEP_S, MobileBase
+from proctor.sim.world import World
+from proctor.skills.drive import Drive, DriveLog
+from proctor.skills.goal import read_goal
+from proctor.skills.manager import SkillManager
+from proctor.skills.navigate_to import NavigateTo
+from proctor.skills.params import NavigationParams
+from proctor.skills.skill import Result
+
+SCAN_TICKS = 3
+"""The laser scanner turns at 20 Hz."""
+
+
+class EmbeddedNavigator:
+    """A robot in a scene that can be told where to go.
+
+    `navigate` does it all. To do it tick by tick, call `skills.execute_skill("navigate_to", ...)` and `step`
+    in turns, until the status is no longer `processing`. Same input, same drive: the world waits for plans.
+
+    Args:
+        scene_path: The scene's file.
+        start: Where the robot stands at first.
+        scene: What is in the scene, if not what its file says: the map is drawn of the file alone, so that
+            more things can be in the way than are known.
+        params: How to navigate.
+        dynamics: What the robot can do.
+        client: A planner to share with others; by default it has one of its own.
+        floor_z: Height of the floor, in a house that is a mesh.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+        UserError: The scene is too large for a map.
+    """
+
+    def __init__(
+        self,
+        scene_path: FilePath,
+        start: Pose2,
+        *,
+        scene: SceneConfig | None = None,
+        params: NavigationParams | None = None,
+        dynamics: Dynamics | None = None,
+        client: PlanningClient | None = None,
+        floor_z: float = 0.0,
+    ) -> None:
+        known = load_scene(scene_path)
+        self.params = params or NavigationParams()
+        self.grid = GridMap.from_scene(known, scene_path, floor_z=floor_z).covering((start.x, start.y))
+        self.live_map = LiveMap(self.grid, floor_z=floor_z)
+        self.world = World(scene or known, scene_path, WheeledRobot(), floor_z=floor_z, timestep_s=TIMESTEP_S)
+        self.world.reset(start)
+        self.robot = MobileBase(self.world, dynamics)
+        self.controller = MpcController(
+            self.robot, now_s=self.now_s, field=self._field, radius_m=self.params.radius_m
+        )
+        self._client = client or PlanningClient()
+        self._owns_client = client is None
+        self._client.start()
+        self.navigate_to = NavigateTo(
+            self.robot, self.controller, self.live_map, self._client, self.now_s, self.params
+        )
+        self.skills = SkillManager([self.navigate_to])
+        self._scanner = LaserScanner(self.world)
+        self._ticks = 0
+        self._seen = np.zeros_like(self.grid.occupied)
+        self._rows: list[list[float]] = []
+        self._look()
+
+    def now_s(self) -> float:
+        """Return the simulated time."""
+        return self._ticks * TICK_S
+
+    def _field(self) -> ClearanceField:
+        return self.live_map.field(self.now_s())
+
+    def step(self) -> None:
+        """Let one tick of the clock pass: the controller commands, the robot moves, the scanner looks."""
+        self.controller.clock_callback(self.now_s())
+        self.robot.advance()
+        self._ticks += 1
+        if self._ticks % SCAN_TICKS == 0:
+            self._look()
+        self._rows.append(self._row())
+        self.navigate_to.wait_if_due()
+
+    def navigate(
+        self,
+        goal_pos: Sequence[float],
+        goal_quat: Sequence[float] | None = None,
+        timeout: float | None = None,
+        on_tick: Callable[[Result], None] | None = None,
+    ) -> Drive:
+        """Go to a goal and return what happened.
+
+        Args:
+            goal_pos: [x, y, z] in the world.
+            goal_quat: [qx, qy, qz, qw] if a heading is asked for.
+            timeout: Simulated seconds.
+            on_tick: Is told the feedback of each tick.
+        """
+        start, began = self.robot.pose(), len(self._rows)
+        while True:
+            result = self.skills.execute_skill(
+                "navigate_to", goal_pos=goal_pos, goal_quat=goal_quat, timeout=timeout
+            )
+            if result["status"] != "processing":
+                return self._drive(result, start, goal_pos, goal_quat, began)
+            if on_tick is not None:
+                on_tick(result)
+            self.step()
+
+    def close(self) -> None:
+        """Stop the planner, unless it is shared."""
+        self.navigate_to.reset()
+        self.live_map.close()
+        if self._owns_client:
+            self._client.close()
+
+    def __enter__(self) -> EmbeddedNavigator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _look(self) -> None:
+        self.live_map.mark_scan(self._scanner.scan(), self.robot.pose(), self.now_s())
+        self._seen |= self.live_map.seen
+
+    def _row(self) -> list[float]:
+        pose, report = self.robot.pose(), self.controller.last
+        following = report is not None and self.controller.has_reference_trajectory()
+        target = report.target.tolist() if report is not None and following else [math.nan] * 3
+        command = [*self.robot.target_linear_velocity[:2], self.robot.target_angular_velocity[2]]
+        return [self.now_s(), pose.x, pose.y, pose.yaw, *self.robot.get_velocity(), *target, *command]
+
+    def _drive(self, result: Result, start: Pose2, goal_pos: Any, goal_quat: Any, began: int) -> Drive:
+        plans = self.navigate_to.planning
+        rows, columns = np.nonzero(self._seen)
+        cells = np.stack([columns, rows], axis=1) + 0.5
+        log = DriveLog.of(self._rows[began:])
+        return Drive(
+            result=result,
+            start=start,
+            goal=(float(goal_pos[0]), float(goal_pos[1])),
+            goal_yaw=None if goal_quat is None else read_goal(goal_pos, goal_quat).yaw,
+            grid=self.grid,
+            path=plans.paths[0] if plans.paths else None,
+            trajectory=plans.trajectories[0] if plans.trajectories else None,
+            replanned=tuple(plans.paths[1:]),
+            log=log,
+            timings_s=plans.timings_s,
+            recoveries=result["recoveries"],
+            planner=self.params.planner,
+            seen=cells * self.grid.resolution_m + self.grid.origin_world,
+            dynamics=self.robot.dynamics,
+            radius_m=self.params.radius_m,
+        )

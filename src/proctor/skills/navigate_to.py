@@ -1,0 +1,398 @@
+"""The skill `navigate_to`: plan a path, time it, follow it, watch it, arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from proctor.core.errors import SimulationError, UserError, did_you_mean
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import Pose2
+from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.live_map import LiveMap
+from proctor.navigation.mobile_robot import MobileRobot
+from proctor.navigation.moves import turn
+from proctor.navigation.mpc import MpcController
+from proctor.navigation.path import Path
+from proctor.navigation.planning_client import PlanningClient
+from proctor.navigation.requests import Motion
+from proctor.navigation.trajectory import Trajectory
+from proctor.skills.checkers import SETTLE_S
+from proctor.skills.course import Course
+from proctor.skills.feedback import failed, processing, succeeded
+from proctor.skills.goal import Goal, read_goal
+from proctor.skills.lookout import Lookout, Sight
+from proctor.skills.mission import Mission, SavedMission
+from proctor.skills.params import NavigationParams
+from proctor.skills.pilot import Departure, Pilot
+from proctor.skills.planning import Planning
+from proctor.skills.recoveries import WayOut
+from proctor.skills.skill import Result
+from proctor.skills.states import TERMINAL, TRANSITIONS, Event, State
+
+PARAMS = ("goal_pos", "goal_quat", "timeout")
+LATE_S = 0.05
+"""A plan that begins in motion and comes later than this is of no use: the robot is elsewhere."""
+HERE_M = 0.01
+"""Nearer to the goal than this, there is nothing to drive."""
+OVER = (State.IDLE, *TERMINAL)
+
+
+class NavigateTo:
+    """Brings a robot to a goal, one tick at a time; no tick ever waits.
+
+    The controller runs beside it, at each tick of the clock. This skill gives it trajectories, watches what
+    comes of them, and stops the robot whatever the end.
+
+    Args:
+        robot: What is driven.
+        controller: Follows trajectories with that robot.
+        world_map: What is known of the surroundings.
+        client: The process that plans.
+        now_s: The robot's clock.
+        params: How to navigate.
+    """
+
+    name = "navigate_to"
+
+    def __init__(
+        self,
+        robot: MobileRobot,
+        controller: MpcController,
+        world_map: LiveMap,
+        client: PlanningClient,
+        now_s: Callable[[], float],
+        params: NavigationParams | None = None,
+    ) -> None:
+        self.params = params or NavigationParams()
+        self.state = State.IDLE
+        self.data: dict[str, Any] = {}
+        self.history: list[State] = []
+        """The states since the latest goal came."""
+        self._pilot = Pilot(robot, controller, now_s)
+        self.planning = Planning(client, self.params, world_map, self._pilot)
+        """What was planned for the latest goal."""
+        self._map = world_map
+        self._now_s = now_s
+        self._lookout = Lookout(self._pilot, world_map, self.params)
+        self._way_out = WayOut(world_map, self.params, self._pilot)
+        self._mission: Mission | None = None
+        self._asked: Goal | NavigationFailure | None = None
+        self._departure = Departure(Motion(0.0, 0.0, 0.0), 0.0)
+        self._result: Result = {}
+        self._message = ""
+        self._tick = 0
+
+    def tick(self, **params: Any) -> Result:
+        """Go on by one tick.
+
+        Args:
+            params: `goal_pos` [x, y, z], `goal_quat` [qx, qy, qz, qw] or None, `timeout` in seconds. Without
+                any, the present goal stands; another one takes its place while the robot keeps moving.
+
+        Returns:
+            `status`, `message`, and what `feedback` describes.
+
+        Raises:
+            UserError: There is no such parameter.
+        """
+        for name in params:
+            if name not in PARAMS:
+                raise UserError(f"navigate_to has no parameter '{name}'{did_you_mean(name, PARAMS)}")
+        self._tick += 1
+        if self.state in TERMINAL:
+            return self._report()
+        try:
+            if self.state is State.IDLE or params:
+                self._take_goal(params)
+            if self._mission is None or not self._mission.is_paused:
+                self._advance()
+        except NavigationFailure as failure:
+            self._fail(failure)
+        except SimulationError as error:
+            self._fail(NavigationFailure(Reason.POSE_UNKNOWN, str(error)))
+        return self._feedback()
+
+    def cancel(self) -> None:
+        """Stop the robot at once; the next tick returns the result."""
+        if self.state not in OVER:
+            self._fail(NavigationFailure(Reason.CANCELLED, "cancelled"))
+
+    def pause(self) -> None:
+        """Come to rest, and let no time count."""
+        if self._mission is not None and not self._mission.is_paused and self.state not in OVER:
+            self._mission.pause(self._now_s())
+            self.planning.cancel()
+            self._pilot.brake()
+
+    def resume(self) -> None:
+        """Go on from where the robot has come to rest."""
+        if self._mission is not None and self._mission.is_paused:
+            self._mission.resume(self._now_s())
+            if self.state is not State.INITIALIZING:
+                self._plan_anew("Resuming")
+
+    def reset(self) -> None:
+        """Stop at once and forget everything."""
+        self.planning.cancel()
+        self._pilot.stop()
+        self._mission = self._asked = None
+        self.data.clear()
+        self.state = State.IDLE
+
+    def saved(self) -> dict[str, Any]:
+        """Return what is needed to go on later, as JSON can hold it."""
+        if self._mission is None or self.state in OVER:
+            saved = SavedMission(self.state, result=self._result if self.state in TERMINAL else {})
+        else:
+            saved = self._mission.saved(self.state, self._now_s())
+        return dict(msgspec.to_builtins(saved))
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Pursue a goal that was saved: the way is planned anew from where the robot is.
+
+        Raises:
+            UserError: It is not what `saved` returns.
+        """
+        kept = SavedMission.of(saved)
+        self.reset()
+        self._result = kept.result
+        self.state = kept.state if kept.state in OVER else State.INITIALIZING
+        self.history = [self.state]
+        if kept.goal is not None:
+            self._asked = kept.goal
+            self._mission = Mission(kept.goal, self.params, self._pilot.pose(), self._now_s())
+            self._mission.take_up(kept, self._now_s())
+
+    def wait_if_due(self) -> None:
+        """Wait for the plan that the next tick takes: a stepped world calls this between ticks."""
+        self.planning.wait_if_due(self._tick + 1)
+
+    def _advance(self) -> None:
+        if self.state is State.INITIALIZING:
+            self._initialize()
+            return
+        self._pursued.check_time(self._now_s())
+        sight = self._lookout.look()
+        if sight is Sight.TOUCHED:
+            self._collide()
+        elif sight is Sight.BLOCKED_NEAR or (sight is Sight.BLOCKED and self.state is State.EXECUTING):
+            self._detour(sight)
+        elif self.state is State.PATH_PLANNING:
+            self._plan_path()
+        elif self.state is State.TRAJECTORY_GENERATION:
+            self._time_path()
+        elif self.state is State.EXECUTING:
+            self._execute()
+
+    def _initialize(self) -> None:
+        if isinstance(self._asked, NavigationFailure):
+            raise self._asked
+        pose, goal = self._pilot.pose(), self._pursued.goal
+        self.data |= {
+            "start_pos": np.array([pose.x, pose.y, goal.position[2]]),
+            "target_pos": np.array(goal.position),
+            "start_time": self._pursued.start_s,
+        }
+        self._lookout.begin()
+        self._go(Event.LOCATED)
+        self._ask_path("Planning path")
+
+    def _plan_path(self) -> None:
+        try:
+            path = self.planning.answer(self._tick)
+        except NavigationFailure as failure:
+            self._recover(failure)
+            return
+        if not isinstance(path, Path):
+            return
+        self.data["raw_path"] = [[*point, 0.0] for point in path.raw.tolist()]
+        self.data["path"] = [[*point, 0.0] for point in path.points.tolist()]
+        self.planning.ask_trajectory(path, self._departure, self._pursued.goal, self._tick)
+        self._go(Event.PATH_FOUND, "Generating trajectory")
+
+    def _time_path(self) -> None:
+        departure = self._departure
+        try:
+            trajectory = self.planning.answer(self._tick)
+        except NavigationFailure:
+            if not departure.is_moving:
+                raise
+            self._rest_and_plan()
+            return
+        if not isinstance(trajectory, Trajectory):
+            return
+        now_s = self._now_s()
+        if departure.is_moving and now_s - departure.begins_s > LATE_S:
+            self._rest_and_plan()
+            return
+        self.data["trajectory"] = trajectory
+        begun_s = departure.begins_s if departure.is_moving else max(departure.begins_s, now_s)
+        self._pilot.follow(
+            Course(trajectory=trajectory, begun_s=begun_s, purpose="goal", path=self.planning.paths[-1])
+        )
+        self._pursued.progress.restart()
+        self._go(Event.TIMED, "Navigating to goal")
+
+    def _execute(self) -> None:
+        mission, course = self._pursued, self._pilot.course
+        if course is None:
+            self._plan_anew("Replanning")
+            return
+        pose, now_s = self._pilot.pose(), self._now_s()
+        overtime_s = now_s - course.ends_s
+        error_m = self._pilot.tracking_error_m()
+        if course.purpose != "goal":
+            if overtime_s >= 0:
+                self._plan_anew("Replanning")
+        elif mission.arrival.has_arrived(pose, self._pilot.velocity(), overtime_s):
+            self._arrive(pose)
+        elif error_m > self.params.tracking_error_m or overtime_s > SETTLE_S:
+            self._pilot.stop()
+            mission.count(Reason.TRACKING_ERROR, f"{error_m:.2f} m from the trajectory")
+            self._plan_anew("Off the trajectory, replanning")
+        elif mission.progress.is_stuck(pose, now_s):
+            self._pilot.brake()
+            mission.count(Reason.NO_PROGRESS, f"no progress in {self.params.progress_time_s:g} s")
+            self._plan_anew("No progress, replanning")
+
+    def _collide(self) -> None:
+        bump_world = self._lookout.bump_world()
+        self._pilot.stop()
+        self._map.mark_points(bump_world, self._now_s())
+        self._pursued.count(Reason.COLLISION, "collision")
+        self._plan_anew("Collision detected, replanning")
+
+    def _detour(self, sight: Sight) -> None:
+        """Find a way around something on the course, in motion if there is time for that."""
+        if sight is Sight.BLOCKED_NEAR:
+            self._pilot.brake()
+        if self._pursued.count_detour():
+            self._departure = self._pilot.departure(self.params.lead_s)
+            self._recover(NavigationFailure(Reason.BLOCKED, "something stays in the way"))
+        else:
+            self._plan_anew("Something is in the way, replanning")
+
+    def _recover(self, failure: NavigationFailure) -> None:
+        """Try something that may open a way, after which the path is planned anew.
+
+        Raises:
+            NavigationFailure: There is nothing to be tried, or everything has been.
+        """
+        if self._departure.is_moving:
+            self._rest_and_plan()
+            return
+        trajectory, message = self._way_out.find(failure, self._pursued, self._departure.motion)
+        begun_s = max(self._now_s(), self._departure.begins_s)
+        self._pilot.follow(Course(trajectory=trajectory, begun_s=begun_s, purpose="recovery"))
+        self._take_shortcut(message)
+
+    def _take_shortcut(self, message: str) -> None:
+        """Go to EXECUTING with a course that needed no planner."""
+        if self.state is State.EXECUTING:
+            self._go(Event.REPLAN)
+        if self.state is State.PATH_PLANNING:
+            self._go(Event.PATH_FOUND)
+        self._go(Event.TIMED, message)
+
+    @property
+    def _pursued(self) -> Mission:
+        if self._mission is None:
+            raise SimulationError(f"navigate_to is in {self.state} without a goal")
+        return self._mission
+
+    def _take_goal(self, params: Mapping[str, Any]) -> None:
+        """Begin to pursue a goal, unless it is the present one."""
+        asked: Goal | NavigationFailure
+        try:
+            asked = read_goal(params.get("goal_pos"), params.get("goal_quat"), params.get("timeout"))
+        except NavigationFailure as failure:
+            asked = failure
+        if self.state is not State.IDLE and asked == self._asked:
+            return
+        self.planning.begin()
+        self.data.clear()
+        self.history = []
+        self._asked, self._mission = asked, None
+        self._go(Event.REQUESTED, "Initializing navigation")
+        if isinstance(asked, Goal):
+            self._mission = Mission(asked, self.params, self._pilot.pose(), self._now_s())
+
+    def _ask_path(self, message: str) -> None:
+        self._message = message
+        self._departure = self._pilot.departure(self.params.lead_s)
+        goal = self._pursued.goal
+        if not self._departure.is_moving and self._departure.distance_m(goal.xy) < HERE_M:
+            self._turn_only(goal.yaw)
+            return
+        self.planning.ask_path(self._departure, goal, self._tick)
+
+    def _turn_only(self, goal_yaw: float | None) -> None:
+        """Take the course of a robot that is at its goal, but may have to turn."""
+        motion = self._departure.motion
+        angle_rad = 0.0 if goal_yaw is None else wrap_angle(goal_yaw - motion.yaw)
+        trajectory = turn(Pose2(motion.x, motion.y, motion.yaw), angle_rad, self._pilot.dynamics)
+        begun_s = max(self._now_s(), self._departure.begins_s)
+        self._pilot.follow(Course(trajectory=trajectory, begun_s=begun_s, purpose="goal"))
+        self._take_shortcut("Navigating to goal")
+
+    def _plan_anew(self, message: str) -> None:
+        self._go(Event.REPLAN)
+        self._ask_path(message)
+
+    def _rest_and_plan(self) -> None:
+        """Plan from rest what cannot be planned in motion."""
+        self._pilot.brake()
+        self._plan_anew("Planning from rest")
+
+    def _go(self, event: Event, message: str | None = None) -> None:
+        self.state = TRANSITIONS[self.state, event]
+        self.history.append(self.state)
+        self._message = self._message if message is None else message
+
+    def _arrive(self, pose: Pose2) -> None:
+        self._pilot.stop()
+        mission = self._pursued
+        self._go(Event.ARRIVED, "Reached goal")
+        self._result = succeeded(
+            mission.arrival.distance_m(pose),
+            mission.arrival.yaw_error_rad(pose),
+            mission.elapsed_s(self._now_s()),
+            **self._counts(),
+        )
+
+    def _fail(self, failure: NavigationFailure) -> None:
+        self.planning.cancel()
+        self._pilot.stop()
+        self._go(Event.FAILED, f"Navigation failed: {failure}")
+        distance_m, elapsed_s = None, 0.0
+        if self._mission is not None:
+            elapsed_s = self._mission.elapsed_s(self._now_s())
+            if failure.reason is not Reason.POSE_UNKNOWN:
+                distance_m = self._mission.arrival.distance_m(self._pilot.pose())
+        self._result = failed(failure, distance_m, elapsed_s, **self._counts())
+
+    def _counts(self) -> dict[str, int]:
+        recoveries = 0 if self._mission is None else self._mission.recoveries
+        return {"replans": max(len(self.planning.paths) - 1, 0), "recoveries": recoveries}
+
+    def _report(self) -> Result:
+        """Return the result, once, and be ready for the next goal."""
+        result = self._result
+        self._go(Event.REPORTED)
+        self._mission = self._asked = None
+        self.data.clear()
+        return result
+
+    def _feedback(self) -> Result:
+        """Return where the navigation stands."""
+        if self._mission is None or self.state in TERMINAL:
+            return processing(self._message, state=str(self.state), progress=0)
+        fields = self._mission.feedback(self._pilot)
+        message = "Paused" if self._mission.is_paused else self._message
+        return processing(
+            message, state=str(self.state), replans=max(len(self.planning.paths) - 1, 0), **fields
+        )

@@ -1,0 +1,46 @@
+"""What can be set about a navigation."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from proctor.navigation.requests import TimingMethod
+from proctor.robots.wheeled import WheeledRobot
+
+Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e4)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1000)]
+
+
+class NavigationParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a robot navigates. Lengths in metres, times in seconds of the robot's clock."""
+
+    planner: str = "grid"
+    timing: TimingMethod = "fast"
+    radius_m: Positive = WheeledRobot().radius_m
+    margin_m: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.05
+    """What paths keep beyond the radius, where there is room."""
+    position_tolerance_m: Positive = 0.1
+    yaw_tolerance_rad: Positive = 0.05
+    """Counts only if a heading is asked for."""
+    tracking_error_m: Positive = 0.3
+    """Further from where it should be than this, the robot stops and plans anew."""
+    max_replans: Count = 3
+    """After so many collisions, so many tracking errors, or so many times without progress it gives up."""
+    max_detours: Count = 20
+    """So many new plans around things in the way, without a metre's progress, before it recovers."""
+    max_recoveries: Count = 6
+    progress_m: Positive = 0.1
+    progress_time_s: Positive = 10.0
+    """A robot that has not moved `progress_m` in this time makes no progress."""
+    planning_timeout_s: Positive = 5.0
+    """Wall time that one plan may take."""
+    path_ticks: Annotated[int, msgspec.Meta(ge=0, le=600)] = 6
+    trajectory_ticks: Annotated[int, msgspec.Meta(ge=0, le=600)] = 3
+    """So many ticks after it was asked for, a path or a trajectory is taken: in a stepped world exactly then,
+    whatever the machine's speed, else as soon after as it comes."""
+    lead_s: Positive = 0.15
+    """A course that is planned in motion begins so long after it was asked for; the ticks must fit in."""
+    seed: int = 0
+    """For planners that sample."""

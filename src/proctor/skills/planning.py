@@ -1,0 +1,128 @@
+"""Asks for paths and trajectories, and takes them at the right tick."""
+
+from __future__ import annotations
+
+import time
+
+from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.live_map import LiveMap
+from proctor.navigation.path import Path
+from proctor.navigation.planning_client import PlanningClient
+from proctor.navigation.requests import PathRequest, TrajectoryRequest
+from proctor.navigation.trajectory import Trajectory
+from proctor.skills.goal import Goal
+from proctor.skills.params import NavigationParams
+from proctor.skills.pilot import Departure, Pilot
+
+START_UP_S = 60.0
+"""The first plan may have to wait until the planner's code is compiled."""
+GRACE_S = 2.0
+
+
+class Planning:
+    """The requests of one navigation.
+
+    An answer is taken a fixed number of ticks after its request, so that a stepped world does the same on
+    every machine.
+
+    Args:
+        client: The process that plans.
+        params: How to plan, and after how many ticks answers are taken.
+        world_map: What is known of the surroundings.
+        pilot: Knows what the robot can do.
+    """
+
+    def __init__(
+        self, client: PlanningClient, params: NavigationParams, world_map: LiveMap, pilot: Pilot
+    ) -> None:
+        self._client, self._params, self._map, self._pilot = client, params, world_map, pilot
+        self._due_tick = 0
+        self._asked_s = 0.0
+        self._deadline_s = 0.0
+        self._waiting = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was planned before."""
+        self.cancel()
+        self.paths: list[Path] = []
+        self.trajectories: list[Trajectory] = []
+        self.timings_s: dict[str, float] = {}
+        """Wall time of the stages of the first plan."""
+
+    def ask_path(self, departure: Departure, goal: Goal, tick: int) -> None:
+        """Ask for a path; an earlier question is forgotten."""
+        params = self._params
+        request = PathRequest(
+            start=departure.motion,
+            goal_xy=goal.xy,
+            goal_yaw=goal.yaw,
+            planner=params.planner,
+            radius_m=params.radius_m,
+            margin_m=params.margin_m,
+            dynamics=self._pilot.dynamics,
+            timeout_s=params.planning_timeout_s,
+            seed=params.seed,
+        )
+        field = self._map.field(self._pilot.now_s())
+        self._asked(tick + params.path_ticks)
+        self._client.submit_path(field, self._map.version, request)
+
+    def ask_trajectory(self, path: Path, departure: Departure, goal: Goal, tick: int) -> None:
+        """Ask for a trajectory; an earlier question is forgotten."""
+        request = TrajectoryRequest(
+            path=path,
+            start=departure.motion,
+            goal_yaw=goal.yaw,
+            dynamics=self._pilot.dynamics,
+            timing=self._params.timing,
+        )
+        self._asked(tick + self._params.trajectory_ticks)
+        self._client.submit_trajectory(request)
+
+    def _asked(self, due_tick: int) -> None:
+        self._due_tick, self._waiting = due_tick, True
+        self._asked_s = time.perf_counter()
+        allowed_s = self._params.planning_timeout_s + GRACE_S
+        self._deadline_s = self._asked_s + allowed_s + (0.0 if self._client.ready else START_UP_S)
+
+    def answer(self, tick: int) -> Path | Trajectory | None:
+        """Return the answer if it has come and is due; never waits.
+
+        Raises:
+            NavigationFailure: There is no path or trajectory, or the planner is gone or does not answer.
+        """
+        if not self._waiting or tick < self._due_tick:
+            return None
+        reply = self._client.poll()
+        if reply is None:
+            if time.perf_counter() > self._deadline_s:
+                self._waiting = False
+                self._client.close()  # the next question starts another one
+                allowed_s = self._deadline_s - self._asked_s
+                raise NavigationFailure(Reason.PLANNING_TIMEOUT, f"no plan came within {allowed_s:.0f} s")
+            return None
+        self._waiting = False
+        if isinstance(reply.result, NavigationFailure):
+            raise reply.result
+        self._keep(reply.result, time.perf_counter() - self._asked_s)
+        return reply.result
+
+    def _keep(self, plan: Path | Trajectory, took_s: float) -> None:
+        if isinstance(plan, Path):
+            self.timings_s = self.timings_s if self.paths else dict(plan.timings_s)
+            self.paths.append(plan)
+        else:
+            self.timings_s.setdefault("trajectory_generation", took_s)
+            self.trajectories.append(plan)
+
+    def wait_if_due(self, tick: int) -> None:
+        """Wait for the answer that the given tick will take: what a stepped world does before that tick."""
+        if self._waiting and tick >= self._due_tick:
+            self._client.wait(max(self._deadline_s - time.perf_counter(), 0.0))
+
+    def cancel(self) -> None:
+        """Forget the question."""
+        if self._waiting:
+            self._waiting = False
+            self._client.cancel()

@@ -1,0 +1,127 @@
+"""What a robot does when it finds no way on: forget, wait, look around, back out."""
+
+from __future__ import annotations
+
+import enum
+import math
+
+import msgspec
+import numpy as np
+
+from proctor.core.types import Array, Pose2
+from proctor.navigation.clearance import ClearanceField, clearance_at
+from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.live_map import LiveMap
+from proctor.navigation.moves import straight, turn
+from proctor.navigation.requests import Motion
+from proctor.navigation.trajectory import Trajectory
+from proctor.robots.dynamics import Dynamics
+from proctor.skills.mission import Mission
+from proctor.skills.params import NavigationParams
+from proctor.skills.pilot import Pilot
+
+PASSING = (Reason.BLOCKED, Reason.NO_PATH, Reason.GOAL_OCCUPIED)
+"""What may pass by itself, if things that are not on the map cause it."""
+TURN_RAD = math.pi / 2
+WAIT_S = 2.0
+BACK_M = 0.3
+SPEED_SHARE = 0.2
+"""Of the full speed, when backing out."""
+ESCAPE_M = 0.6
+STEP_M = 0.02
+SLACK_M = 0.01
+"""A way out of an obstacle never leads deeper into it by more than this."""
+
+
+class Recovery(enum.StrEnum):
+    """Ways to recover, in the order in which they are tried."""
+
+    CLEAR = "Forgetting what was seen"
+    WAIT = "Waiting for the way to clear"
+    TURN = "Turning to look around"
+    BACK_OUT = "Backing out"
+
+    @classmethod
+    def number(cls, count: int) -> Recovery:
+        """Return what to do after so many."""
+        return list(cls)[count % len(cls)]
+
+    def trajectory(
+        self, pose: Pose2, field: ClearanceField, radius_m: float, dynamics: Dynamics
+    ) -> Trajectory:
+        """Return how to move; what is not safe becomes waiting."""
+        if self is Recovery.TURN:
+            return turn(pose, TURN_RAD, dynamics)
+        if self is Recovery.BACK_OUT and _clearances(field, pose, -BACK_M).min() > radius_m:
+            return straight(pose, -BACK_M, _slow(dynamics))
+        here = np.array([pose.x, pose.y, pose.yaw])
+        return Trajectory([0.0, WAIT_S], np.stack([here, here]), np.zeros((2, 3)))
+
+
+class WayOut:
+    """Finds what to try when there is no path.
+
+    Args:
+        world_map: What is known of the surroundings.
+        params: The robot's size, and how often to try.
+        pilot: Knows what the robot can do, and the time.
+    """
+
+    def __init__(self, world_map: LiveMap, params: NavigationParams, pilot: Pilot) -> None:
+        self._map, self._params, self._pilot = world_map, params, pilot
+
+    def find(self, failure: NavigationFailure, mission: Mission, motion: Motion) -> tuple[Trajectory, str]:
+        """Return what to do, and its name; it counts as one of the mission's recoveries.
+
+        Raises:
+            NavigationFailure: There is nothing to be tried, or everything has been.
+        """
+        pose, field = Pose2(motion.x, motion.y, motion.yaw), self._map.field(self._pilot.now_s())
+        radius_m, dynamics = self._params.radius_m, self._pilot.dynamics
+        trajectory, recovery = None, Recovery.number(mission.recoveries)
+        if failure.reason is Reason.START_OCCUPIED:
+            trajectory = escape(field, pose, radius_m, dynamics)
+        elif failure.reason not in PASSING:
+            raise failure
+        if trajectory is None and not self._map.has_seen:
+            raise failure
+        if mission.recoveries == self._params.max_recoveries:
+            raise NavigationFailure(Reason.BLOCKED, f"{failure}, after {mission.recoveries} recoveries")
+        mission.recoveries += 1
+        if trajectory is not None:
+            return trajectory, "Leaving an obstacle"
+        if recovery is Recovery.CLEAR:
+            self._map.clear()
+        return recovery.trajectory(pose, field, radius_m, dynamics), recovery.value
+
+
+def escape(field: ClearanceField, pose: Pose2, radius_m: float, dynamics: Dynamics) -> Trajectory | None:
+    """Return how to leave an obstacle straight back or ahead, or None if that is not safe.
+
+    It is safe if the robot gets no closer to anything on the way than it is now.
+    """
+    for direction in (-1.0, 1.0):
+        way_m = _clearances(field, pose, direction * ESCAPE_M)
+        free = np.flatnonzero(way_m > radius_m + STEP_M)
+        if not len(free):
+            continue
+        way_m = way_m[: free[0] + 1]
+        if (np.maximum.accumulate(way_m) - way_m).max() <= SLACK_M:
+            return straight(pose, direction * max(int(free[0]), 1) * STEP_M, _slow(dynamics))
+    return None
+
+
+def _clearances(field: ClearanceField, pose: Pose2, distance_m: float) -> Array:
+    """Return the clearances straight ahead, or back, at every STEP_M from here on; none beyond the map."""
+    along = np.arange(round(abs(distance_m) / STEP_M) + 1) * math.copysign(STEP_M, distance_m)
+    xs, ys = pose.x + along * math.cos(pose.yaw), pose.y + along * math.sin(pose.yaw)
+    return np.array(
+        [
+            clearance_at(field, x, y)[0] if field.covers(x, y) else -math.inf
+            for x, y in zip(xs, ys, strict=True)
+        ]
+    )
+
+
+def _slow(dynamics: Dynamics) -> Dynamics:
+    return msgspec.structs.replace(dynamics, v_max=SPEED_SHARE * dynamics.v_max)
