@@ -56,7 +56,7 @@ def frames_of(drive: Drive, backdrop: Backdrop | None = None) -> Iterator[Image.
         drive: The drive.
         backdrop: What is shown under the paths; the map if missing.
     """
-    times_s = drive.log.times_s
+    times_s = drive.log.elapsed_s
     floor = _Floor(drive, view_of(drive, flattest=FLATTEST, tallest=TALLEST), backdrop)
     strip = _Strip(drive)
     ticks = np.arange(0, min(float(times_s[-1]), LONGEST_S), 1 / FPS) if len(times_s) else np.zeros(0)
@@ -159,8 +159,8 @@ class _Strip:
         """Return the strip at a tick; -1 is before the first."""
         picture = self._blank.copy()
         draw = ImageDraw.Draw(picture)
-        result, at_end = self._drive.result, index == len(self._log.times_s) - 1
-        time_s = float(self._log.times_s[index]) if index >= 0 else 0.0
+        result, at_end = self._drive.result, index == len(self._log.elapsed_s) - 1
+        time_s = float(self._log.elapsed_s[index]) if index >= 0 else 0.0
         speed = float(self._speeds[index]) if index >= 0 else 0.0
         start = self._drive.start
         here = self._log.poses[index, :2].tolist() if index >= 0 else [start.x, start.y]
@@ -179,7 +179,7 @@ class _Strip:
 
     @property
     def _last_s(self) -> float:
-        return min(float(self._log.times_s[-1]), LONGEST_S) if len(self._log.times_s) else 1.0
+        return min(float(self._log.elapsed_s[-1]), LONGEST_S) if len(self._log.elapsed_s) else 1.0
 
     def _fitting(self, text: str) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
         return self._large if self._large.getlength(text) < 260 else self._small
@@ -192,7 +192,8 @@ class _Strip:
             ends = [graph.pixel(0, height), graph.pixel(self._last_s, height)]
             draw.line([(FINER * x, FINER * y) for x, y in ends], fill=LINE, width=FINER)
         way = [
-            graph.pixel(t, v) for t, v in zip(self._log.times_s.tolist(), self._speeds.tolist(), strict=True)
+            graph.pixel(t, v)
+            for t, v in zip(self._log.elapsed_s.tolist(), self._speeds.tolist(), strict=True)
         ]
         draw.line([(FINER * x, FINER * y) for x, y in way], fill=DRIVEN, width=2 * FINER, joint="curve")
         self._blank = fine.reduce(FINER)

@@ -87,7 +87,7 @@ def _write_title(figure: Figure, drive: Drive) -> None:
         off_cm = 100 * result["final_distance"]
         head = f"Arrived {off_cm:.1f} cm from the goal after {result['total_time']:.1f} s"
     else:
-        head = f"Failed ({result['reason']}): {result['message']}"
+        head = str(result["message"])
     planned = f"planned {drive.path.length_m:.2f} m" if drive.path is not None else "no path"
     parts = [f"planner {drive.planner}", planned, f"driven {drive.log.length_m:.2f} m"]
     if drive.timings_s:
@@ -225,11 +225,11 @@ def _draw_speeds(going: Axes, turning: Axes, drive: Drive) -> None:
         lowest = -limit if axes is turning or (len(speed) and speed.min() < -0.05) else 0.0
         for edge in {lowest, limit} - {0.0}:
             axes.axhline(edge, color=LIMIT, linewidth=1, linestyle=(0, (3, 2)))
-        axes.plot(log.times_s, wanted, color=REFERENCE, linewidth=2.6, alpha=0.75, label="reference")
-        axes.plot(log.times_s, speed, color=DRIVEN, linewidth=1.1, label="measured")
+        axes.plot(log.elapsed_s, wanted, color=REFERENCE, linewidth=2.6, alpha=0.75, label="reference")
+        axes.plot(log.elapsed_s, speed, color=DRIVEN, linewidth=1.1, label="measured")
         span = limit - lowest
         axes.set(ylabel=name, ylim=(lowest - 0.08 * span, limit + 0.12 * span))
-        axes.set_xlim(0, max(1.0, float(log.times_s[-1])) if len(log.times_s) else 1.0)
+        axes.set_xlim(0, max(1.0, float(log.elapsed_s[-1])) if len(log.elapsed_s) else 1.0)
         axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
         axes.yaxis.set_label_coords(-0.055, 0.5)
         axes.grid(axis="both", color="#eceff3", linewidth=0.8)
