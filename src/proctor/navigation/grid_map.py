@@ -12,13 +12,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import distance_transform_edt, label
+from scipy.ndimage import label
 
 from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
 from proctor.core.types import Array, Vector3
 from proctor.navigation.clearance import ClearanceField
+from proctor.navigation.distance_transform import clearances
 from proctor.navigation.footprints import Footprint, footprints_of_scene
+from proctor.navigation.point_cloud import Bounds, Slice, Unknown, counts_as_occupied, floor_of_points
 from proctor.navigation.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.mesh_house import MeshHouse, house_of
@@ -33,8 +35,6 @@ PLANNING_RADIUS_M = 0.25
 """Ways are planned, and geodesic distances measured, for a disc of this radius."""
 MARGIN_M = 0.5
 LARGEST_CELLS = 4_000_000
-EMPTY_M = 1e3
-"""The clearance where there is no obstacle at all."""
 TOUCH_M = 1e-6  # less overlap with a cell than this is a shared border
 
 
@@ -47,6 +47,7 @@ class GridMap:
         origin_world: The map's lower left corner, which is a corner of cell [0, 0].
         ends: Whether the floor ends with the map. Else it goes on, empty.
         outside: Those of the occupied cells that hold nothing, for they lie outside of the house.
+        unknown: Cells that nobody has seen. They are occupied or not, as whoever made the map decided.
     """
 
     def __init__(
@@ -57,13 +58,15 @@ class GridMap:
         origin_world: Point = (0.0, 0.0),
         ends: bool = False,
         outside: NDArray[np.bool_] | None = None,
+        unknown: NDArray[np.bool_] | None = None,
     ) -> None:
         self.occupied = occupied
         self.ends = ends
-        self._outside = np.zeros_like(occupied) if outside is None else outside
+        self.outside = np.zeros_like(occupied) if outside is None else outside
+        self.unknown = np.zeros_like(occupied) if unknown is None else unknown
         self.resolution_m = resolution_m
         self.origin_world = origin_world
-        self.clearance_m = _clearances(occupied, resolution_m)
+        self.clearance_m = clearances(occupied, resolution_m)
         """From each cell's centre to the border of the nearest occupied cell, negative inside."""
         self._finders: dict[float, PathFinder] = {}
 
@@ -116,6 +119,42 @@ class GridMap:
         return cls(occupied, resolution_m=resolution_m, origin_world=(float(origin[0]), float(origin[1])))
 
     @classmethod
+    def from_point_cloud(
+        cls,
+        points: ArrayLike,
+        *,
+        resolution_m: float = 0.05,
+        height_band_m: tuple[float, float] = BAND_M,
+        floor_z: float = 0.0,
+        unknown: Unknown = "free",
+        min_points: int = 1,
+        bounds_world: Bounds | None = None,
+    ) -> GridMap:
+        """Draw the map of a 3D point cloud in the world. Points that are not finite are left out.
+
+        Args:
+            points: (N, 3), float32 or float64.
+            resolution_m: Side of a cell.
+            height_band_m: Only points in this range above the floor are obstacles.
+            floor_z: Height of the floor.
+            unknown: Whether cells without a point of floor or obstacle count as free or as occupied.
+            min_points: So many points make a cell occupied.
+            bounds_world: Least x and y, largest x and y of the map; those of the points if missing.
+
+        Raises:
+            UserError: There is no point to draw, the map would be huge, or an option is wrong.
+        """
+        heights, closed = Slice.above(floor_z, height_band_m), counts_as_occupied(unknown)
+        floor = floor_of_points(points, resolution_m, heights, min_points=min_points, bounds=bounds_world)
+        return cls(
+            floor.occupied | floor.unknown if closed else floor.occupied,
+            resolution_m=resolution_m,
+            origin_world=floor.origin_world,
+            ends=closed,
+            unknown=floor.unknown,
+        )
+
+    @classmethod
     def _from_house(
         cls,
         house: MeshHouse,
@@ -155,10 +194,12 @@ class GridMap:
         if not (before.any() or after.any()) or cells > LARGEST_CELLS:
             return self
         origin = self.origin_world - before * self.resolution_m
+        widths = [(before[1], after[1]), (before[0], after[0])]
         return GridMap(
-            np.pad(self.occupied, [(before[1], after[1]), (before[0], after[0])]),
+            np.pad(self.occupied, widths),
             resolution_m=self.resolution_m,
             origin_world=(float(origin[0]), float(origin[1])),
+            unknown=np.pad(self.unknown, widths),
         )
 
     def clearances(self, points: ArrayLike) -> Array:
@@ -277,7 +318,7 @@ class GridMap:
         inside_map = (rows >= 0) & (rows < len(self.occupied))
         inside_map &= (columns >= 0) & (columns < self.occupied.shape[1])
         outside, occupied = np.ones(probes, dtype=bool), np.ones(probes, dtype=bool)
-        outside[inside_map] = self._outside[rows[inside_map], columns[inside_map]]
+        outside[inside_map] = self.outside[rows[inside_map], columns[inside_map]]
         occupied[inside_map] = self.occupied[rows[inside_map], columns[inside_map]]
         return bool(outside[0] and (occupied & ~outside).any())
 
@@ -339,25 +380,6 @@ def _touching_border(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
     parts, _ = label(cells)
     border = np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]])
     return np.isin(parts, border[border > 0])
-
-
-def _clearances(occupied: NDArray[np.bool_], resolution_m: float) -> Array:
-    """Return the exact distance from cell centres to the nearest occupied square.
-
-    The point of a square that is nearest to another cell's centre is one of its corners or edge
-    midpoints. All of these, and the centres, lie on a lattice of half cells.
-    """
-    rows, columns = occupied.shape
-    if not occupied.any():
-        return np.full(occupied.shape, EMPTY_M)
-    half_cells_free = np.ones((2 * rows + 1, 2 * columns + 1), dtype=bool)
-    row, column = np.nonzero(occupied)
-    for row_shift in range(3):
-        for column_shift in range(3):
-            half_cells_free[2 * row + row_shift, 2 * column + column_shift] = False
-    distances: Array = distance_transform_edt(half_cells_free)
-    # Half a cell below zero inside, so that what is interpolated is zero on the border.
-    return resolution_m * np.where(occupied, -0.5, distances[1::2, 1::2] / 2)
 
 
 def _draw(shape: Footprint, occupied: NDArray[np.bool_], resolution_m: float, origin: Array) -> None:
