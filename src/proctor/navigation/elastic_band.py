@@ -25,13 +25,13 @@ AT_PLACE = basis(2)[:, 0].copy()
 """Weights of control points at a knot and half way to the next."""
 BoolArray: TypeAlias = NDArray[np.bool_]
 JERK = np.array([-1.0, 3.0, -3.0, 1.0])
-PUSH = 30.0
+PUSH = 10.0
 """Weight of missing clearance."""
 HOLD = 1e6
 """Weight of the conditions at the ends, which are then met exactly."""
 FLAT = 0.1
 """Slopes of clearance below this are those of places midway between obstacles."""
-MOST_ROUNDS = 10
+ROUNDS = 6
 LONGEST_STEP_M = 0.3
 """Further than this from where they were measured, clearances and slopes say little."""
 
@@ -53,27 +53,23 @@ class End(NamedTuple):
 
 
 @compiled
-def solve_banded(matrix: Array, right: Array) -> Array:
-    """Solve a symmetric positive system, given as (n, width + 1) diagonals; overwrites both.
+def solve_banded(matrix: Array, right: Array) -> None:
+    """Solve a symmetric positive system by elimination; `right` becomes the answer.
 
-    `matrix[i, d]` is the element in row i and column i - d.
+    `matrix[i, d]` is the element in row i and column i + d. Below its last row there are WIDTH more, so that
+    no step needs to look where the matrix ends; the same for `right`.
     """
-    n, width = matrix.shape[0], matrix.shape[1] - 1
-    for i in range(n):
-        for j in range(max(0, i - width), i + 1):
-            rest = matrix[i, i - j]
-            for k in range(max(0, i - width), j):
-                rest -= matrix[i, i - k] * matrix[j, j - k]
-            matrix[i, i - j] = math.sqrt(rest) if i == j else rest / matrix[j, 0]
-    for i in range(n):
-        for k in range(max(0, i - width), i):
-            right[i] -= matrix[i, i - k] * right[k]
+    count = matrix.shape[0] - WIDTH
+    for i in range(count):
+        for below in range(1, WIDTH + 1):
+            factor = matrix[i, below] / matrix[i, 0]
+            for d in range(WIDTH + 1 - below):
+                matrix[i + below, d] -= factor * matrix[i, below + d]
+            right[i + below] -= factor * right[i]
+    for i in range(count - 1, -1, -1):
+        for d in range(1, WIDTH + 1):
+            right[i] -= matrix[i, d] * right[i + d]
         right[i] /= matrix[i, 0]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, min(n, i + width + 1)):
-            right[i] -= matrix[k, k - i] * right[k]
-        right[i] /= matrix[i, 0]
-    return right
 
 
 @compiled
@@ -82,8 +78,8 @@ def add_row(matrix: Array, right: Array, first: int, row: Array, weight: float, 
     for i in range(row.shape[0]):
         for axis in range(2):
             right[2 * (first + i) + axis] += weight * row[i] * want[axis]
-            for j in range(i + 1):
-                matrix[2 * (first + i) + axis, 2 * (i - j)] += weight * row[i] * row[j]
+            for j in range(i, row.shape[0]):
+                matrix[2 * (first + i) + axis, 2 * (j - i)] += weight * row[i] * row[j]
 
 
 @compiled
@@ -147,33 +143,36 @@ def behind(controls: Array, walls: Array) -> BoolArray:
 @compiled
 def add_push(matrix: Array, right: Array, place: int, wall: Array) -> None:
     """Ask that a place of the curve is on its wall."""
-    for i in range(6 - (place + 1) % 2):
-        row, weight = 2 * (place // 2 + i), PUSH * AT_PLACE[place % 2, i]
+    weights = AT_PLACE[place % 2]
+    for i in range(6):
+        row, weight = 2 * (place // 2 + i), PUSH * weights[i]
         right[row] += weight * wall[0] * wall[2]
         right[row + 1] += weight * wall[1] * wall[2]
-        for j in range(i + 1):
-            part, apart = weight * AT_PLACE[place % 2, j], 2 * (i - j)
+        for j in range(i, 6):
+            part, apart = weight * weights[j], 2 * (j - i)
             matrix[row, apart] += part * wall[0] * wall[0]
             matrix[row + 1, apart] += part * wall[1] * wall[1]
-            matrix[row + 1, apart + 1] += part * wall[0] * wall[1]
-            if j < i:
-                matrix[row, apart - 1] += part * wall[0] * wall[1]
+            if apart < WIDTH:
+                matrix[row, apart + 1] += part * wall[0] * wall[1]
+            if apart > 0:
+                matrix[row + 1, apart - 1] += part * wall[0] * wall[1]
 
 
 @compiled
 def settle(matrix: Array, right: Array, walls: Array, pushed: BoolArray) -> Array:
     """Return the band at rest between its walls: each pushes only what is behind it.
 
-    What that is shows only when the band has come to rest, so it is corrected until it is right.
+    What that is shows only when the band has come to rest, so it is corrected some times.
     """
-    count = matrix.shape[0] // 2
+    count = (matrix.shape[0] - WIDTH) // 2
     settled = np.empty((count, 2))
-    for _ in range(MOST_ROUNDS):
+    for _ in range(ROUNDS):
         system, side = matrix.copy(), right.copy()
         for place in range(walls.shape[0]):
             if pushed[place]:
                 add_push(system, side, place, walls[place])
-        settled = solve_banded(system, side).reshape(count, 2)
+        solve_banded(system, side)
+        settled = side[: 2 * count].reshape(count, 2)
         now_behind = behind(settled, walls)
         if (now_behind == pushed).all():
             break
@@ -203,7 +202,7 @@ def relax(
         goal: Conditions at the last five.
     """
     count = controls.shape[0]
-    matrix, right = np.zeros((2 * count, WIDTH + 1)), np.zeros(2 * count)
+    matrix, right = np.zeros((2 * count + WIDTH, WIDTH + 1)), np.zeros(2 * count + WIDTH)
     for i in range(count):
         for axis in range(2):
             matrix[2 * i + axis, 0] = stay

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,17 @@ TOUCH = 1e-9
 """Cells. Less than this inside of a cell is a touch, and touching is allowed."""
 
 
+class _Lattice(NamedTuple):
+    """A mask, or the same mask with x and y exchanged."""
+
+    cells: NDArray[np.bool_]
+    """One after the other."""
+    columns: int
+    rows: int
+    column_stride: int
+    row_stride: int
+
+
 @compiled
 def line_is_free(free: NDArray[np.bool_], x0: float, y0: float, x1: float, y1: float) -> bool:
     """Tell whether a line stays out of the interior of all cells that are not free.
@@ -21,31 +33,43 @@ def line_is_free(free: NDArray[np.bool_], x0: float, y0: float, x1: float, y1: f
     the map is not free. A line may run along a border, but neither between two cells that are not free nor
     through the point where two such cells meet diagonally: there would be no room at all.
 
-    The line is walked column by column, or row by row where it is steep.
+    The line is walked column by column, with x and y exchanged where it is steep.
     """
-    steep = abs(y1 - y0) > abs(x1 - x0)
-    if steep:
+    rows, columns = free.shape
+    grid = _Lattice(free.reshape(free.size), columns, rows, 1, columns)
+    if abs(y1 - y0) > abs(x1 - x0):
+        grid = _Lattice(grid.cells, rows, columns, columns, 1)
         x0, y0, x1, y1 = y0, x0, y1, x1
     if x0 > x1:
         x0, y0, x1, y1 = x1, y1, x0, y0
-    first, last = math.floor(x0 + TOUCH), math.ceil(x1 - TOUCH) - 1
+    first, last = math.floor(x0 + TOUCH), math.floor(x1 - TOUCH)
     if last < first:  # a point, or all but one
-        below, above = math.floor(y0 - TOUCH), math.floor(y0 + TOUCH)
-        return (
-            _is_free(free, last, below, steep)
-            or _is_free(free, last, above, steep)
-            or _is_free(free, first, below, steep)
-            or _is_free(free, first, above, steep)
-        )
+        return _touches_free(grid, first, y0) or _touches_free(grid, last, y0)
+    if first < 0 or last >= grid.columns or min(y0, y1) < -TOUCH or max(y0, y1) > grid.rows + TOUCH:
+        return False
+    return _columns_are_free(grid, first, last, (x0, y0, x1, y1))
+
+
+@compiled
+def _columns_are_free(grid: _Lattice, first: int, last: int, line: tuple[float, float, float, float]) -> bool:
+    """Walk along a line that goes to the right and is not steep."""
+    x0, y0, x1, y1 = line
+    low, high = min(y0, y1), max(y0, y1)
     slope = (y1 - y0) / max(x1 - x0, TOUCH)
-    entry = y0
+    cells, column_stride, row_stride = grid.cells, grid.column_stride, grid.row_stride
+    below, above = math.floor(y0 - TOUCH), math.floor(y0 + TOUCH)  # the same, unless y is at a border
     for column in range(first, last + 1):
-        leave = y1 if column == last else y0 + slope * (column + 1 - x0)
-        if not _span_is_free(free, column, min(entry, leave), max(entry, leave), steep):
+        y = min(max(y0 + slope * (column + 1 - x0), low), high)
+        next_below, next_above = math.floor(y - TOUCH), math.floor(y + TOUCH)
+        bottom, top = min(above, next_above), max(below, next_below)
+        if top < bottom and not _touches_free(grid, column, y):  # along a border: one side is enough
             return False
-        if column < last and _is_pinched(free, column, leave, steep):
+        for row in range(bottom, top + 1):
+            if not cells[column * column_stride + row * row_stride]:
+                return False
+        if next_below < next_above and column < last and _is_pinched(grid, column, next_above):
             return False
-        entry = leave
+        below, above = next_below, next_above
     return True
 
 
@@ -60,33 +84,21 @@ def path_is_free(free: NDArray[np.bool_], points: NDArray[np.float64]) -> bool:
 
 
 @compiled
-def _is_free(free: NDArray[np.bool_], column: int, row: int, steep: bool) -> bool:  # noqa: FBT001
-    if steep:
-        column, row = row, column
-    return 0 <= row < free.shape[0] and 0 <= column < free.shape[1] and bool(free[row, column])
+def _is_free(grid: _Lattice, column: int, row: int) -> bool:
+    inside = 0 <= column < grid.columns and 0 <= row < grid.rows
+    return inside and bool(grid.cells[column * grid.column_stride + row * grid.row_stride])
 
 
 @compiled
-def _span_is_free(free: NDArray[np.bool_], column: int, low: float, high: float, steep: bool) -> bool:  # noqa: FBT001
-    """Tell whether the part of a line inside of a column is free."""
-    first, last = math.floor(low + TOUCH), math.ceil(high - TOUCH) - 1
-    if last < first:  # along a border: one side is enough
-        return _is_free(free, column, first, steep) or _is_free(free, column, last, steep)
-    for row in range(first, last + 1):  # noqa: SIM110 - generators do not compile
-        if not _is_free(free, column, row, steep):
-            return False
-    return True
+def _touches_free(grid: _Lattice, column: int, y: float) -> bool:
+    """Tell whether a free cell of a column reaches to y."""
+    below, above = math.floor(y - TOUCH), math.floor(y + TOUCH)
+    return _is_free(grid, column, below) or _is_free(grid, column, above)
 
 
 @compiled
-def _is_pinched(free: NDArray[np.bool_], column: int, y: float, steep: bool) -> bool:  # noqa: FBT001
-    """Tell whether a line that leaves a column at y does so between two cells that meet diagonally."""
-    row = round(y)
-    if abs(y - row) > TOUCH:
-        return False
-    here_below, here_above = _is_free(free, column, row - 1, steep), _is_free(free, column, row, steep)
-    next_below, next_above = (
-        _is_free(free, column + 1, row - 1, steep),
-        _is_free(free, column + 1, row, steep),
-    )
-    return here_below == next_above and here_above == next_below and here_below != here_above
+def _is_pinched(grid: _Lattice, column: int, row: int) -> bool:
+    """Tell whether at the lower right corner of a cell two cells that are not free meet diagonally."""
+    below, above = _is_free(grid, column, row - 1), _is_free(grid, column, row)
+    next_below, next_above = _is_free(grid, column + 1, row - 1), _is_free(grid, column + 1, row)
+    return below == next_above and above == next_below and below != above

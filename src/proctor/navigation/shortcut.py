@@ -25,7 +25,7 @@ def least_along(field: ClearanceField, a: Array, b: Array, enough_m: float) -> f
     Where there is more room than enough, no lack can be nearer than the room that is spare.
     """
     length = math.hypot(b[0] - a[0], b[1] - a[1])
-    finest = 0.25 * field.resolution_m
+    finest = 0.5 * field.resolution_m
     least, way = math.inf, 0.0
     while True:
         share = min(way / max(length, 1e-12), 1.0)

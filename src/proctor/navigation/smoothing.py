@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -29,33 +29,50 @@ from proctor.robots.dynamics import Dynamics
 
 SPACING_M = 0.025
 """The farthest that two points of a leg are apart."""
+ROUGH_M = 0.05
+"""The same while paths are compared."""
 SHORTEST_M = 1e-4
 """Shorter paths have no direction to speak of."""
 SPANS_M = (0.2, 0.1, 0.05)
 """Lengths of a band's spans; the next is tried if the one before left no valid path."""
 FEWEST_SPANS = 4
-STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)
 """How far along the band each step of relaxing evens it out."""
 LOOSEST = 1e-7
 """The least that a band is held where it is, so that what it is to do is never undetermined."""
-LOOKED_AT = (0, 1, 2, 3, 5, 8, 11, 15)
+LOOKED_AT = (0, 1, 3, 5, 8, 11)
 """The steps after which the band is looked at as a path."""
-SPARE_M = 0.005
+SPARE_M = 0.01
 """What the band is asked to keep beyond the clearance that is wanted, since it may give way a little."""
+LONGEST = 1.04
+"""Length of a smooth path, by that of its corners', from which on it is only a last resort."""
+GIVE_M = 0.002
+"""What may lack to the clearance that is wanted."""
 ROOM_GROWS = 0.3
 """How much clearance a path must gain per metre away from an end that has too little."""
-SHARPEST_RAD = 0.3
+SHARPEST_RAD = 0.6
 """A path that turns by more between two points is torn."""
 
 
-class Band(NamedTuple):
-    """A path on its way to become smooth."""
+class Worth(NamedTuple):
+    """What a path is worth: the less, the better."""
 
-    rows: Array
-    """(N, 4) x, y, yaw, curvature."""
     lacking_m: float
     """How much of the wanted clearance it lacks at worst."""
+    too_long: bool
     time_s: float
+
+
+class Needs(NamedTuple):
+    """What a path must do."""
+
+    radius_m: float
+    kept_m: float
+    """The clearance that the corners' path has, as far as it is wanted."""
+    longest_m: float
+    """Longer paths are taken only if there is no other."""
+    limits: Array
+    speed_mps: float
 
 
 def smooth_path(
@@ -104,32 +121,44 @@ def smooth_path(
     if start is None and len(corners) == 2:
         legs = _straight_legs(corners)
         return legs, least_clearance(field, legs[0].points)
-    limits = _limits(dynamics or Dynamics())
-    raw_m = least_on_way(field, corners)
-    kept_m = max(radius_m, min(wanted_m, raw_m))
-    best: Band | None = None
+    kept_m = max(radius_m, min(wanted_m, least_on_way(field, corners)) - GIVE_M)
+    needs = Needs(radius_m, kept_m, LONGEST * length_m, _limits(dynamics or Dynamics()), speed_mps)
     for span_m in SPANS_M:
-        for guide in [corners] if start is None else lead_ins(corners, start[0], speed_mps, limits):
-            for band in _bands(field, guide, start, span_m, wanted_m):
-                judged = _judge(field, band, radius_m, kept_m, limits, speed_mps)
-                if judged and (not best or (judged.lacking_m, judged.time_s) < (best.lacking_m, best.time_s)):
-                    best = judged
-        if best:
-            leg = _leg(best.rows, corners, start)
+        guides = [corners] if start is None else lead_ins(corners, start[0], speed_mps, needs.limits)
+        rows = _best(field, [_bands(field, guide, start, span_m, wanted_m) for guide in guides], needs)
+        if rows is not None:
+            leg = _leg(rows, corners, start)
             return (leg,), least_clearance(field, leg.points)
     if start is not None:
         raise NavigationFailure(
             Reason.INFEASIBLE_TRAJECTORY,
             f"no room to go on from yaw {start[0]:.2f}, curvature {start[1]:.2f} at {speed_mps:.2f} m/s",
         )
-    legs = _straight_legs(corners)
-    return legs, raw_m
+    return _straight_legs(corners), least_on_way(field, corners)
+
+
+def _best(field: ClearanceField, bands: Iterable[Iterator[Array]], needs: Needs) -> Array | None:
+    """Return the rows of the best of all bands; None if none is valid."""
+    judged = [(_worth(field, _rows(band, ROUGH_M), needs), band) for stages in bands for band in stages]
+    valid = [(worth, index) for index, (worth, _) in enumerate(judged) if worth is not None]
+    for _, index in sorted(valid):
+        rows = _rows(judged[index][1], SPACING_M)
+        if _worth(field, rows, needs) is not None:
+            return rows
+    return None
+
+
+def _rows(controls: Array, spacing_m: float) -> Array:
+    """Return a band's curve as rows of x, y, yaw and curvature."""
+    moves = controls[1:] - controls[:-1]
+    longest_m = math.sqrt((moves * moves).sum(axis=1).max())
+    return sample_curve(controls, basis(max(1, math.ceil(longest_m / spacing_m))))
 
 
 def _bands(
     field: ClearanceField, guide: Array, start: tuple[float, float] | None, span_m: float, wanted_m: float
 ) -> Iterator[Array]:
-    """Lay a band along a path and let it give way; return it at several stages, as rows."""
+    """Lay a band along a path and let it give way; return its control points at several stages."""
     length_m = float(np.linalg.norm(np.diff(guide, axis=0), axis=1).sum())
     spans = max(FEWEST_SPANS, math.ceil(length_m / span_m))
     span_m = length_m / spans
@@ -140,8 +169,7 @@ def _bands(
         stay = max((span_m / reach_m) ** 6, LOOSEST)
         relax(controls, controls.copy(), stay, field, wanted, first, last)
         if step in LOOKED_AT:
-            longest_m = float(np.linalg.norm(np.diff(controls, axis=0), axis=1).max())
-            yield sample_curve(controls, basis(max(1, math.ceil(longest_m / SPACING_M))))
+            yield controls.copy()
 
 
 def _wanted(field: ClearanceField, guide: Array, spans: int, span_m: float, wanted_m: float) -> Array:
@@ -161,34 +189,35 @@ def _start_end(place: Array, span_m: float, start: tuple[float, float] | None) -
     return End.of(np.stack([AT_KNOT, SLOPE_AT_KNOT, BEND_AT_KNOT]), wants)
 
 
-def _judge(
-    field: ClearanceField, rows: Array, radius_m: float, kept_m: float, limits: Array, speed_mps: float
-) -> Band | None:
-    """Return a path with what it is worth; None if it is torn, too close to something or too abrupt."""
-    if not np.abs(np.diff(rows[:, 2])).max() < SHARPEST_RAD:
+def _worth(field: ClearanceField, rows: Array, needs: Needs) -> Worth | None:
+    """Return what a path is worth; None if it is torn, too close to something or too abrupt."""
+    turns, moves = np.abs(np.diff(rows[:, 2])), np.diff(rows[:, :2], axis=0)
+    spare, lacking = spare_m(field, rows, needs.radius_m, needs.kept_m)
+    if not (turns.max() < SHARPEST_RAD and spare > 0.0):
         return None
-    if not spare_m(field, rows, radius_m) > 0.0:
-        return None
-    time_s = traversal_time_s(rows, limits, speed_mps)
-    if not math.isfinite(time_s):
-        return None
-    return Band(rows, max(0.0, -spare_m(field, rows, kept_m)), time_s)
+    time_s = traversal_time_s(rows, needs.limits, needs.speed_mps)
+    too_long = bool(np.hypot(moves[:, 0], moves[:, 1]).sum() > needs.longest_m)
+    return Worth(max(0.0, lacking), too_long, time_s) if math.isfinite(time_s) else None
 
 
 @compiled
-def spare_m(field: ClearanceField, rows: Array, needed_m: float) -> float:
-    """Return the least clearance beyond what is needed: less near an end that has less itself."""
+def spare_m(field: ClearanceField, rows: Array, needed_m: float, wanted_m: float) -> tuple[float, float]:
+    """Return the least clearance beyond what is needed, and the most that lacks to what is wanted.
+
+    Near an end that has less itself, less is needed and wanted.
+    """
     last = rows.shape[0] - 1
     at_start = clearance_at(field, rows[0, 0], rows[0, 1])[0]
     at_goal = clearance_at(field, rows[last, 0], rows[last, 1])[0]
-    least = math.inf
+    spare, lacking = math.inf, -math.inf
     for i in range(1, last):
         x, y = rows[i, 0], rows[i, 1]
-        from_start = math.hypot(x - rows[0, 0], y - rows[0, 1])
-        from_goal = math.hypot(x - rows[last, 0], y - rows[last, 1])
-        needed = min(needed_m, at_start + ROOM_GROWS * from_start, at_goal + ROOM_GROWS * from_goal)
-        least = min(least, clearance_at(field, x, y)[0] - needed)
-    return least
+        possible = at_start + ROOM_GROWS * math.hypot(x - rows[0, 0], y - rows[0, 1])
+        possible = min(possible, at_goal + ROOM_GROWS * math.hypot(x - rows[last, 0], y - rows[last, 1]))
+        here = clearance_at(field, x, y)[0]
+        spare = min(spare, here - min(needed_m, possible))
+        lacking = max(lacking, min(wanted_m, possible) - here)
+    return spare, lacking
 
 
 def _leg(rows: Array, corners: Array, start: tuple[float, float] | None) -> Leg:

@@ -80,7 +80,8 @@ class NavigateTo:
         self._lookout = Lookout(self._pilot, world_map, self.params)
         self._way_out = WayOut(world_map, self.params, self._pilot)
         self._mission: Mission | None = None
-        self._asked: Goal | NavigationFailure | None = None
+        self._asked: Goal | str | None = None
+        """What callers want, or what is wrong about it."""
         self._departure = Departure(Motion(0.0, 0.0, 0.0), 0.0)
         self._result: Result = {}
         self._message = ""
@@ -106,9 +107,9 @@ class NavigateTo:
         if self.state in TERMINAL:
             return self._report()
         try:
-            if self.state is State.IDLE or params:
-                self._take_goal(params)
-            if self._mission is None or not self._mission.is_paused:
+            if self._is_new(params):
+                self._begin()
+            elif self._mission is None or not self._mission.is_paused:
                 self._advance()
         except NavigationFailure as failure:
             self._fail(failure)
@@ -189,8 +190,8 @@ class NavigateTo:
             self._execute()
 
     def _initialize(self) -> None:
-        if isinstance(self._asked, NavigationFailure):
-            raise self._asked
+        if isinstance(self._asked, str):
+            raise NavigationFailure(Reason.INVALID_GOAL, self._asked)
         pose, goal = self._pilot.pose(), self._pursued.goal
         self.data |= {
             "start_pos": np.array([pose.x, pose.y, goal.position[2]]),
@@ -304,22 +305,26 @@ class NavigateTo:
             raise SimulationError(f"navigate_to is in {self.state} without a goal")
         return self._mission
 
-    def _take_goal(self, params: Mapping[str, Any]) -> None:
-        """Begin to pursue a goal, unless it is the present one."""
-        asked: Goal | NavigationFailure
+    def _is_new(self, params: Mapping[str, Any]) -> bool:
+        """Read what is asked for, and tell whether it is something else than what is pursued."""
+        if self.state is not State.IDLE and not params:
+            return False
+        before = self._asked
         try:
-            asked = read_goal(params.get("goal_pos"), params.get("goal_quat"), params.get("timeout"))
+            self._asked = read_goal(params.get("goal_pos"), params.get("goal_quat"), params.get("timeout"))
         except NavigationFailure as failure:
-            asked = failure
-        if self.state is not State.IDLE and asked == self._asked:
-            return
+            self._asked = str(failure)
+        return self.state is State.IDLE or self._asked != before
+
+    def _begin(self) -> None:
+        """Turn to another goal; until there is a course to it, the present one is kept."""
         self.planning.begin()
         self.data.clear()
         self.history = []
-        self._asked, self._mission = asked, None
+        self._mission = None
         self._go(Event.REQUESTED, "Initializing navigation")
-        if isinstance(asked, Goal):
-            self._mission = Mission(asked, self.params, self._pilot.pose(), self._now_s())
+        if isinstance(self._asked, Goal):
+            self._mission = Mission(self._asked, self.params, self._pilot.pose(), self._now_s())
 
     def _ask_path(self, message: str) -> None:
         self._message = message
@@ -390,7 +395,8 @@ class NavigateTo:
     def _feedback(self) -> Result:
         """Return where the navigation stands."""
         if self._mission is None or self.state in TERMINAL:
-            return processing(self._message, state=str(self.state), progress=0)
+            progress = 100 if self.state is State.SUCCEEDED else 0
+            return processing(self._message, state=str(self.state), progress=progress)
         fields = self._mission.feedback(self._pilot)
         message = "Paused" if self._mission.is_paused else self._message
         return processing(
