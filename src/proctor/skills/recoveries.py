@@ -98,8 +98,11 @@ class WayOut:
 def escape(field: ClearanceField, pose: Pose2, radius_m: float, dynamics: Dynamics) -> Trajectory | None:
     """Return how to leave an obstacle straight back or ahead, or None if that is not safe.
 
-    It is safe if the robot gets no closer to anything on the way than it is now.
+    It is safe if the robot gets no closer to anything on the way than it is now. Where not even its centre is
+    free, the map or the pose is wrong, and nothing is safe.
     """
+    if clearance_at(field, pose.x, pose.y)[0] <= 0:
+        return None
     for direction in (-1.0, 1.0):
         way_m = _clearances(field, pose, direction * ESCAPE_M)
         free = np.flatnonzero(way_m > radius_m + STEP_M)
