@@ -16,7 +16,7 @@ from proctor.core.errors import UnknownName, missing_extra
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.navigation.any_angle import AnyAnglePlanner
-from proctor.navigation.clearance import ClearanceField
+from proctor.navigation.clearance import ClearanceField, clearance_at
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.free_space import FreeSpace, PlannerBackend
 
@@ -31,6 +31,8 @@ PLANNERS = {
 MARGIN_M = 0.05
 MARGIN_SHARES = (1.0, 0.5, 0.0)
 """What is tried in turn. Most of all a path is wanted, and only then room to spare."""
+HAIR = 1e-7  # cells
+HAIRS = HAIR * np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)])
 KEPT_SPACES = 6  # the margins of two maps
 
 
@@ -102,8 +104,14 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
         if corners is not None:
             points = corners * field.resolution_m + (field.origin_x, field.origin_y)
             points[0], points[-1] = start_world, goal_world
-            length_m = path_length(points)
-            return RawPath(points=points, margin_m=share * margin_m, planner=name, length_m=length_m)
+            gap = backend.optimum_gap if isinstance(backend, AnyAnglePlanner) else None
+            return RawPath(
+                points=points,
+                margin_m=share * margin_m,
+                planner=name,
+                length_m=path_length(points),
+                optimum_gap=gap,
+            )
     way = f"from {_shown(start_world)} to {_shown(goal_world)}"
     raise NavigationFailure(Reason.NO_PATH, f"there is no way {way} for a radius of {radius_m} m")
 
@@ -167,16 +175,27 @@ def _checked_ends(
     ):
         if not field.covers(*point):  # neither does it cover what is not a number
             raise NavigationFailure(outside, f"the {what} {_shown(point)} is outside of the map")
-        at: Array = (point - (field.origin_x, field.origin_y)) / field.resolution_m
-        clearance_m = field.cells[int(at[1]), int(at[0])]
-        if clearance_m <= radius_m:
+        end = _in_free_cell(field, point, radius_m)
+        if end is None:
             if not (field.cells > radius_m).any():
                 problem = f"the map has no place for a robot with a radius of {radius_m} m"
                 raise NavigationFailure(Reason.NO_FREE_SPACE, problem)
             problem = f"a robot with a radius of {radius_m} m does not fit at the {what} {_shown(point)}"
-            raise NavigationFailure(occupied, f"{problem}: an obstacle is {clearance_m:.2f} m away")
-        ends.append(at)
+            found = f"an obstacle is {max(clearance_at(field, *point)[0], 0.0):.2f} m away"
+            raise NavigationFailure(occupied, f"{problem}: {found}")
+        ends.append(end)
     return ends[0], ends[1]
+
+
+def _in_free_cell(field: ClearanceField, point: Array, radius_m: float) -> Array | None:
+    """Return a point in cells. If it is on a border, it is moved by a hair to the side that is free."""
+    rows, columns = field.cells.shape
+    at: Array = (point - (field.origin_x, field.origin_y)) / field.resolution_m
+    for shift in HAIRS:
+        end = np.clip(at + shift, 0.0, (columns - HAIR, rows - HAIR))
+        if field.cells[int(end[1]), int(end[0])] > radius_m:
+            return end
+    return None
 
 
 def _shown(point: Array) -> str:

@@ -19,6 +19,7 @@ from proctor.navigation.line_of_sight import line_is_free
 
 Mask: TypeAlias = NDArray[np.bool_]
 Corners: TypeAlias = NDArray[np.uint8]
+Point: TypeAlias = tuple[float, float]
 
 NEAR = 1e-9
 ROUNDS = 200
@@ -84,7 +85,7 @@ def tautened(corners: Corners, points: Array) -> Array:
         changed = False
         for index in range(1, len(path) - 1):
             before, point, after = tighter[-1], path[index], path[index + 1]
-            if _bends_around(corners, before, point, after):
+            if bends_around(corners, before, point, after):
                 tighter.append(point)
             else:
                 _around(corners, before, point, after, tighter)
@@ -99,9 +100,6 @@ def tautened(corners: Corners, points: Array) -> Array:
     return result
 
 
-Point: TypeAlias = tuple[float, float]
-
-
 @compiled
 def _cross(a: Point, b: Point, c: Point) -> float:
     """Return how far c lies to the left of the line from a to b, times its length."""
@@ -109,7 +107,7 @@ def _cross(a: Point, b: Point, c: Point) -> float:
 
 
 @compiled
-def _bends_around(corners: Corners, before: Point, point: Point, after: Point) -> bool:
+def bends_around(corners: Corners, before: Point, point: Point, after: Point) -> bool:
     """Tell whether a string that bends at a point is held by the corner there."""
     column, row = round(point[0]), round(point[1])
     if abs(point[0] - column) > NEAR or abs(point[1] - row) > NEAR or corners[row, column] == 0:
@@ -121,6 +119,13 @@ def _bends_around(corners: Corners, before: Point, point: Point, after: Point) -
         and _cross(before, point, inside) * side > -NEAR
         and _cross(point, after, inside) * side > -NEAR
     )
+
+
+@compiled
+def is_tangent(corners: Corners, before: Point, point: Point) -> bool:
+    """Tell whether a line that ends at a corner could go on there without entering the corner's cell."""
+    corner = corners[round(point[1]), round(point[0])]
+    return (point[0] - before[0]) * _right(corner) * (point[1] - before[1]) * _up(corner) <= 0.0
 
 
 @compiled
@@ -157,7 +162,7 @@ def _around(corners: Corners, before: Point, point: Point, after: Point, path: l
 
 @compiled
 def _held_in_triangle(corners: Corners, before: Point, point: Point, after: Point) -> list[Point]:
-    """Return the first and the last corner in each row of a triangle that can hold a string let loose at `point`."""
+    """Return those corners in a triangle that can hold a string let loose at `point`: two per row."""
     held = [before for _ in range(0)]
     bottom = math.ceil(min(before[1], point[1], after[1]) - NEAR)
     top = math.floor(max(before[1], point[1], after[1]) + NEAR)

@@ -1,0 +1,100 @@
+"""The shortest path there is: A* over the corners that a taut string can bend around."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proctor.core.types import Array
+from proctor.navigation.compiled import compiled
+from proctor.navigation.line_of_sight import line_is_free
+from proctor.navigation.taut import Corners, Mask, bends_around, is_tangent
+
+Index: TypeAlias = NDArray[np.int64]
+
+
+@compiled
+def shorter_path(
+    free: Mask, corners: Corners, start: Array, goal: Array, length: float, work: int
+) -> tuple[Array, bool]:
+    """Look for a path that is shorter than a length, all in cells.
+
+    Returns:
+        The shortest path, without points if none is shorter; and whether that is certain. It is not if more
+        work would have been needed: work is counted in points and cells that are looked at.
+    """
+    points = _in_ellipse(corners, start, goal, length)
+    count = points.shape[0]
+    costs, parents, done = np.full(count, np.inf), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    costs[0] = 0.0
+    queue = [(0.0, 0)]
+    while len(queue) > 0:
+        _, at = heapq.heappop(queue)
+        if at == 1:
+            return _traced(points, parents), True
+        if done[at]:
+            continue
+        done[at] = True
+        x, y = points[at]
+        before = (points[parents[at], 0], points[parents[at], 1])
+        work -= count
+        for other in range(1, count):
+            other_x, other_y = points[other]
+            cost = costs[at] + math.hypot(other_x - x, other_y - y)
+            total = cost + math.hypot(goal[0] - other_x, goal[1] - other_y)
+            if done[other] or cost >= costs[other] or total >= length:
+                continue
+            if other > 1 and not is_tangent(corners, (x, y), (other_x, other_y)):
+                continue
+            if at > 0 and not bends_around(corners, before, (x, y), (other_x, other_y)):
+                continue
+            work -= math.ceil(abs(other_x - x) + abs(other_y - y))
+            if line_is_free(free, x, y, other_x, other_y):
+                costs[other], parents[other] = cost, at
+                heapq.heappush(queue, (total, other))
+        if work < 0:
+            return np.empty((0, 2)), False
+    return np.empty((0, 2)), True
+
+
+@compiled
+def _in_ellipse(corners: Corners, start: Array, goal: Array, length: float) -> Array:
+    """Return the start, the goal and all corners that a path of a length could pass."""
+    points = [(start[0], start[1]), (goal[0], goal[1])]
+    rows, columns = corners.shape
+    spare = (length - math.hypot(goal[0] - start[0], goal[1] - start[1])) / 2.0
+    for row in range(
+        max(math.floor(min(start[1], goal[1]) - spare), 0),
+        min(math.ceil(max(start[1], goal[1]) + spare) + 1, rows),
+    ):
+        for column in range(
+            max(math.floor(min(start[0], goal[0]) - spare), 0),
+            min(math.ceil(max(start[0], goal[0]) + spare) + 1, columns),
+        ):
+            if corners[row, column] == 0:
+                continue
+            there = math.hypot(column - start[0], row - start[1])
+            if there + math.hypot(goal[0] - column, goal[1] - row) < length:
+                points.append((float(column), float(row)))
+    found = np.empty((len(points), 2))
+    for index in range(len(points)):
+        found[index, 0], found[index, 1] = points[index]
+    return found
+
+
+@compiled
+def _traced(points: Array, parents: Index) -> Array:
+    """Return the path to point 1."""
+    count, at = 2, parents[1]
+    while at != 0:
+        count, at = count + 1, parents[at]
+    path = np.empty((count, 2))
+    at = 1
+    for index in range(count - 1, -1, -1):
+        path[index] = points[at]
+        at = parents[at]
+    return path
