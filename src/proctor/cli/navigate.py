@@ -10,11 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
 from proctor.cli.terminal import DONE, console, errors
-from proctor.core.documents import write_json
+from proctor.core.documents import write_atomically
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2
 
@@ -206,7 +207,7 @@ def _writers(arguments: argparse.Namespace, task: _Task) -> list[tuple[str, Path
     """Return what is to be written; the packages for it are there, or this fails."""
     writers: list[tuple[str, Path, Callable[[Drive], None]]] = []
     if arguments.json is not None:
-        writers.append(("Result", arguments.json, lambda drive: write_json(arguments.json, drive.document())))
+        writers.append(("Result", arguments.json, lambda drive: _write_document(drive, arguments.json)))
     if arguments.plot is not None:
         from proctor.skills.drive_plot import save_plot
 
@@ -221,6 +222,13 @@ def _writers(arguments: argparse.Namespace, task: _Task) -> list[tuple[str, Path
 
         writers.append(("Video", arguments.video, film))
     return writers
+
+
+def _write_document(drive: Drive, file: Path) -> None:
+    """Write a drive as JSON, one line for each key: paths are long."""
+    encode = msgspec.json.encode
+    lines = [b" " + encode(key) + b": " + encode(value) for key, value in drive.document().items()]
+    write_atomically(file, b"{\n" + b",\n".join(lines) + b"\n}\n")
 
 
 def _drive(navigator: Any, task: _Task) -> Drive:
@@ -239,7 +247,7 @@ def _drive(navigator: Any, task: _Task) -> Drive:
             nonlocal ticks, told
             ticks += 1
             message = feedback["message"]
-            if message != told and not console.is_terminal:
+            if message != told and feedback["state"] != "FAILED" and not console.is_terminal:
                 console.print(message, markup=False)
             if (message != told or ticks % EVERY_TICKS == 0) and "distance_to_goal" in feedback:
                 ahead_mps = math.hypot(*feedback["current_velocity"][:2])
@@ -254,6 +262,10 @@ def _drive(navigator: Any, task: _Task) -> Drive:
     return drive
 
 
+def _length(metres: float) -> str:
+    return f"{metres:.2f} m" if metres >= 1 else f"{100 * metres:.1f} cm"
+
+
 def _summary(drive: Drive) -> Table:
     """Return the numbers of a drive."""
     result, log = drive.result, drive.log
@@ -266,7 +278,7 @@ def _summary(drive: Drive) -> Table:
 
     row("status", "[green]succeeded[/green]" if drive.arrived else f"[red]failed[/red] ({result['reason']})")
     if result["final_distance"] is not None:
-        row("distance to goal", f"{100 * result['final_distance']:.1f} cm")
+        row("distance to goal", _length(result["final_distance"]))
     if "final_yaw_error" in result:
         row("heading error", f"{math.degrees(result['final_yaw_error']):.2f}°")
     row("time", f"{result['total_time']:.1f} s, of simulation")

@@ -236,14 +236,15 @@ def _picture_of_map(drive: Drive) -> Backdrop:
 
 
 def _cut_out(ground: Backdrop, view: View, size_px: tuple[int, int]) -> Image.Image:
-    """Return a view of a picture, whatever lies beyond its borders white."""
+    """Return a view of a picture; what lies beyond its borders looks like its corner."""
     scale, (left_m, bottom_m) = ground.metres_per_pixel, ground.low_xy
     x0, x1 = ((x - left_m) / scale for x in (view.low[0], view.high[0]))
     y0, y1 = (ground.image.height - (y - bottom_m) / scale for y in (view.high[1], view.low[1]))
     enlarged = size_px[0] / (x1 - x0)
     how = Image.Resampling.NEAREST if enlarged > 8 else Image.Resampling.BICUBIC  # cells stay squares
     image = ground.image.convert("RGB")
-    return image.transform(size_px, Image.Transform.EXTENT, (x0, y0, x1, y1), how, fillcolor=PAPER)
+    beyond = image.getpixel((0, 0))
+    return image.transform(size_px, Image.Transform.EXTENT, (x0, y0, x1, y1), how, fillcolor=beyond)
 
 
 def _draw_robot(draw: ImageDraw.ImageDraw, at: Pixel, yaw: float, radius: float) -> None:
