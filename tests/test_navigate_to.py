@@ -6,8 +6,8 @@ import signal
 
 import numpy as np
 import pytest
-from floor_robots import Floor, room
 
+from floor_robots import Floor, room
 from proctor.core.errors import UserError
 from proctor.navigation.planning_client import PlanningClient
 from proctor.skills.params import NavigationParams
@@ -98,7 +98,9 @@ def test_no_way_no_room_no_map(client):
     assert Floor(client, walled).finish(goal_pos=GOAL)["reason"] == "no_path"
     full = np.ones_like(room())
     assert Floor(client, full).finish(goal_pos=GOAL)["reason"] in ("no_free_space", "start_occupied")
-    assert Floor(client, room(), start=(-9.0, 1.0, 0.0)).finish(goal_pos=GOAL)["reason"] == "start_outside_map"
+    assert (
+        Floor(client, room(), start=(-9.0, 1.0, 0.0)).finish(goal_pos=GOAL)["reason"] == "start_outside_map"
+    )
 
 
 def test_start_is_the_goal(client):
@@ -271,7 +273,12 @@ def test_gives_up_on_what_stays_in_the_way_after_the_recoveries(client):
     assert result["status"] == "failed"
     assert result["reason"] == "blocked"
     assert result["recoveries"] == NavigationParams().max_recoveries
-    for words in ("Forgetting what was seen", "Waiting for the way to clear", "Turning to look around", "Backing out"):
+    for words in (
+        "Forgetting what was seen",
+        "Waiting for the way to clear",
+        "Turning to look around",
+        "Backing out",
+    ):
         assert words in messages
     assert floor.stands
 
