@@ -8,9 +8,9 @@ import av
 import pytest
 from PIL import Image
 
+from drives import made_up_drive
 from proctor import cli
 from proctor.cli import navigate
-from proctor.core.documents import write_atomically
 from proctor.episodes.datasets import load_dataset
 from proctor.registry import suite_path
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
@@ -116,13 +116,11 @@ def asked(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize(
-    "start", [["--start", "-1,2,-0.5"], ["--start=-1,2,-0.5"], ["--start", "-1.0,2.,-.5"]]
-)
-@pytest.mark.parametrize("goal", [["--goal", "-.5,-2"], ["--goal=-.5,-2"]])
+@pytest.mark.parametrize("start", ["--start -1,2,-0.5", "--start=-1,2,-0.5", "--start -1.0,2.,-.5"])
+@pytest.mark.parametrize("goal", ["--goal -.5,-2", "--goal=-.5,-2"])
 def test_numbers_below_zero_need_no_trick(capsys, asked, scene, start, goal):
     with pytest.raises(Stopped):
-        proctor(capsys, "--scene", scene, *start, *goal, "--timeout", "7")
+        proctor(capsys, "--scene", scene, *start.split(), *goal.split(), "--timeout", "7")
     assert (asked["start"].x, asked["start"].y, asked["start"].yaw) == (-1, 2, -0.5)
     assert asked["position"] == [-0.5, -2, 0]
     assert asked["quaternion"] is None
@@ -187,8 +185,7 @@ def test_a_mistake_is_told_before_anything_is_driven(
     code, _, err = proctor(capsys, *words)
     assert code == 2
     assert message in err
-    assert asked.keys() <= {"scene", "start", "params", "floor_z", "closed"}
-    assert "position" not in asked
+    assert not asked
 
 
 def test_two_outputs_do_not_share_a_file(capsys, asked, scene, tmp_path, monkeypatch):
@@ -199,11 +196,11 @@ def test_two_outputs_do_not_share_a_file(capsys, asked, scene, tmp_path, monkeyp
     assert "give each file its own name" in err
 
 
-def test_a_full_disk_is_told(capsys, scene, tmp_path, monkeypatch):
+def test_a_full_disk_is_told(capsys, asked, scene, tmp_path, monkeypatch):
     def full(path, content):
         raise OSError(28, "No space left on device")
 
-    assert navigate.write_atomically is write_atomically
+    monkeypatch.setattr(embedded.EmbeddedNavigator, "navigate", lambda *_, **__: made_up_drive())
     monkeypatch.setattr(navigate, "write_atomically", full)
     code, _, err = proctor(
         capsys, "--scene", scene, "--start", "-1,1", "--goal", "0,0", "--json", tmp_path / "x.json"

@@ -1,4 +1,4 @@
-"""The skill navigate_to: results, feedback, pauses, pre-emption, obstacles, and everything that can go wrong."""
+"""The skill navigate_to: results, feedback, pauses, pre-emption, obstacles, and all that can go wrong."""
 
 import math
 import os

@@ -1,6 +1,7 @@
-"""The policy that follows the skill's path: it arrives, touches nothing, and copes with what is not on the map."""
+"""The policy that follows the skill's path arrives, touches nothing, and goes around what is not on the map."""
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def save_boxes(boxes, path):
 
 
 def follow(episode, *, policy=None, rng=None, invisible=None):
-    """Drive by exact kinematics with noise of 2 mm and 0.1°; nothing gets nearer than 0.3 m to what is unseen."""
+    """Drive by exact kinematics, with some noise; what is invisible keeps the robot 0.3 m away."""
     policy = policy or NavigateToPolicy()
     policy.reset(EpisodeInfo(episode_id="a", instruction="", max_steps=500, seed=0, episode=episode))
     poses = [Pose2(episode.start_position.x, episode.start_position.y, episode.start_yaw)]
@@ -53,7 +54,7 @@ def follow(episode, *, policy=None, rng=None, invisible=None):
 
 
 def test_it_arrives_in_every_house_and_keeps_clear():
-    episodes = load_dataset(suite_path("houses-v1")).select(count=25)
+    episodes = load_dataset(suite_path("houses-v1")).select(count=12)
     rng = np.random.default_rng(3)
     lengths = []
     for episode in episodes:
@@ -61,7 +62,7 @@ def test_it_arrives_in_every_house_and_keeps_clear():
         goal = (episode.goal.x, episode.goal.y)
         actions, way = follow(episode, rng=rng)
         assert grid.distance_m(way[-1], goal, radius_m=0.2) < 0.2, episode.episode_id
-        between = np.concatenate([np.linspace(a, b, 6) for a, b in zip(way[:-1], way[1:], strict=True)])
+        between = np.concatenate([np.linspace(a, b, 6) for a, b in pairwise(way)])
         assert grid.clearances(between).min() > RADIUS_M - 0.01, episode.episode_id
         shortest_m = grid.distance_m(way[0], goal, radius_m=0.25)
         lengths.append(0.25 * actions.count(Action.FORWARD) / shortest_m)
