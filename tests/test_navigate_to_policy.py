@@ -1,4 +1,4 @@
-"""The policy that follows the skill's path arrives, touches nothing, and goes around what is not on the map."""
+"""The policy that follows the skill's path arrives, touches nothing, and goes around what no map shows."""
 
 import math
 from itertools import pairwise

@@ -90,10 +90,12 @@ def _write_title(figure: Figure, drive: Drive) -> None:
         head = str(result["message"])
     planned = f"planned {drive.path.length_m:.2f} m" if drive.path is not None else "no path"
     parts = [f"planner {drive.planner}", planned, f"driven {drive.log.length_m:.2f} m"]
-    if drive.timings_s:
-        parts.append(", ".join(f"{name} {1e3 * spent:.1f} ms" for name, spent in drive.timings_s.items()))
     parts += [f"replanned {len(drive.replanned)}×"] if drive.replanned else []
     parts += [f"recoveries {drive.recoveries}"] if drive.recoveries else []
+    parts += [
+        f"{stage.removesuffix('_generation')} {1e3 * spent:.1f} ms"
+        for stage, spent in drive.timings_s.items()
+    ]
     left, height_in = LEFT_IN / WIDTH_IN, figure.get_figheight()
     color = GOAL if drive.arrived else LIMIT
     figure.text(left, 1 - 0.33 / height_in, _cut(head, 85), size=13.5, weight="bold", color=color)
@@ -109,7 +111,9 @@ def _draw_map(axes: Axes, drive: Drive, view: View) -> None:
     colors = ListedColormap([FREE, TOO_CLOSE, OCCUPIED])
     axes.imshow(kinds, origin="lower", extent=extent, cmap=colors, vmin=0, vmax=2, interpolation="nearest")
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * grid.resolution_m / 2
-    axes.add_collection(PolyCollection(list(drive.seen[:, None] + corners), facecolor=SEEN, edgecolor="none"))
+    axes.add_collection(
+        PolyCollection(list(drive.seen[:, None] + corners), facecolor=SEEN, edgecolor="none", zorder=4)
+    )
     axes.set(xlim=(view.low[0], view.high[0]), ylim=(view.low[1], view.high[1]))
     axes.set(xlabel="x (m)", ylabel="y (m)", aspect="equal", facecolor=BEYOND)
     spacing_m = next(step for step in (0.5, 1, 2, 5, 10, 20, 50, 1e9) if view.width_m / step <= 14)
