@@ -47,6 +47,8 @@ LOST_M = 0.5
 """Further from the path than this, another one is planned."""
 AHEAD_M, BLOCK_M = 0.45, 0.1
 """Where what was bumped into is put on the map, and its radius."""
+PLANNING_TIMEOUT_S = 120.0
+"""Nothing moves while the policy plans, and at the first plan code may have to be compiled."""
 REACH_M = 2.0
 """A goal in a thing is exchanged for the nearest place that is no further away."""
 
@@ -130,6 +132,7 @@ class NavigateToPolicy(Policy):
                     planner=self._planner,
                     radius_m=RADIUS_M,
                     margin_m=MARGIN_M,
+                    timeout_s=PLANNING_TIMEOUT_S,
                     seed=self._seed,
                 )
                 return _Follower(self._grid, compute_path(self._grid.field, request).points)
