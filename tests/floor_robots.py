@@ -50,7 +50,11 @@ class FloorRobot:
         vx, vy, omega = self.velocity
         middle = self.pose[2] + omega * TICK_S / 2
         self.pose += TICK_S * np.array(
-            [vx * math.cos(middle) - vy * math.sin(middle), vx * math.sin(middle) + vy * math.cos(middle), omega]
+            [
+                vx * math.cos(middle) - vy * math.sin(middle),
+                vx * math.sin(middle) + vy * math.cos(middle),
+                omega,
+            ]
         )
 
 

@@ -97,7 +97,12 @@ class Drive:
 
 
 def drive_along(
-    base: RollingBase, reference: Trajectory, *, rest_s: float = 2.5, controller: MpcController | None = None, **options: Any
+    base: RollingBase,
+    reference: Trajectory,
+    *,
+    rest_s: float = 2.5,
+    controller: MpcController | None = None,
+    **options: Any,
 ) -> Drive:
     """Drive a base along a reference, and some time beyond its end."""
     controller = controller or MpcController(base, now_s=lambda: base.time_s, **options)

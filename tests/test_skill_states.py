@@ -1,9 +1,8 @@
 """The states of navigate_to: every transition of the table happens, and no other can."""
 
-
 import pytest
-from floor_robots import Floor, room
 
+from floor_robots import Floor, room
 from proctor.core.errors import UnknownName, UserError
 from proctor.navigation.planning_client import PlanningClient
 from proctor.skills import navigate_to as module
@@ -90,7 +89,7 @@ def test_a_drive_goes_through_the_states_in_order(client):
 def test_states_can_be_set_only_along_the_table(client):
     floor = Floor(client, room())
     floor.until(State.EXECUTING, goal_pos=GOAL)
-    with pytest.raises(UserError, match="cannot go from EXECUTING to INITIALISED|unknown state"):
+    with pytest.raises(UserError, match="unknown state 'INITIALISED'"):
         floor.skills.set_skill_state("navigate_to", "INITIALISED")
     with pytest.raises(UserError, match="cannot go from EXECUTING to TRAJECTORY_GENERATION"):
         floor.skills.set_skill_state("navigate_to", "TRAJECTORY_GENERATION")
@@ -104,7 +103,7 @@ def test_unknown_skill_and_parameter(client):
     floor = Floor(client, room())
     with pytest.raises(UnknownName, match="did you mean 'navigate_to'"):
         floor.skills.execute_skill("navigate_too", goal_pos=GOAL)
-    with pytest.raises(UserError, match="no parameter 'goal_position'.*did you mean 'goal_pos'"):
+    with pytest.raises(UserError, match=r"no parameter 'goal_position'.*did you mean 'goal_pos'"):
         floor.skills.execute_skill("navigate_to", goal_position=GOAL)
 
 

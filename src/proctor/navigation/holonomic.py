@@ -13,7 +13,9 @@ from proctor.navigation.compiled import compiled
 from proctor.navigation.mpc_problem import FREE, STAGE_S, Axis, Horizon, Solver
 from proctor.robots.dynamics import Dynamics
 
-FACES = np.array([[1.0, 0.0], [0.0, 1.0], [math.sqrt(0.5), math.sqrt(0.5)], [math.sqrt(0.5), -math.sqrt(0.5)]])
+FACES = np.array(
+    [[1.0, 0.0], [0.0, 1.0], [math.sqrt(0.5), math.sqrt(0.5)], [math.sqrt(0.5), -math.sqrt(0.5)]]
+)
 """An octagon around the circle that speeds and accelerations keep to."""
 TURNING = np.ones((1, 1))
 

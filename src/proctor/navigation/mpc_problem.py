@@ -100,9 +100,7 @@ class Axis(NamedTuple):
     def slope(self, positions: Array, speeds: Array, accelerations: Array) -> Array:
         """Return the slope of the cost, (B,) or (B, K) of errors (N,) or (N, K)."""
         return np.asarray(
-            self.position_pull @ positions
-            + self.speed_pull @ speeds
-            + self.acceleration_pull @ accelerations
+            self.position_pull @ positions + self.speed_pull @ speeds + self.acceleration_pull @ accelerations
         )
 
 
@@ -134,7 +132,13 @@ def keep_possible(plan: Array, start: Array, limits: Array) -> None:
 
 @compiled
 def fill_bounds(
-    faces: Array, plan: Array, start: Array, limits: Array, ends: NDArray[np.int64], lower: Array, upper: Array
+    faces: Array,
+    plan: Array,
+    start: Array,
+    limits: Array,
+    ends: NDArray[np.int64],
+    lower: Array,
+    upper: Array,
 ) -> None:
     """Fill the bounds of changes of a plan: first of the accelerations of each face, then of the speeds.
 
@@ -176,7 +180,13 @@ def fill_bounds(
 
 @compiled
 def fill_clearance(
-    field: ClearanceField, radius_m: float, points: Array, reference: Array, moves: Array, rows: Array, lower: Array
+    field: ClearanceField,
+    radius_m: float,
+    points: Array,
+    reference: Array,
+    moves: Array,
+    rows: Array,
+    lower: Array,
 ) -> bool:
     """Fill the half-planes that keep the robot off obstacles, and tell whether there is any.
 
@@ -232,7 +242,13 @@ class Solver:
         self._model: Any = None
 
     def solve(
-        self, slope: Array, lower: Array, upper: Array, *, cost: Array | None = None, rows: Array | None = None
+        self,
+        slope: Array,
+        lower: Array,
+        upper: Array,
+        *,
+        cost: Array | None = None,
+        rows: Array | None = None,
     ) -> Array | None:
         """Return the minimum of x @ cost @ x / 2 + slope @ x within the bounds, or None if none was found.
 

@@ -16,9 +16,11 @@ from proctor.navigation.grid_map import GridMap
 from proctor.navigation.live_map import LiveMap
 from proctor.navigation.mpc import MpcController
 from proctor.navigation.planning_client import PlanningClient
+from proctor.navigation.point_cloud import Pinhole, camera_frame, points_of_depth
 from proctor.robots.dynamics import Dynamics
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.scene_config import SceneConfig, load_scene
+from proctor.sim.camera import RgbdCamera
 from proctor.sim.lidar import LaserScanner
 from proctor.sim.mobile_base import TICK_S, TIMESTEP_S, MobileBase
 from proctor.sim.world import World
@@ -31,6 +33,10 @@ from proctor.skills.skill import Result
 
 SCAN_TICKS = 3
 """The laser scanner turns at 20 Hz."""
+DEPTH_TICKS, DEPTH_STRIDE = 6, 4
+"""The depth camera is looked at ten times a second, at every fourth pixel each way."""
+CAMERA_PITCH_DEG = -30.0
+"""Level, it would not see the floor nearer than two metres."""
 
 
 class EmbeddedNavigator:
@@ -47,6 +53,7 @@ class EmbeddedNavigator:
         params: How to navigate.
         dynamics: What the robot can do.
         client: A planner to share with others; by default it has one of its own.
+        depth: Whether the depth camera is looked at too, which sees what the laser scanner passes over.
         floor_z: Height of the floor, in a house that is a mesh.
 
     Raises:
@@ -63,13 +70,15 @@ class EmbeddedNavigator:
         params: NavigationParams | None = None,
         dynamics: Dynamics | None = None,
         client: PlanningClient | None = None,
+        depth: bool = False,
         floor_z: float = 0.0,
     ) -> None:
         known = load_scene(scene_path)
         self.params = params or NavigationParams()
         self.grid = GridMap.from_scene(known, scene_path, floor_z=floor_z).covering((start.x, start.y))
         self.live_map = LiveMap(self.grid, floor_z=floor_z)
-        self.world = World(scene or known, scene_path, WheeledRobot(), floor_z=floor_z, timestep_s=TIMESTEP_S)
+        robot = WheeledRobot(camera=Camera(pitch_deg=CAMERA_PITCH_DEG))
+        self.world = World(scene or known, scene_path, robot, floor_z=floor_z, timestep_s=TIMESTEP_S)
         self.world.reset(start)
         self.robot = MobileBase(self.world, dynamics)
         self.controller = MpcController(
@@ -83,6 +92,7 @@ class EmbeddedNavigator:
         )
         self.skills = SkillManager([self.navigate_to])
         self._scanner = LaserScanner(self.world)
+        self._camera = RgbdCamera(self.world) if depth else None
         self._ticks = 0
         self._seen = np.zeros_like(self.grid.occupied)
         self._rows: list[list[float]] = []
@@ -102,6 +112,8 @@ class EmbeddedNavigator:
         self._ticks += 1
         if self._ticks % SCAN_TICKS == 0:
             self._look()
+        if self._camera is not None and self._ticks % DEPTH_TICKS == 0:
+            self._look_deep(self._camera)
         self._rows.append(self._row())
         self.navigate_to.wait_if_due()
 
@@ -134,6 +146,8 @@ class EmbeddedNavigator:
     def close(self) -> None:
         """Stop the planner, unless it is shared."""
         self.navigate_to.reset()
+        if self._camera is not None:
+            self._camera.close()
         self.live_map.close()
         if self._owns_client:
             self._client.close()
@@ -149,6 +163,13 @@ class EmbeddedNavigator:
     def _look(self) -> None:
         self.live_map.mark_scan(self._scanner.scan(), self.robot.pose(), self.now_s())
         self._seen |= self.live_map.seen
+
+    def _look_deep(self, camera: RgbdCamera) -> None:
+        _, depth_mm = camera.render()
+        spec = self.world.robot.camera
+        frame = camera_frame(spec, self.robot.pose(), self.world.floor_z)
+        points_world = points_of_depth(depth_mm, Pinhole.of(spec), frame, stride=DEPTH_STRIDE)
+        self.live_map.mark_points(points_world, self.now_s())
 
     def _row(self) -> list[float]:
         pose, report = self.robot.pose(), self.controller.last

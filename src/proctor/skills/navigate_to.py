@@ -21,7 +21,7 @@ from proctor.navigation.planning_client import PlanningClient
 from proctor.navigation.requests import Motion
 from proctor.navigation.trajectory import Trajectory
 from proctor.skills.checkers import SETTLE_S
-from proctor.skills.course import Course
+from proctor.skills.course import Course, Purpose
 from proctor.skills.feedback import failed, processing, succeeded
 from proctor.skills.goal import Goal, read_goal
 from proctor.skills.lookout import Lookout, Sight
@@ -261,11 +261,14 @@ class NavigateTo:
             self._plan_anew("No progress, replanning")
 
     def _collide(self) -> None:
-        bump_world = self._lookout.bump_world()
+        """Back off from what was bumped into, after which the path is planned anew around it."""
+        ahead = self._pilot.is_going_ahead()
         self._pilot.stop()
-        self._map.mark_points(bump_world, self._now_s())
+        self._lookout.mark_bump(ahead=ahead)
         self._pursued.count(Reason.COLLISION, "collision")
-        self._plan_anew("Collision detected, replanning")
+        self._departure = self._pilot.departure(self.params.lead_s)
+        trajectory = self._way_out.back_off(self._pilot.pose(), ahead=ahead)
+        self._recover_by(trajectory, "Collision detected, backing off")
 
     def _detour(self, sight: Sight) -> None:
         """Find a way around something on the course, in motion if there is time for that."""
@@ -286,13 +289,16 @@ class NavigateTo:
         if self._departure.is_moving:
             self._rest_and_plan()
             return
-        trajectory, message = self._way_out.find(failure, self._pursued, self._departure.motion)
-        begun_s = max(self._now_s(), self._departure.begins_s)
-        self._pilot.follow(Course(trajectory=trajectory, begun_s=begun_s, purpose="recovery"))
-        self._take_shortcut(message)
+        self._recover_by(*self._way_out.find(failure, self._pursued, self._departure.motion))
 
-    def _take_shortcut(self, message: str) -> None:
+    def _recover_by(self, trajectory: Trajectory, message: str) -> None:
+        self._pursued.recoveries += 1
+        self._take_shortcut(trajectory, "recovery", message)
+
+    def _take_shortcut(self, trajectory: Trajectory, purpose: Purpose, message: str) -> None:
         """Go to EXECUTING with a course that needed no planner."""
+        begun_s = max(self._now_s(), self._departure.begins_s)
+        self._pilot.follow(Course(trajectory=trajectory, begun_s=begun_s, purpose=purpose))
         if self.state is State.EXECUTING:
             self._go(Event.REPLAN)
         if self.state is State.PATH_PLANNING:
@@ -340,9 +346,7 @@ class NavigateTo:
         motion = self._departure.motion
         angle_rad = 0.0 if goal_yaw is None else wrap_angle(goal_yaw - motion.yaw)
         trajectory = turn(Pose2(motion.x, motion.y, motion.yaw), angle_rad, self._pilot.dynamics)
-        begun_s = max(self._now_s(), self._departure.begins_s)
-        self._pilot.follow(Course(trajectory=trajectory, begun_s=begun_s, purpose="goal"))
-        self._take_shortcut("Navigating to goal")
+        self._take_shortcut(trajectory, "goal", "Navigating to goal")
 
     def _plan_anew(self, message: str) -> None:
         self._go(Event.REPLAN)

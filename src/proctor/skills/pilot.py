@@ -72,6 +72,14 @@ class Pilot:
         """Tell whether the robot touches anything."""
         return self._robot.is_collision_detected()
 
+    def course_speed_mps(self) -> float:
+        """Return how fast the robot is to go at this moment, ahead or back."""
+        return 0.0 if self.course is None else abs(self.course.motion_at(self.now_s()).v)
+
+    def is_going_ahead(self) -> bool:
+        """Tell whether the course leads ahead at this moment, not back."""
+        return self.course is None or self.course.motion_at(self.now_s()).v >= 0
+
     def tracking_error_m(self) -> float:
         """Return how far the robot is from where it should be."""
         report = self._controller.last

@@ -71,7 +71,7 @@ class WayOut:
         self._map, self._params, self._pilot = world_map, params, pilot
 
     def find(self, failure: NavigationFailure, mission: Mission, motion: Motion) -> tuple[Trajectory, str]:
-        """Return what to do, and its name; it counts as one of the mission's recoveries.
+        """Return what to do, and its name.
 
         Raises:
             NavigationFailure: There is nothing to be tried, or everything has been.
@@ -87,12 +87,19 @@ class WayOut:
             raise failure
         if mission.recoveries == self._params.max_recoveries:
             raise NavigationFailure(Reason.BLOCKED, f"{failure}, after {mission.recoveries} recoveries")
-        mission.recoveries += 1
         if trajectory is not None:
             return trajectory, "Leaving an obstacle"
         if recovery is Recovery.CLEAR:
             self._map.clear()
         return recovery.trajectory(pose, field, radius_m, dynamics), recovery.value
+
+    def back_off(self, pose: Pose2, *, ahead: bool) -> Trajectory:
+        """Return how to get away from what was bumped into, as far as there is room."""
+        direction = -1.0 if ahead else 1.0
+        way_m = _clearances(self._map.field(self._pilot.now_s()), pose, direction * BACK_M)
+        blocked = np.flatnonzero(way_m[1:] < min(self._params.radius_m, way_m[0]) - SLACK_M)
+        steps = int(blocked[0]) if len(blocked) else len(way_m) - 1
+        return straight(pose, direction * steps * STEP_M, _slow(self._pilot.dynamics))
 
 
 def escape(field: ClearanceField, pose: Pose2, radius_m: float, dynamics: Dynamics) -> Trajectory | None:
