@@ -39,6 +39,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "hold": "proctor.policies.scripted:HoldPolicy",
         "replay": "proctor.policies.scripted:ReplayPolicy",
         "oracle": "proctor.policies.oracle:OraclePolicy",
+        "navigate_to": "proctor.policies.navigate_to:NavigateToPolicy",
         "expert": "proctor.policies.pick_place.expert:ExpertPolicy",
         "blind": "proctor.policies.blind:BlindPolicy",
     },
@@ -82,7 +83,7 @@ ONLY_FOR: dict[Kind, dict[str, str]] = {
     "suite": {"houses-v1": "vln", "houses-v1-zh": "vln", "tabletop-v1": "pick_and_place"},
     "env": {"embedded": "vln", "mock": "vln", "o3de": "vln", "tabletop": "pick_and_place"},
     "policy": {
-        **{"forward": "vln", "oracle": "vln", "blind": "vln"},
+        **{"forward": "vln", "oracle": "vln", "navigate_to": "vln", "blind": "vln"},
         **{"hold": "pick_and_place", "expert": "pick_and_place"},
     },
 }

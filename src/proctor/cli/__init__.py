@@ -1,7 +1,7 @@
 """The `proctor` command: what it offers, and how it ends.
 
-Exit codes: 0 done, 1 finished with more evaluator faults than allowed or (`check-dataset`) with errors
-found, 2 user error, 130 interrupted.
+Exit codes: 0 done, 1 finished with more evaluator faults than allowed, with errors found (`check-dataset`) or
+without arriving (`navigate`), 2 user error, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from proctor import __version__
 from proctor.cli.compare import add_compare
 from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
+from proctor.cli.navigate import add_navigate
 from proctor.cli.report import add_report
 from proctor.cli.run import add_run
 from proctor.cli.serve import add_serve
@@ -81,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     add_serve(commands)
     add_report(commands)
     add_compare(commands)
+    add_navigate(commands)
     add_exams(commands)
     add_datasets(commands)
     for command in commands.choices.values():

@@ -17,12 +17,18 @@ from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.wheeled import WheeledRobot
 
+KEPT_TICKS = 6
+"""Every sixth tick of a drive is written down, ten in a second."""
+DIGITS = 4
+JUMP = 3.0
+"""A target that moves or turns faster than this, in m/s or rad/s, is that of another trajectory."""
+
 
 class DriveLog(msgspec.Struct, frozen=True, kw_only=True):
     """What happened at each tick. Poses are (x, y, yaw) in the world frame."""
 
     times_s: Array
-    """(N,) simulation time since the goal was given."""
+    """(N,) the robot's clock."""
     poses: Array
     """(N, 3) where the robot was."""
     velocities: Array
@@ -45,17 +51,37 @@ class DriveLog(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def elapsed_s(self) -> Array:
+        """(N,) time since the first tick."""
+        return self.times_s - self.times_s[:1]
+
+    @property
     def length_m(self) -> float:
         """How far the robot went."""
         return path_length(self.poses[:, :2])
 
     @property
+    def reference_speeds(self) -> Array:
+        """(N, 2) how fast the targets went, in m/s, and turned, in rad/s; NaN without, or at a jump."""
+        if len(self.times_s) < 2:
+            return np.full((len(self.times_s), 2), np.nan)
+        seconds = np.maximum(np.diff(self.times_s), 1e-9)
+        ahead = np.diff(self.targets[:, :2], axis=0)
+        yaw = self.targets[:-1, 2]
+        steps_m = np.hypot(ahead[:, 0], ahead[:, 1])
+        backwards = np.cos(yaw) * ahead[:, 0] + np.sin(yaw) * ahead[:, 1] < -0.9 * steps_m
+        turns = (np.diff(self.targets[:, 2]) + np.pi) % (2 * np.pi) - np.pi
+        rates = np.stack([np.where(backwards, -steps_m, steps_m), turns], axis=1) / seconds[:, None]
+        rates[(np.abs(rates) > JUMP).any(axis=1)] = np.nan
+        return np.concatenate([rates[:1], rates])
+
+    @property
     def cross_track_m(self) -> Array:
-        """(N,) how far the robot was beside its target, to the left of the target's heading; NaN without."""
+        """How far the robot was to the left of its target, at all ticks that had one."""
         off = self.poses[:, :2] - self.targets[:, :2]
         yaw = self.targets[:, 2]
         beside_m: Array = np.cos(yaw) * off[:, 1] - np.sin(yaw) * off[:, 0]
-        return beside_m
+        return beside_m[np.isfinite(beside_m)]
 
 
 class Drive(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,3 +116,23 @@ class Drive(msgspec.Struct, frozen=True, kw_only=True):
     def arrived(self) -> bool:
         """Whether the robot got there."""
         return bool(self.result["status"] == "succeeded")
+
+    def document(self) -> dict[str, Any]:
+        """Return the result, what was planned and what was driven, as JSON holds it."""
+        path, log = self.path, self.log
+        rows = np.column_stack([log.elapsed_s, log.poses, log.velocities])
+        return {
+            **self.result,
+            "planner": self.planner,
+            "start": [self.start.x, self.start.y, self.start.yaw],
+            "goal": [*self.goal, self.goal_yaw],
+            "timings_s": self.timings_s,
+            "path_length_m": None if path is None else path.length_m,
+            "raw_path": [] if path is None else path.raw.round(DIGITS).tolist(),
+            "path": [] if path is None else path.points.round(DIGITS).tolist(),
+            "replans": len(self.replanned),
+            "recoveries": self.recoveries,
+            "driven_length_m": log.length_m,
+            "driven_columns": ["time_s", "x", "y", "yaw", "vx", "vy", "omega"],
+            "driven": np.concatenate([rows[:-1:KEPT_TICKS], rows[-1:]]).round(DIGITS).tolist(),
+        }

@@ -1,0 +1,294 @@
+"""`proctor navigate`: send the robot somewhere, and see how it gets there."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.table import Table
+
+from proctor.cli.terminal import DONE, console, errors
+from proctor.core.documents import write_atomically
+from proctor.core.errors import InvalidFile, UserError
+from proctor.core.types import Pose2
+
+if TYPE_CHECKING:
+    from proctor.skills.drive import Drive
+
+NOT_ARRIVED = 1
+FARTHEST_M = 1e4
+LONGEST_S = 86_400.0
+EVERY_TICKS = 6
+"""The progress is shown ten times in a simulated second."""
+VIDEO_BACKDROP_PX = 1920
+SUFFIXES = {"plot": ".png", "json": ".json", "video": ".mp4"}
+EXAMPLES = """\
+examples:
+  proctor navigate --suite houses-v1 --episode house_64959_0 --plot drive.png
+  proctor navigate --suite houses-v1 --episode house_64959_0 --planner rrt_star --seed 3 --json drive.json
+  proctor navigate --scene my_house.json --start -1,2,1.57 --goal 4.5,2 --video drive.mp4
+
+Places are x,y in metres in the world frame. A third number is a heading in radians: 0 looks along +x, 1.57
+along +y. Without one the robot starts with the heading 0, and may arrive with any.
+
+exit codes: 0 arrived, 1 did not arrive, 2 user error, 130 interrupted
+"""
+
+
+class _Task(NamedTuple):
+    """Who is to go where."""
+
+    scene: Path
+    floor_z: float
+    start: Pose2
+    goal: tuple[float, float]
+    goal_yaw: float | None
+    timeout_s: float
+
+
+def add_navigate(commands: Any) -> None:
+    """Add the command."""
+    navigate = commands.add_parser(
+        "navigate",
+        help="send the robot to a place, and plot or film how it gets there",
+        description="Send the robot of the embedded world to a place with the skill `navigate_to`.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    # Else `--start -1,2` were taken for an option: argparse knows only single numbers below 0.
+    navigate._negative_number_matcher = re.compile(r"-[\d.]")  # noqa: SLF001  (argparse offers no other way)
+    where = navigate.add_mutually_exclusive_group(required=True)
+    where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
+    where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
+    where.add_argument("--scene", type=Path, metavar="FILE", help="a scene file, or a house that is a mesh")
+    navigate.add_argument("--episode", metavar="ID", help="of the exam: gives scene, start and goal")
+    navigate.add_argument("--start", metavar="X,Y[,YAW]", help="metres and radians (default: the episode's)")
+    navigate.add_argument("--goal", metavar="X,Y[,YAW]", help="metres and radians (default: the episode's)")
+    navigate.add_argument(
+        "--planner",
+        default="grid",
+        metavar="NAME",
+        help="grid, rrt, rrt_star, prm or rrt_connect (default: grid)",
+    )
+    navigate.add_argument(
+        "--timeout",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="simulated seconds to get there (default: 60)",
+    )
+    navigate.add_argument("--seed", type=int, default=0, help="for planners that draw at random (default: 0)")
+    navigate.add_argument(
+        "--plot", type=Path, metavar="PNG", help="draw map, paths, speeds and what was driven"
+    )
+    navigate.add_argument("--json", type=Path, metavar="JSON", help="write result, timings and paths")
+    navigate.add_argument("--video", type=Path, metavar="MP4", help="film it from above, at real speed")
+    navigate.set_defaults(command=_navigate)
+
+
+def _navigate(arguments: argparse.Namespace) -> int:
+    from proctor.navigation.planner import planner_name
+    from proctor.skills.embedded import EmbeddedNavigator
+    from proctor.skills.params import NavigationParams
+
+    planner = planner_name(arguments.planner)
+    if not 0 <= arguments.seed < 2**32:
+        raise UserError(f"--seed: expected a number from 0 to {2**32 - 1}, found {arguments.seed}")
+    _check_outputs(arguments)
+    task = _task(arguments)
+    writers = _writers(arguments, task)
+    params = NavigationParams(planner=planner, seed=arguments.seed)
+    with EmbeddedNavigator(task.scene, task.start, params=params, floor_z=task.floor_z) as navigator:
+        drive = _drive(navigator, task)
+    console.print(_summary(drive))
+    for what, file, write in writers:
+        with console.status(f"writing {file}"):
+            try:
+                write(drive)
+            except OSError as error:
+                raise UserError(f"cannot write {file}: {error.strerror or error}") from error
+        console.print(f"{what}: {file}", markup=False, soft_wrap=True)
+    if drive.arrived:
+        return DONE
+    errors.print("[red]not arrived:[/red]", end=" ")
+    errors.print(f"{drive.result['reason']}: {drive.result['message']}", markup=False, soft_wrap=True)
+    return NOT_ARRIVED
+
+
+def _task(arguments: argparse.Namespace) -> _Task:
+    """Return where to go; what the command line does not say, the episode does."""
+    from proctor.navigation.grid_map import floor_of_scene
+
+    start = _place("--start", arguments.start)
+    goal = _place("--goal", arguments.goal)
+    if not 0 < arguments.timeout <= LONGEST_S:
+        raise UserError(
+            f"--timeout: expected seconds above 0, at most {LONGEST_S:.0f}, found {arguments.timeout}"
+        )
+    at = None
+    scene: Path = arguments.scene
+    if scene is None:
+        episode = _episode(arguments)
+        scene, at = Path(episode.scene_config_path), episode.start_position
+        start = start or (at.x, at.y, episode.start_yaw)
+        goal = goal or (episode.goal.x, episode.goal.y)
+    elif arguments.episode is not None:
+        raise UserError("--episode is for --suite and --dataset; with --scene give --start and --goal")
+    if start is None or goal is None:
+        raise UserError("--scene needs both --start X,Y[,YAW] and --goal X,Y[,YAW]")
+    if not scene.is_file():
+        raise InvalidFile(scene, "no such file")
+    x, y, yaw = (*start, 0.0)[:3]
+    goal_yaw = goal[2] if len(goal) == 3 else None
+    floor_z, goal_xy = floor_of_scene(scene, at), (goal[0], goal[1])
+    return _Task(scene, floor_z, Pose2(x, y, yaw), goal_xy, goal_yaw, arguments.timeout)
+
+
+def _episode(arguments: argparse.Namespace) -> Any:
+    from proctor.episodes.datasets import load_dataset
+    from proctor.episodes.vln import Episode
+    from proctor.registry import suite_path
+
+    if arguments.episode is None:
+        raise UserError("--suite and --dataset need --episode ID, which gives scene, start and goal")
+    dataset = load_dataset(suite_path(arguments.suite) if arguments.suite else arguments.dataset)
+    dataset.of(Episode)
+    (episode,) = dataset.select(episode_id=arguments.episode)
+    if not episode.scene_config_path:
+        raise UserError(f"episode '{arguments.episode}' has no scene to drive in")
+    return episode
+
+
+def _place(option: str, text: str | None) -> tuple[float, ...] | None:
+    """Return two or three numbers, or None if there is no text."""
+    if text is None:
+        return None
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if len(numbers) not in (2, 3):
+        raise UserError(f"{option}: expected X,Y or X,Y,YAW such as 1.5,-2,1.57, found '{text}'")
+    if not all(math.isfinite(number) and abs(number) <= FARTHEST_M for number in numbers):
+        raise UserError(f"{option}: expected finite numbers within ±{FARTHEST_M:.0f}, found '{text}'")
+    return numbers
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, before anything is driven."""
+    taken: set[Path] = set()
+    for name, suffix in SUFFIXES.items():
+        file: Path | None = getattr(arguments, name)
+        if file is None:
+            continue
+        if file.suffix.lower() != suffix:
+            raise UserError(f"--{name}: expected a file name that ends with {suffix}, found '{file}'")
+        if file.is_dir():
+            raise UserError(f"--{name}: {file} is a folder, expected the name of a file")
+        if file.resolve() in taken:
+            raise UserError(f"--{name}: {file} is written already; give each file its own name")
+        taken.add(file.resolve())
+        try:
+            with TemporaryFile(dir=file.parent):
+                pass
+        except OSError as error:
+            raise UserError(f"--{name}: cannot write to {file.parent}: {error.strerror}") from None
+
+
+def _writers(arguments: argparse.Namespace, task: _Task) -> list[tuple[str, Path, Callable[[Drive], None]]]:
+    """Return what is to be written; the packages for it are there, or this fails."""
+    writers: list[tuple[str, Path, Callable[[Drive], None]]] = []
+    if arguments.json is not None:
+        writers.append(("Result", arguments.json, lambda drive: _write_document(drive, arguments.json)))
+    if arguments.plot is not None:
+        from proctor.skills.drive_plot import save_plot
+
+        writers.append(("Plot", arguments.plot, lambda drive: save_plot(drive, arguments.plot)))
+    if arguments.video is not None:
+        from proctor.report.plan import draw_plan
+        from proctor.skills.drive_video import save_video
+
+        def film(drive: Drive) -> None:
+            plan = draw_plan(task.scene, width_px=VIDEO_BACKDROP_PX, floor_z=task.floor_z)
+            save_video(drive, arguments.video, backdrop=plan)
+
+        writers.append(("Video", arguments.video, film))
+    return writers
+
+
+def _write_document(drive: Drive, file: Path) -> None:
+    """Write a drive as JSON, one line for each key: paths are long."""
+    encode = msgspec.json.encode
+    lines = [b" " + encode(key) + b": " + encode(value) for key, value in drive.document().items()]
+    write_atomically(file, b"{\n" + b",\n".join(lines) + b"\n}\n")
+
+
+def _drive(navigator: Any, task: _Task) -> Drive:
+    """Let the robot go, and show how far it is."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[numbers]}"),
+    )
+    ticks, told = 0, ""
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        shown = bar.add_task("Starting the planner", total=100, numbers="")
+
+        def show(feedback: dict[str, Any]) -> None:
+            nonlocal ticks, told
+            ticks += 1
+            message = feedback["message"]
+            if message != told and feedback["state"] != "FAILED" and not console.is_terminal:
+                console.print(message, markup=False)
+            if (message != told or ticks % EVERY_TICKS == 0) and "distance_to_goal" in feedback:
+                ahead_mps = math.hypot(*feedback["current_velocity"][:2])
+                numbers = f"{feedback['distance_to_goal']:.2f} m to go, {ahead_mps:.2f} m/s"
+                bar.update(shown, description=message, completed=feedback["progress"], numbers=numbers)
+            told = message
+
+        quaternion = None
+        if task.goal_yaw is not None:
+            quaternion = [0.0, 0.0, math.sin(task.goal_yaw / 2), math.cos(task.goal_yaw / 2)]
+        drive: Drive = navigator.navigate([*task.goal, 0.0], quaternion, task.timeout_s, on_tick=show)
+    return drive
+
+
+def _length(metres: float) -> str:
+    return f"{metres:.2f} m" if metres >= 1 else f"{100 * metres:.1f} cm"
+
+
+def _summary(drive: Drive) -> Table:
+    """Return the numbers of a drive."""
+    result, log = drive.result, drive.log
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column()
+
+    def row(name: str, value: str) -> None:
+        table.add_row(name, value)
+
+    row("status", "[green]succeeded[/green]" if drive.arrived else f"[red]failed[/red] ({result['reason']})")
+    if result["final_distance"] is not None:
+        row("distance to goal", _length(result["final_distance"]))
+    if "final_yaw_error" in result:
+        row("heading error", f"{math.degrees(result['final_yaw_error']):.2f}°")
+    row("time", f"{result['total_time']:.1f} s, of simulation")
+    if drive.path is not None:
+        row("path", f"{drive.path.length_m:.2f} m planned by {drive.planner}, {log.length_m:.2f} m driven")
+    off_cm = 100 * abs(log.cross_track_m)
+    if len(off_cm):
+        row("cross-track error", f"{math.sqrt((off_cm**2).mean()):.1f} cm RMS, {off_cm.max():.1f} cm at most")
+    spent = [f"{name} {1e3 * seconds:.1f} ms" for name, seconds in drive.timings_s.items()]
+    row("wall time", ", ".join(spent) or "nothing was planned")
+    row("replanned", f"{len(drive.replanned)} times")
+    row("recoveries", str(drive.recoveries))
+    return table
