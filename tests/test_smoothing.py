@@ -12,8 +12,8 @@ from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.grid_map import GridMap, map_of_scene
 from proctor.navigation.smoothing import smooth_path
 from proctor.navigation.timing import time_path
-from proctor.robots.dynamics import Dynamics
 from proctor.registry import suite_path
+from proctor.robots.dynamics import Dynamics
 
 RADIUS_M, MARGIN_M = 0.17, 0.05
 HOUSES = sorted((suite_path("houses-v1") / "scenes").glob("*.json"))[::2]

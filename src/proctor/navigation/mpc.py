@@ -94,6 +94,7 @@ class MpcController:
         self._heading_error_rad: float | None = None
         self._velocity_before, self._velocity = np.zeros(3), np.zeros(3)
         """What the last tick went on from, and what it sent, in the frame of the drive's model."""
+        self._has_stopped = False
         self.last: ControlReport | None = None
         """The latest tick's report; None until there is one, and after `stop`."""
         self._model(Dynamics.of(robot.get_dynamics_constraints()))
@@ -208,6 +209,7 @@ class MpcController:
         for model in self._models.values():
             model.forget()
         self.last = None
+        self._has_stopped = True
         self._send((0.0, 0.0, 0.0))
 
     def _tick(self, reference: Trajectory, time_s: float) -> ControlReport:
@@ -218,7 +220,7 @@ class MpcController:
             passed_s = self._period_s
         pose = pose_of(self._robot.get_world_pose())
         rows = reference.sampled(time_s - self._start_s + self._stage_times_s)
-        target = rows[0, :3]
+        target = rows[0, :3].copy()
         pose[2] = target[2] + self._unwrapped(float(pose[2] - target[2]))
         velocity = self._velocity_now(time_s, pose, dynamics)
         fallback = False
@@ -254,11 +256,13 @@ class MpcController:
 
     def _velocity_now(self, time_s: float, pose: Array, dynamics: Dynamics) -> Array:
         """Return what to go on from: the velocity sent last, unless someone else has sent one since."""
+        linear, angular = self._robot.target_linear_velocity, self._robot.target_angular_velocity
         if self.last is not None:
-            linear, angular = self._robot.target_linear_velocity, self._robot.target_angular_velocity
             told = (float(linear[0]), float(linear[1]), float(angular[2]))
             if math.dist(told, self.last.command) < 1e-6:
                 return self._velocity_before if time_s == self.last.time_s else self._velocity
+        elif self._has_stopped and not (linear.any() or angular.any()):
+            return np.zeros(3)  # not what is measured: the robot may have been stopped a moment ago
         measured = np.array(self._robot.get_velocity(), dtype=float)
         if not np.isfinite(measured).all():
             raise SimulationError(f"the robot's velocity is {measured.tolist()}: not finite")
