@@ -53,6 +53,7 @@ class EmbeddedNavigator:
         params: How to navigate.
         dynamics: What the robot can do.
         client: A planner to share with others; by default it has one of its own.
+        floor_z: Height of the floor, in a house that is a mesh; the lowest if missing.
         depth: Whether the depth camera is looked at too, which sees what the laser scanner passes over.
 
     Raises:
@@ -60,7 +61,7 @@ class EmbeddedNavigator:
         UserError: The scene is too large for a map.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what a drive is made of, all by keyword)
         self,
         scene_path: FilePath,
         start: Pose2,
@@ -70,8 +71,10 @@ class EmbeddedNavigator:
         dynamics: Dynamics | None = None,
         client: PlanningClient | None = None,
         depth: bool = False,
+        floor_z: float | None = None,
     ) -> None:
-        known, floor_z = load_scene(scene_path), floor_of_scene(scene_path)
+        known = load_scene(scene_path)
+        floor_z = floor_of_scene(scene_path, floor_z)
         self.params = params or NavigationParams()
         self.grid = GridMap.from_scene(known, scene_path, floor_z=floor_z).covering((start.x, start.y))
         self.live_map = LiveMap(self.grid, floor_z=floor_z)
