@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from proctor.core.types import Array, Pose2
+from proctor.core.types import Pose2
 from proctor.navigation.clearance import ClearanceField
 from proctor.navigation.grid_map import GridMap, floor_of_scene
 from proctor.navigation.live_map import LiveMap
@@ -182,7 +182,7 @@ class EmbeddedNavigator:
     def _drive(self, result: Result, start: Pose2, goal_pos: Any, goal_quat: Any, began: int) -> Drive:
         plans = self.navigate_to.planning
         rows, columns = np.nonzero(self._seen)
-        centres: Array = (np.stack([columns, rows], axis=1) + 0.5) * self.grid.resolution_m
+        centres = (np.stack([columns, rows], axis=1).astype(float) + 0.5) * self.grid.resolution_m
         log = DriveLog.of(self._rows[began:])
         return Drive(
             result=result,
