@@ -1,7 +1,7 @@
 """From corners to a trajectory: the time it takes, and how long the robot is under way, against toppra's own.
 
-Ways of `houses-v1` and random ways over generated maps of 512 x 512 cells. For toppra, a way is arc length and
-heading over arc length at the points of the smooth path, timed with constant accelerations.
+Ways of `houses-v1` and random ways over generated maps of 512 x 512 cells. For toppra, a way is length and
+heading over length at the points of the smooth path, timed with constant accelerations.
 """
 
 from __future__ import annotations

@@ -107,7 +107,8 @@ def test_braking_a_turn_in_place_keeps_to_it():
     assert hardest(stop, WHEELS)["alpha_max"] < 1.02
     # In the second half of the turn it stops at its end, not somewhere on the leg.
     late = brake(trajectory, 2 * math.sqrt(2 / 0.5) - 0.2, WHEELS)
-    assert late.poses[-1] == pytest.approx([0.0, 0.0, 0.0], abs=1e-4)
+    assert late.poses[-1] == pytest.approx([0.0, 0.0, 0.0], abs=1e-9)
+    assert late.duration_s == pytest.approx(0.2, rel=0.01)
 
 
 @pytest.mark.parametrize("time_s", [0.0, -1.0, 1e3])

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.free_space import Mask
+from proctor.navigation.free_space import Mask, Window, window_around
 from proctor.navigation.grid_search import EXHAUSTED, RUNNING, GridSearch
 from proctor.navigation.line_of_sight import line_is_free
 from proctor.navigation.taut import find_corners, pulled, tautened
 from proctor.navigation.visibility import shorter_path
 
-Window: TypeAlias = tuple[slice, slice]
 SLICE = 200_000
 """Cells to search between two looks at the clock: a few milliseconds."""
 ROUNDS = 4
@@ -81,22 +79,13 @@ class AnyAnglePlanner:
         """Bring what was prepared up to date where the mask of this query or of the last one is special."""
         if free is self._free:
             return
-        windows = [self._window(end) for end in ends]
+        # Moves and corners depend on the cells around them, too.
+        windows = [window_around(end, self._reach + 2, free.shape) for end in ends]
         for rows, columns in self._changed + windows:
             part = (rows.start, rows.stop, columns.start, columns.stop)
             self._search.update(free, *part)
             find_corners(free, *part, self._corners)
         self._changed = windows
-
-    def _window(self, end: Array) -> Window:
-        """Return the rows and columns of what can depend on cells within reach of a point."""
-        rows, columns = self._free.shape
-        column, row = (int(part) for part in end)
-        wide = self._reach + 2
-        return (
-            slice(max(row - wide, 0), min(row + wide + 1, rows)),
-            slice(max(column - wide, 0), min(column + wide + 1, columns)),
-        )
 
     def _reaches(
         self, start: Array, goal: Array, deadline_s: float, cancelled: Callable[[], bool] | None

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from proctor.core.types import Array
 from proctor.navigation.clearance import ClearanceField
 
 Mask: TypeAlias = NDArray[np.bool_]
+Window: TypeAlias = tuple[slice, slice]
 ENDS_REACH_M = 0.5
 """So close to the start and to the goal the bare radius is enough: goals are often beside walls."""
 
@@ -51,6 +52,9 @@ class PlannerBackend(Protocol):
         """
 
 
+Backend = TypeVar("Backend", bound=PlannerBackend)
+
+
 class FreeSpace:
     """The free cells of a map for a radius and a margin, and what planners prepared for them.
 
@@ -69,11 +73,11 @@ class FreeSpace:
         self._reach = math.ceil(ENDS_REACH_M / field.resolution_m)
         self._planners: dict[type[PlannerBackend], PlannerBackend] = {}
 
-    def planner(self, kind: type[PlannerBackend]) -> PlannerBackend:
+    def planner(self, kind: type[Backend]) -> Backend:
         """Return the planner of a class that is kept with these cells."""
         if kind not in self._planners:
             self._planners[kind] = kind(self._free, reach=self._reach)
-        return self._planners[kind]
+        return cast(Backend, self._planners[kind])
 
     @contextmanager
     def open_at(self, *ends: Array) -> Iterator[Mask]:
@@ -81,7 +85,7 @@ class FreeSpace:
         if self._query_free is self._free:
             yield self._free
             return
-        windows = [self._window(end) for end in ends]
+        windows = [window_around(end, self._reach, self._free.shape) for end in ends]
         for end, (rows, columns) in zip(ends, windows, strict=True):
             apart = np.hypot(
                 np.arange(rows.start, rows.stop)[:, None] + 0.5 - end[1],
@@ -95,10 +99,11 @@ class FreeSpace:
             for window in windows:
                 self._query_free[window] = self._free[window]
 
-    def _window(self, end: Array) -> tuple[slice, slice]:
-        """Return the rows and the columns within reach of a point."""
-        column, row = (int(part) for part in end)
-        return (
-            slice(max(row - self._reach, 0), row + self._reach + 1),
-            slice(max(column - self._reach, 0), column + self._reach + 1),
-        )
+
+def window_around(point: Array, reach: int, shape: tuple[int, ...]) -> Window:
+    """Return the rows and the columns of a mask that are within so many cells of the cell of a point."""
+    column, row = (int(part) for part in point)
+    return (
+        slice(max(row - reach, 0), min(row + reach + 1, shape[0])),
+        slice(max(column - reach, 0), min(column + reach + 1, shape[1])),
+    )

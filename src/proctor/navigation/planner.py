@@ -6,7 +6,7 @@ import importlib
 import threading
 import time
 from collections.abc import Callable
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ from proctor.core.types import Array
 from proctor.navigation.any_angle import AnyAnglePlanner
 from proctor.navigation.clearance import ClearanceField, clearance_at
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.free_space import FreeSpace, PlannerBackend
+from proctor.navigation.free_space import FreeSpace, Mask, PlannerBackend
 
 PLANNERS = {
     "grid": "proctor.navigation.any_angle:AnyAnglePlanner",
@@ -83,37 +83,59 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
         MissingDependency: The package that has the planner is not installed.
     """
     name = planner_name(planner)
-    kind = _kind_of(name)
-    deadline_s = time.monotonic() + timeout_s
     start_world, goal_world = np.array(start_xy, dtype=float), np.array(goal_xy, dtype=float)
     start, goal = _checked_ends(field, start_world, goal_world, radius_m)
+    query = _Query(start, goal, time.monotonic() + timeout_s, seed, cancelled)
     for share in MARGIN_SHARES if margin_m > 0 else (0.0,):
-        space = _free_space(field, radius_m, share * margin_m)
-        with space.lock, space.open_at(start, goal) as free:
-            corners = None
-            # Those that draw at random cannot tell that there is no path; they are only asked if there is.
-            kinds: list[type[PlannerBackend]] = [AnyAnglePlanner, kind]
-            for asked in dict.fromkeys(kinds):
-                left_s = deadline_s - time.monotonic()
-                if left_s <= 0:
-                    raise NavigationFailure(Reason.PLANNING_TIMEOUT, f"no path was found in {timeout_s} s")
-                backend = space.planner(asked)
-                corners = backend.plan(free, start, goal, timeout_s=left_s, seed=seed, cancelled=cancelled)
-                if corners is None:
-                    break
-        if corners is not None:
-            points = corners * field.resolution_m + (field.origin_x, field.origin_y)
+        kept_m = share * margin_m
+        found = query.answer(_free_space(field, radius_m, kept_m), _kind_of(name))
+        if found is not None:
+            points = found.corners * field.resolution_m + (field.origin_x, field.origin_y)
             points[0], points[-1] = start_world, goal_world
-            gap = backend.optimum_gap if isinstance(backend, AnyAnglePlanner) else None
-            return RawPath(
-                points=points,
-                margin_m=share * margin_m,
-                planner=name,
-                length_m=path_length(points),
-                optimum_gap=gap,
-            )
+            length_m, gap = path_length(points), found.optimum_gap
+            return RawPath(points=points, margin_m=kept_m, planner=name, length_m=length_m, optimum_gap=gap)
     way = f"from {_shown(start_world)} to {_shown(goal_world)}"
     raise NavigationFailure(Reason.NO_PATH, f"there is no way {way} for a radius of {radius_m} m")
+
+
+class _Found(NamedTuple):
+    corners: Array
+    optimum_gap: float | None
+
+
+class _Query(NamedTuple):
+    """What to plan, in cells."""
+
+    start: Array
+    goal: Array
+    deadline_s: float
+    seed: int
+    cancelled: Callable[[], bool] | None
+
+    def answer(self, space: FreeSpace, kind: type[PlannerBackend]) -> _Found | None:
+        """Plan in a space, or return None if it has no path.
+
+        Planners that draw at random cannot tell that there is none, and are only asked if there is one.
+        """
+        with space.lock, space.open_at(self.start, self.goal) as free:
+            exact = AnyAnglePlanner
+            corners = self._plan(space.planner(exact), free)
+            if corners is None:
+                return None
+            if kind is exact:
+                return _Found(corners, space.planner(exact).optimum_gap)
+            corners = self._plan(space.planner(kind), free)
+            if corners is None:
+                raise NavigationFailure(Reason.PLANNING_TIMEOUT, "there is a path, but it was not found")
+            return _Found(corners, None)
+
+    def _plan(self, backend: PlannerBackend, free: Mask) -> Array | None:
+        left_s = self.deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise NavigationFailure(Reason.PLANNING_TIMEOUT, "the time to plan was over")
+        return backend.plan(
+            free, self.start, self.goal, timeout_s=left_s, seed=self.seed, cancelled=self.cancelled
+        )
 
 
 def planner_name(spelling: str) -> str:
@@ -192,7 +214,7 @@ def _in_free_cell(field: ClearanceField, point: Array, radius_m: float) -> Array
     rows, columns = field.cells.shape
     at: Array = (point - (field.origin_x, field.origin_y)) / field.resolution_m
     for shift in HAIRS:
-        end = np.clip(at + shift, 0.0, (columns - HAIR, rows - HAIR))
+        end: Array = np.clip(at + shift, 0.0, (columns - HAIR, rows - HAIR))
         if field.cells[int(end[1]), int(end[0])] > radius_m:
             return end
     return None
