@@ -18,6 +18,7 @@ from proctor.navigation.clearance import clearance_at
 from proctor.navigation.elastic_band import WIDTH, End, relax, solve_banded
 from proctor.navigation.grid_map import GridMap
 from proctor.navigation.lead_in import pursue
+from proctor.navigation.path_worth import Needs, worth_of
 from proctor.navigation.shortcut import shortcut
 from proctor.navigation.traversal import Limits, traversal
 from proctor.robots.dynamics import Dynamics
@@ -117,3 +118,18 @@ def test_the_time_along_a_straight_line_is_that_of_full_acceleration():
     assert traversal(rows, Limits.of(Dynamics()), 0.0)[0] > 8.0
     assert traversal(rows, Limits.of(Dynamics()), 0.8)[1] == pytest.approx(0.5)
     assert traversal(rows, Limits.of(Dynamics(drive="holonomic")), 0.8)[1] == pytest.approx(0.5)
+
+
+def test_of_two_paths_the_one_with_room_comes_first_then_the_short_then_the_quick():
+    field = room((3.0, 0.0, 4.0, 2.0))
+
+    def worth(height_m, longest_m=7.0):
+        rows = np.zeros((201, 4))
+        rows[:, 0], rows[:, 1] = np.linspace(1, 7, 201), 2.0 + height_m
+        return worth_of(field, rows, Needs(0.17, 0.22, longest_m, Dynamics()))
+
+    assert worth(0.16) is None
+    assert worth(0.19).lacking_m == pytest.approx(0.03)
+    assert worth(0.3).lacking_m == 0.0
+    assert worth(0.3, longest_m=5.0).too_long
+    assert worth(0.3) < worth(0.3, longest_m=5.0) < worth(0.19)
