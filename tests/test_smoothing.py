@@ -17,7 +17,7 @@ from proctor.registry import suite_path
 from proctor.robots.dynamics import Dynamics
 
 RADIUS_M, MARGIN_M = 0.17, 0.05
-HOUSES = sorted((suite_path("houses-v1") / "scenes").glob("*.json"))[::2]
+HOUSES = sorted((suite_path("houses-v1") / "scenes").glob("*.json"))[::4]
 AT_REST = SimpleNamespace(yaw=0.0, v=0.0, omega=0.0)
 
 
@@ -52,7 +52,7 @@ def cases(kind):
     """Maps with paths on them."""
     rng = np.random.default_rng(4)
     if kind == "houses":
-        grids, count = [map_of_scene(path) for path in HOUSES], 5
+        grids, count = [map_of_scene(path) for path in HOUSES], 8
     else:
         grids, count = [cluttered_room(rng) for _ in range(12)], 4
     return [(grid, path) for grid in grids for path in paths_on(grid, count, rng)]
