@@ -18,8 +18,10 @@ from proctor.robots.dynamics import Dynamics
 
 ROOM_GROWS = 0.3
 """How much clearance a path must gain per metre away from an end that has too little."""
-SHARPEST_RAD = 0.6
-"""A path that turns by more between two points is torn."""
+TORN_RAD = 0.6
+"""A path that turns by more between two points is torn,"""
+TORN_PER_M = 12.0
+"""and so is one of such a curvature: a turn on the spot would be smoother."""
 ROUNDING = 1.005
 """A robot that is faster than it may be by no more begins as fast as it may."""
 
@@ -64,8 +66,9 @@ def worth_of(field: ClearanceField, rows: Array, needs: Needs) -> Worth | None:
         needs: What it must do.
     """
     turns, moves = np.abs(np.diff(rows[:, 2])), np.diff(rows[:, :2], axis=0)
+    torn = not (turns.max() < TORN_RAD and np.abs(rows[:, 3]).max() < TORN_PER_M)
     spare, lacking = spare_and_lacking_m(field, rows, needs.radius_m, needs.kept_m)
-    if not (turns.max() < SHARPEST_RAD and spare > needs.spare_m):
+    if torn or not spare > needs.spare_m:
         return None
     time_s, highest_mps = traversal(rows, Limits.of(needs.dynamics), needs.speed_mps)
     too_long = bool(np.hypot(moves[:, 0], moves[:, 1]).sum() > needs.longest_m)
