@@ -42,7 +42,13 @@ class RollingBase:
         self.pose, self.velocity = np.array(pose), np.zeros(3)
         self.target_linear_velocity, self.target_angular_velocity = np.zeros(3), np.zeros(3)
         self.time_s = 0.0
-        self.limits: dict[str, Any] = dict(v_max=1.0, omega_max=1.0, a_max=0.5, alpha_max=0.5, drive=drive)
+        self.limits: dict[str, Any] = {
+            "v_max": 1.0,
+            "omega_max": 1.0,
+            "a_max": 0.5,
+            "alpha_max": 0.5,
+            "drive": drive,
+        }
         self._lag_s, self._gains, self._noise = lag_s, np.array([gains[0], gains[0], gains[1]]), noise
         self._random = np.random.default_rng(seed)
 
@@ -83,6 +89,7 @@ class Drive:
     def __init__(self) -> None:
         self.poses: list[Array] = []
         self.targets: list[Array] = []
+        self.measured: list[Array] = []
         self.commands: list[tuple[float, float, float]] = []
         self.fallbacks = 0
         self.solve_times_s: list[float] = []
@@ -114,6 +121,7 @@ def drive_along(
         drive.targets.append(target)
         controller.control_loop()
         assert controller.last is not None
+        drive.measured.append(controller.last.pose)
         drive.commands.append(controller.last.command)
         drive.fallbacks += controller.last.fallback
         drive.solve_times_s.append(controller.last.solve_time_s)
@@ -142,8 +150,8 @@ def made_of(
 
 
 WINDING = [
-    (0.45, 0.0, 2.0), (0.0, 0.45, 1.5), (0.0, -0.45, 1.5), (0.0, 0.0, 0.5), (0.0, -0.45, 1.8), (0.0, 0.45, 3.6),
-    (0.0, -0.45, 1.8), (-0.3, 0.2, 1.5), (0.0, -0.2, 1.5), (-0.45, 0.0, 1.0),
+    (0.45, 0.0, 2.0), (0.0, 0.45, 1.5), (0.0, -0.45, 1.5), (0.0, 0.0, 0.5), (0.0, -0.45, 1.8),
+    (0.0, 0.45, 3.6), (0.0, -0.45, 1.8), (-0.3, 0.2, 1.5), (0.0, -0.2, 1.5), (-0.45, 0.0, 1.0),
 ]  # fmt: skip
 """Up to 0.9 m/s, left, right, left, and to a stop."""
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proctor.core.types import Array
+from proctor.navigation.compiled import compiled
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
 from proctor.navigation.trajectory import Trajectory, sample
 
-STEP_M = 0.025
-LEAST_STEPS = 60
+STEP_M = 0.02
+STEP_RAD = 0.035
+"""Where a path bends, it is divided more finely."""
+LEAST_STEPS = 200
 MOST_STEPS = 40_000
+MOST_PARTS = 1000
 LONGEST_STEP_S = 0.03
 """Between two points of a trajectory. Poses are cubics of the way, and nearly so of time if it is short."""
 SAME_PLACE_M = 1e-6
@@ -49,7 +55,7 @@ class Curve(NamedTuple):
         steps_m = np.linalg.norm(moves, axis=1) / np.sinc(turns / (2 * np.pi))
         way_m = np.concatenate([[0.0], np.cumsum(steps_m)])
         yaw = columns[:, 2]
-        return cls(way_m, columns[:, :3], np.column_stack([np.cos(yaw), np.sin(yaw), columns[:, 3]]))
+        return cls(way_m, columns[:, :3].copy(), np.column_stack([np.cos(yaw), np.sin(yaw), columns[:, 3]]))
 
     @property
     def length(self) -> float:
@@ -59,18 +65,27 @@ class Curve(NamedTuple):
     def at(self, wanted: Array) -> Curve:
         """Return the same curve with these knots; they must include the present ones to be exactly it."""
         rows = sample(self.knots, self.poses, self.slopes, wanted)
-        return Curve(wanted, rows[:, :3], rows[:, 3:])
+        # Copies: compiled functions are compiled again for arrays that are slices.
+        return Curve(wanted, rows[:, :3].copy(), rows[:, 3:].copy())
 
-    def refined(self, longest: float) -> Curve:
-        """Return the same curve with more knots, evenly between the present ones."""
+    def refined(self, longest: Array | float) -> Curve:
+        """Return the same curve with more knots, evenly between the present ones, no further apart than this.
+
+        Args:
+            longest: One number, or one for each piece.
+        """
         steps = np.diff(self.knots)
         index, share = _parts(np.ceil(steps / longest))
         return self.at(np.append(self.knots[index] + share * steps[index], self.knots[-1]))
 
     def in_steps(self) -> Curve:
         """Return the same curve with knots close enough for its timing."""
-        finest = self.length / MOST_STEPS
-        return self.refined(max(min(STEP_M, self.length / LEAST_STEPS), finest))
+        steps = np.diff(self.knots)
+        curvature = np.abs(self.slopes[:, 2])
+        sharpness = np.sqrt(np.abs(np.diff(self.slopes[:, 2])) / steps)
+        bend = np.maximum(np.maximum(curvature[:-1], curvature[1:]), sharpness)
+        longest = np.minimum(min(STEP_M, self.length / LEAST_STEPS), STEP_RAD / np.maximum(bend, 1e-9))
+        return self.refined(np.maximum(longest, self.length / MOST_STEPS))
 
     def with_yaw(self, yaw: Array, slopes: Array) -> Curve:
         """Return the same positions with other headings."""
@@ -87,12 +102,7 @@ class Curve(NamedTuple):
         Args:
             sideways: Whether acceleration to the side counts, else row[2] is 0.
         """
-        steps = np.diff(self.knots)[:, None]
-        means = np.diff(self.poses, axis=0) / steps
-        before, after = self.slopes[:-1], self.slopes[1:]
-        first = (6 * means - 4 * before - 2 * after) / steps
-        last = (4 * after + 2 * before - 6 * means) / steps
-        return _bends(before, first, sideways=sideways), _bends(after, last, sideways=sideways)
+        return _bends(self.knots, self.poses, self.slopes, float(sideways))
 
     def timed(self, rates: Array) -> Trajectory:
         """Return the trajectory along this curve with given rates at its knots, linear in time between.
@@ -116,19 +126,39 @@ class Curve(NamedTuple):
         return Trajectory(times_s, points.poses, points.slopes * speeds[:, None])
 
 
-def _bends(slopes: Array, seconds: Array, *, sideways: bool) -> Array:
-    lengths = np.linalg.norm(slopes[:, :2], axis=1)
+@compiled
+def _bends(knots: Array, poses: Array, slopes: Array, sideways: float) -> tuple[Array, Array]:
+    pieces = knots.shape[0] - 1
+    first, last = np.empty((pieces, 5)), np.empty((pieces, 5))
+    early, late = np.empty(3), np.empty(3)
+    for piece in range(pieces):
+        step = knots[piece + 1] - knots[piece]
+        for axis in range(3):
+            mean = (poses[piece + 1, axis] - poses[piece, axis]) / step
+            before, after = slopes[piece, axis], slopes[piece + 1, axis]
+            early[axis] = (6 * mean - 4 * before - 2 * after) / step
+            late[axis] = (4 * after + 2 * before - 6 * mean) / step
+        _bend(slopes[piece], early, sideways, first[piece])
+        _bend(slopes[piece + 1], late, sideways, last[piece])
+    return first, last
+
+
+@compiled
+def _bend(slope: Array, second: Array, sideways: float, row: Array) -> None:
+    """Fill in a row of bends from the first and second derivatives of a curve at one place."""
+    length = math.hypot(slope[0], slope[1])
     # Where the curve stands still it sets off in the direction of its second derivative.
-    ahead = np.where(lengths[:, None] > 1e-9, slopes[:, :2], seconds[:, :2])
-    ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1), 1e-12)[:, None]
-    along = (ahead * seconds[:, :2]).sum(axis=1)
-    across = ahead[:, 0] * seconds[:, 1] - ahead[:, 1] * seconds[:, 0]
-    return np.column_stack([lengths, along, across * sideways, slopes[:, 2], seconds[:, 2]])
+    ahead = slope if length > 1e-9 else second
+    norm = max(math.hypot(ahead[0], ahead[1]), 1e-12)
+    row[0] = length
+    row[1] = (ahead[0] * second[0] + ahead[1] * second[1]) / norm
+    row[2] = sideways * (ahead[0] * second[1] - ahead[1] * second[0]) / norm
+    row[3], row[4] = slope[2], second[2]
 
 
-def _parts(counts: Array) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Array]:
-    """Return for pieces cut into so many parts each: the piece of every part, and where in it the part begins."""
-    whole = np.maximum(counts, 1).astype(np.int64)
+def _parts(counts: Array) -> tuple[NDArray[np.int64], Array]:
+    """Return for pieces cut into so many parts each: every part's piece, and where in it the part begins."""
+    whole = np.clip(counts, 1, MOST_PARTS).astype(np.int64)
     index = np.repeat(np.arange(len(whole)), whole)
     firsts = np.cumsum(whole) - whole
     return index, (np.arange(len(index)) - firsts[index]) / whole[index]

@@ -1,8 +1,8 @@
 """A path as an elastic band: it straightens itself, and obstacles push it away.
 
-The band is the control points of a B-spline. It comes to rest where the sum of three is least: how abruptly
-the curvature changes (third differences), how far it is from the path it was laid along, and how much
-clearance is missing at the knots. For given pushes that is a linear system with a narrow band of
+The band is the control points of a B-spline. At each step it goes where the sum of three is least: how
+abruptly the curvature changes (third differences), how far it has come from where it was, and how much
+clearance is missing along the curve. For given pushes that is a linear system with a narrow band of
 non-zeros, so one step is exact and quick; the pushes are then measured again.
 """
 
@@ -32,6 +32,8 @@ HOLD = 1e6
 FLAT = 0.1
 """Slopes of clearance below this are those of places midway between obstacles."""
 ROUNDS = 6
+ACROSS_M = 0.3
+"""How far to the sides room is looked for."""
 LONGEST_STEP_M = 0.3
 """Further than this from where they were measured, clearances and slopes say little."""
 
@@ -49,7 +51,8 @@ class End(NamedTuple):
     @classmethod
     def of(cls, rows: Array, wants: Array) -> End:
         """Take conditions."""
-        return cls(np.ascontiguousarray(rows), np.ascontiguousarray(wants), np.linalg.pinv(rows))
+        repair: Array = np.ascontiguousarray(np.linalg.pinv(rows), dtype=np.float64)
+        return cls(np.ascontiguousarray(rows), np.ascontiguousarray(wants), repair)
 
 
 @compiled
@@ -131,6 +134,26 @@ def walls_at(controls: Array, field: ClearanceField, wanted: Array) -> Array:
 
 
 @compiled
+def cap_to_room(controls: Array, field: ClearanceField, wanted: Array) -> None:
+    """Lower the wanted clearances, in place, to what there is across the curve: midway in a narrow gap."""
+    step = 0.5 * field.resolution_m
+    for place in range(1, wanted.shape[0] - 1):
+        x, y = place_of(controls, place)
+        before, after = place_of(controls, place - 1), place_of(controls, place + 1)
+        along = max(math.hypot(after[0] - before[0], after[1] - before[1]), 1e-9)
+        across_x, across_y = (before[1] - after[1]) / along, (after[0] - before[0]) / along
+        most = clearance_at(field, x, y)[0]
+        for side in (-step, step):
+            for count in range(1, math.ceil(ACROSS_M / step)):
+                way = side * count
+                here = clearance_at(field, x + way * across_x, y + way * across_y)[0]
+                if here <= 0.0 or most >= wanted[place]:
+                    break
+                most = max(most, here)
+        wanted[place] = min(wanted[place], most)
+
+
+@compiled
 def behind(controls: Array, walls: Array) -> BoolArray:
     """Tell for every place whether it is on the wrong side of its wall."""
     answers = np.zeros(walls.shape[0], dtype=np.bool_)
@@ -183,8 +206,8 @@ def settle(matrix: Array, right: Array, walls: Array, pushed: BoolArray) -> Arra
 @compiled
 def relax(
     controls: Array,
-    rest: Array,
     stay: float,
+    stiffness: Array,
     field: ClearanceField,
     wanted: Array,
     start: End,
@@ -194,8 +217,8 @@ def relax(
 
     Args:
         controls: (m + 5, 2) control points of m spans.
-        rest: Control points of the path that the band was laid along.
-        stay: How much the band is drawn to them.
+        stay: How much each of them is held where it is.
+        stiffness: (m + 2,) weights of the third differences.
         field: The map.
         wanted: (2 m + 1,) clearances wanted at the knots and half way between them.
         start: Conditions at the first five control points.
@@ -206,10 +229,10 @@ def relax(
     for i in range(count):
         for axis in range(2):
             matrix[2 * i + axis, 0] = stay
-            right[2 * i + axis] = stay * rest[i, axis]
+            right[2 * i + axis] = stay * controls[i, axis]
     nothing = np.zeros(2)
     for i in range(count - 3):
-        add_row(matrix, right, i, JERK, 1.0, nothing)
+        add_row(matrix, right, i, JERK, stiffness[i], nothing)
     add_end(matrix, right, 0, start)
     add_end(matrix, right, count - 5, goal)
     walls = walls_at(controls, field, wanted)

@@ -51,9 +51,10 @@ def _ramp(
     slope = angle_rad / total_m
     if speed <= 0:
         return slope, 0.0, total_m
-    first, ramp_m = omega / speed, total_m
-    for _ in range(8):  # the two depend on each other; a few rounds settle them
-        # Half of what the robot can do, so that it can speed up or brake meanwhile.
-        ramp_m = min(max(2 * abs(first - slope) * speed * speed / dynamics.alpha_max, 1e-3), total_m)
+    first, ramp_m = omega / speed, 0.0
+    for _ in range(12):  # the two depend on each other; a few rounds settle them
+        # With half of the yaw acceleration, so that the robot can also speed up.
+        square = min(speed**2 + 2 * dynamics.a_max * ramp_m, max(dynamics.v_max, speed) ** 2)
+        ramp_m = min(max(2 * abs(first - slope) * square / dynamics.alpha_max, 1e-3), total_m)
         slope = (angle_rad - first * ramp_m / 2) / (total_m - ramp_m / 2)
     return slope, first - slope, ramp_m

@@ -13,9 +13,8 @@ from proctor.navigation.compiled import compiled
 from proctor.navigation.mpc_problem import FREE, STAGE_S, Axis, Horizon, Solver
 from proctor.robots.dynamics import Dynamics
 
-FACES = np.array(
-    [[1.0, 0.0], [0.0, 1.0], [math.sqrt(0.5), math.sqrt(0.5)], [math.sqrt(0.5), -math.sqrt(0.5)]]
-)
+ASLANT = math.sqrt(0.5)
+FACES = np.array([[1.0, 0.0], [0.0, 1.0], [ASLANT, ASLANT], [ASLANT, -ASLANT]])
 """An octagon around the circle that speeds and accelerations keep to."""
 TURNING = np.ones((1, 1))
 
@@ -39,7 +38,8 @@ class Holonomic:
         self._rows = np.vstack([np.kron(FACES[2:], np.eye(blocks)), np.kron(FACES, speeds), no_obstacle])
         self._lower = np.full(8 * blocks + horizon.clearance_rows, -FREE)
         self._upper = np.full(8 * blocks + horizon.clearance_rows, FREE)
-        self._move_solver = Solver(np.kron(np.eye(2), self._move.cost), self._rows, horizon.clearance_rows)
+        cost = np.kron(np.eye(2), self._move.cost).astype(np.float64)
+        self._move_solver = Solver(cost, self._rows, horizon.clearance_rows)
         self._turn_solver = Solver(self._turn.cost, speeds, 0)
         self._plan: Array | None = None
 
@@ -76,24 +76,27 @@ class Holonomic:
             plan = mpc.shifted(self._plan, passed_s / STAGE_S, wanted)
         keep_possible(plan, velocity, dynamics.v_max, dynamics.a_max, STAGE_S)
         turn_limits = np.array([[-dynamics.omega_max, dynamics.omega_max, dynamics.alpha_max]])
-        mpc.keep_possible(plan[:, 2:], velocity[2:], turn_limits)
+        move, turn = np.ascontiguousarray(plan[:, :2]), np.ascontiguousarray(plan[:, 2:])
+        mpc.keep_possible(turn, velocity[2:], turn_limits)
+        plan[:, 2:] = turn
         states = predict(pose, velocity, plan, STAGE_S)
         errors, extra = states - reference[1:], plan - wanted
         near = self._fill_clearance(states, reference, field, radius_m)
         move_limits = np.array([[-dynamics.v_max, dynamics.v_max, dynamics.a_max]]).repeat(len(FACES), axis=0)
         ends, lower, upper = self._horizon.ends, self._lower, self._upper
-        mpc.fill_bounds(FACES, plan[:, :2], velocity[:2], move_limits, ends, lower, upper)
+        mpc.fill_bounds(FACES, move, velocity[:2], move_limits, ends, lower, upper)
         slope = self._move.slope(errors[:, :2], errors[:, 3:5], extra[:, :2]).T.ravel()
         moved = self._move_solver.solve(slope, lower, upper, rows=self._rows if near else None)
         lower, upper = np.empty(2 * len(ends)), np.empty(2 * len(ends))
-        mpc.fill_bounds(TURNING, plan[:, 2:], velocity[2:], turn_limits, ends, lower, upper)
+        mpc.fill_bounds(TURNING, turn, velocity[2:], turn_limits, ends, lower, upper)
         slope = self._turn.slope(errors[:, 2], errors[:, 5], extra[:, 2])
         turned = self._turn_solver.solve(slope, lower, upper)
         if moved is None or turned is None:
             self.forget()
             return None
-        self._plan = plan + self._horizon.spread @ np.vstack([moved.reshape(2, -1), turned]).T
-        return self._plan[0].copy()
+        plan += self._horizon.spread @ np.vstack([moved.reshape(2, -1), turned]).T
+        self._plan = plan
+        return np.array(plan[0])
 
     def _fill_clearance(
         self, states: Array, reference: Array, field: ClearanceField | None, radius_m: float

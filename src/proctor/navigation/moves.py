@@ -15,7 +15,7 @@ from proctor.robots.dynamics import Dynamics
 
 
 class _Profile(NamedTuple):
-    """The quickest way to a place and to rest there, in one dimension: constant accelerations, at most three."""
+    """The quickest way to rest at a place, in one dimension: at most three constant accelerations."""
 
     times: Array
     places: Array

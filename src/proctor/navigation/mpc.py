@@ -83,7 +83,7 @@ class MpcController:
         self._robot, self._now_s, self._field, self._radius_m = robot, now_s, field, radius_m
         self._period_s, self._on_command = period_s, on_command
         self._stages = max(4, round(horizon_s / STAGE_S))
-        self._stage_times_s = STAGE_S * np.arange(self._stages + 1)
+        self._stage_times_s: Array = STAGE_S * np.arange(self._stages + 1, dtype=np.float64)
         self.mpc_horizon = self._stages * STAGE_S
         self._models: dict[str, Unicycle | Holonomic] = {}
         self._reference: Trajectory | None = None
@@ -94,6 +94,7 @@ class MpcController:
         self._heading_error_rad: float | None = None
         self._velocity_before, self._velocity = np.zeros(3), np.zeros(3)
         """What the last tick went on from, and what it sent, in the frame of the drive's model."""
+        self._has_stopped = False
         self.last: ControlReport | None = None
         """The latest tick's report; None until there is one, and after `stop`."""
         self._model(Dynamics.of(robot.get_dynamics_constraints()))
@@ -131,7 +132,7 @@ class MpcController:
         horizon_s = self.mpc_horizon if horizon is None else horizon
         if not 0 < horizon_s < math.inf:
             raise UserError(f"expected a horizon of more than 0 s, found {horizon_s}")
-        times_s = STAGE_S * np.arange(math.ceil(horizon_s / STAGE_S - 1e-9) + 1)
+        times_s: Array = STAGE_S * np.arange(math.ceil(horizon_s / STAGE_S - 1e-9) + 1, dtype=np.float64)
         rows = self._reference.sampled(t - self._start_s + times_s)
         return Trajectory(times_s, rows[:, :3], rows[:, 3:])
 
@@ -146,8 +147,8 @@ class MpcController:
         Each call counts as one tick: the plan of the call before is where it starts from.
 
         Args:
-            current_state: A pose and a velocity [vx, vy, omega] in the robot's frame. The pose is [x, y, yaw],
-                or what `get_world_pose` returns: a position and a quaternion [qx, qy, qz, qw].
+            current_state: A pose, and a velocity [vx, vy, omega] in the robot's frame. The pose is
+                [x, y, yaw], or what `get_world_pose` returns: a position and a quaternion [qx, qy, qz, qw].
             reference: A segment from now on, times from 0. One that is shorter than the horizon goes on with
                 its last velocity.
             constraints: The limits.
@@ -208,6 +209,7 @@ class MpcController:
         for model in self._models.values():
             model.forget()
         self.last = None
+        self._has_stopped = True
         self._send((0.0, 0.0, 0.0))
 
     def _tick(self, reference: Trajectory, time_s: float) -> ControlReport:
@@ -218,7 +220,7 @@ class MpcController:
             passed_s = self._period_s
         pose = pose_of(self._robot.get_world_pose())
         rows = reference.sampled(time_s - self._start_s + self._stage_times_s)
-        target = rows[0, :3]
+        target = rows[0, :3].copy()
         pose[2] = target[2] + self._unwrapped(float(pose[2] - target[2]))
         velocity = self._velocity_now(time_s, pose, dynamics)
         fallback = False
@@ -254,11 +256,13 @@ class MpcController:
 
     def _velocity_now(self, time_s: float, pose: Array, dynamics: Dynamics) -> Array:
         """Return what to go on from: the velocity sent last, unless someone else has sent one since."""
+        linear, angular = self._robot.target_linear_velocity, self._robot.target_angular_velocity
         if self.last is not None:
-            linear, angular = self._robot.target_linear_velocity, self._robot.target_angular_velocity
             told = (float(linear[0]), float(linear[1]), float(angular[2]))
             if math.dist(told, self.last.command) < 1e-6:
                 return self._velocity_before if time_s == self.last.time_s else self._velocity
+        elif self._has_stopped and not (linear.any() or angular.any()):
+            return np.zeros(3)  # not what is measured: the robot may have been stopped a moment ago
         measured = np.array(self._robot.get_velocity(), dtype=float)
         if not np.isfinite(measured).all():
             raise SimulationError(f"the robot's velocity is {measured.tolist()}: not finite")
@@ -284,7 +288,7 @@ class MpcController:
         return self._settling.rests
 
     def _unwrapped(self, difference: float) -> float:
-        """Return the heading error that is nearest to the one before, so that it does not jump at half a turn."""
+        """Return the heading error nearest to the one before, so that it does not jump at half a turn."""
         before = self._heading_error_rad or 0.0
         error = before + wrap_angle(difference - before)
         if abs(error) > FULLY_TURNED_RAD:

@@ -23,12 +23,12 @@ BLOCKS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5)
 """How many stages each block of unknowns lasts."""
 
 POSITION: Final = 60.0
-HEADING: Final = 10.0
+HEADING: Final = 60.0
 SPEED: Final = 1.0
-TURN_RATE: Final = 0.5
+TURN_RATE: Final = 10.0
 ACCELERATION: Final = 0.1
 TURN_ACCELERATION: Final = 0.05
-LAST_STAGE: Final = 5.0
+LAST_STAGE: Final = 50.0
 """The weights of the last stage's state, times this."""
 
 CLEARANCE_EVERY: Final = 2
@@ -39,7 +39,7 @@ MARGIN_M: Final = 0.05
 """How much more than its radius the robot likes to keep, unless its reference does not."""
 BESIDE_M: Final = 0.1
 """Up to this distance from the reference a slope of the clearance field tells the room there."""
-CLEARANCE_WEIGHT: Final = 400.0
+CLEARANCE_WEIGHT: Final = 1000.0
 FREE: Final = 1e30
 """A bound that is none."""
 SOFT: Final = 8
@@ -120,7 +120,7 @@ def shifted(plan: Array, stages_passed: float, otherwise: Array) -> Array:
 
 @compiled
 def keep_possible(plan: Array, start: Array, limits: Array) -> None:
-    """Change a plan (N, axes) where it breaks an axis's limits: least and greatest speed, and acceleration."""
+    """Change a plan (N, axes) where it breaks limits: least and greatest speed, and acceleration."""
     for axis in range(plan.shape[1]):
         low, high, acceleration = limits[axis]
         speed = start[axis]

@@ -12,19 +12,17 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from ompl import base, geometric, util
 
 from proctor.core.types import Array
 from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.free_space import Mask, window_around
 from proctor.navigation.line_of_sight import line_is_free, path_is_free
 from proctor.navigation.roadmap import Roadmap
 
-Mask: TypeAlias = NDArray[np.bool_]
 Cancelled: TypeAlias = Callable[[], bool] | None
 
 NOTHING = np.zeros((1, 1), dtype=bool)
@@ -32,6 +30,10 @@ CELLS_PER_PLACE = 20
 """How dense a roadmap begins."""
 FEWEST_PLACES, MOST_PLACES = 1000, 30_000
 SPARSELY = 5
+"""One in so many of the cells that are free in one query only is a place for that query."""
+CELLS_PER_ITERATION = 8
+FEWEST_ITERATIONS, MOST_ITERATIONS = 3000, 12_000
+"""Of RRT*: 0.3 to 1.5 s."""
 
 util.setLogLevel(util.LOG_NONE)
 
@@ -69,23 +71,36 @@ class Budget:
         return NavigationFailure(Reason.PLANNING_TIMEOUT, f"{planner} found no path in the time it had")
 
 
-class Motions(base.MotionValidator):  # type: ignore[misc]
-    """Tests straight lines exactly, instead of at points along them."""
+class LentMask:
+    """The mask that OMPL asks. It knows nothing of OMPL, which never frees a cycle of references."""
 
-    def __init__(self, information: Any) -> None:
-        super().__init__(information)
+    def __init__(self) -> None:
         self.free = NOTHING
 
-    def checkMotion(self, start: Any, end: Any, *_last_valid: Any) -> bool:  # noqa: N802
+    def has_state(self, state: Any) -> bool:
+        """Tell whether a place is free."""
+        row, column = int(state[1]), int(state[0])
+        return row < self.free.shape[0] and column < self.free.shape[1] and bool(self.free[row, column])
+
+    def has_motion(self, start: Any, end: Any) -> bool:
         """Tell whether a straight line is free."""
         return line_is_free(self.free, start[0], start[1], end[0], end[1])
 
 
-class Plane:
-    """The continuous plane of a map's cells, as OMPL knows it. One for all masks of a size.
+class Motions(base.MotionValidator):  # type: ignore[misc]
+    """Tests straight lines exactly, instead of at points along them."""
 
-    OMPL never lets go of what it calls back, so the mask is lent for one query only.
-    """
+    def __init__(self, information: Any, mask: LentMask) -> None:
+        super().__init__(information)
+        self._mask = mask
+
+    def checkMotion(self, start: Any, end: Any, *_last_valid: Any) -> bool:  # noqa: N802 - as OMPL calls it
+        """Tell whether a straight line is free."""
+        return self._mask.has_motion(start, end)
+
+
+class Plane:
+    """The continuous plane of a map's cells, as OMPL knows it."""
 
     def __init__(self, rows: int, columns: int) -> None:
         bounds = base.RealVectorBounds(2)
@@ -94,20 +109,20 @@ class Plane:
         bounds.setHigh(1, float(rows))
         self._space = base.RealVectorStateSpace(2)
         self._space.setBounds(bounds)
+        self._mask = LentMask()
         self.information = base.SpaceInformation(self._space)
-        self._motions = Motions(self.information)
-        self.information.setMotionValidator(self._motions)
-        self.information.setStateValidityChecker(self._is_free)
+        self.information.setMotionValidator(Motions(self.information, self._mask))
+        self.information.setStateValidityChecker(self._mask.has_state)
         self.information.setup()
 
     @contextmanager
     def lent(self, free: Mask) -> Iterator[None]:
         """Let OMPL see a mask for a while."""
-        self._motions.free = free
+        self._mask.free = free
         try:
             yield
         finally:
-            self._motions.free = NOTHING
+            self._mask.free = NOTHING
 
     def problem(self, start: Array, goal: Array) -> Any:
         """Return OMPL's statement of a query."""
@@ -127,23 +142,13 @@ class Plane:
         state[0], state[1] = float(point[0]), float(point[1])
         return state
 
-    def _is_free(self, state: Any) -> bool:
-        free, row, column = self._motions.free, int(state[1]), int(state[0])
-        return row < free.shape[0] and column < free.shape[1] and bool(free[row, column])
-
-
-@lru_cache(maxsize=4)
-def plane_of(rows: int, columns: int) -> Plane:
-    """Return the plane of a size of map, made once: OMPL would leak it."""
-    return Plane(rows, columns)
-
 
 class OmplPlanner:
     """What all of these planners share; see `planner.PlannerBackend`, also for the arguments."""
 
     def __init__(self, free: Mask, *, reach: int) -> None:
         self._free, self._reach = free, reach
-        self._plane = plane_of(*free.shape)
+        self._plane = Plane(*free.shape)
 
     def plan(
         self, free: Mask, start: Array, goal: Array, *, timeout_s: float, seed: int, cancelled: Cancelled
@@ -174,8 +179,11 @@ class TreePlanner(OmplPlanner):
     name: str
     branch: float | None = None
     """Cells: how far a branch goes at most; by default a fifth of the map's diagonal."""
-    enough = math.inf
-    """Iterations after which the path is good enough. More are made if there is no path yet."""
+
+    def _enough(self, free: Mask) -> float:
+        """Return after how many iterations a path is good enough. More are made if there is no path yet."""
+        del free
+        return math.inf  # until the first path
 
     def _find(self, free: Mask, start: Array, goal: Array, budget: Budget) -> Array:
         problem = self._plane.problem(start, goal)
@@ -184,9 +192,10 @@ class TreePlanner(OmplPlanner):
         if self.branch is not None:
             planner.setRange(self.branch)
         planner.setup()
+        enough = self._enough(free)
         with self._plane.lent(free):
             while not problem.hasExactSolution():
-                planner.solve(budget.iterations(self.enough))
+                planner.solve(budget.iterations(enough))
                 if budget.is_over and not problem.hasExactSolution():
                     raise budget.failure(self.name)
         return _points(problem.getSolutionPath())
@@ -210,7 +219,9 @@ class RrtStarPlanner(TreePlanner):
 
     name = "RRTstar"
     branch = 25.0
-    enough = 12_000
+
+    def _enough(self, free: Mask) -> float:
+        return float(np.clip(free.sum() / CELLS_PER_ITERATION, FEWEST_ITERATIONS, MOST_ITERATIONS))
 
 
 class PrmPlanner(OmplPlanner):
@@ -251,11 +262,10 @@ class PrmPlanner(OmplPlanner):
     def _places_near(self, free: Mask, *ends: Array) -> Array:
         """Return some of the places around the ends that are free in this query only."""
         places = []
-        for x, y in ends:
-            rows = slice(max(int(y) - self._reach, 0), int(y) + self._reach + 1)
-            columns = slice(max(int(x) - self._reach, 0), int(x) + self._reach + 1)
-            only_here = np.argwhere(free[rows, columns] & ~self._free[rows, columns])[:, ::-1]
-            places.append(only_here[::SPARSELY] + np.array([columns.start, rows.start]) + 0.5)
+        for end in ends:
+            window = rows, columns = window_around(end, self._reach, free.shape)
+            only_here = np.argwhere(free[window] & ~self._free[window])[::SPARSELY, ::-1]
+            places.append(only_here + np.array([columns.start, rows.start]) + 0.5)
         return np.concatenate(places)
 
 

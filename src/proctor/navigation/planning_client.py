@@ -10,7 +10,7 @@ from types import TracebackType
 from proctor.core.errors import missing_extra
 from proctor.core.types import Array
 from proctor.navigation.clearance import ClearanceField
-from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.failure import NavigationFailure
 from proctor.navigation.planner import PLANNERS, planner_name
 from proctor.navigation.planning_link import PlanningLink
 from proctor.navigation.planning_wire import (
@@ -77,7 +77,7 @@ class PlanningClient:
         """
         if "ompl" in PLANNERS[planner_name(request.planner)]:
             _require("ompl", f"The planner '{request.planner}'")
-        if self._map is None or self._map[0] != map_version or self._map[1] is not field:
+        if self._map is None or not _is_same(self._map, (map_version, field)):
             self._map, self._map_serial = (map_version, field), self._map_serial + 1
         rows, columns = field.cells.shape
         layout = MapLayout(
@@ -116,6 +116,13 @@ class PlanningClient:
             self._link.wait(left_s)
             self._receive()
         return self._reply is not None
+
+    def wait_until_ready(self, timeout_s: float) -> bool:
+        """Block until the process is warm, or is found to be dead, and tell whether it is `ready`."""
+        deadline_s = time.monotonic() + timeout_s
+        while not self.ready and self._link is not None and (left_s := deadline_s - time.monotonic()) > 0:
+            self._link.wait(left_s)
+        return self._ready
 
     def cancel(self) -> None:
         """Give up the request that is under way, if there is one; its reply never comes."""
@@ -163,7 +170,7 @@ class PlanningClient:
         if end is None:
             return
         if self._awaited is not None:
-            self._reply = Reply(self._awaited, NavigationFailure(Reason.PLANNER_LOST, end))
+            self._reply = Reply(self._awaited, end)
             self._awaited = None
         self._drop_link()
 
@@ -173,6 +180,11 @@ class PlanningClient:
         if self._closing is not None:
             self._closing()
             self._closing = None
+
+
+def _is_same(one: tuple[int, ClearanceField], other: tuple[int, ClearanceField]) -> bool:
+    """Tell whether two versions of a map are the same, by the identity of their arrays."""
+    return one[0] == other[0] and one[1].cells is other[1].cells and one[1][1:] == other[1][1:]
 
 
 def _require(package: str, what: str) -> None:

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from proctor.core.types import Array
+from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.planning_wire import Answer, Call, Frames, decode_answer, frame
 
 PROCESS = "proctor.navigation.planning_process"
@@ -49,7 +50,7 @@ class PlanningLink:
         self._closed = False
         self._mailbox = threading.Condition()
         self._fault = ""
-        """What is wrong on this side, for which the process was given up."""
+        """Why this side ended the process."""
         self._stderr_tail = b""
         self._stderr, stderr = os.pipe()
         os.set_blocking(self._stderr, False)
@@ -91,21 +92,26 @@ class PlanningLink:
         except (BlockingIOError, ConnectionError):
             pass  # nothing yet, or the process is gone, which `end` tells
         except (ValueError, msgspec.MsgspecError) as error:
-            self._give_up(f"it said what cannot be read: {error}")
+            self._fault = f"its answer cannot be read: {error}"
+            self._process.kill()
         return answers
 
-    def end(self) -> str | None:
-        """Tell how the process ended, or return None while it lives."""
+    def end(self) -> NavigationFailure | None:
+        """Return how the process ended, or None while it lives."""
         self._read_stderr()
         code = self._process.poll()
         if code is None:
             return None
-        if self._fault:
-            return f"the planning process was given up: {self._fault}"
         self._read_stderr()
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         said = self._stderr_tail.decode(errors="replace").strip()
-        return f"the planning process {how}" + (f" and said: {said}" if said else "")
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        why = self._fault or said.rpartition("\n")[2]
+        lost = NavigationFailure(
+            Reason.PLANNER_LOST, f"the planning process {how}" + (f": {why}" if why else "")
+        )
+        if said:
+            lost.add_note(f"the planning process said: {said}")
+        return lost
 
     def wait(self, timeout_s: float) -> None:
         """Block until something came, the process ended, or the time is over."""
@@ -140,22 +146,19 @@ class PlanningLink:
         except BlockingIOError:
             pass
 
-    def _give_up(self, fault: str) -> None:
-        self._fault = fault
-        self._process.kill()
-
     def _send_newest(self) -> None:
         """Send what is put into the mailbox, in a thread, until the link is closed."""
         known_serial = 0
-        while (parcel := self._next_parcel()) is not None:
-            try:
+        try:
+            while (parcel := self._next_parcel()) is not None:
                 self._send(parcel, with_map=parcel.map_serial not in (0, known_serial))
-            except ConnectionError:
-                return  # the process is gone, which `end` tells
-            except OSError as error:
-                self._give_up(f"it could not be sent a map: {error}")
-                return
-            known_serial = parcel.map_serial or known_serial
+                known_serial = parcel.map_serial or known_serial
+        except ConnectionError:
+            pass  # the process is gone, which `end` tells
+        except OSError as error:
+            self._fault = f"the map could not be sent to it: {error}"
+        finally:
+            self._process.kill()  # nobody would send to it
 
     def _next_parcel(self) -> Parcel | None:
         with self._mailbox:
@@ -180,7 +183,7 @@ def shared_copy(cells: Array) -> int:
     Raises:
         OSError: There is no room for it.
     """
-    data = np.ascontiguousarray(cells, dtype=float).data.cast("B")
+    data = np.ascontiguousarray(cells, dtype=float).reshape(-1).view(np.uint8).data
     if hasattr(os, "memfd_create"):
         shared = os.memfd_create("proctor-map")
     else:

@@ -12,9 +12,9 @@ from scipy.spatial import cKDTree
 
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
+from proctor.navigation.free_space import Mask
 from proctor.navigation.line_of_sight import line_is_free
 
-Mask: TypeAlias = NDArray[np.bool_]
 Indices: TypeAlias = NDArray[np.int64]
 
 NEIGHBOURS = 12

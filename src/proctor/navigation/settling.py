@@ -9,7 +9,7 @@ import numpy as np
 from proctor.core.types import Array
 
 MEAN_S = 0.3
-"""Errors are averaged over about this time: a pose that is measured with noise must not keep a robot awake."""
+"""Errors are averaged over about this time: noise of the measured pose must not keep a robot awake."""
 REST_M, WAKE_M = 0.004, 0.008
 REST_RAD, WAKE_RAD = math.radians(0.2), math.radians(0.4)
 SLOW_MPS, SLOW_RADPS = 0.03, 0.05

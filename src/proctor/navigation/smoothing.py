@@ -1,30 +1,26 @@
-"""Corners to curves: a path that a robot can drive without stopping, quickly and clear of obstacles."""
+"""Corners to curves: a path that a robot can drive without stopping, quickly and clear of obstacles.
+
+What a planner returns is straight lines between corners. Corners that it does not need are left out
+(`shortcut`), a B-spline is laid along the rest and let go like an elastic band (`band_stages`), and of the
+curves that it goes through, the best that is valid is taken (`path_worth`).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.navigation.bspline import (
-    AT_KNOT,
-    BEND_AT_KNOT,
-    SLOPE_AT_KNOT,
-    basis,
-    controls_along,
-    sample_curve,
-)
-from proctor.navigation.clearance import ClearanceField, clearance_at, least_clearance
-from proctor.navigation.compiled import compiled
-from proctor.navigation.elastic_band import End, relax
+from proctor.navigation.band_stages import Heading, band_stages
+from proctor.navigation.bspline import basis, sample_curve
+from proctor.navigation.clearance import ClearanceField, least_clearance
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.lead_in import lead_ins
 from proctor.navigation.path import Leg
+from proctor.navigation.path_worth import Needs, can_begin, spare_and_lacking_m, worth_of
 from proctor.navigation.shortcut import least_on_way, shortcut
-from proctor.navigation.traversal import traversal_time_s
 from proctor.robots.dynamics import Dynamics
 
 SPACING_M = 0.025
@@ -34,45 +30,15 @@ ROUGH_M = 0.05
 SHORTEST_M = 1e-4
 """Shorter paths have no direction to speak of."""
 SPANS_M = (0.2, 0.1, 0.05)
-"""Lengths of a band's spans; the next is tried if the one before left no valid path."""
-FEWEST_SPANS = 4
-STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)
-"""How far along the band each step of relaxing evens it out."""
-LOOSEST = 1e-7
-"""The least that a band is held where it is, so that what it is to do is never undetermined."""
-LOOKED_AT = (0, 1, 3, 5, 8, 11)
-"""The steps after which the band is looked at as a path."""
-SPARE_M = 0.01
-"""What the band is asked to keep beyond the clearance that is wanted, since it may give way a little."""
+"""Lengths of a curve's spans; the next is tried if the one before left no valid path."""
+ASIDE_RAD = 0.8
+"""A path that begins further to the side of a moving robot needs a way to get onto it."""
 LONGEST = 1.04
 """Length of a smooth path, by that of its corners', from which on it is only a last resort."""
 GIVE_M = 0.002
 """What may lack to the clearance that is wanted."""
-ROOM_GROWS = 0.3
-"""How much clearance a path must gain per metre away from an end that has too little."""
-SHARPEST_RAD = 0.6
-"""A path that turns by more between two points is torn."""
-
-
-class Worth(NamedTuple):
-    """What a path is worth: the less, the better."""
-
-    lacking_m: float
-    """How much of the wanted clearance it lacks at worst."""
-    too_long: bool
-    time_s: float
-
-
-class Needs(NamedTuple):
-    """What a path must do."""
-
-    radius_m: float
-    kept_m: float
-    """The clearance that the corners' path has, as far as it is wanted."""
-    longest_m: float
-    """Longer paths are taken only if there is no other."""
-    limits: Array
-    speed_mps: float
+MOST_TRIES = 8
+"""How many of the best curves are looked at closely."""
 
 
 def smooth_path(
@@ -81,7 +47,7 @@ def smooth_path(
     *,
     radius_m: float,
     margin_m: float,
-    start: tuple[float, float] | None = None,
+    start: Heading | None = None,
     speed_mps: float = 0.0,
     dynamics: Dynamics | None = None,
 ) -> tuple[tuple[Leg, ...], float]:
@@ -93,8 +59,8 @@ def smooth_path(
         field: The map.
         points: (N, 2) corners, valid for the robot.
         radius_m: The robot's radius. Every point of a smooth leg has more clearance, except close to an end
-            that has less.
-        margin_m: What is kept beyond it where the corners' path does.
+            that has less; where the path of the corners has less, it has no less than that.
+        margin_m: What is kept beyond it if the corners' path keeps it.
         start: Yaw and curvature with which the path must begin, for a robot that is moving; any if missing.
         speed_mps: How fast it is then.
         dynamics: What the robot can do.
@@ -114,113 +80,60 @@ def smooth_path(
     length_m = float(np.linalg.norm(np.diff(corners, axis=0), axis=1).sum())
     if length_m < SHORTEST_M:
         x, y = corners[-1]
-        raise NavigationFailure(
-            Reason.INFEASIBLE_TRAJECTORY,
-            f"expected a path, found start and goal at one place ({x:.3f}, {y:.3f})",
-        )
+        raise _infeasible(f"expected a path, found start and goal at one place, ({x:.3f}, {y:.3f})")
+    raw_m = least_on_way(field, corners)
     if start is None and len(corners) == 2:
-        legs = _straight_legs(corners)
-        return legs, least_clearance(field, legs[0].points)
-    kept_m = max(radius_m, min(wanted_m, least_on_way(field, corners)) - GIVE_M)
-    needs = Needs(radius_m, kept_m, LONGEST * length_m, _limits(dynamics or Dynamics()), speed_mps)
-    for span_m in SPANS_M:
-        guides = [corners] if start is None else lead_ins(corners, start[0], speed_mps, needs.limits)
-        rows = _best(field, [_bands(field, guide, start, span_m, wanted_m) for guide in guides], needs)
-        if rows is not None:
-            leg = _leg(rows, corners, start)
-            return (leg,), least_clearance(field, leg.points)
+        return _straight_legs(corners), raw_m
+    kept_m = max(radius_m, min(wanted_m, raw_m) - GIVE_M)
+    needs = Needs(radius_m, kept_m, LONGEST * length_m, dynamics or Dynamics(), speed_mps)
+    rows = _smooth_rows(field, corners, wanted_m, start, needs)
+    if rows is None and raw_m < radius_m:
+        raw = np.concatenate([leg.points for leg in _straight_legs(corners)])
+        spare_m = spare_and_lacking_m(field, raw, radius_m, radius_m)[0]
+        rows = _smooth_rows(field, corners, wanted_m, start, needs._replace(spare_m=min(spare_m, 0.0)))
+    if rows is not None:
+        leg = _leg(rows, corners, start)
+        return (leg,), least_clearance(field, leg.points)
     if start is not None:
-        raise NavigationFailure(
-            Reason.INFEASIBLE_TRAJECTORY,
-            f"no room to go on from yaw {start[0]:.2f}, curvature {start[1]:.2f} at {speed_mps:.2f} m/s",
-        )
-    return _straight_legs(corners), least_on_way(field, corners)
+        heading = f"yaw {start[0]:.2f}, curvature {start[1]:.2f}"
+        raise _infeasible(f"there is no smooth path that begins with {heading} at {speed_mps:.2f} m/s")
+    return _straight_legs(corners), raw_m
 
 
-def _best(field: ClearanceField, bands: Iterable[Iterator[Array]], needs: Needs) -> Array | None:
-    """Return the rows of the best of all bands; None if none is valid."""
-    judged = [(_worth(field, _rows(band, ROUGH_M), needs), band) for stages in bands for band in stages]
-    valid = [(worth, index) for index, (worth, _) in enumerate(judged) if worth is not None]
-    for _, index in sorted(valid):
-        rows = _rows(judged[index][1], SPACING_M)
-        if _worth(field, rows, needs) is not None:
-            return rows
+def _smooth_rows(
+    field: ClearanceField, corners: Array, wanted_m: float, start: Heading | None, needs: Needs
+) -> Array | None:
+    """Return (N, 4) x, y, yaw and curvature along the best smooth path; None if none is valid."""
+    for span_m, guides in _attempts(corners, start, needs):
+        bands = (band_stages(field, guide, span_m, wanted_m, start, needs.stop_m) for guide in guides)
+        candidates = [controls for stages in bands for controls in stages]
+        worths = [worth_of(field, _rows(controls, ROUGH_M), needs) for controls in candidates]
+        order = sorted((worth, index) for index, worth in enumerate(worths) if worth is not None)
+        for _, index in order[:MOST_TRIES]:
+            rows = _rows(candidates[index], SPACING_M)
+            if worth_of(field, rows, needs) is not None and can_begin(rows, needs):
+                return rows
     return None
 
 
+def _attempts(corners: Array, start: Heading | None, needs: Needs) -> Iterator[tuple[float, Iterable[Array]]]:
+    """Return what to try in turn: the length of a span, and paths to lay bands along."""
+    if start is None:
+        yield from ((span_m, [corners]) for span_m in SPANS_M)
+        return
+    ahead = corners[1] - corners[0]
+    if abs(math.remainder(math.atan2(ahead[1], ahead[0]) - start[0], math.tau)) < ASIDE_RAD:
+        yield SPANS_M[0], [corners]
+    yield SPANS_M[0], [*lead_ins(corners, start[0], needs.speed_mps, needs.dynamics), corners]
+
+
 def _rows(controls: Array, spacing_m: float) -> Array:
-    """Return a band's curve as rows of x, y, yaw and curvature."""
-    moves = controls[1:] - controls[:-1]
-    longest_m = math.sqrt((moves * moves).sum(axis=1).max())
+    """Return points of a curve, no farther apart than this, with yaw and curvature."""
+    longest_m = float(np.linalg.norm(np.diff(controls, axis=0), axis=1).max())
     return sample_curve(controls, basis(max(1, math.ceil(longest_m / spacing_m))))
 
 
-def _bands(
-    field: ClearanceField, guide: Array, start: tuple[float, float] | None, span_m: float, wanted_m: float
-) -> Iterator[Array]:
-    """Lay a band along a path and let it give way; return its control points at several stages."""
-    length_m = float(np.linalg.norm(np.diff(guide, axis=0), axis=1).sum())
-    spans = max(FEWEST_SPANS, math.ceil(length_m / span_m))
-    span_m = length_m / spans
-    controls = controls_along(guide, spans)
-    wanted = _wanted(field, guide, spans, span_m, wanted_m + SPARE_M)
-    first, last = _start_end(guide[0], span_m, start), End.of(AT_KNOT[None], guide[-1:])
-    for step, reach_m in enumerate(STEPS_M):
-        stay = max((span_m / reach_m) ** 6, LOOSEST)
-        relax(controls, controls.copy(), stay, field, wanted, first, last)
-        if step in LOOKED_AT:
-            yield controls.copy()
-
-
-def _wanted(field: ClearanceField, guide: Array, spans: int, span_m: float, wanted_m: float) -> Array:
-    """Return the clearances wanted at the knots and between them: less near an end that has less."""
-    way = np.arange(2 * spans + 1) * span_m / 2
-    first, last = (clearance_at(field, *guide[end])[0] for end in (0, -1))
-    return np.minimum(wanted_m, np.minimum(first + ROOM_GROWS * way, last + ROOM_GROWS * way[::-1]))
-
-
-def _start_end(place: Array, span_m: float, start: tuple[float, float] | None) -> End:
-    """Return the conditions at the start: the place, and yaw and curvature if they are given."""
-    if start is None:
-        return End.of(AT_KNOT[None], place[None])
-    yaw, curvature = start
-    ahead, left = np.array([math.cos(yaw), math.sin(yaw)]), np.array([-math.sin(yaw), math.cos(yaw)])
-    wants = np.stack([place, span_m * ahead, span_m * span_m * curvature * left])
-    return End.of(np.stack([AT_KNOT, SLOPE_AT_KNOT, BEND_AT_KNOT]), wants)
-
-
-def _worth(field: ClearanceField, rows: Array, needs: Needs) -> Worth | None:
-    """Return what a path is worth; None if it is torn, too close to something or too abrupt."""
-    turns, moves = np.abs(np.diff(rows[:, 2])), np.diff(rows[:, :2], axis=0)
-    spare, lacking = spare_m(field, rows, needs.radius_m, needs.kept_m)
-    if not (turns.max() < SHARPEST_RAD and spare > 0.0):
-        return None
-    time_s = traversal_time_s(rows, needs.limits, needs.speed_mps)
-    too_long = bool(np.hypot(moves[:, 0], moves[:, 1]).sum() > needs.longest_m)
-    return Worth(max(0.0, lacking), too_long, time_s) if math.isfinite(time_s) else None
-
-
-@compiled
-def spare_m(field: ClearanceField, rows: Array, needed_m: float, wanted_m: float) -> tuple[float, float]:
-    """Return the least clearance beyond what is needed, and the most that lacks to what is wanted.
-
-    Near an end that has less itself, less is needed and wanted.
-    """
-    last = rows.shape[0] - 1
-    at_start = clearance_at(field, rows[0, 0], rows[0, 1])[0]
-    at_goal = clearance_at(field, rows[last, 0], rows[last, 1])[0]
-    spare, lacking = math.inf, -math.inf
-    for i in range(1, last):
-        x, y = rows[i, 0], rows[i, 1]
-        possible = at_start + ROOM_GROWS * math.hypot(x - rows[0, 0], y - rows[0, 1])
-        possible = min(possible, at_goal + ROOM_GROWS * math.hypot(x - rows[last, 0], y - rows[last, 1]))
-        here = clearance_at(field, x, y)[0]
-        spare = min(spare, here - min(needed_m, possible))
-        lacking = max(lacking, min(wanted_m, possible) - here)
-    return spare, lacking
-
-
-def _leg(rows: Array, corners: Array, start: tuple[float, float] | None) -> Leg:
+def _leg(rows: Array, corners: Array, start: Heading | None) -> Leg:
     """Return rows as a leg that has its ends exactly where they shall be."""
     points, yaw = rows[:, :2].copy(), rows[:, 2].copy()
     points[0], points[-1] = corners[0], corners[-1]
@@ -234,11 +147,11 @@ def _straight_legs(corners: Array) -> tuple[Leg, ...]:
     moves = np.diff(corners, axis=0)
     headings = np.unwrap(np.arctan2(moves[:, 1], moves[:, 0]))
     legs = []
-    for a, b, yaw in zip(corners, corners[1:], headings, strict=False):
+    for a, b, yaw in zip(corners[:-1], corners[1:], headings, strict=True):
         count = max(2, math.ceil(math.dist(a, b) / SPACING_M) + 1)
         legs.append(Leg(points=np.linspace(a, b, count), yaw=np.full(count, yaw), curvature=np.zeros(count)))
     return tuple(legs)
 
 
-def _limits(dynamics: Dynamics) -> Array:
-    return np.array([dynamics.v_max, dynamics.omega_max, dynamics.a_max, dynamics.alpha_max])
+def _infeasible(message: str) -> NavigationFailure:
+    return NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)

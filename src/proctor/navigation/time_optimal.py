@@ -18,6 +18,10 @@ from proctor.navigation.curve import Curve
 from proctor.robots.dynamics import Dynamics
 
 PRECISION = 1e-9
+STILL = 1e-10
+IN_PLACE_MPS = 1e-6
+MOST_FORCED = 0.75
+"""The share of the square of its rate that a robot may be forced to lose within one piece."""
 
 
 def fastest_rates(curve: Curve, dynamics: Dynamics, start_rate: float) -> tuple[Array, float]:
@@ -34,11 +38,25 @@ def fastest_rates(curve: Curve, dynamics: Dynamics, start_rate: float) -> tuple[
     return np.sqrt(squares), math.sqrt(reach[0])
 
 
-def slowest_rates(curve: Curve, dynamics: Dynamics) -> Array:
-    """Return the lowest rates at the knots of a curve over seconds, from 1 on."""
+def slowest_rates(curve: Curve, dynamics: Dynamics) -> tuple[Array, float]:
+    """Return the lowest rates along a curve over seconds, and where they end.
+
+    They begin with 1 and are those at the knots, as far as the robot moves; the last is at the end. The
+    limit of angular acceleration is kept only where the robot turns in place.
+    """
     first, last = curve.bends(sideways=dynamics.drive == "holonomic")
-    limits = (dynamics.a_max, dynamics.alpha_max)
-    return np.sqrt(_run(np.diff(curve.knots), first, last, np.ones(len(curve.knots)), 1.0, 0.0, limits))
+    for bends in (first, last):
+        bends[bends[:, 0] > IN_PLACE_MPS, 3:] = 0.0
+    lengths, limits = np.diff(curve.knots), (dynamics.a_max, dynamics.alpha_max)
+    squares = _run(lengths, first, last, np.ones(len(curve.knots)), 1.0, 0.0, limits)
+    stops = np.flatnonzero(squares < STILL)
+    if not len(stops):
+        return np.sqrt(squares), float(curve.knots[-1])
+    stop = int(stops[0])
+    # It stops within the piece before, not just at its end.
+    gain = _hardest_braking(first[stop - 1], squares[stop - 1], limits)
+    ahead = min(squares[stop - 1] / max(-2 * gain, 1e-12), lengths[stop - 1])
+    return np.append(np.sqrt(squares[:stop]), 0.0), float(curve.knots[stop - 1] + ahead)
 
 
 @compiled
@@ -61,8 +79,15 @@ def _within(a: float, b: float, c: float, step: float, limit: float, square: flo
 
 
 @compiled
+def _hardest_braking(bend: Array, square: float, limits: tuple[float, float]) -> float:
+    """Return the lowest gain at one place that keeps the limits there."""
+    linear = _within(bend[0], bend[1], bend[2], 0.0, limits[0], square)[0]
+    return max(linear, _within(bend[3], bend[4], 0.0, 0.0, limits[1], square)[0])
+
+
+@compiled
 def _gains(
-    length: float, first: Array, last: Array, square: float, top: float, limits: tuple[float, float]
+    length: float, first: Array, last: Array, square: float, limits: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the range of gains of the rate over a piece that keep all limits at both of its ends.
 
@@ -71,11 +96,10 @@ def _gains(
         first: Bends at its beginning.
         last: Bends at its end.
         square: The rate's square at its beginning.
-        top: The highest square at its end.
         limits: Linear and angular acceleration.
     """
     step = 2.0 * length
-    low, high = -square / step, (top - square) / step
+    low, high = -square / step, math.inf
     for end in range(2):
         row, ahead = (first, 0.0) if end == 0 else (last, step)
         lower, upper = _within(row[0], row[1], row[2], ahead, limits[0], square)
@@ -86,30 +110,42 @@ def _gains(
 
 
 @compiled
+def _room(
+    length: float, first: Array, last: Array, square: float, top: float, limits: tuple[float, float]
+) -> float:
+    """Return how much choice of gains there is if the square is at most `top` at the piece's end.
+
+    It is less than 0 if there is none, or if the bends force the robot nearly to a halt within the piece:
+    such a rate is possible, but a lower one is far quicker.
+    """
+    low, high = _gains(length, first, last, square, limits)
+    step = 2.0 * length
+    return min(min(high, (top - square) / step) - low, high + MOST_FORCED * square / step)
+
+
+@compiled
 def _highest(
     length: float, first: Array, last: Array, high: float, top: float, limits: tuple[float, float]
 ) -> float:
-    """Return the highest square of the rate, up to a given one, at which the range of gains is not empty.
+    """Return the highest square of the rate, up to a given one, at which there is room.
 
-    The range's width is concave in the square. So a straight line between a width and a lack meets zero
-    at or below the place looked for; halving what is left keeps the number of rounds small in any case.
+    The room is concave in the square. So a straight line between some room and a lack of it meets zero at or
+    below the place looked for; halving what is left keeps the number of rounds small in any case.
     """
-    least, most = _gains(length, first, last, high, top, limits)
-    lack = most - least
+    lack = _room(length, first, last, high, top, limits)
     if lack >= 0.0:
         return high
-    least, most = _gains(length, first, last, 0.0, top, limits)
-    low, width = 0.0, most - least
-    enough = PRECISION * width
+    low, room = 0.0, _room(length, first, last, 0.0, top, limits)
+    enough = PRECISION * room
     while high - low > PRECISION * high:
-        for share in (width / (width - lack) * (1.0 - PRECISION), 0.5):
+        for share in (room / (room - lack) * (1.0 - PRECISION), 0.5):
             middle = low + share * (high - low)
-            least, most = _gains(length, first, last, middle, top, limits)
-            if least <= most:
-                low, width = middle, most - least
+            here = _room(length, first, last, middle, top, limits)
+            if here >= 0.0:
+                low, room = middle, here
             else:
-                high, lack = middle, most - least
-        if 0.0 < width <= enough:
+                high, lack = middle, here
+        if 0.0 < room <= enough:
             break
     return low
 
@@ -147,7 +183,8 @@ def _run(
     squares[0] = start
     for piece in range(lengths.shape[0]):
         length, square, top = lengths[piece], squares[piece], reach[piece + 1]
-        least, most = _gains(length, first[piece], last[piece], square, top, limits)
+        least, most = _gains(length, first[piece], last[piece], square, limits)
+        most = min(most, (top - square) / (2.0 * length))
         gain = 0.0  # also where a limit is not kept even so, by rounding
         if least <= most:
             gain = least + haste * (most - least)

@@ -37,6 +37,9 @@ ASTRAY_RAD = 0.05
 """By how much a robot in motion may point elsewhere than the path begins."""
 LATE_S = 0.2
 """A yaw rate that differs from the path's by what the robot can change in this time is taken for it."""
+ROUNDS = 4
+TOLERANCE = 1.01
+"""Where a trajectory accelerates harder than this share of a limit, its path is divided more finely."""
 TOO_FAST = 1.01
 """A start that is faster than the highest by less than this is slowed to it."""
 
@@ -131,11 +134,24 @@ def _driven(curve: Curve, dynamics: Dynamics, speed: float, method: str) -> Traj
         fastest_rates = importlib.import_module(METHODS[method]).fastest_rates
     except ModuleNotFoundError as error:
         raise missing_extra(f"the timing method '{method}'", error) or error from None
-    rates, highest = fastest_rates(curve, dynamics, speed)
-    if speed > TOO_FAST * highest:
-        limits = f"at most {highest:.2f} m/s there keeps the limits further on"
-        raise _infeasible(f"the robot starts at {speed:.2f} m/s, but {limits}")
-    return curve.timed(rates)
+    for _ in range(ROUNDS):
+        rates, highest = fastest_rates(curve, dynamics, speed)
+        if speed > TOO_FAST * highest:
+            limits = f"at most {highest:.2f} m/s there keeps the limits further on"
+            raise _infeasible(f"the robot starts at {speed:.2f} m/s, but {limits}")
+        trajectory = curve.timed(rates)
+        if _hardest(trajectory, dynamics) <= TOLERANCE:
+            break
+        curve = curve.refined(np.diff(curve.knots) / 2)
+    return trajectory
+
+
+def _hardest(trajectory: Trajectory, dynamics: Dynamics) -> float:
+    """Return the largest acceleration of a trajectory, as a share of its limit."""
+    curve = Curve(trajectory.times_s, trajectory.poses, trajectory.velocities)
+    rows = np.concatenate(curve.bends(sideways=dynamics.drive == "holonomic"))
+    linear = np.hypot(rows[:, 1], rows[:, 2]).max() / dynamics.a_max
+    return float(max(linear, np.abs(rows[:, 4]).max() / dynamics.alpha_max))
 
 
 def _turned(before: Trajectory, yaw: float, dynamics: Dynamics, omega: float) -> Trajectory:

@@ -55,9 +55,13 @@ class Trajectory(Sequence[Point]):
         """
         if isinstance(points, cls):
             return points
-        rows = [(float(t), list(map(float, pos)), list(map(float, vel))) for t, pos, vel in points]
+        wanted = "expected points (t, [x, y, yaw], [vx, vy, omega]), at least one"
+        try:
+            rows = [(float(t), list(map(float, pos)), list(map(float, vel))) for t, pos, vel in points]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{wanted}: {error}") from None
         if not rows or any(len(pos) != 3 or len(vel) != 3 for _, pos, vel in rows):
-            raise ValueError("expected points (t, [x, y, yaw], [vx, vy, omega]), at least one")
+            raise ValueError(wanted)
         times_s, poses, velocities = (np.array(column) for column in zip(*rows, strict=True))
         if not poses[:, 2].any() and not velocities[:, 2].any():
             poses[:, 2] = _headings(velocities)

@@ -15,6 +15,8 @@ from proctor.navigation.line_of_sight import line_is_free
 from proctor.navigation.taut import Corners, Mask, bends_around, is_tangent
 
 Index: TypeAlias = NDArray[np.int64]
+SCANNED_PER_WORK = 4
+"""Looking for corners is so much faster than all other work, per point."""
 
 
 @compiled
@@ -27,6 +29,10 @@ def shorter_path(
         The shortest path, without points if none is shorter; and whether that is certain. It is not if more
         work would have been needed: work is counted in points and cells that are looked at.
     """
+    first_row, end_row, first_column, end_column = _box_of_ellipse(corners, start, goal, length)
+    work -= (end_row - first_row) * (end_column - first_column) // SCANNED_PER_WORK
+    if work < 0:
+        return np.empty((0, 2)), False
     points = _in_ellipse(corners, start, goal, length)
     count = points.shape[0]
     costs, parents, done = np.full(count, np.inf), np.zeros(count, np.int64), np.zeros(count, np.bool_)
@@ -62,19 +68,27 @@ def shorter_path(
 
 
 @compiled
+def _box_of_ellipse(corners: Corners, start: Array, goal: Array, length: float) -> tuple[int, int, int, int]:
+    """Return the first row, the one after the last, and the same of columns, that paths of a length reach."""
+    rows, columns = corners.shape
+    spare = (length - math.hypot(goal[0] - start[0], goal[1] - start[1])) / 2.0
+    left, right = min(start[0], goal[0]) - spare, max(start[0], goal[0]) + spare
+    bottom, top = min(start[1], goal[1]) - spare, max(start[1], goal[1]) + spare
+    return (
+        max(math.floor(bottom), 0),
+        min(math.ceil(top) + 1, rows),
+        max(math.floor(left), 0),
+        min(math.ceil(right) + 1, columns),
+    )
+
+
+@compiled
 def _in_ellipse(corners: Corners, start: Array, goal: Array, length: float) -> Array:
     """Return the start, the goal and all corners that a path of a length could pass."""
     points = [(start[0], start[1]), (goal[0], goal[1])]
-    rows, columns = corners.shape
-    spare = (length - math.hypot(goal[0] - start[0], goal[1] - start[1])) / 2.0
-    for row in range(
-        max(math.floor(min(start[1], goal[1]) - spare), 0),
-        min(math.ceil(max(start[1], goal[1]) + spare) + 1, rows),
-    ):
-        for column in range(
-            max(math.floor(min(start[0], goal[0]) - spare), 0),
-            min(math.ceil(max(start[0], goal[0]) + spare) + 1, columns),
-        ):
+    first_row, end_row, first_column, end_column = _box_of_ellipse(corners, start, goal, length)
+    for row in range(first_row, end_row):
+        for column in range(first_column, end_column):
             if corners[row, column] == 0:
                 continue
             there = math.hypot(column - start[0], row - start[1])

@@ -52,13 +52,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """Return the course that comes to rest along this one as soon as it can."""
         if now_s >= self.ends_s:
             return self
-        since_s = max(now_s - self.begun_s, 0.0)
-        return Course(
-            trajectory=brake(self.trajectory, since_s, dynamics),
-            begun_s=now_s,
-            purpose="stop",
-            path=self.path,
-        )
+        trajectory = brake(self.trajectory, max(now_s - self.begun_s, 0.0), dynamics)
+        return Course(trajectory=trajectory, begun_s=now_s, purpose="stop", path=self.path)
 
     def remaining_m(self, now_s: float) -> float:
         """Return how far it still goes."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from proctor.core.types import Pose2
 from proctor.navigation.clearance import ClearanceField
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.grid_map import GridMap, floor_of_scene
 from proctor.navigation.live_map import LiveMap
 from proctor.navigation.mpc import MpcController
 from proctor.navigation.planning_client import PlanningClient
@@ -53,15 +53,15 @@ class EmbeddedNavigator:
         params: How to navigate.
         dynamics: What the robot can do.
         client: A planner to share with others; by default it has one of its own.
+        floor_z: Height of the floor, in a house that is a mesh; the lowest if missing.
         depth: Whether the depth camera is looked at too, which sees what the laser scanner passes over.
-        floor_z: Height of the floor, in a house that is a mesh.
 
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
         UserError: The scene is too large for a map.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what a drive is made of, all by keyword)
         self,
         scene_path: FilePath,
         start: Pose2,
@@ -71,9 +71,10 @@ class EmbeddedNavigator:
         dynamics: Dynamics | None = None,
         client: PlanningClient | None = None,
         depth: bool = False,
-        floor_z: float = 0.0,
+        floor_z: float | None = None,
     ) -> None:
         known = load_scene(scene_path)
+        floor_z = floor_of_scene(scene_path, floor_z)
         self.params = params or NavigationParams()
         self.grid = GridMap.from_scene(known, scene_path, floor_z=floor_z).covering((start.x, start.y))
         self.live_map = LiveMap(self.grid, floor_z=floor_z)
@@ -181,7 +182,7 @@ class EmbeddedNavigator:
     def _drive(self, result: Result, start: Pose2, goal_pos: Any, goal_quat: Any, began: int) -> Drive:
         plans = self.navigate_to.planning
         rows, columns = np.nonzero(self._seen)
-        cells = np.stack([columns, rows], axis=1) + 0.5
+        centres = (np.stack([columns, rows], axis=1).astype(float) + 0.5) * self.grid.resolution_m
         log = DriveLog.of(self._rows[began:])
         return Drive(
             result=result,
@@ -196,7 +197,7 @@ class EmbeddedNavigator:
             timings_s=plans.timings_s,
             recoveries=result["recoveries"],
             planner=self.params.planner,
-            seen=cells * self.grid.resolution_m + self.grid.origin_world,
+            seen=centres + np.array(self.grid.origin_world),
             dynamics=self.robot.dynamics,
             radius_m=self.params.radius_m,
         )

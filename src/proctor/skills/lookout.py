@@ -96,6 +96,6 @@ class Lookout:
         ahead_m = course.block_ahead_m(self._map.field(now_s), now_s, limit_m)
         if math.isinf(ahead_m) or (course.purpose == "recovery" and ahead_m == 0):
             return Sight.CLEAR
-        speed_mps = pilot.course_speed_mps()
-        near_m = pilot.dynamics.stopping_distance_m(speed_mps) + REACTION_S * speed_mps
+        stopping_m = course.braked(now_s, pilot.dynamics).remaining_m(now_s)
+        near_m = stopping_m + REACTION_S * pilot.course_speed_mps()
         return Sight.BLOCKED if ahead_m > near_m else Sight.BLOCKED_NEAR

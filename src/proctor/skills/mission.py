@@ -18,7 +18,10 @@ from proctor.skills.params import NavigationParams
 from proctor.skills.pilot import Pilot
 from proctor.skills.states import State
 
-DETOUR_PROGRESS_M = 1.0
+AHEAD_M = 1.0
+"""After so much progress, what was tried before no longer counts."""
+DETOUR_S = 0.5
+"""Between two new plans around something that is far enough ahead."""
 
 
 class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
@@ -68,8 +71,11 @@ class Mission:
         self.counts: Counter[Reason] = Counter()
         """How often the way was planned anew, and why."""
         self.recoveries = 0
+        self.tries = 0
+        """Recoveries since there was progress."""
         self._paused_s: float | None = None
-        self._detours_from_m = 0.0
+        self._counted_from_m = 0.0
+        self._detour_s = now_s
 
     @property
     def is_paused(self) -> bool:
@@ -109,11 +115,21 @@ class Mission:
         if self.counts[reason] > self._params.max_replans:
             raise NavigationFailure(reason, f"{message}, {self.counts[reason]} times")
 
-    def count_detour(self) -> bool:
+    def count_recovery(self) -> None:
+        """Take note of a recovery."""
+        self.recoveries += 1
+        self.tries += 1
+
+    def may_detour(self, now_s: float) -> bool:
+        """Tell whether the latest detour is long enough ago: a walker would cause one at each tick."""
+        return now_s - self._detour_s >= DETOUR_S
+
+    def count_detour(self, now_s: float) -> bool:
         """Take note of something in the way, and tell whether there are too many with no progress."""
-        if self.odometer.travelled_m - self._detours_from_m > DETOUR_PROGRESS_M:
-            self._detours_from_m = self.odometer.travelled_m
-            self.counts[Reason.BLOCKED] = 0
+        self._detour_s = now_s
+        if self.odometer.travelled_m - self._counted_from_m > AHEAD_M:
+            self._counted_from_m = self.odometer.travelled_m
+            self.counts[Reason.BLOCKED] = self.tries = 0
         self.counts[Reason.BLOCKED] += 1
         return self.counts[Reason.BLOCKED] > self._params.max_detours
 

@@ -180,7 +180,7 @@ class NavigateTo:
         sight = self._lookout.look()
         if sight is Sight.TOUCHED:
             self._collide()
-        elif sight is Sight.BLOCKED_NEAR or (sight is Sight.BLOCKED and self.state is State.EXECUTING):
+        elif sight is Sight.BLOCKED_NEAR or (sight is Sight.BLOCKED and self._may_detour()):
             self._detour(sight)
         elif self.state is State.PATH_PLANNING:
             self._plan_path()
@@ -270,11 +270,14 @@ class NavigateTo:
         trajectory = self._way_out.back_off(self._pilot.pose(), ahead=ahead)
         self._recover_by(trajectory, "Collision detected, backing off")
 
+    def _may_detour(self) -> bool:
+        return self.state is State.EXECUTING and self._pursued.may_detour(self._now_s())
+
     def _detour(self, sight: Sight) -> None:
         """Find a way around something on the course, in motion if there is time for that."""
         if sight is Sight.BLOCKED_NEAR:
             self._pilot.brake()
-        if self._pursued.count_detour():
+        if self._pursued.count_detour(self._now_s()):
             self._departure = self._pilot.departure(self.params.lead_s)
             self._recover(NavigationFailure(Reason.BLOCKED, "something stays in the way"))
         else:
@@ -292,7 +295,7 @@ class NavigateTo:
         self._recover_by(*self._way_out.find(failure, self._pursued, self._departure.motion))
 
     def _recover_by(self, trajectory: Trajectory, message: str) -> None:
-        self._pursued.recoveries += 1
+        self._pursued.count_recovery()
         self._take_shortcut(trajectory, "recovery", message)
 
     def _take_shortcut(self, trajectory: Trajectory, purpose: Purpose, message: str) -> None:

@@ -10,6 +10,7 @@ from proctor.navigation.path import Path
 from proctor.navigation.planning_client import PlanningClient
 from proctor.navigation.requests import PathRequest, TrajectoryRequest
 from proctor.navigation.trajectory import Trajectory
+from proctor.robots.dynamics import Dynamics
 from proctor.skills.goal import Goal
 from proctor.skills.params import NavigationParams
 from proctor.skills.pilot import Departure, Pilot
@@ -17,6 +18,8 @@ from proctor.skills.pilot import Departure, Pilot
 START_UP_S = 60.0
 """The first plan may have to wait until the planner's code is compiled."""
 GRACE_S = 2.0
+EASE = 0.95
+"""Trajectories use so much of the robot's limits; the rest is for the controller to correct with."""
 
 
 class Planning:
@@ -60,7 +63,7 @@ class Planning:
             planner=params.planner,
             radius_m=params.radius_m,
             margin_m=params.margin_m,
-            dynamics=self._pilot.dynamics,
+            dynamics=self._eased(),
             timeout_s=params.planning_timeout_s,
             seed=params.seed,
         )
@@ -74,11 +77,21 @@ class Planning:
             path=path,
             start=departure.motion,
             goal_yaw=goal.yaw,
-            dynamics=self._pilot.dynamics,
+            dynamics=self._eased(),
             timing=self._params.timing,
         )
         self._asked(tick + self._params.trajectory_ticks)
         self._client.submit_trajectory(request)
+
+    def _eased(self) -> Dynamics:
+        limits = self._pilot.dynamics
+        return Dynamics(
+            v_max=EASE * limits.v_max,
+            omega_max=EASE * limits.omega_max,
+            a_max=EASE * limits.a_max,
+            alpha_max=EASE * limits.alpha_max,
+            drive=limits.drive,
+        )
 
     def _asked(self, due_tick: int) -> None:
         self._due_tick, self._waiting = due_tick, True

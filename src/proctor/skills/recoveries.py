@@ -23,7 +23,7 @@ from proctor.skills.pilot import Pilot
 PASSING = (Reason.BLOCKED, Reason.NO_PATH, Reason.GOAL_OCCUPIED)
 """What may pass by itself, if things that are not on the map cause it."""
 TURN_RAD = math.pi / 2
-WAIT_S = 2.0
+WAIT_S = 5.0
 BACK_M = 0.3
 SPEED_SHARE = 0.2
 """Of the full speed, when backing out."""
@@ -78,15 +78,15 @@ class WayOut:
         """
         pose, field = Pose2(motion.x, motion.y, motion.yaw), self._map.field(self._pilot.now_s())
         radius_m, dynamics = self._params.radius_m, self._pilot.dynamics
-        trajectory, recovery = None, Recovery.number(mission.recoveries)
+        trajectory, recovery = None, Recovery.number(mission.tries)
         if failure.reason is Reason.START_OCCUPIED:
             trajectory = escape(field, pose, radius_m, dynamics)
         elif failure.reason not in PASSING:
             raise failure
         if trajectory is None and not self._map.has_seen:
             raise failure
-        if mission.recoveries == self._params.max_recoveries:
-            raise NavigationFailure(Reason.BLOCKED, f"{failure}, after {mission.recoveries} recoveries")
+        if mission.tries == self._params.max_recoveries:
+            raise NavigationFailure(Reason.BLOCKED, f"{failure}, after {mission.tries} recoveries")
         if trajectory is not None:
             return trajectory, "Leaving an obstacle"
         if recovery is Recovery.CLEAR:

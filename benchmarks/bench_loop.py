@@ -1,0 +1,182 @@
+"""A 60 Hz control loop by the wall clock, beside a planner that never rests and clouds of a million points.
+
+Each tick reads the newest map, tracks the trajectory with the MPC, and as soon as the planning process has
+answered asks it for the next path or trajectory, with each planner in turn. Each second a cloud arrives, in
+which something has moved, so that the map changes and travels to the planner anew. A frame is missed if its
+tick ends after the next one should have begun. 10,000 ticks take 167 s.
+
+Run it with `python -m benchmarks.bench_loop`, which also tells how late ticks began and how long they took.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.maps import CELL_M, rooms
+from benchmarks.rows import Row
+from proctor.core.types import Array
+from proctor.navigation.clearance import ClearanceField
+from proctor.navigation.failure import NavigationFailure
+from proctor.navigation.grid_map import GridMap
+from proctor.navigation.live_map import LiveMap
+from proctor.navigation.mpc import MpcController
+from proctor.navigation.path import Path
+from proctor.navigation.planning_client import PlanningClient
+from proctor.navigation.requests import Motion, PathRequest, TrajectoryRequest
+
+TICKS = 10_000
+PERIOD_S = 1 / 60
+CLOUD_TICKS = 60
+CLOUD_POINTS = 1_000_000
+PLANNERS = ("grid", "grid", "grid", "rrt", "rrt_star", "prm", "rrt_connect")
+WARM_UP_S = 600.0
+
+
+class Ticks(NamedTuple):
+    """What was measured of each tick."""
+
+    late_s: Array
+    """How long after its time it began."""
+    took_s: Array
+    answers: Counter[str]
+    """What the planner did meanwhile."""
+
+    @property
+    def missed(self) -> int:
+        return int((self.late_s + self.took_s > PERIOD_S).sum())
+
+
+class Base:
+    """Moves exactly as it is told."""
+
+    def __init__(self) -> None:
+        self.pose = np.zeros(3)
+        self.target_linear_velocity, self.target_angular_velocity = np.zeros(3), np.zeros(3)
+
+    def get_world_pose(self) -> tuple[Array, Array]:
+        x, y, yaw = self.pose
+        return np.array([x, y, 0.0]), np.array([0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)])
+
+    def get_velocity(self) -> Array:
+        return np.array([self.target_linear_velocity[0], 0.0, self.target_angular_velocity[2]])
+
+    def get_dynamics_constraints(self) -> Mapping[str, Any]:
+        return {"v_max": 1.0, "omega_max": 1.0, "a_max": 0.5, "alpha_max": 0.5}
+
+    def is_collision_detected(self) -> bool:
+        return False
+
+    def move(self) -> None:
+        v, _, omega = self.get_velocity()
+        yaw = self.pose[2] + 0.5 * PERIOD_S * omega
+        self.pose += PERIOD_S * np.array([v * math.cos(yaw), v * math.sin(yaw), omega])
+
+
+class PlanningDemand:
+    """Asks for paths between random places, and for their trajectories, one after the other."""
+
+    def __init__(self, client: PlanningClient, field: ClearanceField, rng: np.random.Generator) -> None:
+        self._client, self._rng = client, rng
+        self._places = (np.argwhere(field.cells > 0.3)[:, ::-1] + 0.5) * CELL_M
+        self._planners = itertools.cycle(PLANNERS)
+        self._request: PathRequest | None = None
+        self.answers: Counter[str] = Counter()
+
+    def tick(self, field: ClearanceField, version: int, controller: MpcController, robot: Base) -> None:
+        reply = self._client.poll()
+        if reply is None and self._request is not None:
+            return
+        result = None if reply is None else reply.result
+        if isinstance(result, Path) and self._request is not None:
+            self.answers[result.planner] += 1
+            self._client.submit_trajectory(TrajectoryRequest(path=result, start=self._request.start))
+            return
+        if isinstance(result, NavigationFailure):
+            self.answers[result.reason] += 1
+        elif result is not None:
+            robot.pose = result.poses[0].copy()
+            controller.set_reference_trajectory(result)
+        start, goal = self._places[self._rng.integers(len(self._places), size=2)]
+        self._request = PathRequest(
+            start=Motion(*start, self._rng.uniform(-3, 3)),
+            goal_xy=tuple(goal),
+            planner=next(self._planners),
+            timeout_s=2.0,
+        )
+        self._client.submit_path(field, version, self._request)
+
+
+def clouds(grid: GridMap, rng: np.random.Generator, count: int = 4) -> list[Array]:
+    """Return clouds of the floor and the walls, with a box that is elsewhere in each."""
+    size_m = len(grid.occupied) * CELL_M
+    walls = (np.argwhere(grid.occupied)[:, ::-1] + 0.5) * CELL_M
+    points = []
+    for _ in range(count):
+        cloud = rng.uniform([0, 0, 0], [size_m, size_m, 0.02], (CLOUD_POINTS, 3))
+        on_walls = CLOUD_POINTS // 2
+        cloud[:on_walls, :2] = walls[rng.integers(len(walls), size=on_walls)]
+        cloud[:on_walls, 2] = rng.uniform(0.0, 2.0, on_walls)
+        box = rng.uniform(2.0, size_m - 2.0, 2)
+        cloud[:5000] = np.array([*box, 0.3]) + rng.uniform(-0.3, 0.3, (5000, 3))
+        points.append(cloud)
+    return points
+
+
+def run(ticks: int) -> Ticks:
+    rng = np.random.default_rng(0)
+    grid = GridMap(rooms(512, room_m=4.0, door_m=0.9, seed=0), resolution_m=CELL_M)
+    seen = clouds(grid, rng)
+    late_s, took_s = np.zeros(ticks), np.zeros(ticks)
+    with LiveMap(grid, decay_s=1.5) as live, PlanningClient() as client:
+        live.mark_points_async(seen[0], 0.0)
+        live.finish_clouds()
+        newest = live.field(0.0)
+        if not client.wait_until_ready(WARM_UP_S):
+            raise RuntimeError("the planning process is not ready")
+        robot, time_s = Base(), 0.0
+        controller = MpcController(robot, now_s=lambda: time_s, field=lambda: newest)
+        demand = PlanningDemand(client, newest, rng)
+        began_s = time.perf_counter() + PERIOD_S
+        for tick in range(ticks):
+            due_s = began_s + tick * PERIOD_S
+            time.sleep(max(due_s - time.perf_counter(), 0.0))
+            now_s = time.perf_counter()
+            time_s = tick * PERIOD_S
+            if tick % CLOUD_TICKS == 0:
+                live.mark_points_async(seen[tick // CLOUD_TICKS % len(seen)], time_s)
+            newest = live.field(time_s)
+            controller.control_loop()
+            robot.move()
+            demand.tick(newest, live.version, controller, robot)
+            late_s[tick], took_s[tick] = now_s - due_s, time.perf_counter() - now_s
+    return Ticks(late_s, took_s, demand.answers)
+
+
+def rows_of(measured: Ticks) -> list[Row]:
+    ticks, plans = len(measured.took_s), measured.answers.total()
+    name = f"60 Hz loop: frames missed beside {plans} plans, and clouds"
+    return [
+        Row(name, measured.missed, ticks, 0.0, "frames"),
+        Row("60 Hz loop: work of a tick, p99", float(np.percentile(measured.took_s, 99)), PERIOD_S, 1.0),
+    ]
+
+
+def bench() -> list[Row]:
+    return rows_of(run(TICKS))
+
+
+if __name__ == "__main__":
+    measured = run(TICKS)
+    for row in rows_of(measured):
+        print(row)
+    for what, values_s in (("begins late by", measured.late_s), ("takes", measured.took_s)):
+        shown = ", ".join(f"{1e3 * np.percentile(values_s, share):.2f}" for share in (50, 99, 99.9, 100))
+        print(f"a tick {what} (p50, p99, p99.9, max): {shown} ms")
+    print(dict(measured.answers))

@@ -1,0 +1,204 @@
+"""The default planner on generated maps and in the houses of `houses-v1`: times, and lengths.
+
+The optimum is the length of the shortest path there is, at any angle, by a search over all corners that is
+let run to its end. It is that in the same free space; and, to show what the margin costs, that for the bare
+radius. Queries are drawn where the bare robot fits, from one part of the free space, far apart.
+
+Run it with `python -m benchmarks.bench_planning`.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import label
+
+import proctor.suites
+from benchmarks.maps import CELL_M, MAPS
+from benchmarks.rows import Row
+from proctor.core.geometry import path_length
+from proctor.core.types import Array
+from proctor.navigation.any_angle import AnyAnglePlanner
+from proctor.navigation.failure import NavigationFailure
+from proctor.navigation.free_space import FreeSpace
+from proctor.navigation.grid_map import GridMap, map_of_scene
+from proctor.navigation.planner import RawPath, find_path
+from proctor.navigation.taut import find_corners
+from proctor.navigation.visibility import shorter_path
+
+RADIUS_M, HOUSE_RADIUS_M = 0.25, 0.17
+QUERIES = {512: 40, 2048: 10}
+HOUSE_QUERIES = 5
+FAR = 0.35  # of the map's side, at least
+REPEATS = 3
+WITHOUT_END = 10**15
+
+
+class Trial(NamedTuple):
+    """A query on a prepared map. It took `time_s`; lengths are over the optimum."""
+
+    large: bool
+    solved: bool
+    time_s: float = 0.0
+    over_optimum: float = 1.0
+    over_bare_optimum: float = 1.0
+
+
+def bench() -> list[Row]:
+    """Plan on all maps."""
+    trials, prepare_s = [], {}
+    for name, make in MAPS.items():
+        grid = GridMap(make(), resolution_m=CELL_M)
+        size = grid.occupied.shape[0]
+        trials += tried(grid, RADIUS_M, QUERIES[size])
+        prepare_s.setdefault(size, []).append(prepared_s(grid))
+        if name == "rooms 512":
+            peer = against_dijkstra(grid)
+    for path in sorted(Path(proctor.suites.__file__).parent.glob("houses-v1/scenes/*.json")):
+        trials += tried(map_of_scene(path), HOUSE_RADIUS_M, HOUSE_QUERIES)
+    return [*time_rows(trials), *prepare_rows(prepare_s), *length_rows(trials), *peer]
+
+
+def time_rows(trials: list[Trial]) -> list[Row]:
+    """Percentiles of the times, against what they may be at most."""
+    rows = []
+    for large, kind, budgets in (
+        (False, "up to 512x512", (0.010, 0.040)),
+        (True, "2048x2048", (0.060, 0.200)),
+    ):
+        times_s = [trial.time_s for trial in trials if trial.large == large and trial.solved]
+        for percent, budget_s in zip((50, 95), budgets, strict=True):
+            rows.append(
+                Row(
+                    f"plan p{percent}, {kind} (vs budget)", np.percentile(times_s, percent), budget_s, bar=1.0
+                )
+            )
+    return rows
+
+
+def prepare_rows(prepare_s: dict[int, list[float]]) -> list[Row]:
+    """What the first query on a changed map costs more than others, against the budget of a plan's p95."""
+    budgets = {512: 0.040, 2048: 0.200}
+    return [
+        Row(
+            f"plan: prepare a changed {size}x{size} map (vs budget)",
+            np.median(times_s),
+            budgets[size],
+            bar=1.0,
+        )
+        for size, times_s in prepare_s.items()
+    ]
+
+
+def length_rows(trials: list[Trial]) -> list[Row]:
+    """Percentiles of the lengths over the optimum, all maps pooled; and whether all queries were solved."""
+    solved = [trial for trial in trials if trial.solved]
+    over, over_bare = ([getattr(trial, name) for trial in solved] for name in Trial._fields[3:])
+    return [
+        Row("path length p50 (vs optimum)", np.percentile(over, 50), 1.0, bar=1.015, unit="x"),
+        Row("path length p95 (vs optimum)", np.percentile(over, 95), 1.0, bar=1.04, unit="x"),
+        Row(
+            "path length p50 (vs optimum, bare radius)", np.percentile(over_bare, 50), 1.0, bar=1.02, unit="x"
+        ),
+        Row(
+            "path length p95 (vs optimum, bare radius)", np.percentile(over_bare, 95), 1.0, bar=1.06, unit="x"
+        ),
+        Row("solvable queries (vs solved)", len(trials), len(solved), bar=1.0, unit=""),
+    ]
+
+
+def against_dijkstra(grid: GridMap) -> list[Row]:
+    """Ours against scipy's Dijkstra over 16 neighbours, both after a first query on the map."""
+    times_s, lengths_m = np.zeros((2, 2, 10))
+    for index, (start, goal) in enumerate(queries(grid, RADIUS_M, 10)):
+        lengths_m[0, index] = planned(grid, start, goal, RADIUS_M, margin_m=0.0).length_m
+        times_s[0, index] = least_s(grid, start, goal, RADIUS_M, margin_m=0.0)
+        grid.connects(start, goal, radius_m=RADIUS_M)
+        started_s = time.perf_counter()
+        lengths_m[1, index] = grid.distance_m(start, goal, radius_m=RADIUS_M)
+        times_s[1, index] = time.perf_counter() - started_s
+    ours, theirs = np.median(times_s[:, 1:], axis=1)  # the first builds their graph
+    longer = np.median(lengths_m, axis=1)
+    return [
+        Row("plan p50, rooms 512x512 (vs scipy's Dijkstra)", ours, theirs, bar=0.2),
+        Row("path length p50, rooms 512x512 (vs scipy's Dijkstra)", longer[0], longer[1], bar=1.0, unit="m"),
+    ]
+
+
+def tried(grid: GridMap, radius_m: float, count: int) -> list[Trial]:
+    """Plan between random places of a map."""
+    large = max(grid.occupied.shape) > 512
+    trials = []
+    for start, goal in queries(grid, radius_m, count):
+        try:
+            path = planned(grid, start, goal, radius_m)
+        except NavigationFailure:
+            trials.append(Trial(large, solved=False))
+            continue
+        time_s = least_s(grid, start, goal, radius_m)
+        over = path.length_m / optimum_m(grid, start, goal, radius_m, path.margin_m, path.length_m)
+        over_bare = path.length_m / optimum_m(grid, start, goal, radius_m, 0.0, path.length_m)
+        trials.append(
+            Trial(large, solved=True, time_s=time_s, over_optimum=over, over_bare_optimum=over_bare)
+        )
+    return trials
+
+
+def planned(grid: GridMap, start: Array, goal: Array, radius_m: float, **options: float) -> RawPath:
+    return find_path(grid.field, start, goal, radius_m=radius_m, timeout_s=60.0, **options)
+
+
+def least_s(grid: GridMap, start: Array, goal: Array, radius_m: float, **options: float) -> float:
+    """The least time of a few, of which others may have disturbed some."""
+    times_s = []
+    for _ in range(REPEATS):
+        started_s = time.perf_counter()
+        planned(grid, start, goal, radius_m, **options)
+        times_s.append(time.perf_counter() - started_s)
+    return min(times_s)
+
+
+def prepared_s(grid: GridMap) -> float:
+    """How long it takes to get ready for a map, its clearances given."""
+    started_s = time.perf_counter()
+    FreeSpace(grid.field, RADIUS_M, 0.05).planner(AnyAnglePlanner)
+    return time.perf_counter() - started_s
+
+
+def queries(grid: GridMap, radius_m: float, count: int) -> list[tuple[Array, Array]]:
+    """Places in the largest part of the free space, anywhere in their cells."""
+    rng = np.random.default_rng(7)
+    parts, _ = label(grid.clearance_m > radius_m)
+    cells = np.argwhere(parts == np.bincount(parts[parts > 0]).argmax())[:, ::-1]
+    least_cells = FAR * min(np.ptp(cells, axis=0))
+    found: list[tuple[Array, Array]] = []
+    while len(found) < count:
+        ends = cells[rng.integers(len(cells), size=2)] + rng.random((2, 2))
+        if np.linalg.norm(ends[1] - ends[0]) >= least_cells:
+            start, goal = ends * grid.resolution_m + grid.origin_world
+            found.append((start, goal))
+    return found
+
+
+def optimum_m(
+    grid: GridMap, start: Array, goal: Array, radius_m: float, margin_m: float, length_m: float
+) -> float:
+    """The length of the shortest path, which is at most that of one that was found."""
+    ends = [(end - grid.origin_world) / grid.resolution_m for end in (start, goal)]
+    with FreeSpace(grid.field, radius_m, margin_m).open_at(*ends) as free:
+        rows, columns = free.shape
+        corners = np.zeros((rows + 1, columns + 1), dtype=np.uint8)
+        find_corners(free, 0, rows, 0, columns, corners)
+        longest = length_m / grid.resolution_m - 1e-6
+        path, _ = shorter_path(free, corners, *ends, longest, WITHOUT_END)
+    return path_length(path) * grid.resolution_m if len(path) else length_m
+
+
+if __name__ == "__main__":
+    for row in bench():
+        print(
+            f"{row.name:<58}{row.ours:>12.5f}{row.theirs:>12.5f} {row.unit:<3}{row.ours / row.theirs:>9.4f}"
+        )

@@ -1,0 +1,361 @@
+import contextlib
+import io
+import zipfile
+
+import numpy as np
+import pytest
+import yaml
+
+from proctor.core.errors import InvalidFile, UnknownName, UserError
+from proctor.navigation.grid_map import GridMap
+from proctor.navigation.map_files import load_map, save_map
+from proctor.navigation.occupancy import Occupancy
+
+HEADER = {
+    "image": "map.pgm",
+    "resolution": 0.05,
+    "origin": [1.0, -2.0, 0.0],
+    "negate": 0,
+    "occupied_thresh": 0.65,
+    "free_thresh": 0.25,
+}
+SHADES = b"P5\n3 2\n255\n" + bytes([0, 100, 254, 255, 205, 60])
+
+
+def random_grid(seed=0):
+    rng = np.random.default_rng(seed)
+    occupied, unknown = rng.random((2, 30, 47)) < 0.2
+    return GridMap(occupied & ~unknown, resolution_m=0.1, origin_world=(-1.25, 0.1), unknown=unknown)
+
+
+def assert_same(a, b):
+    np.testing.assert_array_equal(a.occupied, b.occupied)
+    np.testing.assert_array_equal(a.unknown, b.unknown)
+    np.testing.assert_array_equal(a.clearance_m, b.clearance_m)
+    assert (a.resolution_m, a.origin_world) == (b.resolution_m, b.origin_world)
+
+
+def write_map(folder, pixels=SHADES, **header):
+    merged = {key: value for key, value in (HEADER | header).items() if value is not None}
+    (folder / "map.yaml").write_text(yaml.safe_dump(merged))
+    (folder / "map.pgm").write_bytes(pixels)
+    return folder / "map.yaml"
+
+
+@pytest.mark.parametrize("name", ["my map.yaml", "a.yml", "a.npz"])
+def test_a_map_comes_back_as_it_was_saved(tmp_path, name):
+    grid = random_grid()
+    save_map(grid, tmp_path / name)
+    assert_same(load_map(tmp_path / name), grid)
+    closed = load_map(tmp_path / name, unknown="occupied")
+    np.testing.assert_array_equal(closed.occupied, grid.occupied | grid.unknown)
+    assert closed.ends
+    save_map(closed, tmp_path / name)  # what is unknown stays so, whatever it counts as
+    assert_same(load_map(tmp_path / name), grid)
+    with pytest.raises(UnknownName, match="policy for unknown space"):
+        load_map(tmp_path / name, unknown="perhaps")
+
+
+def test_nothing_is_lost_in_a_npz_file(tmp_path):
+    occupied, outside = np.random.default_rng(1).random((2, 9, 8)) < 0.5
+    save_map(GridMap(occupied, ends=True, outside=outside & occupied), tmp_path / "a.npz")
+    found = load_map(tmp_path / "a.npz")
+    assert found.ends
+    np.testing.assert_array_equal(found.outside, outside & occupied)
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as arrays:  # as anybody can read it
+        np.testing.assert_array_equal(arrays["occupied"], occupied)
+        assert arrays["frame"].tolist() == [0.05, 0.0, 0.0, 1.0]
+
+
+def test_files_are_those_of_a_map_server(tmp_path):
+    occupied = np.array([[True, False, False], [False, False, True]])
+    unknown = np.array([[False, True, False], [False, False, False]])
+    save_map(GridMap(occupied, origin_world=(1, 2), unknown=unknown), tmp_path / "map.yaml")
+    assert yaml.safe_load((tmp_path / "map.yaml").read_text()) == {
+        "image": "map.pgm",
+        "mode": "trinary",
+        "resolution": 0.05,
+        "origin": [1.0, 2.0, 0.0],
+        "negate": 0,
+        "occupied_thresh": 0.65,
+        "free_thresh": 0.196,
+    }
+    assert (tmp_path / "map.pgm").read_bytes() == b"P5\n3 2\n255\n" + bytes([254, 254, 0, 0, 205, 254])
+
+
+def test_the_first_row_of_an_image_is_the_last_of_the_map(tmp_path):
+    grid = load_map(write_map(tmp_path))
+    assert grid.origin_world == (1.0, -2.0)
+    assert grid.occupied.tolist() == [[False, False, True], [True, False, False]]
+    assert grid.unknown.tolist() == [[False, False, False], [False, True, False]]
+
+
+def test_plain_and_16_bit_images_are_the_same(tmp_path):
+    due = load_map(write_map(tmp_path))
+    plain = b"P2\n# by hand\n3 2\n255\n0 100 254\n255 205 60\n"
+    assert_same(load_map(write_map(tmp_path, plain)), due)
+    deep = (
+        b"P5 3 2 65535\n" + np.array([0, 100, 254, 255, 205, 60], ">u2").__mul__(257).astype(">u2").tobytes()
+    )
+    assert_same(load_map(write_map(tmp_path, deep)), due)
+
+
+@pytest.mark.parametrize("negate", [1, True])
+def test_negated_images_are_dark_where_it_is_free(tmp_path, negate):
+    grid = load_map(write_map(tmp_path, negate=negate))
+    assert grid.occupied.tolist() == [[True, True, False], [False, False, True]]
+    assert grid.unknown.tolist() == [[False, False, False], [False, True, False]]
+
+
+def test_in_scale_mode_what_lies_between_is_stretched(tmp_path):
+    # Occupied by 0.49, that is 60 % of the way from 0.25 to 0.65; by 0.55, 75 %; and by 0.30, 12 %.
+    image = b"P5\n3 2\n255\n" + bytes([0, 130, 115, 178, 255, 60])
+    grid = load_map(write_map(tmp_path, image, mode="scale"))
+    assert grid.occupied.tolist() == [[False, False, True], [True, False, True]]
+    assert grid.unknown.tolist() == [[False, False, False], [False, True, False]]
+
+
+def test_in_raw_mode_shades_are_percentages(tmp_path):
+    image = b"P5\n3 2\n255\n" + bytes([0, 100, 65, 50, 255, 25])
+    grid = load_map(write_map(tmp_path, image, mode="raw"))
+    assert grid.occupied.tolist() == [[False, False, False], [False, True, True]]
+    assert grid.unknown.tolist() == [[True, True, False], [False, False, False]]
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ({"image": None}, "missing required field `image`"),
+        ({"image": 5}, "image: Expected `str`"),
+        ({"image": ""}, "image: Expected `str` of length >= 1"),
+        ({"image": "../map.pgm"}, "image: '../map.pgm' leaves the folder of the map"),
+        ({"image": "/etc/passwd"}, "image: '/etc/passwd' leaves the folder"),
+        ({"image": "a\0b"}, "image: .*is no file name"),
+        ({"image": "none.pgm"}, "none.pgm: no such file"),
+        ({"image": "."}, "cannot be read"),
+        ({"resolution": None}, "missing required field `resolution`"),
+        ({"resolution": 0}, "resolution: Expected `float` >= 0.0001"),
+        ({"resolution": -0.05}, "resolution: Expected"),
+        ({"resolution": float("nan")}, "resolution: Expected|resolution: "),
+        ({"resolution": float("inf")}, "resolution: Expected"),
+        ({"resolution": "fine"}, "resolution: Expected `float`, got `str`"),
+        ({"resolution": True}, "resolution: Expected `float`, got `bool`"),
+        ({"origin": [0, 0]}, "origin: Expected `array` of length 3"),
+        ({"origin": [0, 0, 0, 0]}, "origin: Expected `array` of length 3"),
+        ({"origin": [0, float("nan"), 0]}, "origin: expected finite numbers"),
+        ({"origin": [0, 0, 0.5]}, "origin: expected a map that is not turned, found a yaw of 0.5"),
+        ({"origin": "here"}, "origin: Expected `array`, got `str`"),
+        ({"occupied_thresh": 1.5}, "occupied_thresh: Expected `float` <= 1.0"),
+        ({"occupied_thresh": 0.2}, "free_thresh: expected less than occupied_thresh, found 0.25"),
+        ({"free_thresh": -1}, "free_thresh: Expected `float` >= 0.0"),
+        ({"negate": 2}, "negate: Invalid enum value 2"),
+        ({"negate": "no"}, "negate: Expected"),
+        ({"mode": "costs"}, "mode: Invalid enum value 'costs'"),
+    ],
+)
+def test_headers_that_are_wrong(tmp_path, header, words):
+    path = write_map(tmp_path, **header)
+    with pytest.raises(InvalidFile, match=words) as caught:
+        load_map(path)
+    assert str(caught.value).startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "Expected `object`, got `null`"),
+        ("[1, 2]", "Expected `object`, got `array`"),
+        ("a: [1", "line 1, column 6: invalid YAML"),
+        ("image: !!python/object/apply:os.system ['true']", "line 1, column 8: invalid YAML: could not"),
+        ("image: \x01", "invalid YAML: unacceptable character"),
+        ("image: 2024-13-45", "invalid YAML: month must be in 1..12"),
+        ("- " * 2000, "invalid YAML: maximum recursion depth"),
+        ('image: !!timestamp "x"', "invalid YAML"),
+        ('image: !!int ""', "invalid YAML"),
+        ("image: !!bool maybe", "invalid YAML"),
+        ("? [a]\n: b", "line 1, column 3: invalid YAML: found unhashable key"),
+        ("1: 2", "missing required field|Expected `str`"),
+        ("a: &a [x]\n" + "b: [" + "*a, " * 9 + "]", "missing required field"),
+        ("# " + "x" * 70_000, "has 70002 bytes, expected at most 8192"),
+    ],
+)
+def test_yaml_that_is_none(tmp_path, text, words):
+    (tmp_path / "map.yaml").write_text(text)
+    with pytest.raises(InvalidFile, match=words):
+        load_map(tmp_path / "map.yaml")
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        (b"", "expected a PGM image, P5 or P2, found b''"),
+        (b"P6\n1 1\n255\n000", "P5 or P2, found b'P6'"),
+        (b"\x89PNG", "P5 or P2"),
+        (b"P5", "cannot be read"),
+        (b"P5\n3 2\n", "cannot be read"),
+        (b"P5\n3 -2\n255\n" + bytes(6), "cannot be read|expected an image of"),
+        (b"P5\n0 0\n255\n", "cannot be read|expected an image of"),
+        (b"P5\n1 9\n255\n" + bytes(9), "expected an image of 2 x 2 to 16777216 pixels, found 1 x 9"),
+        (b"P5\n99999 99999\n255\n", "found 99999 x 99999"),
+        (b"P5\n99999999999 3\n255\n", "cannot be read"),
+        (b"P5\n3 2\n255\n000", "cannot be read"),
+        (b"P5\n3 2\n0\n" + bytes(6), "cannot be read"),
+        (b"P5\nx y\n255\n" + bytes(6), "cannot be read"),
+        (b"P2\n3 2\n255\n1 2 3", "cannot be read"),
+        (b"P2\n3 2\n255\n1 2 3 4 5 999", "cannot be read"),
+        (b"P2\n3 2\n255\n1 2 3 4 5 -6", "cannot be read"),
+        (b"P2\n3 2\n255\n1 2 3 4 5 x", "cannot be read"),
+    ],
+)
+def test_images_that_are_none(tmp_path, image, words):
+    with pytest.raises(InvalidFile, match=words) as caught:
+        load_map(write_map(tmp_path, image))
+    assert str(caught.value).startswith(str(tmp_path / "map.pgm"))
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
+    (tmp_path / "maps").mkdir()
+    path = write_map(tmp_path / "maps")
+    (tmp_path / "secret.pgm").write_bytes(SHADES)
+    (tmp_path / "maps" / "map.pgm").unlink()
+    (tmp_path / "maps" / "map.pgm").symlink_to(tmp_path / "secret.pgm")
+    with pytest.raises(InvalidFile, match="leaves the folder"):
+        load_map(path)
+
+
+def npy(array, **options):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.asarray(array), **options)
+    return file.getvalue()
+
+
+def announced(header):
+    text = header.encode().ljust(118) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def members(**changes):
+    cells = np.zeros((4, 5), dtype=bool)
+    due = {"occupied": cells, "unknown": cells, "outside": cells, "frame": np.array([0.05, 0.0, 0.0, 0.0])}
+    return {
+        name: value if isinstance(value, bytes) else npy(value) for name, value in (due | changes).items()
+    }
+
+
+def write_npz(path, contents):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+def test_the_npz_that_is_spoilt_below_is_good(tmp_path):
+    assert load_map(write_npz(tmp_path / "a.npz", members())).occupied.shape == (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"occupied": np.zeros((4, 5))}, "occupied: .*expected bool, found float64"),
+        (
+            {"occupied": np.zeros(5, bool)},
+            r"occupied: expected \(rows, columns\), all the same, found \(5,\)",
+        ),
+        ({"unknown": np.zeros((4, 6), bool)}, r"unknown: .*found \(4, 6\)"),
+        ({"outside": np.zeros((0, 5), bool)}, "outside: "),
+        ({"frame": np.array([0.05, 0, 0])}, "frame: expected cell, x, y and 0 or 1"),
+        ({"frame": np.array([0.05, 0, 0, 2.0])}, "frame: expected cell, x, y and 0 or 1"),
+        ({"frame": np.array([0.0, 0, 0, 0])}, "expected cells of 0.0001 to 100.0 m, found 0.0"),
+        ({"frame": np.array([np.nan, 0, 0, 0])}, "expected cells of"),
+        ({"frame": np.array([0.05, np.inf, 0, 0])}, "expected a finite origin"),
+        ({"occupied": npy(np.array([{}]), allow_pickle=True)}, "occupied: .*expected bool, found object"),
+        ({"occupied": b"\x93NUMPY"}, "occupied: no array"),
+        ({"occupied": b"nothing"}, "occupied: no array"),
+        (
+            {"occupied": announced("{'descr': '|b1', 'fortran_order': False, 'shape': (10**12,)}")},
+            "occupied: ",
+        ),
+        (
+            {"occupied": announced("{'descr': '|b1', 'fortran_order': False, 'shape': (99999999, 9999)}")},
+            r"occupied: .*found bool \(99999999, 9999\)",
+        ),
+        ({"occupied": announced("(" * 90)}, "occupied: no array"),
+        ({"occupied": npy(np.zeros((6000, 6000), bool))}, "occupied: has 36000128 bytes"),
+    ],
+)
+def test_npz_files_that_are_no_map(tmp_path, changes, words):
+    with pytest.raises(InvalidFile, match=words):
+        load_map(write_npz(tmp_path / "a.npz", members(**changes)))
+
+
+def test_npz_files_that_are_broken(tmp_path):
+    path = write_npz(tmp_path / "a.npz", {"occupied": members()["occupied"]})
+    with pytest.raises(InvalidFile, match=r"frame: missing"):
+        load_map(path)
+    whole = write_npz(path, members()).read_bytes()
+    for spoilt in (b"", b"PK\x03\x04", whole[:-30], whole[: len(whole) // 2]):
+        path.write_bytes(spoilt)
+        with pytest.raises(InvalidFile, match=r"a broken \.npz file"):
+            load_map(path)
+    rng = np.random.default_rng(0)
+    for _ in range(200):  # whatever bit is flipped, it is read or refused
+        spoilt = bytearray(whole)
+        spoilt[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        path.write_bytes(bytes(spoilt))
+        with contextlib.suppress(InvalidFile):
+            load_map(path)
+
+
+@pytest.mark.parametrize("name", ["map.png", "map", "map.json"])
+def test_names_of_other_files_are_refused(tmp_path, name):
+    with pytest.raises(InvalidFile, match=r"ends with \.yaml, \.yml or \.npz"):
+        load_map(tmp_path / name)
+    with pytest.raises(UserError, match=r"ends with \.yaml, \.yml or \.npz"):
+        save_map(random_grid(), tmp_path / name)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(UserError, match="cannot be written: No such file"):
+        save_map(random_grid(), tmp_path / "none" / "map.npz")
+    with pytest.raises(InvalidFile, match="no such file"):
+        load_map(tmp_path / "map.npz")
+
+
+def test_an_occupancy_grid_comes_back(tmp_path):
+    grid = random_grid()
+    message = Occupancy.of(grid)
+    assert message.data.dtype == np.int8
+    assert message.data.shape == (30 * 47,)
+    assert (message.width, message.height) == (47, 30)
+    assert_same(message.grid(), grid)
+    assert_same(message._replace(data=message.data.tolist()).grid(), grid)
+
+
+def test_an_occupancy_grid_begins_at_the_lower_left():
+    grid = Occupancy([0, 100, -1, 65, 64, 25], 3, 2, 0.1, (5.0, 6.0)).grid()
+    assert grid.occupied.tolist() == [[False, True, False], [True, False, False]]
+    assert grid.unknown.tolist() == [[False, False, True], [False, True, False]]
+    assert grid.clearance_at(5.15, 6.05) < 0
+    assert Occupancy.of(grid).data.tolist() == [0, 100, -1, 100, -1, 0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"data": [0] * 5}, "expected 6 whole numbers"),
+        ({"data": [0.0] * 6}, "found float64"),
+        ({"data": [0, 0, 101, 0, 0, 0]}, r"data\[2\] is 101"),
+        ({"data": np.array([0, 0, 0, 255, 0, 0], np.uint8)}, r"data\[3\] is 255"),
+        ({"data": [0, 0, 0, 0, -2, 0]}, r"data\[4\] is -2"),
+        ({"width": 6, "height": 1}, "2 x 2 to 16777216 cells, found 6 x 1"),
+        ({"width": 10**6, "height": 10**6}, "found 1000000 x 1000000"),
+        ({"resolution_m": 0.0}, "expected cells of"),
+        ({"resolution_m": float("nan")}, "expected cells of"),
+        ({"origin_world": (0.0, float("inf"))}, "finite origin"),
+        ({"yaw": 0.1}, "not turned, found a yaw of 0.1"),
+        ({"yaw": float("nan")}, "not turned"),
+    ],
+)
+def test_occupancy_grids_that_are_wrong(changes, words):
+    with pytest.raises(UserError, match=words):
+        Occupancy([0] * 6, 3, 2, 0.1)._replace(**changes).grid()
