@@ -140,11 +140,12 @@ def test_a_backdrop_is_put_where_it_belongs(drive):
 
 
 def test_a_film_that_breaks_off_leaves_nothing_behind(drive, tmp_path, monkeypatch):
-    def two_frames(*_):
-        yield Image.new("RGB", (64, 64))
+    def broken(*_):
+        noise = np.random.default_rng(0).integers(0, 255, (200, 64, 64, 3), dtype=np.uint8)
+        yield from map(Image.fromarray, noise)
         raise OSError("no space left")
 
-    monkeypatch.setattr(drive_video, "frames_of", two_frames)
+    monkeypatch.setattr(drive_video, "frames_of", broken)
     (tmp_path / "drive.mp4").write_bytes(b"before")
     with pytest.raises(OSError, match="no space left"):
         save_video(drive, tmp_path / "drive.mp4")

@@ -70,6 +70,24 @@ def test_it_arrives_in_every_house_and_keeps_clear():
     assert np.mean(lengths) < 1.06
 
 
+def test_narrow_doors_are_passed_without_touching_their_frames(tmp_path):
+    doors = [(2.0, 0, 2.1, 2.0), (2.0, 2.5, 2.1, 5), (4.0, 0, 4.1, 3.4), (4.0, 3.9, 4.1, 5)]
+    scene = save_boxes([*WALLS, *doors], tmp_path / "scene.json")
+    grid, rng = map_of_scene(scene), np.random.default_rng(1)
+    for _ in range(8):
+        start, goal = rng.uniform((0.5, 0.5), (1.5, 4.5)), rng.uniform((4.6, 0.5), (6.5, 4.5))
+        episode = Episode(
+            start_position=Vector3(*start, 0),
+            start_rotation=Vector3(0, 0, rng.uniform(-180, 180)),
+            goal_position=Vector3(*goal, 0),
+            scene_config_path=str(scene),
+        )
+        _, way = follow(episode)
+        assert math.dist(way[-1], goal) < 0.2
+        between = np.concatenate([np.linspace(a, b, 6) for a, b in pairwise(way)])
+        assert grid.clearances(between).min() > RADIUS_M - 0.005
+
+
 def test_another_planner_is_followed_as_well():
     episode = load_dataset(suite_path("houses-v1")).episodes[0]
     _, way = follow(episode, policy=build("policy", "navigate_to", {"planner": "rrt_connect"}))
