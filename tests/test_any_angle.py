@@ -1,12 +1,17 @@
+import itertools
+
 import numpy as np
 import pytest
 from scipy.ndimage import label
+from scipy.sparse.csgraph import dijkstra
 
 import exact_paths
 from proctor.navigation import any_angle
 from proctor.navigation.any_angle import AnyAnglePlanner
 from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.grid_search import FOUND, STEPS, GridSearch
 from proctor.navigation.taut import tautened
+from proctor.navigation.visibility import shorter_path
 
 
 def plan(planner, free, start, goal, **options):
@@ -46,6 +51,12 @@ def test_paths_are_the_shortest_there_are_and_found_whenever_there_is_one():
         assert planner.optimum_gap == 0
         optimum = exact_paths.shortest_length(boxes, start, goal)
         assert exact_paths.length(path) == pytest.approx(optimum, abs=1e-5)
+        for limit in (1e3, optimum + 1e-3):
+            shortest, certain = shorter_path(free, planner._corners, start, goal, limit, 10**9)
+            assert certain
+            assert exact_paths.length(shortest) == pytest.approx(optimum)
+        shortest, certain = shorter_path(free, planner._corners, start, goal, optimum - 1e-3, 10**9)
+        assert (len(shortest), certain) == (0, True)
     assert 15 < found < 45
 
 
@@ -67,6 +78,25 @@ def test_without_refinement_paths_are_taut_and_hardly_too_long(monkeypatch):
         assert tautened(planner._corners, path).tolist() == path.tolist()
         exact += exact_paths.length(path) < optimum + 1e-5
     assert exact > 10  # else it is not the string that is taut but luck
+
+
+def test_a_way_over_cells_is_the_cheapest():
+    for free, start, goal in random_queries(4, 20, shape=(15, 15), density=0.3):
+        search = GridSearch(free)
+        search.begin(start, goal)
+        graph = np.zeros((free.size, free.size))
+        for (row, column), (down, right) in itertools.product(np.argwhere(free), STEPS):
+            square = free[min(row, row + down) :, min(column, column + right) :]
+            inside = 0 <= row + down < 15 and 0 <= column + right < 15
+            if inside and square[: abs(down) + 1, : abs(right) + 1].all():
+                after = (row + down) * 15 + column + right
+                graph[row * 15 + column, after] = np.hypot(down, right)
+        cells = [int(end[1]) * 15 + int(end[0]) for end in (start, goal)]
+        cheapest = dijkstra(graph, indices=cells[0])[cells[1]]
+        found = search.advance(10**6) == FOUND
+        assert found == np.isfinite(cheapest)
+        if found:
+            assert exact_paths.length(search.corners()) == pytest.approx(cheapest, rel=1e-4)
 
 
 def test_a_string_in_a_bent_corridor_lies_around_its_inner_corners():
@@ -123,7 +153,7 @@ def test_what_is_free_for_one_query_is_not_for_the_next():
     shut, free = walled(door=False), walled(door=False)
     planner = AnyAnglePlanner(shut, reach=3)
     free[30, 30] = True
-    assert plan(planner, free, (28.5, 30.5), (50, 5)) is not None
+    assert plan(planner, free, (27.5, 30.5), (50, 5)) is not None
     free[30, 30] = False
     assert plan(planner, free, (5.5, 5.5), (50, 5)) is None
     free[40, 30] = True

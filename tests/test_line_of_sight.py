@@ -4,8 +4,6 @@ import pytest
 import exact_paths
 from proctor.navigation.line_of_sight import line_is_free, path_is_free
 
-BLOCKED = [(3, 3)]  # (row, column)
-
 
 def mask(*blocked, shape=(8, 8)):
     free = np.ones(shape, dtype=bool)
@@ -31,6 +29,10 @@ def mask(*blocked, shape=(8, 8)):
         ((-0.01, 1.0, 4.0, 1.0), False),  # beyond it
         ((1.0, 8.01, 1.0, 4.0), False),
         ((1.0, 5.0, 8.01, 5.0), False),
+        ((1.0, 7.5, 6.0, 8.01), False),
+        ((1.0, 0.5, 6.0, -0.01), False),
+        ((7.5, 1.0, 8.01, 6.0), False),
+        ((0.5, 1.0, -0.01, 6.0), False),
         ((3.5, 3.5, 3.5, 3.5), False),  # points
         ((3.0, 3.0, 3.0, 3.0), True),
         ((3.0, 3.5, 3.0, 3.5), True),

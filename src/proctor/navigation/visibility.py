@@ -54,9 +54,10 @@ def shorter_path(
             total = cost + math.hypot(goal[0] - other_x, goal[1] - other_y)
             if done[other] or cost >= costs[other] or total >= length:
                 continue
-            if other > 1 and not is_tangent(corners, (x, y), (other_x, other_y)):
-                continue
-            if at > 0 and not bends_around(corners, before, (x, y), (other_x, other_y)):
+            here, there = (x, y), (other_x, other_y)
+            if (other > 1 and not is_tangent(corners, here, there)) or (
+                at > 0 and not bends_around(corners, before, here, there)
+            ):
                 continue
             work -= math.ceil(abs(other_x - x) + abs(other_y - y))
             if line_is_free(free, x, y, other_x, other_y):
