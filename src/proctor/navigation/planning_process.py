@@ -42,6 +42,9 @@ CHUNK = 1 << 18
 NICENESS = 5
 """Where cores are few, the loop comes first."""
 
+COMPILING_S = 600.0
+"""Compiling everything takes half a minute of an idle machine, and this is no time to give up."""
+
 
 class PathJob(NamedTuple):
     """A path to be planned, with its map."""
@@ -140,7 +143,8 @@ def warm_up() -> None:
     field = ClearanceField(np.ascontiguousarray(cells), resolution_m, 0.0, 0.0)
     for speed_mps in (0.0, 0.3):
         start = Motion(1.0, 0.6, 1.5, speed_mps)
-        path = compute_path(field, PathRequest(start=start, goal_xy=(3.0, 0.6)))
+        request = PathRequest(start=start, goal_xy=(3.0, 0.6), timeout_s=COMPILING_S)
+        path = compute_path(field, request)
         generate_trajectory(TrajectoryRequest(path=path, start=start, goal_yaw=0.5))
 
 

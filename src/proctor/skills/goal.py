@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from proctor.core.errors import UserError, did_you_mean
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.navigation.failure import NavigationFailure, Reason
 
 DEFAULT_TIMEOUT_S = 60.0
 MAX_TIMEOUT_S = 86_400.0
+PARAMS = ("goal_pos", "goal_quat", "timeout")
 
 
 class Goal(msgspec.Struct, frozen=True):
@@ -28,6 +30,21 @@ class Goal(msgspec.Struct, frozen=True):
     def xy(self) -> tuple[float, float]:
         """Where on the floor."""
         return self.position[:2]
+
+
+def asked_for(params: Mapping[str, Any]) -> Goal | str:
+    """Return the goal of a call, or what is wrong about it.
+
+    Raises:
+        UserError: There is no such parameter.
+    """
+    for name in params:
+        if name not in PARAMS:
+            raise UserError(f"navigate_to has no parameter '{name}'{did_you_mean(name, PARAMS)}")
+    try:
+        return read_goal(params.get("goal_pos"), params.get("goal_quat"), params.get("timeout"))
+    except NavigationFailure as failure:
+        return str(failure)
 
 
 def read_goal(goal_pos: Any, goal_quat: Any = None, timeout: Any = None) -> Goal:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from proctor.core.errors import SimulationError, UserError, did_you_mean
+from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
@@ -23,7 +24,7 @@ from proctor.navigation.trajectory import Trajectory
 from proctor.skills.checkers import SETTLE_S
 from proctor.skills.course import Course, Purpose
 from proctor.skills.feedback import failed, processing, succeeded
-from proctor.skills.goal import Goal, read_goal
+from proctor.skills.goal import Goal, asked_for
 from proctor.skills.lookout import Lookout, Sight
 from proctor.skills.mission import Mission, SavedMission
 from proctor.skills.params import NavigationParams
@@ -33,7 +34,6 @@ from proctor.skills.recoveries import WayOut
 from proctor.skills.skill import Result
 from proctor.skills.states import TERMINAL, TRANSITIONS, Event, State
 
-PARAMS = ("goal_pos", "goal_quat", "timeout")
 LATE_S = 0.05
 """A plan that begins in motion and comes later than this is of no use: the robot is elsewhere."""
 HERE_M = 0.01
@@ -100,17 +100,16 @@ class NavigateTo:
         Raises:
             UserError: There is no such parameter.
         """
-        for name in params:
-            if name not in PARAMS:
-                raise UserError(f"navigate_to has no parameter '{name}'{did_you_mean(name, PARAMS)}")
+        asked = asked_for(params) if params else None
         self._tick += 1
         if self.state in TERMINAL:
             return self._report()
         try:
-            if self._is_new(params):
-                self._begin()
+            if self.state is State.IDLE or (asked is not None and asked != self._asked):
+                self._begin(asked or "goal_pos is missing")
             elif self._mission is None or not self._mission.is_paused:
                 self._advance()
+            return self._feedback()
         except NavigationFailure as failure:
             self._fail(failure)
         except SimulationError as error:
@@ -314,26 +313,16 @@ class NavigateTo:
             raise SimulationError(f"navigate_to is in {self.state} without a goal")
         return self._mission
 
-    def _is_new(self, params: Mapping[str, Any]) -> bool:
-        """Read what is asked for, and tell whether it is something else than what is pursued."""
-        if self.state is not State.IDLE and not params:
-            return False
-        before = self._asked
-        try:
-            self._asked = read_goal(params.get("goal_pos"), params.get("goal_quat"), params.get("timeout"))
-        except NavigationFailure as failure:
-            self._asked = str(failure)
-        return self.state is State.IDLE or self._asked != before
-
-    def _begin(self) -> None:
+    def _begin(self, asked: Goal | str) -> None:
         """Turn to another goal; until there is a course to it, the present one is kept."""
+        self._asked = asked
         self.planning.begin()
         self.data.clear()
         self.history = []
         self._mission = None
         self._go(Event.REQUESTED, "Initializing navigation")
-        if isinstance(self._asked, Goal):
-            self._mission = Mission(self._asked, self.params, self._pilot.pose(), self._now_s())
+        if isinstance(asked, Goal):
+            self._mission = Mission(asked, self.params, self._pilot.pose(), self._now_s())
 
     def _ask_path(self, message: str) -> None:
         self._message = message
@@ -383,7 +372,7 @@ class NavigateTo:
         distance_m, elapsed_s = None, 0.0
         if self._mission is not None:
             elapsed_s = self._mission.elapsed_s(self._now_s())
-            if failure.reason is not Reason.POSE_UNKNOWN:
+            with suppress(NavigationFailure, SimulationError):  # where not even the pose is known
                 distance_m = self._mission.arrival.distance_m(self._pilot.pose())
         self._result = failed(failure, distance_m, elapsed_s, **self._counts())
 
