@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import distance_transform_edt
 
-from proctor.navigation.distance_transform import EMPTY_M, clearances
+from proctor.navigation.distance_transform import EMPTY_M, clearances, clearances_inside
 
 
 def on_half_cells(occupied, resolution_m):
@@ -43,7 +43,7 @@ def test_a_window_sees_what_lies_in_it_and_nothing_else():
     window = (13, 61, 7, 48)
     part = occupied[13:61, 7:48]
     assert part.any()
-    np.testing.assert_array_equal(clearances(occupied, 0.05, inside=window), on_half_cells(part, 0.05))
+    np.testing.assert_array_equal(clearances_inside(occupied, 0.05, window), on_half_cells(part, 0.05))
 
 
 def test_any_kind_of_array_will_do():

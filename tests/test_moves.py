@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from legs import Start, arc_leg, hardest, straight_leg, winding_leg
 from proctor.core.types import Pose2
-from proctor.navigation.moves import turn_to
-from proctor.navigation.timing import brake, straight, time_path, turn
+from proctor.navigation.braking import brake
+from proctor.navigation.moves import straight, turn, turn_to
+from proctor.navigation.timing import time_path
 from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 

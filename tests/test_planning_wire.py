@@ -72,7 +72,6 @@ def test_messages_are_bounded():
     [
         {"start": Motion(math.nan, 0.0, 0.0)},
         {"goal_xy": (0.0, math.inf)},
-        {"goal_yaw": math.nan},
         {"radius_m": -0.1},
         {"margin_m": math.nan},
         {"timeout_s": 0.0},

@@ -21,19 +21,17 @@ Window = tuple[int, int, int, int]
 """First row, row after the last, first column, column after the last."""
 
 
-def clearances(occupied: NDArray[np.bool_], resolution_m: float, *, inside: Window | None = None) -> Array:
+def clearances(occupied: NDArray[np.bool_], resolution_m: float) -> Array:
     """Return the metres from cell centres to the nearest occupied square, minus half a cell inside of one.
 
     Args:
         occupied: Rows along y, columns along x.
         resolution_m: Side of a cell.
-        inside: Look at these cells only, and return theirs; all if missing.
     """
     rows, columns = occupied.shape
-    window = (0, rows, 0, columns) if inside is None else inside
     # A kind of array that it has not seen yet would be compiled for anew.
     cells = np.require(occupied, np.bool_, ["C", "W"])
-    return clearances_inside(cells, float(resolution_m), window)
+    return clearances_inside(cells, float(resolution_m), (0, rows, 0, columns))
 
 
 @compiled

@@ -30,8 +30,6 @@ class Reason(enum.StrEnum):
     """Something that was not on the map stays in the way."""
     NO_PROGRESS = "no_progress"
     CANCELLED = "cancelled"
-    PREEMPTED = "preempted"
-    """Another goal took its place."""
 
 
 class NavigationFailure(ProctorError):

@@ -40,7 +40,6 @@ class PathRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     start: Motion
     goal_xy: tuple[float, float]
-    goal_yaw: float | None = None
     planner: str = "grid"
     radius_m: float = 0.17
     margin_m: float = 0.05
@@ -51,7 +50,7 @@ class PathRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_finite("start", *msgspec.structs.astuple(self.start))
-        _check_finite("goal", *self.goal_xy, self.goal_yaw or 0.0)
+        _check_finite("goal", *self.goal_xy)
         _check_finite("radius, margin and timeout", self.radius_m, self.margin_m, self.timeout_s)
         if self.radius_m < 0 or self.margin_m < 0 or self.timeout_s <= 0:
             found = f"{self.radius_m}, {self.margin_m} and {self.timeout_s}"

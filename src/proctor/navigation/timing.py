@@ -16,16 +16,13 @@ import numpy as np
 from proctor.core.errors import UnknownName, missing_extra
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
-from proctor.navigation.braking import brake
 from proctor.navigation.curve import Curve
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.headings import turning_on_the_way
-from proctor.navigation.moves import straight, turn, turn_to, turn_to_stop_rad
+from proctor.navigation.moves import turn, turn_to, turn_to_stop_rad
 from proctor.navigation.path import Leg
 from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
-
-__all__ = ["METHODS", "StartMotion", "brake", "straight", "time_path", "turn"]
 
 METHODS = {"fast": "proctor.navigation.time_optimal", "toppra": "proctor.navigation.toppra_timing"}
 """The modules whose `fastest_rates` does the timing."""

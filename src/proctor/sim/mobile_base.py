@@ -30,10 +30,6 @@ class MobileBase:
         self._world = world
         self.dynamics = dynamics or Dynamics()
         self._max_change_mps = world.robot.drive_force_n / world.robot.mass_kg * TIMESTEP_S
-        self.reset()
-
-    def reset(self) -> None:
-        """Stand still. Follows `World.reset`."""
         self.target_linear_velocity = np.zeros(3)
         self.target_angular_velocity = np.zeros(3)
         self._velocity_mps = np.zeros(2)

@@ -64,7 +64,6 @@ class Mission:
     def __init__(self, goal: Goal, params: NavigationParams, start: Pose2, now_s: float) -> None:
         self.goal, self._params = goal, params
         self.start_s = now_s
-        self.start = start
         self.arrival = GoalChecker(goal, params)
         self.progress = ProgressChecker(params)
         self.odometer = Odometer(start)

@@ -70,8 +70,6 @@ class NavigateTo:
         self.params = params or NavigationParams()
         self.state = State.IDLE
         self.data: dict[str, Any] = {}
-        self.history: list[State] = []
-        """The states since the latest goal came."""
         self._pilot = Pilot(robot, controller, now_s)
         self.planning = Planning(client, self.params, world_map, self._pilot)
         """What was planned for the latest goal."""
@@ -161,7 +159,6 @@ class NavigateTo:
         self.reset()
         self._result = kept.result
         self.state = kept.state if kept.state in OVER else State.INITIALIZING
-        self.history = [self.state]
         if kept.goal is not None:
             self._asked = kept.goal
             self._mission = Mission(kept.goal, self.params, self._pilot.pose(), self._now_s())
@@ -318,7 +315,6 @@ class NavigateTo:
         self._asked = asked
         self.planning.begin()
         self.data.clear()
-        self.history = []
         self._mission = None
         self._go(Event.REQUESTED, "Initializing navigation")
         if isinstance(asked, Goal):
@@ -351,7 +347,6 @@ class NavigateTo:
 
     def _go(self, event: Event, message: str | None = None) -> None:
         self.state = TRANSITIONS[self.state, event]
-        self.history.append(self.state)
         self._message = self._message if message is None else message
 
     def _arrive(self, pose: Pose2) -> None:

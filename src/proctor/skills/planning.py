@@ -59,7 +59,6 @@ class Planning:
         request = PathRequest(
             start=departure.motion,
             goal_xy=goal.xy,
-            goal_yaw=goal.yaw,
             planner=params.planner,
             radius_m=params.radius_m,
             margin_m=params.margin_m,
