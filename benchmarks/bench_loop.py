@@ -26,13 +26,12 @@ from proctor.navigation.clearance import ClearanceField
 from proctor.navigation.failure import NavigationFailure
 from proctor.navigation.grid_map import GridMap
 from proctor.navigation.live_map import LiveMap
-from proctor.navigation.mpc import MpcController
+from proctor.navigation.mpc import PERIOD_S, MpcController
 from proctor.navigation.path import Path
 from proctor.navigation.planning_client import PlanningClient
 from proctor.navigation.requests import Motion, PathRequest, TrajectoryRequest
 
 TICKS = 10_000
-PERIOD_S = 1 / 60
 CLOUD_TICKS = 60
 CLOUD_POINTS = 1_000_000
 PLANNERS = ("grid", "grid", "grid", "rrt", "rrt_star", "prm", "rrt_connect")

@@ -18,12 +18,13 @@ from proctor.core.types import Pose2, Scan
 from proctor.navigation.distance_transform import clearances
 from proctor.navigation.grid_map import GridMap
 from proctor.navigation.live_map import LiveMap
+from proctor.sim.mobile_base import TICK_S
 
 CELLS, CELL_M = 512, 0.05
 POINTS = 1_000_000
 REPEATS = 15
 SCANS = 300
-TICKS, TICK_S, CLOUD_TICKS = 300, 1 / 60, 6
+TICKS, CLOUD_TICKS = 300, 6
 CLOUD_BUDGET_S = 0.040
 SCAN_BUDGET_S = 0.002
 

@@ -17,6 +17,7 @@ from proctor.navigation.grid_map import GridMap
 from proctor.navigation.planning_client import PlanningClient
 from proctor.registry import suite_path
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene
+from proctor.sim.mobile_base import TICK_S
 from proctor.skills.embedded import EmbeddedNavigator
 
 PLACE_RADIUS_M = 0.25
@@ -26,6 +27,8 @@ BOX_M = 0.4
 BOX_AHEAD_M = 1.5
 PERSON_RADIUS_M = 0.25
 PERSON_MPS = 0.5
+PERSONAL_M = PERSON_RADIUS_M + 0.3
+"""So far from the middle of a person a robot must be able to stop, else the person turns round."""
 AWAY = (100.0, 100.0)
 MOVING_MPS = 0.05
 
@@ -53,12 +56,16 @@ def houses() -> list[Path]:
     return sorted((suite_path("houses-v1") / "scenes").glob("*.json"))
 
 
+def places(grid: GridMap, radius_m: float) -> np.ndarray:
+    """Return (N, 2) centres of the cells where a disc fits."""
+    return (np.argwhere(grid.clearance_m > radius_m)[:, ::-1] + 0.5) * grid.resolution_m + grid.origin_world
+
+
 def random_goal(grid: GridMap, rng: np.random.Generator) -> tuple[Pose2, tuple[float, float], float]:
     """Return a start and a goal with a heading, connected and some way apart."""
-    rows, columns = np.nonzero(grid.clearance_m > PLACE_RADIUS_M)
-    places = (np.stack([columns, rows], axis=1) + 0.5) * grid.resolution_m + grid.origin_world
+    free = places(grid, PLACE_RADIUS_M)
     while True:
-        start, goal = places[rng.integers(len(places), size=2)]
+        start, goal = rng.choice(free, 2)
         if math.dist(start, goal) > LEAST_M and grid.connects(start, goal, radius_m=PLACE_RADIUS_M):
             yaw, goal_yaw = rng.uniform(-math.pi, math.pi, 2)
             return Pose2(*start.tolist(), float(yaw)), (float(goal[0]), float(goal[1])), float(goal_yaw)
@@ -98,7 +105,7 @@ def drive(number: int, *, seed: int, crowded: bool) -> Trial:
         path_m=driven.path.length_m if driven.path else math.nan,
         distance_m=result["final_distance"] if result["final_distance"] is not None else math.nan,
         yaw_error_rad=result.get("final_yaw_error", math.nan),
-        cross_track_m=log.cross_track_m[np.isfinite(log.cross_track_m)],
+        cross_track_m=log.cross_track_m,
         contacts=contacts,
         contacts_moving=contacts_moving,
         replans=result["replans"],
@@ -153,13 +160,13 @@ class Crowd:
             self._way = [] if path is None else list(path[1:])
             return
         to_go = self._way[0] - self._person
-        step_m = PERSON_MPS / 60
+        step_m = PERSON_MPS * TICK_S
         if np.linalg.norm(to_go) <= step_m:
             self._way.pop(0)
             return
         ahead = self._person + step_m * to_go / np.linalg.norm(to_go)
         speed_mps = float(np.hypot(*nav.robot.get_velocity()[:2]))
-        near_m = nav.robot.dynamics.stopping_distance_m(speed_mps) + 0.17 + PERSON_RADIUS_M + 0.3
+        near_m = nav.robot.dynamics.stopping_distance_m(speed_mps) + nav.params.radius_m + PERSONAL_M
         before_m, after_m = (math.dist(place, (robot.x, robot.y)) for place in (self._person, ahead))
         if after_m < near_m and after_m < before_m:
             self._way = []  # turns round
@@ -176,7 +183,7 @@ class Crowd:
         points = trajectory.poses[:, :2]
         nearest = int(np.argmin(np.linalg.norm(points - (robot.x, robot.y), axis=1)))
         along = np.cumsum(np.linalg.norm(np.diff(points[nearest:], axis=0), axis=1))
-        reach_m = BOX_AHEAD_M + 0.17 + BOX_M * 0.71
+        reach_m = BOX_AHEAD_M + nav.params.radius_m + BOX_M * 0.71
         for index in np.flatnonzero(along > reach_m):
             x, y = points[nearest + 1 + index]
             clear = min(math.dist((x, y), place) for place in (goal, (robot.x, robot.y), self._person))
@@ -191,28 +198,15 @@ class Crowd:
 
     def _leaves_way(self, x: float, y: float, robot: Pose2, goal: tuple[float, float]) -> bool:
         grid = self._grid
-        columns, rows = (
-            np.floor(
-                (
-                    np.array([[x - BOX_M / 2, x + BOX_M / 2], [y - BOX_M / 2, y + BOX_M / 2]]).T
-                    - grid.origin_world
-                )
-                / grid.resolution_m
-            )
-            .astype(int)
-            .T
-        )
+        corners = np.array([[x, y]]) + [[-BOX_M / 2], [BOX_M / 2]]
+        (left, low), (right, high) = np.floor((corners - grid.origin_world) / grid.resolution_m).astype(int)
         occupied = grid.occupied.copy()
-        occupied[rows[0] : rows[1] + 1, columns[0] : columns[1] + 1] = True
+        occupied[low : high + 1, left : right + 1] = True
         blocked = GridMap(occupied, resolution_m=grid.resolution_m, origin_world=grid.origin_world)
         return blocked.connects((robot.x, robot.y), goal, radius_m=PLACE_RADIUS_M)
 
     def _place(self) -> np.ndarray:
-        rows, columns = np.nonzero(self._grid.clearance_m > PERSON_RADIUS_M + 0.2)
-        index = int(self._rng.integers(len(rows)))
-        return (
-            np.array([columns[index], rows[index]]) + 0.5
-        ) * self._grid.resolution_m + self._grid.origin_world
+        return self._rng.choice(places(self._grid, PERSON_RADIUS_M + 0.2))
 
 
 _CLIENTS: list[PlanningClient] = []

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.navigation.bspline import AT_KNOT, BEND_AT_KNOT, SLOPE_AT_KNOT, controls_along
 from proctor.navigation.clearance import ClearanceField, clearance_at
@@ -45,7 +46,7 @@ def band_stages(
         start: How it must begin, if that matters.
         stop_m: How far the robot goes until it could stand.
     """
-    length_m = float(np.linalg.norm(np.diff(guide, axis=0), axis=1).sum())
+    length_m = path_length(guide)
     spans = max(FEWEST_SPANS, math.ceil(length_m / span_m))
     span_m = length_m / spans
     controls = controls_along(guide, spans)

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.interpolate import BSpline
 
+from proctor.core.geometry import distances_along
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
 
@@ -66,9 +67,8 @@ def sample_curve(controls: Array, weights: Array) -> Array:
 
 def controls_along(points: Array, spans: int) -> Array:
     """Return control points along a polyline, of a curve that begins and ends where it does."""
-    steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
-    arc = np.concatenate([[0.0], np.cumsum(steps)])
-    even = np.linspace(0.0, arc[-1], spans + 1)
-    along = np.stack([np.interp(even, arc, points[:, axis]) for axis in (0, 1)], axis=1)
+    way_m = distances_along(points)
+    even_m = np.linspace(0.0, way_m[-1], spans + 1)
+    along = np.stack([np.interp(even_m, way_m, points[:, axis]) for axis in (0, 1)], axis=1)
     before, after = 2 * along[0] - along[2:0:-1], 2 * along[-1] - along[-2:-4:-1]
     return np.ascontiguousarray(np.concatenate([before, along, after]))

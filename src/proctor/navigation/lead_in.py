@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from proctor.core.geometry import evenly_spaced, wrap_angle
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
 from proctor.robots.dynamics import Dynamics
@@ -75,11 +76,9 @@ def pursue(path: Array, yaw: float, ahead_m: float, radius_m: float, side: float
 
 def lead_ins(corners: Array, yaw: float, speed_mps: float, dynamics: Dynamics) -> Iterator[Array]:
     """Return paths that begin with a heading and then go on along the corners; tight turns and wide ones."""
-    moves = np.diff(corners, axis=0)
-    arc = np.concatenate([[0.0], np.cumsum(np.hypot(moves[:, 0], moves[:, 1]))])
-    even = np.linspace(0.0, arc[-1], max(2, math.ceil(arc[-1] / STEP_M) + 1))
-    path = np.stack([np.interp(even, arc, corners[:, axis]) for axis in (0, 1)], axis=1)
-    aside = math.remainder(math.atan2(moves[0, 1], moves[0, 0]) - yaw, math.tau)
+    path = evenly_spaced(corners, STEP_M)
+    ahead = corners[1] - corners[0]
+    aside = wrap_angle(math.atan2(ahead[1], ahead[0]) - yaw)
     sides = (0.0,) if abs(aside) < BEHIND_RAD else (1.0, -1.0)
     stop_m = dynamics.stopping_distance_m(speed_mps)
     for share, wider, side in itertools.product(AHEAD, WIDER, sides):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from proctor.core.errors import ProctorError, SimulationError, UserError
-from proctor.core.geometry import wrap_angle
+from proctor.core.geometry import wrap_angle, yaw_of_quaternion
 from proctor.core.types import Array
 from proctor.navigation.clearance import ClearanceField
 from proctor.navigation.holonomic import Holonomic
@@ -22,6 +22,7 @@ from proctor.navigation.tracking_law import follow, within_limits
 from proctor.navigation.trajectory import MOVING_MPS, Trajectory
 from proctor.navigation.unicycle import Unicycle
 from proctor.robots.dynamics import Dynamics
+from proctor.robots.wheeled import WheeledRobot
 
 PERIOD_S = 1 / 60
 FULLY_TURNED_RAD = 4.0
@@ -75,7 +76,7 @@ class MpcController:
         *,
         now_s: Callable[[], float],
         field: Callable[[], ClearanceField | None] = lambda: None,
-        radius_m: float = 0.17,
+        radius_m: float = WheeledRobot().radius_m,
         horizon_s: float = 1.5,
         period_s: float = PERIOD_S,
         on_command: Callable[[ControlReport], None] | None = None,
@@ -333,7 +334,7 @@ def pose_of(pose: Any) -> Array:
     """
     if len(pose) == 2:
         position, (x, y, z, w) = pose
-        yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+        yaw = yaw_of_quaternion(np.array([w, x, y, z]))
         found = np.array([float(position[0]), float(position[1]), yaw])
     else:
         found = np.array(pose, dtype=float)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from proctor.core.geometry import distances_along
 from proctor.core.types import Array
 
 
@@ -21,8 +22,7 @@ class Leg(msgspec.Struct, frozen=True):
     @property
     def arc_m(self) -> Array:
         """The way from the first point to each."""
-        steps = np.linalg.norm(np.diff(self.points, axis=0), axis=1)
-        return np.concatenate([[0.0], np.cumsum(steps)])
+        return distances_along(self.points)
 
 
 class Path(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.navigation.clearance import ClearanceField, clearance_at
 from proctor.navigation.compiled import compiled
@@ -65,13 +66,12 @@ def worth_of(field: ClearanceField, rows: Array, needs: Needs) -> Worth | None:
         rows: (N, 4) x, y, yaw and curvature along the path.
         needs: What it must do.
     """
-    turns, moves = np.abs(np.diff(rows[:, 2])), np.diff(rows[:, :2], axis=0)
-    torn = not (turns.max() < TORN_RAD and np.abs(rows[:, 3]).max() < TORN_PER_M)
+    torn = not (np.abs(np.diff(rows[:, 2])).max() < TORN_RAD and np.abs(rows[:, 3]).max() < TORN_PER_M)
     spare, lacking = spare_and_lacking_m(field, rows, needs.radius_m, needs.kept_m)
     if torn or not spare > needs.spare_m:
         return None
     time_s, highest_mps = traversal(rows, Limits.of(needs.dynamics), needs.speed_mps)
-    too_long = bool(np.hypot(moves[:, 0], moves[:, 1]).sum() > needs.longest_m)
+    too_long = path_length(rows[:, :2]) > needs.longest_m
     return Worth(max(0.0, needs.speed_mps - highest_mps), max(0.0, lacking), too_long, time_s)
 
 

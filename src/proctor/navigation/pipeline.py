@@ -10,10 +10,8 @@ from proctor.navigation.path import Path
 from proctor.navigation.planner import find_path
 from proctor.navigation.requests import PathRequest, TrajectoryRequest
 from proctor.navigation.smoothing import smooth_path
-from proctor.navigation.timing import time_path
+from proctor.navigation.timing import REST_MPS, time_path
 from proctor.navigation.trajectory import Trajectory
-
-AT_REST_MPS = 0.01
 
 
 def compute_path(
@@ -49,7 +47,7 @@ def compute_path(
         found.points,
         radius_m=request.radius_m,
         margin_m=found.margin_m,
-        start=(start.yaw, start.curvature) if start.v > AT_REST_MPS else None,
+        start=(start.yaw, start.curvature) if start.v > REST_MPS else None,
         speed_mps=start.v,
         dynamics=request.dynamics,
     )

@@ -10,8 +10,10 @@ import msgspec
 from proctor.core.errors import UserError
 from proctor.navigation.failure import NavigationFailure
 from proctor.navigation.path import Path
+from proctor.navigation.planner import MARGIN_M
 from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
+from proctor.robots.wheeled import WheeledRobot
 
 TimingMethod: TypeAlias = Literal["fast", "toppra"]
 """`fast` is compiled; `toppra` is the package of that name."""
@@ -41,8 +43,8 @@ class PathRequest(msgspec.Struct, frozen=True, kw_only=True):
     start: Motion
     goal_xy: tuple[float, float]
     planner: str = "grid"
-    radius_m: float = 0.17
-    margin_m: float = 0.05
+    radius_m: float = WheeledRobot().radius_m
+    margin_m: float = MARGIN_M
     """What the path keeps beyond the radius, where there is room."""
     dynamics: Dynamics = Dynamics()
     timeout_s: float = 5.0

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from proctor.core.geometry import path_length, wrap_angle
 from proctor.core.types import Array
 from proctor.navigation.band_stages import Heading, band_stages
 from proctor.navigation.bspline import basis, sample_curve
@@ -77,7 +78,7 @@ def smooth_path(
         raise ValueError(f"expected (N, 2) finite points, N at least 2, found shape {corners.shape}")
     wanted_m = radius_m + margin_m
     corners = shortcut(field, corners, wanted_m)
-    length_m = float(np.linalg.norm(np.diff(corners, axis=0), axis=1).sum())
+    length_m = path_length(corners)
     if length_m < SHORTEST_M:
         x, y = corners[-1]
         raise _infeasible(f"expected a path, found start and goal at one place, ({x:.3f}, {y:.3f})")
@@ -122,7 +123,7 @@ def _attempts(corners: Array, start: Heading | None, needs: Needs) -> Iterator[t
         yield from ((span_m, [corners]) for span_m in SPANS_M)
         return
     ahead = corners[1] - corners[0]
-    if abs(math.remainder(math.atan2(ahead[1], ahead[0]) - start[0], math.tau)) < ASIDE_RAD:
+    if abs(wrap_angle(math.atan2(ahead[1], ahead[0]) - start[0])) < ASIDE_RAD:
         yield SPANS_M[0], [corners]
     yield SPANS_M[0], [*lead_ins(corners, start[0], needs.speed_mps, needs.dynamics), corners]
 

@@ -6,9 +6,9 @@ import math
 from typing import Literal
 
 import msgspec
-import numpy as np
 
-from proctor.core.types import Array, Pose2
+from proctor.core.geometry import path_length
+from proctor.core.types import Array
 from proctor.navigation.braking import brake
 from proctor.navigation.clearance import ClearanceField, least_clearance
 from proctor.navigation.path import Path
@@ -57,20 +57,15 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     def remaining_m(self, now_s: float) -> float:
         """Return how far it still goes."""
-        points = self.trajectory.remaining(max(now_s - self.begun_s, 0.0), SPACING_S)
-        return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+        return path_length(self._points_ahead(now_s))
 
     def block_ahead_m(self, field: ClearanceField, now_s: float, limit_m: float) -> float:
         """Return how far ahead it comes closer to something than a limit, infinite if it does not."""
-        points = self.trajectory.remaining(max(now_s - self.begun_s, 0.0), SPACING_S)
+        points = self._points_ahead(now_s)
         if least_clearance(field, points) > limit_m:
             return math.inf
         first = next(i for i in range(len(points)) if least_clearance(field, points[i : i + 1]) <= limit_m)
-        return float(np.linalg.norm(np.diff(points[: first + 1], axis=0), axis=1).sum())
+        return path_length(points[: first + 1])
 
-
-def pose_of(position: Array, quaternion_xyzw: Array) -> Pose2:
-    """Return the pose on the floor of what a robot says."""
-    x, y, z, w = quaternion_xyzw
-    yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-    return Pose2(float(position[0]), float(position[1]), yaw)
+    def _points_ahead(self, now_s: float) -> Array:
+        return self.trajectory.remaining(max(now_s - self.begun_s, 0.0), SPACING_S)

@@ -83,7 +83,11 @@ class EmbeddedNavigator:
         self.world.reset(start)
         self.robot = MobileBase(self.world, dynamics)
         self.controller = MpcController(
-            self.robot, now_s=self.now_s, field=self._field, radius_m=self.params.radius_m
+            self.robot,
+            now_s=self.now_s,
+            field=self._field,
+            radius_m=self.params.radius_m,
+            period_s=TICK_S,
         )
         self._client = client or PlanningClient()
         self._owns_client = client is None

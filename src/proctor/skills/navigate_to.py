@@ -367,7 +367,7 @@ class NavigateTo:
         distance_m, elapsed_s = None, 0.0
         if self._mission is not None:
             elapsed_s = self._mission.elapsed_s(self._now_s())
-            with suppress(NavigationFailure, SimulationError):  # where not even the pose is known
+            with suppress(SimulationError):  # where not even the pose is known
                 distance_m = self._mission.arrival.distance_m(self._pilot.pose())
         self._result = failed(failure, distance_m, elapsed_s, **self._counts())
 

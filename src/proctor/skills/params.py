@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from proctor.navigation.planner import MARGIN_M
 from proctor.navigation.requests import TimingMethod
 from proctor.robots.wheeled import WheeledRobot
 
@@ -19,7 +20,7 @@ class NavigationParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     planner: str = "grid"
     timing: TimingMethod = "fast"
     radius_m: Positive = WheeledRobot().radius_m
-    margin_m: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.05
+    margin_m: Annotated[float, msgspec.Meta(ge=0, le=10)] = MARGIN_M
     """What paths keep beyond the radius, where there is room."""
     position_tolerance_m: Positive = 0.1
     yaw_tolerance_rad: Positive = 0.05

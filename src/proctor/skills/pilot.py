@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from proctor.core.types import Array, Pose2
-from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.mobile_robot import MobileRobot
-from proctor.navigation.mpc import MpcController
+from proctor.navigation.mpc import MpcController, pose_of
 from proctor.navigation.requests import Motion
 from proctor.robots.dynamics import Dynamics
-from proctor.skills.course import Course, pose_of
+from proctor.skills.course import Course
 
 SLOW_MPS = 0.15
 """Below this, a robot comes to rest before it takes another course: that is quicker than to curve into it."""
@@ -57,12 +56,9 @@ class Pilot:
         """Return where the robot is.
 
         Raises:
-            NavigationFailure: Its pose is not a pose.
+            SimulationError: Its pose is not known or not a pose.
         """
-        pose = pose_of(*self._robot.get_world_pose())
-        if not all(map(math.isfinite, (pose.x, pose.y, pose.yaw))):
-            raise NavigationFailure(Reason.POSE_UNKNOWN, f"the robot says that it is at {pose}")
-        return pose
+        return Pose2(*pose_of(self._robot.get_world_pose()).tolist())
 
     def velocity(self) -> Array:
         """Return [vx, vy, omega] in the robot's frame."""
