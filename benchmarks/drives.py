@@ -198,7 +198,7 @@ class Crowd:
 
     def _leaves_way(self, x: float, y: float, robot: Pose2, goal: tuple[float, float]) -> bool:
         grid = self._grid
-        corners = np.array([[x, y]]) + [[-BOX_M / 2], [BOX_M / 2]]
+        corners = np.array([x, y]) + np.array([[-BOX_M], [BOX_M]]) / 2
         (left, low), (right, high) = np.floor((corners - grid.origin_world) / grid.resolution_m).astype(int)
         occupied = grid.occupied.copy()
         occupied[low : high + 1, left : right + 1] = True

@@ -219,7 +219,7 @@ def test_a_pose_that_is_not_known_stops_the_robot(monkeypatch: pytest.MonkeyPatc
     assert not base.told.any()
 
 
-def test_stop_stands_still_and_forgets_and_then_it_goes_on_from_the_measured_speed() -> None:
+def test_stop_stands_still_and_forgets_and_then_it_begins_from_rest() -> None:
     base = RollingBase(lag_s=0.05)
     controller = controller_of(base)
     controller.set_reference_trajectory(made_of(FORTH))
@@ -233,11 +233,10 @@ def test_stop_stands_still_and_forgets_and_then_it_goes_on_from_the_measured_spe
     controller.control_loop()
     assert not base.told.any()
     base.roll()
-    speed = base.get_velocity()[0]
-    assert speed > 0.1
+    assert base.get_velocity()[0] > 0.1
     controller.set_reference_trajectory(made_of(FORTH, tuple(base.pose)))
     controller.control_loop()
-    assert abs(base.told[0] - speed) <= 0.5 * TICK_S + 1e-9
+    assert 0 < base.told[0] <= 0.5 * TICK_S + 1e-9
 
 
 def test_each_tick_is_reported() -> None:

@@ -10,6 +10,7 @@ import pytest
 from floor_robots import Floor, room
 from proctor.core.errors import UserError
 from proctor.navigation.planning_client import PlanningClient
+from proctor.robots.dynamics import Dynamics
 from proctor.skills.params import NavigationParams
 from proctor.skills.states import State
 
@@ -336,3 +337,44 @@ def test_a_planner_that_is_killed():
         assert result["reason"] == "planner_lost"
         assert floor.stands
         assert floor.finish(goal_pos=[1.0, 1.0, 0.0])["status"] == "succeeded"  # with another process
+
+
+def test_a_holonomic_base_takes_another_goal_while_it_moves_sideways(client):
+    floor = Floor(client, room(), dynamics=Dynamics(drive="holonomic"))
+    floor.until(State.EXECUTING, goal_pos=GOAL, goal_quat=_quat(-1.5))
+    for _ in range(150):
+        floor.tick(goal_pos=GOAL, goal_quat=_quat(-1.5))
+    assert abs(floor.robot.velocity[1]) > 0.5
+    other, changes_mps, errors_m = [4.5, 1.0, 0.0], [], []
+    before = _world_velocity(floor.robot)
+    for _ in range(90):
+        floor.tick(goal_pos=other)
+        now = _world_velocity(floor.robot)
+        changes_mps.append(math.dist(now, before))
+        errors_m.append(floor.controller.last.position_error_m)
+        before = now
+    assert max(changes_mps) < 0.5 / 60 + 1e-6
+    assert max(errors_m) < 0.01
+    assert floor.finish(goal_pos=other)["replans"] == 0
+
+
+def test_a_holonomic_base_that_bumps_into_something_sideways_backs_off_sideways(client):
+    goal = {"goal_pos": [4.0, 1.0, 0.0], "goal_quat": _quat(math.pi / 2)}
+    floor = Floor(client, room(), start=(1.0, 1.0, math.pi / 2), dynamics=Dynamics(drive="holonomic"))
+    floor.until(State.EXECUTING, **goal)
+    for _ in range(90):
+        floor.tick(**goal)
+    floor.robot.touching = True
+    bumped_x = floor.robot.pose[0]
+    assert floor.tick(**goal)["message"] == "Collision detected, backing off"
+    floor.robot.touching = False
+    rows, columns = np.nonzero(floor.live_map.seen)
+    assert min(columns) * 0.05 > bumped_x
+    assert max(abs(rows * 0.05 - 1.0)) < 0.3
+    assert floor.until(State.PATH_PLANNING, **goal)["state"] == "PATH_PLANNING"
+    assert floor.robot.pose == pytest.approx([bumped_x - 0.3, 1.0, math.pi / 2], abs=0.05)
+
+
+def _world_velocity(robot):
+    (vx, vy, _), yaw = robot.velocity, robot.pose[2]
+    return vx * math.cos(yaw) - vy * math.sin(yaw), vx * math.sin(yaw) + vy * math.cos(yaw)

@@ -58,7 +58,8 @@ class MpcController:
     its limits and off obstacles, and sends the first of them as the velocity to have at the next tick. Two
     commands that follow one another never differ by more than the limits allow. It goes on from the velocity
     that it sent last, not from the measured one, which lags behind; if someone else has set another velocity
-    since, it goes on from the measured one. After the end of the reference the robot is kept there.
+    since, it goes on from the measured one, and after `stop` from rest. After the end of the reference the
+    robot is kept there.
 
     Args:
         robot: What is driven.

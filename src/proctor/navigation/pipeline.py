@@ -47,7 +47,7 @@ def compute_path(
         found.points,
         radius_m=request.radius_m,
         margin_m=found.margin_m,
-        start=(start.yaw, start.curvature) if start.v > REST_MPS else None,
+        start=(start.direction, start.curvature) if start.v > REST_MPS else None,
         speed_mps=start.v,
         dynamics=request.dynamics,
     )

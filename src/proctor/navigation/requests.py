@@ -26,11 +26,18 @@ class Motion(msgspec.Struct, frozen=True):
     y: float
     yaw: float
     v: float = 0.0
-    """Metres per second ahead."""
+    """Metres per second; negative if backwards."""
     omega: float = 0.0
     """Radians per second to the left."""
     curvature: float = 0.0
     """Of the path it is on, 1 / metres to the left; with `v`, what a new path must begin with."""
+    sideways: float = 0.0
+    """Radians to the left of its heading, in which it moves: a holonomic base need not go where it looks."""
+
+    @property
+    def direction(self) -> float:
+        """Where its path leads, in the world; backwards along it if `v` is negative."""
+        return self.yaw + self.sideways
 
 
 class PathRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ import msgspec
 from proctor.core.errors import UserError, did_you_mean
 
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=100)]
+Drive: TypeAlias = Literal["differential", "holonomic"]
+"""A differential drive goes only where it looks; a holonomic one moves and turns as it likes."""
 
 
 class Dynamics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,7 +25,7 @@ class Dynamics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Metres per second squared, speeding up and braking."""
     alpha_max: Positive = 0.5
     """Radians per second squared."""
-    drive: Literal["differential", "holonomic"] = "differential"
+    drive: Drive = "differential"
 
     @classmethod
     def of(cls, limits: Dynamics | Mapping[str, Any]) -> Dynamics:

@@ -7,17 +7,19 @@ from typing import Literal
 
 import msgspec
 
-from proctor.core.geometry import path_length
+from proctor.core.geometry import path_length, wrap_angle
 from proctor.core.types import Array
 from proctor.navigation.braking import brake
 from proctor.navigation.clearance import ClearanceField, least_clearance
 from proctor.navigation.path import Path
 from proctor.navigation.requests import Motion
-from proctor.navigation.trajectory import Trajectory
-from proctor.robots.dynamics import Dynamics
+from proctor.navigation.trajectory import MOVING_MPS, Trajectory
+from proctor.robots.dynamics import Drive, Dynamics
 
 Purpose = Literal["goal", "stop", "recovery"]
 SPACING_S = 0.05
+SOON_S = 0.02
+"""In which a path hardly bends, but enough to be measured."""
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,13 +37,20 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """When the robot will be at its end."""
         return self.begun_s + self.trajectory.duration_s
 
-    def motion_at(self, time_s: float) -> Motion:
+    def motion_at(self, time_s: float, drive: Drive) -> Motion:
         """Return where the robot is to be at a time, and how it moves there."""
-        pose, velocity = self.trajectory.at(time_s - self.begun_s)
-        x, y, yaw = pose.tolist()
-        v = float(velocity[0] * math.cos(yaw) + velocity[1] * math.sin(yaw))
-        omega = float(velocity[2])
-        return Motion(x, y, yaw, v, omega, omega / v if abs(v) > 1e-3 else 0.0)
+        (x, y, yaw), (vx, vy, omega) = (part.tolist() for part in self.trajectory.at(time_s - self.begun_s))
+        speed_mps = math.hypot(vx, vy)
+        if speed_mps < MOVING_MPS:
+            return Motion(x, y, yaw, omega=omega)
+        if drive == "differential":
+            v = vx * math.cos(yaw) + vy * math.sin(yaw)
+            return Motion(x, y, yaw, v, omega, omega / v if abs(v) > MOVING_MPS else 0.0)
+        direction = math.atan2(vy, vx)
+        _, (soon_vx, soon_vy, _) = self.trajectory.at(time_s - self.begun_s + SOON_S)
+        bend_rad = wrap_angle(math.atan2(soon_vy, soon_vx) - direction)
+        curvature = bend_rad / (speed_mps * SOON_S) if math.hypot(soon_vx, soon_vy) > MOVING_MPS else 0.0
+        return Motion(x, y, yaw, speed_mps, omega, curvature, wrap_angle(direction - yaw))
 
     def end(self) -> Motion:
         """Return the rest at its end."""

@@ -53,10 +53,10 @@ class Lookout:
         self._bumps_world = np.zeros((0, 3))
         self._reminded_s = 0.0
 
-    def mark_bump(self, *, ahead: bool) -> None:
-        """Put on the map what the robot has bumped into, ahead or behind."""
+    def mark_bump(self, direction_rad: float) -> None:
+        """Put on the map what the robot has bumped into, in a direction from its heading."""
         pose = self._pilot.pose()
-        angles = pose.yaw + (0.0 if ahead else math.pi) + BUMP_RAD
+        angles = pose.yaw + direction_rad + BUMP_RAD
         reach_m = self._params.radius_m + BUMP_M
         x, y = pose.x + reach_m * np.cos(angles), pose.y + reach_m * np.sin(angles)
         bump_world = np.stack([x, y, np.full_like(x, BUMP_HEIGHT_M)], axis=1)

@@ -258,12 +258,12 @@ class NavigateTo:
 
     def _collide(self) -> None:
         """Back off from what was bumped into, after which the path is planned anew around it."""
-        ahead = self._pilot.is_going_ahead()
+        direction_rad = self._pilot.direction_rad()
         self._pilot.stop()
-        self._lookout.mark_bump(ahead=ahead)
+        self._lookout.mark_bump(direction_rad)
         self._pursued.count(Reason.COLLISION, "collision")
         self._departure = self._pilot.departure(self.params.lead_s)
-        trajectory = self._way_out.back_off(self._pilot.pose(), ahead=ahead)
+        trajectory = self._way_out.back_off(self._pilot.pose(), direction_rad)
         self._recover_by(trajectory, "Collision detected, backing off")
 
     def _may_detour(self) -> bool:

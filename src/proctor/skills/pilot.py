@@ -70,11 +70,12 @@ class Pilot:
 
     def course_speed_mps(self) -> float:
         """Return how fast the robot is to go at this moment, ahead or back."""
-        return 0.0 if self.course is None else abs(self.course.motion_at(self.now_s()).v)
+        return 0.0 if self.course is None else abs(self._motion_at(self.course, self.now_s()).v)
 
-    def is_going_ahead(self) -> bool:
-        """Tell whether the course leads ahead at this moment, not back."""
-        return self.course is None or self.course.motion_at(self.now_s()).v >= 0
+    def direction_rad(self) -> float:
+        """Return the direction in which the course leads at this moment, from the robot's heading."""
+        motion = Motion(0.0, 0.0, 0.0) if self.course is None else self._motion_at(self.course, self.now_s())
+        return motion.sideways if motion.v >= 0 else math.pi
 
     def tracking_error_m(self) -> float:
         """Return how far the robot is from where it should be."""
@@ -102,8 +103,11 @@ class Pilot:
         if self.course is None or now_s >= self.course.ends_s:
             pose = self.pose()
             return Departure(Motion(pose.x, pose.y, pose.yaw), now_s)
-        motion = self.course.motion_at(now_s + lead_s)
+        motion = self._motion_at(self.course, now_s + lead_s)
         if motion.v >= SLOW_MPS:
             return Departure(motion, now_s + lead_s)
         self.brake()
         return Departure(self.course.end(), self.course.ends_s)
+
+    def _motion_at(self, course: Course, time_s: float) -> Motion:
+        return course.motion_at(time_s, self.dynamics.drive)

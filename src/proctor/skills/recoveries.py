@@ -93,13 +93,14 @@ class WayOut:
             self._map.clear()
         return recovery.trajectory(pose, field, radius_m, dynamics), recovery.value
 
-    def back_off(self, pose: Pose2, *, ahead: bool) -> Trajectory:
-        """Return how to get away from what was bumped into, as far as there is room."""
-        direction = -1.0 if ahead else 1.0
-        way_m = _clearances(self._map.field(self._pilot.now_s()), pose, direction * BACK_M)
+    def back_off(self, pose: Pose2, direction_rad: float) -> Trajectory:
+        """Return how to get away from what was bumped into, in a direction from the robot's heading."""
+        towards = Pose2(pose.x, pose.y, pose.yaw + direction_rad)
+        way_m = _clearances(self._map.field(self._pilot.now_s()), towards, -BACK_M)
         blocked = np.flatnonzero(way_m[1:] < min(self._params.radius_m, way_m[0]) - SLACK_M)
         steps = int(blocked[0]) if len(blocked) else len(way_m) - 1
-        return straight(pose, direction * steps * STEP_M, _slow(self._pilot.dynamics))
+        away = straight(towards, -steps * STEP_M, _slow(self._pilot.dynamics))
+        return Trajectory(away.times_s, away.poses - (0.0, 0.0, direction_rad), away.velocities)
 
 
 def escape(field: ClearanceField, pose: Pose2, radius_m: float, dynamics: Dynamics) -> Trajectory | None:
