@@ -107,6 +107,8 @@ def _navigate(arguments: argparse.Namespace) -> int:
     writers = _writers(arguments, task)
     params = NavigationParams(planner=planner, seed=arguments.seed)
     with EmbeddedNavigator(task.scene, task.start, params=params, floor_z=task.floor_z) as navigator:
+        with console.status("starting the planner (the first time, half a minute of compiling)"):
+            navigator.wait_until_ready()
         drive = _drive(navigator, task)
     console.print(_summary(drive))
     for what, file, write in writers:

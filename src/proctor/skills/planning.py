@@ -15,8 +15,8 @@ from proctor.skills.goal import Goal
 from proctor.skills.params import NavigationParams
 from proctor.skills.pilot import Departure, Pilot
 
-START_UP_S = 60.0
-"""The first plan may have to wait until the planner's code is compiled."""
+START_UP_S = 600.0
+"""The first plan waits until the planner's code is compiled, which takes long on a busy machine."""
 GRACE_S = 2.0
 EASE = 0.95
 """Trajectories use so much of the robot's limits; the rest is for the controller to correct with."""
@@ -42,7 +42,8 @@ class Planning:
         self._due_tick = 0
         self._asked_s = 0.0
         self._deadline_s = 0.0
-        self._waiting = False
+        self._waiting, self._starting = False, False
+        self._allowed_s = params.planning_timeout_s + GRACE_S
         self.begin()
 
     def begin(self) -> None:
@@ -96,8 +97,8 @@ class Planning:
     def _asked(self, due_tick: int) -> None:
         self._due_tick, self._waiting = due_tick, True
         self._asked_s = time.perf_counter()
-        allowed_s = self._params.planning_timeout_s + GRACE_S
-        self._deadline_s = self._asked_s + allowed_s + (0.0 if self._client.ready else START_UP_S)
+        self._starting = not self._client.ready
+        self._deadline_s = self._asked_s + (START_UP_S if self._starting else self._allowed_s)
 
     def answer(self, tick: int) -> Path | Trajectory | None:
         """Return the answer if it has come and is due; never waits.
@@ -109,17 +110,22 @@ class Planning:
             return None
         reply = self._client.poll()
         if reply is None:
-            if time.perf_counter() > self._deadline_s:
-                self._waiting = False
-                self._client.close()  # the next question starts another one
-                allowed_s = self._deadline_s - self._asked_s
-                raise NavigationFailure(Reason.PLANNING_TIMEOUT, f"no plan came within {allowed_s:.0f} s")
+            self._check_deadline()
             return None
         self._waiting = False
         if isinstance(reply.result, NavigationFailure):
             raise reply.result
         self._keep(reply.result, time.perf_counter() - self._asked_s)
         return reply.result
+
+    def _check_deadline(self) -> None:
+        if self._starting and self._client.ready:  # only now does it begin to plan
+            self._starting, self._deadline_s = False, time.perf_counter() + self._allowed_s
+        elif time.perf_counter() > self._deadline_s:
+            self._waiting = False
+            self._client.close()  # the next question starts another one
+            allowed_s = START_UP_S if self._starting else self._allowed_s
+            raise NavigationFailure(Reason.PLANNING_TIMEOUT, f"no plan came within {allowed_s:.0f} s")
 
     def _keep(self, plan: Path | Trajectory, took_s: float) -> None:
         if isinstance(plan, Path):
@@ -132,7 +138,9 @@ class Planning:
     def wait_if_due(self, tick: int) -> None:
         """Wait for the answer that the given tick will take: what a stepped world does before that tick."""
         if self._waiting and tick >= self._due_tick:
-            self._client.wait(max(self._deadline_s - time.perf_counter(), 0.0))
+            if not self._client.ready:
+                self._client.wait_until_ready(START_UP_S)
+            self._client.wait(self._allowed_s)
 
     def cancel(self) -> None:
         """Forget the question."""
