@@ -43,7 +43,7 @@ def test_arrays_arrive_as_they_were_sent_and_can_be_written_to():
     assert back.request.path.raw.flags.writeable
 
     sent = Trajectory([0.0, 1.0], [[0, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, 0, 0]])
-    trajectory = decode_answer(body(TrajectoryAnswer(4, sent))).trajectory
+    trajectory = decode_answer(body(TrajectoryAnswer(4, sent, 0.25))).trajectory
     assert list(trajectory) == list(sent)
 
 

@@ -20,11 +20,12 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2
 
 if TYPE_CHECKING:
+    from proctor.episodes.vln import Episode
     from proctor.skills.drive import Drive
+    from proctor.skills.embedded import EmbeddedNavigator
 
 NOT_ARRIVED = 1
 FARTHEST_M = 1e4
-LONGEST_S = 86_400.0
 EVERY_TICKS = 6
 """The progress is shown ten times in a simulated second."""
 VIDEO_BACKDROP_PX = 1920
@@ -107,6 +108,8 @@ def _navigate(arguments: argparse.Namespace) -> int:
     writers = _writers(arguments, task)
     params = NavigationParams(planner=planner, seed=arguments.seed)
     with EmbeddedNavigator(task.scene, task.start, params=params, floor_z=task.floor_z) as navigator:
+        with console.status("starting the planner (the first time, half a minute of compiling)"):
+            navigator.wait_until_ready()
         drive = _drive(navigator, task)
     console.print(_summary(drive))
     for what, file, write in writers:
@@ -126,12 +129,13 @@ def _navigate(arguments: argparse.Namespace) -> int:
 def _task(arguments: argparse.Namespace) -> _Task:
     """Return where to go; what the command line does not say, the episode does."""
     from proctor.navigation.grid_map import floor_of_scene
+    from proctor.skills.goal import MAX_TIMEOUT_S
 
     start = _place("--start", arguments.start)
     goal = _place("--goal", arguments.goal)
-    if not 0 < arguments.timeout <= LONGEST_S:
+    if not 0 < arguments.timeout <= MAX_TIMEOUT_S:
         raise UserError(
-            f"--timeout: expected seconds above 0, at most {LONGEST_S:.0f}, found {arguments.timeout}"
+            f"--timeout: expected seconds above 0, at most {MAX_TIMEOUT_S:.0f}, found {arguments.timeout}"
         )
     at = None
     scene: Path = arguments.scene
@@ -152,7 +156,7 @@ def _task(arguments: argparse.Namespace) -> _Task:
     return _Task(scene, floor_z, Pose2(x, y, yaw), goal_xy, goal_yaw, arguments.timeout)
 
 
-def _episode(arguments: argparse.Namespace) -> Any:
+def _episode(arguments: argparse.Namespace) -> Episode:
     from proctor.episodes.datasets import load_dataset
     from proctor.episodes.vln import Episode
     from proctor.registry import suite_path
@@ -231,7 +235,7 @@ def _write_document(drive: Drive, file: Path) -> None:
     write_atomically(file, b"{\n" + b",\n".join(lines) + b"\n}\n")
 
 
-def _drive(navigator: Any, task: _Task) -> Drive:
+def _drive(navigator: EmbeddedNavigator, task: _Task) -> Drive:
     """Let the robot go, and show how far it is."""
     columns = (
         TextColumn("{task.description}"),
@@ -258,8 +262,7 @@ def _drive(navigator: Any, task: _Task) -> Drive:
         quaternion = None
         if task.goal_yaw is not None:
             quaternion = [0.0, 0.0, math.sin(task.goal_yaw / 2), math.cos(task.goal_yaw / 2)]
-        drive: Drive = navigator.navigate([*task.goal, 0.0], quaternion, task.timeout_s, on_tick=show)
-    return drive
+        return navigator.navigate([*task.goal, 0.0], quaternion, task.timeout_s, on_tick=show)
 
 
 def _length(metres: float) -> str:

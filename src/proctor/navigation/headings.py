@@ -26,6 +26,8 @@ def turning_on_the_way(
             which the robot can do it; at rest, the robot has stopped turning when it sets off.
         goal_yaw: The heading at the end; None for that in which the robot can stop turning.
     """
+    if not ways:
+        return []
     yaw, speed, omega = start
     total_m = sum(curve.length for curve in ways)
     stop_rad = turn_to_stop_rad(omega, dynamics)
@@ -34,8 +36,8 @@ def turning_on_the_way(
     angle_rad = stop_rad if goal_yaw is None else stop_rad + wrap_angle(goal_yaw - yaw - stop_rad)
     turned: list[Curve] = []
     passed_m = 0.0
+    slope, more, ramp_m = _ramp(angle_rad, total_m, speed, omega, dynamics)
     for curve in ways:
-        slope, more, ramp_m = _ramp(angle_rad, total_m, speed, omega, dynamics)
         way_m = passed_m + curve.knots - curve.knots[0]
         gone = np.minimum(way_m / ramp_m, 1.0)
         yaws = yaw + slope * way_m + more * ramp_m * gone * (1 - gone / 2)

@@ -202,4 +202,4 @@ def _reply(answer: Result) -> Reply:
         return Reply(answer.id, NavigationFailure(answer.reason, answer.message))
     if isinstance(answer, PathAnswer):
         return Reply(answer.id, answer.path)
-    return Reply(answer.id, answer.trajectory)
+    return Reply(answer.id, answer.trajectory, answer.took_s)

@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -126,7 +127,9 @@ def answer_to(job: Job, cancelled: Callable[[], bool]) -> Answer:
     """Do what is asked."""
     try:
         if isinstance(job, TrajectoryCall):
-            return TrajectoryAnswer(job.id, generate_trajectory(job.request))
+            began_s = time.perf_counter()
+            trajectory = generate_trajectory(job.request)
+            return TrajectoryAnswer(job.id, trajectory, time.perf_counter() - began_s)
         return PathAnswer(job.id, compute_path(job.field, job.request, cancelled))
     except NavigationFailure as failure:
         return FailureAnswer(job.id, failure.reason, str(failure))

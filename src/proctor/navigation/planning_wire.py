@@ -72,6 +72,8 @@ class TrajectoryAnswer(msgspec.Struct, frozen=True, tag=True):
 
     id: int
     trajectory: Trajectory
+    took_s: float
+    """Wall time that making it took."""
 
 
 class FailureAnswer(msgspec.Struct, frozen=True, tag=True):

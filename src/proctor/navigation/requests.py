@@ -89,6 +89,8 @@ class Reply(NamedTuple):
 
     id: int
     result: Path | Trajectory | NavigationFailure
+    took_s: float = 0.0
+    """Wall time that a trajectory took; a path has its own times."""
 
 
 def _check_finite(what: str, *numbers: float) -> None:

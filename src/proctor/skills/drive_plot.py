@@ -20,6 +20,7 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from proctor.core.documents import write_atomically
 from proctor.core.types import Array
+from proctor.navigation.trajectory import Trajectory
 from proctor.skills.drive import Drive
 from proctor.skills.drive_view import View, view_of
 
@@ -129,7 +130,7 @@ def _draw_paths(axes: Axes, drive: Drive) -> LineCollection | None:
         for later in drive.replanned:
             axes.plot(*later.points.T, color=REPLANNED, linewidth=2.2, alpha=0.7, zorder=3)
         if drive.trajectory is not None:
-            speeds = _speed_line(drive)
+            speeds = _speed_line(drive.trajectory, drive.dynamics.v_max)
             axes.add_collection(speeds)
         else:
             axes.plot(*drive.path.points.T, color=START, linewidth=5, alpha=0.5, zorder=2)
@@ -140,10 +141,9 @@ def _draw_paths(axes: Axes, drive: Drive) -> LineCollection | None:
     return speeds
 
 
-def _speed_line(drive: Drive) -> LineCollection:
-    assert drive.trajectory is not None  # noqa: S101  (for the type checker)
-    points = drive.trajectory.poses[:, :2]
-    speeds: Array = np.hypot(*drive.trajectory.velocities[:, :2].T)
+def _speed_line(trajectory: Trajectory, v_max: float) -> LineCollection:
+    points = trajectory.poses[:, :2]
+    speeds: Array = np.hypot(*trajectory.velocities[:, :2].T)
     line = LineCollection(
         list(np.stack([points[:-1], points[1:]], axis=1)),
         cmap=SPEEDS,
@@ -152,7 +152,7 @@ def _speed_line(drive: Drive) -> LineCollection:
         zorder=2,
     )
     line.set_array((speeds[:-1] + speeds[1:]) / 2)
-    line.set_clim(0, drive.dynamics.v_max)
+    line.set_clim(0, v_max)
     return line
 
 

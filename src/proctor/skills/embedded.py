@@ -107,6 +107,10 @@ class EmbeddedNavigator:
         """Return the simulated time."""
         return self._ticks * TICK_S
 
+    def wait_until_ready(self, timeout_s: float = 600.0) -> bool:
+        """Wait until the planner is warm; its code is compiled once per machine, for half a minute."""
+        return self._client.wait_until_ready(timeout_s)
+
     def _field(self) -> ClearanceField:
         return self.live_map.field(self.now_s())
 

@@ -8,15 +8,15 @@ from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.live_map import LiveMap
 from proctor.navigation.path import Path
 from proctor.navigation.planning_client import PlanningClient
-from proctor.navigation.requests import PathRequest, TrajectoryRequest
+from proctor.navigation.requests import PathRequest, Reply, TrajectoryRequest
 from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.skills.goal import Goal
 from proctor.skills.params import NavigationParams
 from proctor.skills.pilot import Departure, Pilot
 
-START_UP_S = 60.0
-"""The first plan may have to wait until the planner's code is compiled."""
+START_UP_S = 600.0
+"""The first plan waits until the planner's code is compiled, which takes long on a busy machine."""
 GRACE_S = 2.0
 EASE = 0.95
 """Trajectories use so much of the robot's limits; the rest is for the controller to correct with."""
@@ -40,9 +40,9 @@ class Planning:
     ) -> None:
         self._client, self._params, self._map, self._pilot = client, params, world_map, pilot
         self._due_tick = 0
-        self._asked_s = 0.0
         self._deadline_s = 0.0
-        self._waiting = False
+        self._waiting, self._starting = False, False
+        self._allowed_s = params.planning_timeout_s + GRACE_S
         self.begin()
 
     def begin(self) -> None:
@@ -94,9 +94,8 @@ class Planning:
 
     def _asked(self, due_tick: int) -> None:
         self._due_tick, self._waiting = due_tick, True
-        self._asked_s = time.perf_counter()
-        allowed_s = self._params.planning_timeout_s + GRACE_S
-        self._deadline_s = self._asked_s + allowed_s + (0.0 if self._client.ready else START_UP_S)
+        self._starting = not self._client.ready
+        self._deadline_s = time.perf_counter() + (START_UP_S if self._starting else self._allowed_s)
 
     def answer(self, tick: int) -> Path | Trajectory | None:
         """Return the answer if it has come and is due; never waits.
@@ -108,30 +107,37 @@ class Planning:
             return None
         reply = self._client.poll()
         if reply is None:
-            if time.perf_counter() > self._deadline_s:
-                self._waiting = False
-                self._client.close()  # the next question starts another one
-                allowed_s = self._deadline_s - self._asked_s
-                raise NavigationFailure(Reason.PLANNING_TIMEOUT, f"no plan came within {allowed_s:.0f} s")
+            self._check_deadline()
             return None
         self._waiting = False
         if isinstance(reply.result, NavigationFailure):
             raise reply.result
-        self._keep(reply.result, time.perf_counter() - self._asked_s)
+        self._keep(reply)
         return reply.result
 
-    def _keep(self, plan: Path | Trajectory, took_s: float) -> None:
-        if isinstance(plan, Path):
-            self.timings_s = self.timings_s if self.paths else dict(plan.timings_s)
-            self.paths.append(plan)
-        else:
-            self.timings_s.setdefault("trajectory_generation", took_s)
-            self.trajectories.append(plan)
+    def _check_deadline(self) -> None:
+        if self._starting and self._client.ready:  # only now does it begin to plan
+            self._starting, self._deadline_s = False, time.perf_counter() + self._allowed_s
+        elif time.perf_counter() > self._deadline_s:
+            self._waiting = False
+            self._client.close()  # the next question starts another one
+            allowed_s = START_UP_S if self._starting else self._allowed_s
+            raise NavigationFailure(Reason.PLANNING_TIMEOUT, f"no plan came within {allowed_s:.0f} s")
+
+    def _keep(self, reply: Reply) -> None:
+        if isinstance(reply.result, Path):
+            self.timings_s = self.timings_s if self.paths else dict(reply.result.timings_s)
+            self.paths.append(reply.result)
+        elif isinstance(reply.result, Trajectory):
+            self.timings_s.setdefault("trajectory_generation", reply.took_s)
+            self.trajectories.append(reply.result)
 
     def wait_if_due(self, tick: int) -> None:
         """Wait for the answer that the given tick will take: what a stepped world does before that tick."""
         if self._waiting and tick >= self._due_tick:
-            self._client.wait(max(self._deadline_s - time.perf_counter(), 0.0))
+            if not self._client.ready:
+                self._client.wait_until_ready(START_UP_S)
+            self._client.wait(self._allowed_s)
 
     def cancel(self) -> None:
         """Forget the question."""
