@@ -165,7 +165,7 @@ def _episode(arguments: argparse.Namespace) -> Episode:
         raise UserError("--suite and --dataset need --episode ID, which gives scene, start and goal")
     dataset = load_dataset(suite_path(arguments.suite) if arguments.suite else arguments.dataset)
     dataset.of(Episode)
-    (episode,) = dataset.select(episode_id=arguments.episode)
+    episode: Episode = dataset.select(episode_id=arguments.episode)[0]
     if not episode.scene_config_path:
         raise UserError(f"episode '{arguments.episode}' has no scene to drive in")
     return episode
