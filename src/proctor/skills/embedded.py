@@ -99,8 +99,8 @@ class EmbeddedNavigator:
         self._scanner = LaserScanner(self.world)
         self._camera = RgbdCamera(self.world) if depth else None
         self._ticks = 0
-        self._seen = np.zeros_like(self.grid.occupied)
-        self._rows: list[list[float]] = []
+        self._seen = self.live_map.seen.copy()
+        """What was seen on the way to the latest goal."""
         self._look()
 
     def now_s(self) -> float:
@@ -123,7 +123,6 @@ class EmbeddedNavigator:
             self._look()
         if self._camera is not None and self._ticks % DEPTH_TICKS == 0:
             self._look_deep(self._camera)
-        self._rows.append(self._row())
         self.navigate_to.wait_if_due()
 
     def navigate(
@@ -141,16 +140,18 @@ class EmbeddedNavigator:
             timeout: Simulated seconds.
             on_tick: Is told the feedback of each tick.
         """
-        start, began = self.robot.pose(), len(self._rows)
+        start, rows = self.robot.pose(), []
+        self._seen = self.live_map.seen.copy()
         while True:
             result = self.skills.execute_skill(
                 "navigate_to", goal_pos=goal_pos, goal_quat=goal_quat, timeout=timeout
             )
             if result["status"] != "processing":
-                return self._drive(result, start, goal_pos, goal_quat, began)
+                return self._drive(result, start, goal_pos, goal_quat, DriveLog.of(rows))
             if on_tick is not None:
                 on_tick(result)
             self.step()
+            rows.append(self._row())
 
     def close(self) -> None:
         """Stop the planner, unless it is shared."""
@@ -187,11 +188,10 @@ class EmbeddedNavigator:
         command = [*self.robot.target_linear_velocity[:2], self.robot.target_angular_velocity[2]]
         return [self.now_s(), pose.x, pose.y, pose.yaw, *self.robot.get_velocity(), *target, *command]
 
-    def _drive(self, result: Result, start: Pose2, goal_pos: Any, goal_quat: Any, began: int) -> Drive:
+    def _drive(self, result: Result, start: Pose2, goal_pos: Any, goal_quat: Any, log: DriveLog) -> Drive:
         plans = self.navigate_to.planning
         rows, columns = np.nonzero(self._seen)
         centres = (np.stack([columns, rows], axis=1).astype(float) + 0.5) * self.grid.resolution_m
-        log = DriveLog.of(self._rows[began:])
         return Drive(
             result=result,
             start=start,
