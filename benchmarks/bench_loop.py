@@ -11,14 +11,13 @@ Run it with `python -m benchmarks.bench_loop`, which also tells how late ticks b
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.base import Base
 from benchmarks.maps import CELL_M, rooms
 from benchmarks.rows import Row
 from proctor.core.types import Array
@@ -50,32 +49,6 @@ class Ticks(NamedTuple):
     @property
     def missed(self) -> int:
         return int((self.late_s + self.took_s > PERIOD_S).sum())
-
-
-class Base:
-    """Moves exactly as it is told."""
-
-    def __init__(self) -> None:
-        self.pose = np.zeros(3)
-        self.target_linear_velocity, self.target_angular_velocity = np.zeros(3), np.zeros(3)
-
-    def get_world_pose(self) -> tuple[Array, Array]:
-        x, y, yaw = self.pose
-        return np.array([x, y, 0.0]), np.array([0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)])
-
-    def get_velocity(self) -> Array:
-        return np.array([self.target_linear_velocity[0], 0.0, self.target_angular_velocity[2]])
-
-    def get_dynamics_constraints(self) -> Mapping[str, Any]:
-        return {"v_max": 1.0, "omega_max": 1.0, "a_max": 0.5, "alpha_max": 0.5}
-
-    def is_collision_detected(self) -> bool:
-        return False
-
-    def move(self) -> None:
-        v, _, omega = self.get_velocity()
-        yaw = self.pose[2] + 0.5 * PERIOD_S * omega
-        self.pose += PERIOD_S * np.array([v * math.cos(yaw), v * math.sin(yaw), omega])
 
 
 class PlanningDemand:
@@ -139,7 +112,7 @@ def run(ticks: int) -> Ticks:
         newest = live.field(0.0)
         if not client.wait_until_ready(WARM_UP_S):
             raise RuntimeError("the planning process is not ready")
-        robot, time_s = Base(), 0.0
+        robot, time_s = Base("differential", np.zeros(3)), 0.0
         controller = MpcController(robot, now_s=lambda: time_s, field=lambda: newest)
         demand = PlanningDemand(client, newest, rng)
         began_s = time.perf_counter() + PERIOD_S

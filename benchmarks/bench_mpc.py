@@ -9,14 +9,12 @@ Run it with `python -m benchmarks.bench_mpc`.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
 
+from benchmarks.base import LIMITS, Base
 from benchmarks.mpc_peer import STAGES, Peer
 from benchmarks.rows import Row
 from proctor.core.types import Array
@@ -31,38 +29,7 @@ BUDGET_S = 0.5e-3
 REPEATS = 7
 PEER_REPEATS = 3
 PEER_TICKS = range(300, 340)
-LIMITS = {"v_max": 1.0, "omega_max": 1.0, "a_max": 0.5, "alpha_max": 0.5}
-
-
-class Base:
-    """Moves exactly as it was told 50 ms ago, or nearly."""
-
-    def __init__(self, drive: str, pose: Array) -> None:
-        self.pose, self.velocity, self.time_s = pose.copy(), np.zeros(3), 0.0
-        self.target_linear_velocity, self.target_angular_velocity = np.zeros(3), np.zeros(3)
-        self._limits = {**LIMITS, "drive": drive}
-
-    def get_world_pose(self) -> tuple[Array, Array]:
-        x, y, yaw = self.pose
-        return np.array([x, y, 0.0]), np.array([0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)])
-
-    def get_velocity(self) -> Array:
-        return self.velocity
-
-    def get_dynamics_constraints(self) -> Mapping[str, Any]:
-        return self._limits
-
-    def is_collision_detected(self) -> bool:
-        return False
-
-    def move(self) -> None:
-        told = np.array([*self.target_linear_velocity[:2], self.target_angular_velocity[2]])
-        self.velocity = self.velocity + (1 - math.exp(-PERIOD_S / 0.05)) * (told - self.velocity)
-        vx, vy, omega = self.velocity
-        yaw = self.pose[2] + 0.5 * PERIOD_S * omega
-        cos, sin = math.cos(yaw), math.sin(yaw)
-        self.pose += PERIOD_S * np.array([cos * vx - sin * vy, sin * vx + cos * vy, omega])
-        self.time_s += PERIOD_S
+LAG_S = 0.05
 
 
 def figure_eight() -> Trajectory:
@@ -92,7 +59,7 @@ def narrow_way(reference: Trajectory) -> ClearanceField:
 
 def drive(kind: str, reference: Trajectory) -> tuple[Array, Array, Array]:
     """Drive once; return each tick's time, pose and the velocity it went on from."""
-    base, field = Base(kind, reference.poses[0]), narrow_way(reference)
+    base, field = Base(kind, reference.poses[0], lag_s=LAG_S), narrow_way(reference)
     controller = MpcController(base, now_s=lambda: base.time_s, field=lambda: field, radius_m=RADIUS_M)
     controller.set_reference_trajectory(reference)
     times_s, poses, velocities = [], [], []
