@@ -108,6 +108,9 @@ def asked(monkeypatch):
         def __exit__(self, *_):
             seen["closed"] = True
 
+        def wait_until_ready(self):
+            seen["warm"] = True
+
         def navigate(self, position, quaternion, timeout_s, *, on_tick):
             seen.update(position=position, quaternion=quaternion, timeout_s=timeout_s)
             raise Stopped

@@ -61,6 +61,21 @@ def test_feedback_of_each_tick(client):
     assert distances[-1] < 0.02
 
 
+@pytest.mark.parametrize(
+    "goal", [{"goal_pos": GOAL}, {"goal_pos": [1.0]}, {"goal_pos": GOAL, "timeout": 2.0}]
+)
+def test_feedback_has_the_same_fields_in_every_tick_and_progress_never_goes_back(client, goal):
+    floor, ticks = Floor(client, room()), []
+    while not ticks or ticks[-1]["status"] == "processing":
+        ticks.append(floor.tick(**goal))
+    fields = {"status", "message", "state", "progress", "distance_to_goal", "current_velocity"}
+    fields |= {"remaining_time", "elapsed_time", "replans", "recoveries", "paused"}
+    assert all(set(tick) == fields for tick in ticks[:-1])
+    progress = [tick["progress"] for tick in ticks[:-1]]
+    assert progress == sorted(progress)
+    assert ticks[-2]["distance_to_goal"] == ticks[-1]["final_distance"]
+
+
 def test_feedback_speed_is_that_of_the_robot(client):
     floor = Floor(client, room())
     floor.until(State.EXECUTING, goal_pos=GOAL)

@@ -253,7 +253,7 @@ def _drive(navigator: EmbeddedNavigator, task: _Task) -> Drive:
             message = feedback["message"]
             if message != told and feedback["state"] != "FAILED" and not console.is_terminal:
                 console.print(message, markup=False)
-            if (message != told or ticks % EVERY_TICKS == 0) and "distance_to_goal" in feedback:
+            if (message != told or ticks % EVERY_TICKS == 0) and feedback["distance_to_goal"] is not None:
                 ahead_mps = math.hypot(*feedback["current_velocity"][:2])
                 numbers = f"{feedback['distance_to_goal']:.2f} m to go, {ahead_mps:.2f} m/s"
                 bar.update(shown, description=message, completed=feedback["progress"], numbers=numbers)

@@ -39,6 +39,21 @@ def processing(message: str, **fields: Any) -> Result:
     return {"status": "processing", "message": message, **fields}
 
 
+def standing(message: str, result: Result, **fields: Any) -> Result:
+    """Return the feedback of a tick in which there is no goal to go to: it is over, or makes no sense."""
+    return processing(
+        message,
+        **fields,
+        distance_to_goal=result.get("final_distance"),
+        current_velocity=[0.0, 0.0, 0.0],
+        remaining_time=None,
+        elapsed_time=result.get("total_time", 0.0),
+        replans=result.get("replans", 0),
+        recoveries=result.get("recoveries", 0),
+        paused=False,
+    )
+
+
 def succeeded(distance_m: float, yaw_error_rad: float | None, total_s: float, **fields: Any) -> Result:
     """Return the result of an arrival."""
     result = {

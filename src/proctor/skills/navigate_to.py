@@ -23,7 +23,7 @@ from proctor.navigation.requests import Motion
 from proctor.navigation.trajectory import Trajectory
 from proctor.skills.checkers import SETTLE_S
 from proctor.skills.course import Course, Purpose
-from proctor.skills.feedback import failed, processing, succeeded
+from proctor.skills.feedback import failed, processing, standing, succeeded
 from proctor.skills.goal import Goal, asked_for
 from proctor.skills.lookout import Lookout, Sight
 from proctor.skills.mission import Mission, SavedMission
@@ -386,8 +386,10 @@ class NavigateTo:
     def _feedback(self) -> Result:
         """Return where the navigation stands."""
         if self._mission is None or self.state in TERMINAL:
-            progress = 100 if self.state is State.SUCCEEDED else 0
-            return processing(self._message, state=str(self.state), progress=progress)
+            progress = 0 if self._mission is None else self._mission.odometer.progress
+            progress = 100 if self.state is State.SUCCEEDED else progress
+            result = self._result if self.state in TERMINAL else {}
+            return standing(self._message, result, state=str(self.state), progress=progress)
         fields = self._mission.feedback(self._pilot)
         message = "Paused" if self._mission.is_paused else self._message
         return processing(
