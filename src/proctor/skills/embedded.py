@@ -140,7 +140,8 @@ class EmbeddedNavigator:
             timeout: Simulated seconds.
             on_tick: Is told the feedback of each tick.
         """
-        start, rows = self.robot.pose(), []
+        start = self.robot.pose()
+        rows: list[list[float]] = []
         self._seen = self.live_map.seen.copy()
         while True:
             result = self.skills.execute_skill(
