@@ -106,7 +106,9 @@ def _navigate(arguments: argparse.Namespace) -> int:
     task = _task(arguments)
     writers = _writers(arguments, task)
     params = NavigationParams(planner=planner, seed=arguments.seed)
-    with EmbeddedNavigator(task.scene, task.start, params=params, floor_z=task.floor_z) as navigator:
+    with EmbeddedNavigator(
+        task.scene, task.start, params=params, floor_z=task.floor_z, goals=[task.goal]
+    ) as navigator:
         drive = _drive(navigator, task)
     console.print(_summary(drive))
     for what, file, write in writers:
