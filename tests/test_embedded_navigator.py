@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from proctor.core.errors import UserError
 from proctor.core.types import Pose2, Vector3
 from proctor.navigation.planning_client import PlanningClient
 from proctor.robots.dynamics import Dynamics
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
+from proctor.skills.drive import DriveLog
+from proctor.skills.drive_frames import frames_of
+from proctor.skills.drive_plot import save_plot
+from proctor.skills.drive_view import view_of
 from proctor.skills.embedded import EmbeddedNavigator
 from proctor.skills.params import NavigationParams
 
@@ -134,3 +139,50 @@ def test_planners_by_name(client, scene_path):
             drive = navigator.navigate(GOAL)
         assert drive.arrived, (planner, drive.result)
         assert drive.path.planner == planner
+
+
+@pytest.mark.parametrize(
+    ("goal_pos", "goal_quat"),
+    [(None, None), ([1.0], None), ("ab", None), ({"x": 1}, None), (GOAL, [0, 0, 0, 0]), (GOAL, [0, 0, 1])],
+)
+def test_a_goal_that_is_none_is_a_failed_drive(client, scene_path, tmp_path, goal_pos, goal_quat):
+    with EmbeddedNavigator(scene_path, START, client=client) as navigator:
+        drive = navigator.navigate(goal_pos, goal_quat)
+    assert drive.result["reason"] == "invalid_goal"
+    assert math.isnan(drive.goal[0])
+    save_plot(drive, tmp_path / "drive.png")
+    assert next(frames_of(drive)).width == 960
+
+
+def test_the_result_of_an_earlier_goal_is_not_that_of_the_next(client, scene_path):
+    with EmbeddedNavigator(scene_path, START, client=client) as navigator:
+        for _ in range(40):
+            navigator.skills.execute_skill("navigate_to", goal_pos=GOAL)
+            navigator.step()
+        navigator.skills.cancel("navigate_to")
+        assert navigator.navigate([1.5, 1.0, 0.0]).arrived
+
+
+def test_open_floor_reaches_as_far_as_the_goals(client, tmp_path):
+    path = tmp_path / "box.json"
+    path.write_bytes(
+        msgspec.json.encode(SceneConfig(scene_name="a box", objects=[_box("b", 0, 0, (1, 1, 1))]))
+    )
+    with EmbeddedNavigator(path, Pose2(-1.5, 0.0, 0.0), client=client, goals=[(1.5, 0.0)]) as navigator:
+        assert navigator.navigate([1.5, 0.0, 0.0]).arrived
+
+
+def test_a_start_that_is_none(client, scene_path):
+    with pytest.raises(UserError, match="expected a start of finite numbers"):
+        EmbeddedNavigator(scene_path, Pose2(math.nan, 0.0, 0.0), client=client)
+
+
+def test_a_start_far_beyond_the_map_is_filmed_and_plotted_too(client, scene_path, tmp_path):
+    with EmbeddedNavigator(scene_path, START, client=client) as navigator:
+        drive = navigator.navigate([1.2, 1.0, 0.0])
+    for x, y in ((-9.0, 0.0), (2.0, 11.0), (50.0, -40.0)):
+        moved = replace(drive, start=Pose2(x, y, 0.0), goal=(x, y), path=None, log=DriveLog.of([]))
+        view = view_of(moved, flattest=0.4, tallest=0.85)
+        assert view.low[0] < x - 0.3 < x + 0.3 < view.high[0]
+        assert view.low[1] < y - 0.3 < y + 0.3 < view.high[1]
+        assert next(frames_of(moved)).width == 960

@@ -199,3 +199,12 @@ def test_the_map_of_a_scene_file_is_made_once_for_each_version(tmp_path):
     assert map_of_scene(path).occupied.sum() == 800
     with pytest.raises(InvalidFile, match="no such file"):
         map_of_scene(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("shape", "resolution_m"),
+    [((1, 1), 0.05), ((1, 40), 0.05), ((4,), 0.05), ((4, 4), 0.0), ((4, 4), np.nan)],
+)
+def test_cells_that_make_no_map(shape, resolution_m):
+    with pytest.raises(UserError, match="at least 2 x 2 cells"):
+        GridMap(np.zeros(shape, dtype=bool), resolution_m=resolution_m)

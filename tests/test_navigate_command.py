@@ -99,8 +99,8 @@ def asked(monkeypatch):
     seen = {}
 
     class Navigator:
-        def __init__(self, scene, start, *, params, floor_z):
-            seen.update(scene=scene, start=start, params=params, floor_z=floor_z)
+        def __init__(self, scene, start, *, params, floor_z, goals):
+            seen.update(scene=scene, start=start, params=params, floor_z=floor_z, goals=goals)
 
         def __enter__(self):
             return self

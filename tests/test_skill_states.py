@@ -86,13 +86,22 @@ def test_a_drive_goes_through_the_states_in_order(client):
     ]
 
 
-def test_states_can_be_set_only_along_the_table(client):
+def test_callers_set_only_the_states_that_stop_the_robot(client):
     floor = Floor(client, room())
     floor.until(State.EXECUTING, goal_pos=GOAL)
     with pytest.raises(UserError, match="unknown state 'INITIALISED'"):
         floor.skills.set_skill_state("navigate_to", "INITIALISED")
-    with pytest.raises(UserError, match="cannot go from EXECUTING to TRAJECTORY_GENERATION"):
-        floor.skills.set_skill_state("navigate_to", "TRAJECTORY_GENERATION")
+    for _ in range(60):
+        floor.tick(goal_pos=GOAL)
+    for name in ("INITIALIZING", "PATH_PLANNING", "TRAJECTORY_GENERATION", "SUCCEEDED"):
+        with pytest.raises(UserError, match=f"cannot be put from EXECUTING into {name}; IDLE"):
+            floor.skills.set_skill_state("navigate_to", name)
+    floor.skills.set_skill_state("navigate_to", "FAILED")
+    assert floor.stands
+    assert floor.tick(goal_pos=GOAL)["reason"] == "cancelled"
+    with pytest.raises(UserError, match="cannot be put from IDLE into FAILED"):
+        floor.skills.set_skill_state("navigate_to", "FAILED")
+    floor.until(State.EXECUTING, goal_pos=GOAL)
     floor.skills.set_skill_state("navigate_to", "IDLE")
     assert floor.stands
     assert floor.skills.get_skill_state("navigate_to") == "IDLE"

@@ -107,7 +107,9 @@ def _navigate(arguments: argparse.Namespace) -> int:
     task = _task(arguments)
     writers = _writers(arguments, task)
     params = NavigationParams(planner=planner, seed=arguments.seed)
-    with EmbeddedNavigator(task.scene, task.start, params=params, floor_z=task.floor_z) as navigator:
+    with EmbeddedNavigator(
+        task.scene, task.start, params=params, floor_z=task.floor_z, goals=[task.goal]
+    ) as navigator:
         with console.status("starting the planner (the first time, half a minute of compiling)"):
             navigator.wait_until_ready()
         drive = _drive(navigator, task)

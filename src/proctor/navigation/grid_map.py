@@ -48,6 +48,9 @@ class GridMap:
         ends: Whether the floor ends with the map. Else it goes on, empty.
         outside: Those of the occupied cells that hold nothing, for they lie outside of the house.
         unknown: Cells that nobody has seen. They are occupied or not, as whoever made the map decided.
+
+    Raises:
+        UserError: There are less than 2 x 2 cells, or they have no size.
     """
 
     def __init__(
@@ -60,6 +63,8 @@ class GridMap:
         outside: NDArray[np.bool_] | None = None,
         unknown: NDArray[np.bool_] | None = None,
     ) -> None:
+        if np.ndim(occupied) != 2 or min(np.shape(occupied)) < 2 or not 0 < resolution_m < math.inf:
+            raise UserError(f"expected at least 2 x 2 cells, found {np.shape(occupied)} of {resolution_m} m")
         self.occupied = occupied
         self.ends = ends
         self.outside = np.zeros_like(occupied) if outside is None else outside

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from proctor.core.errors import ProctorError, SimulationError, UserError
+from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import wrap_angle, yaw_of_quaternion
 from proctor.core.types import Array
 from proctor.navigation.clearance import ClearanceField
@@ -194,11 +195,10 @@ class MpcController:
             self._send(self.last.command)
             return
         began = time.perf_counter()
-        try:
+        with ExitStack() as unless_done:
+            unless_done.callback(self.stop)
             report = self._tick(self._reference, time_s)
-        except ProctorError:
-            self.stop()
-            raise
+            unless_done.pop_all()
         self._is_new = False
         self.last = report._replace(solve_time_s=time.perf_counter() - began)
         self._send(report.command)

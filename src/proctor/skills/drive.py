@@ -91,7 +91,7 @@ class Drive(msgspec.Struct, frozen=True, kw_only=True):
     """As the skill returned it: `status`, `message`, `final_distance`, and `total_time` or `reason`."""
     start: Pose2
     goal: tuple[float, float]
-    """Where to go, x and y in the world frame."""
+    """Where to go, x and y in the world frame; NaN if what was asked for is no place."""
     goal_yaw: float | None = None
     """The heading that was asked for, if one was."""
     grid: GridMap

@@ -139,8 +139,9 @@ class _Floor:
                 draw.line(way, fill=color, width=5 * FINER, joint="curve")
         size = 9 * FINER
         draw.circle(self._pixel(drive.start.x, drive.start.y), size * 0.7, outline=START, width=3 * FINER)
-        draw.polygon(_star(self._pixel(*drive.goal), 1.35 * size), fill=PAPER)
-        draw.polygon(_star(self._pixel(*drive.goal), size), fill=GOAL)
+        if math.isfinite(sum(drive.goal)):
+            draw.polygon(_star(self._pixel(*drive.goal), 1.35 * size), fill=PAPER)
+            draw.polygon(_star(self._pixel(*drive.goal), size), fill=GOAL)
         self._fine.paste(layer, (0, 0), layer)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.navigation.clearance import ClearanceField
 from proctor.navigation.grid_map import GridMap, floor_of_scene
@@ -25,11 +26,12 @@ from proctor.sim.lidar import LaserScanner
 from proctor.sim.mobile_base import TICK_S, TIMESTEP_S, MobileBase
 from proctor.sim.world import World
 from proctor.skills.drive import Drive, DriveLog
-from proctor.skills.goal import read_goal
+from proctor.skills.goal import Goal, asked_for
 from proctor.skills.manager import SkillManager
 from proctor.skills.navigate_to import NavigateTo
 from proctor.skills.params import NavigationParams
 from proctor.skills.skill import Result
+from proctor.skills.states import TERMINAL
 
 SCAN_TICKS = 3
 """The laser scanner turns at 20 Hz."""
@@ -55,10 +57,11 @@ class EmbeddedNavigator:
         client: A planner to share with others; by default it has one of its own.
         floor_z: Height of the floor, in a house that is a mesh; the lowest if missing.
         depth: Whether the depth camera is looked at too, which sees what the laser scanner passes over.
+        goals: Places that the map is to reach, where the floor goes on beyond all things of the scene.
 
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
-        UserError: The scene is too large for a map.
+        UserError: The scene is too large for a map, or the start or a parameter makes no sense.
     """
 
     def __init__(  # noqa: PLR0913  (what a drive is made of, all by keyword)
@@ -72,11 +75,16 @@ class EmbeddedNavigator:
         client: PlanningClient | None = None,
         depth: bool = False,
         floor_z: float | None = None,
+        goals: Sequence[tuple[float, float]] = (),
     ) -> None:
+        if not all(map(math.isfinite, (start.x, start.y, start.yaw))):
+            raise UserError(f"expected a start of finite numbers, found {start}")
         known = load_scene(scene_path)
         floor_z = floor_of_scene(scene_path, floor_z)
-        self.params = params or NavigationParams()
-        self.grid = GridMap.from_scene(known, scene_path, floor_z=floor_z).covering((start.x, start.y))
+        self.params = (params or NavigationParams()).checked()
+        self.grid = GridMap.from_scene(known, scene_path, floor_z=floor_z).covering(
+            (start.x, start.y), *goals
+        )
         self.live_map = LiveMap(self.grid, floor_z=floor_z)
         robot = WheeledRobot(camera=Camera(pitch_deg=CAMERA_PITCH_DEG))
         self.world = World(scene or known, scene_path, robot, floor_z=floor_z, timestep_s=TIMESTEP_S)
@@ -140,6 +148,8 @@ class EmbeddedNavigator:
             timeout: Simulated seconds.
             on_tick: Is told the feedback of each tick.
         """
+        if self.navigate_to.state in TERMINAL:
+            self.skills.execute_skill("navigate_to")  # the result of an earlier goal
         start = self.robot.pose()
         rows: list[list[float]] = []
         self._seen = self.live_map.seen.copy()
@@ -193,11 +203,12 @@ class EmbeddedNavigator:
         plans = self.navigate_to.planning
         rows, columns = np.nonzero(self._seen)
         centres = (np.stack([columns, rows], axis=1).astype(float) + 0.5) * self.grid.resolution_m
+        goal = asked_for({"goal_pos": goal_pos, "goal_quat": goal_quat})
         return Drive(
             result=result,
             start=start,
-            goal=(float(goal_pos[0]), float(goal_pos[1])),
-            goal_yaw=None if goal_quat is None else read_goal(goal_pos, goal_quat).yaw,
+            goal=goal.xy if isinstance(goal, Goal) else (math.nan, math.nan),
+            goal_yaw=goal.yaw if isinstance(goal, Goal) else None,
             grid=self.grid,
             path=plans.paths[0] if plans.paths else None,
             trajectory=plans.trajectories[0] if plans.trajectories else None,

@@ -19,12 +19,21 @@ PARAMS = ("goal_pos", "goal_quat", "timeout")
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """A goal that makes sense."""
+    """A goal that makes sense.
+
+    Raises:
+        ValueError: A number is not finite, or the time is none.
+    """
 
     position: tuple[float, float, float]
     yaw: float | None
     """The heading that is asked for; None if any will do."""
     timeout_s: float
+
+    def __post_init__(self) -> None:
+        finite = all(map(math.isfinite, (*self.position, self.yaw or 0.0)))
+        if not finite or not 0 < self.timeout_s <= MAX_TIMEOUT_S:
+            raise ValueError(f"expected finite numbers and at most {MAX_TIMEOUT_S:g} s, found {self}")
 
     @property
     def xy(self) -> tuple[float, float]:

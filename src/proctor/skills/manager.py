@@ -7,7 +7,7 @@ from typing import Any
 
 from proctor.core.errors import UnknownName, UserError
 from proctor.skills.skill import Result, Skill
-from proctor.skills.states import TRANSITIONS, State
+from proctor.skills.states import OVER, State
 
 
 class SkillManager:
@@ -36,11 +36,13 @@ class SkillManager:
         return self._skill(skill_name).state.value
 
     def set_skill_state(self, skill_name: str, state: str) -> None:
-        """Put a skill into another state. `IDLE` stops the robot and forgets the goal.
+        """Put a skill into another state: `IDLE` stops the robot and forgets the goal, `FAILED` cancels it.
+
+        All other states are the skill's own to enter: it would be in them without what belongs to them.
 
         Raises:
             UnknownName: There is no such skill or state.
-            UserError: Nothing leads from the present state to that one.
+            UserError: The state cannot be set from outside, or not now.
         """
         skill = self._skill(skill_name)
         if state not in State.__members__:
@@ -48,10 +50,13 @@ class SkillManager:
         new = State(state)
         if new == State.IDLE:
             skill.reset()
+        elif new == State.FAILED and skill.state not in OVER:
+            skill.cancel()
         elif new != skill.state:
-            if new not in {end for (begin, _), end in TRANSITIONS.items() if begin == skill.state}:
-                raise UserError(f"'{skill_name}' cannot go from {skill.state} to {new}")
-            skill.state = new
+            raise UserError(
+                f"'{skill_name}' cannot be put from {skill.state} into {new}; IDLE stops it and forgets the "
+                "goal, FAILED cancels what is under way"
+            )
 
     def get_skill_data(self, skill_name: str, key: str, default: Any = None) -> Any:
         """Return something that a skill has found out, such as `path`, or the default if it has not."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
@@ -16,7 +18,7 @@ from proctor.skills.feedback import Odometer
 from proctor.skills.goal import Goal
 from proctor.skills.params import NavigationParams
 from proctor.skills.pilot import Pilot
-from proctor.skills.states import State
+from proctor.skills.states import TERMINAL, State
 
 AHEAD_M = 1.0
 """After so much progress, what was tried before no longer counts."""
@@ -48,6 +50,10 @@ class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
             raise UserError(f"not a saved navigation: {error}") from None
         if kept.goal is None and kept.state not in (State.IDLE, State.SUCCEEDED, State.FAILED):
             raise UserError(f"not a saved navigation: it is in {kept.state} and has no goal")
+        if kept.state in TERMINAL and "status" not in kept.result:
+            raise UserError(f"not a saved navigation: it is in {kept.state} and has no result")
+        if not 0 <= kept.elapsed_s < math.inf:
+            raise UserError(f"not a saved navigation: its goal was given {kept.elapsed_s} s ago")
         return kept
 
 
@@ -132,6 +138,21 @@ class Mission:
         self.counts[Reason.BLOCKED] += 1
         return self.counts[Reason.BLOCKED] > self._params.max_detours
 
+    def takes(self, asked: Goal | str) -> bool:
+        """Take over another time limit for the same goal, and tell whether it is the same."""
+        if not isinstance(asked, Goal) or (asked.position, asked.yaw) != (self.goal.position, self.goal.yaw):
+            return False
+        self.goal = asked
+        return True
+
+    def data(self, pose: Pose2) -> dict[str, Any]:
+        """Return what is known of the goal from the first, at a pose."""
+        return {
+            "start_pos": np.array([pose.x, pose.y, self.goal.position[2]]),
+            "target_pos": np.array(self.goal.position),
+            "start_time": self.start_s,
+        }
+
     def feedback(self, pilot: Pilot) -> dict[str, Any]:
         """Return how far the robot has come, and what is left."""
         pose, course, now_s = pilot.pose(), pilot.course, pilot.now_s()
@@ -143,7 +164,6 @@ class Mission:
             "current_velocity": pilot.velocity().tolist(),
             "remaining_time": left_s,
             "elapsed_time": self.elapsed_s(now_s),
-            "recoveries": self.recoveries,
             "paused": self.is_paused,
         }
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from proctor.core.errors import SimulationError
-from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.live_map import LiveMap
 from proctor.navigation.mobile_robot import MobileRobot
-from proctor.navigation.moves import turn
 from proctor.navigation.mpc import MpcController
 from proctor.navigation.path import Path
 from proctor.navigation.planning_client import PlanningClient
@@ -32,13 +29,12 @@ from proctor.skills.pilot import Departure, Pilot
 from proctor.skills.planning import Planning
 from proctor.skills.recoveries import WayOut
 from proctor.skills.skill import Result
-from proctor.skills.states import TERMINAL, TRANSITIONS, Event, State
+from proctor.skills.states import OVER, TERMINAL, TRANSITIONS, Event, State
 
 LATE_S = 0.05
 """A plan that begins in motion and comes later than this is of no use: the robot is elsewhere."""
 HERE_M = 0.01
 """Nearer to the goal than this, there is nothing to drive."""
-OVER = (State.IDLE, *TERMINAL)
 
 
 class NavigateTo:
@@ -54,6 +50,9 @@ class NavigateTo:
         client: The process that plans.
         now_s: The robot's clock.
         params: How to navigate.
+
+    Raises:
+        UserError: A parameter is out of its range, or there is no such planner.
     """
 
     name = "navigate_to"
@@ -67,7 +66,7 @@ class NavigateTo:
         now_s: Callable[[], float],
         params: NavigationParams | None = None,
     ) -> None:
-        self.params = params or NavigationParams()
+        self.params = (params or NavigationParams()).checked()
         self.state = State.IDLE
         self.data: dict[str, Any] = {}
         self._pilot = Pilot(robot, controller, now_s)
@@ -99,20 +98,25 @@ class NavigateTo:
             UserError: There is no such parameter.
         """
         asked = asked_for(params) if params else None
+        if asked is not None and self._mission is not None and self._mission.takes(asked):
+            self._asked = asked
         self._tick += 1
         if self.state in TERMINAL:
             return self._report()
-        try:
-            if self.state is State.IDLE or (asked is not None and asked != self._asked):
-                self._begin(asked or "goal_pos is missing")
-            elif self._mission is None or not self._mission.is_paused:
-                self._advance()
-            return self._feedback()
-        except NavigationFailure as failure:
-            self._fail(failure)
-        except SimulationError as error:
-            self._fail(NavigationFailure(Reason.POSE_UNKNOWN, str(error)))
-        return self._feedback()
+        with ExitStack() as on_error:
+            on_error.callback(self.reset)
+            try:
+                if self.state is State.IDLE or (asked is not None and asked != self._asked):
+                    self._begin(asked or "goal_pos is missing")
+                elif self._mission is None or not self._mission.is_paused:
+                    self._advance()
+                feedback = self._feedback()
+            except NavigationFailure as failure:
+                feedback = self._fail(failure)
+            except SimulationError as error:
+                feedback = self._fail(NavigationFailure(Reason.POSE_UNKNOWN, str(error)))
+            on_error.pop_all()
+        return feedback
 
     def cancel(self) -> None:
         """Stop the robot at once; the next tick returns the result."""
@@ -128,7 +132,7 @@ class NavigateTo:
 
     def resume(self) -> None:
         """Go on from where the robot has come to rest."""
-        if self._mission is not None and self._mission.is_paused:
+        if self._mission is not None and self._mission.is_paused and self.state not in OVER:
             self._mission.resume(self._now_s())
             if self.state is not State.INITIALIZING:
                 self._plan_anew("Resuming")
@@ -188,12 +192,7 @@ class NavigateTo:
     def _initialize(self) -> None:
         if isinstance(self._asked, str):
             raise NavigationFailure(Reason.INVALID_GOAL, self._asked)
-        pose, goal = self._pilot.pose(), self._pursued.goal
-        self.data |= {
-            "start_pos": np.array([pose.x, pose.y, goal.position[2]]),
-            "target_pos": np.array(goal.position),
-            "start_time": self._pursued.start_s,
-        }
+        self.data |= self._pursued.data(self._pilot.pose())
         self._lookout.begin()
         self._go(Event.LOCATED)
         self._ask_path("Planning path")
@@ -311,14 +310,18 @@ class NavigateTo:
         return self._mission
 
     def _begin(self, asked: Goal | str) -> None:
-        """Turn to another goal; until there is a course to it, the present one is kept."""
-        self._asked = asked
+        """Turn to another goal; until there is a course to it, the present one is kept, if it is free."""
+        if self._lookout.look() in (Sight.TOUCHED, Sight.BLOCKED_NEAR):
+            self._pilot.brake()
+        before, self._asked = self._mission, asked
         self.planning.begin()
         self.data.clear()
         self._mission = None
         self._go(Event.REQUESTED, "Initializing navigation")
         if isinstance(asked, Goal):
             self._mission = Mission(asked, self.params, self._pilot.pose(), self._now_s())
+            if before is not None and before.is_paused:
+                self._mission.pause(self._now_s())
 
     def _ask_path(self, message: str) -> None:
         self._message = message
@@ -331,9 +334,7 @@ class NavigateTo:
 
     def _turn_only(self, goal_yaw: float | None) -> None:
         """Take the course of a robot that is at its goal, but may have to turn."""
-        motion = self._departure.motion
-        angle_rad = 0.0 if goal_yaw is None else wrap_angle(goal_yaw - motion.yaw)
-        trajectory = turn(Pose2(motion.x, motion.y, motion.yaw), angle_rad, self._pilot.dynamics)
+        trajectory = self._departure.turn_to(goal_yaw, self._pilot.dynamics)
         self._take_shortcut(trajectory, "goal", "Navigating to goal")
 
     def _plan_anew(self, message: str) -> None:
@@ -360,7 +361,7 @@ class NavigateTo:
             **self._counts(),
         )
 
-    def _fail(self, failure: NavigationFailure) -> None:
+    def _fail(self, failure: NavigationFailure) -> Result:
         self.planning.cancel()
         self._pilot.stop()
         self._go(Event.FAILED, f"Navigation failed: {failure}")
@@ -370,6 +371,7 @@ class NavigateTo:
             with suppress(SimulationError):  # where not even the pose is known
                 distance_m = self._mission.arrival.distance_m(self._pilot.pose())
         self._result = failed(failure, distance_m, elapsed_s, **self._counts())
+        return self._feedback()
 
     def _counts(self) -> dict[str, int]:
         recoveries = 0 if self._mission is None else self._mission.recoveries
@@ -390,8 +392,6 @@ class NavigateTo:
             progress = 100 if self.state is State.SUCCEEDED else progress
             result = self._result if self.state in TERMINAL else {}
             return standing(self._message, result, state=str(self.state), progress=progress)
-        fields = self._mission.feedback(self._pilot)
+        fields = self._mission.feedback(self._pilot) | self._counts()
         message = "Paused" if self._mission.is_paused else self._message
-        return processing(
-            message, state=str(self.state), replans=max(len(self.planning.paths) - 1, 0), **fields
-        )
+        return processing(message, state=str(self.state), **fields)

@@ -6,7 +6,8 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from proctor.navigation.planner import MARGIN_M
+from proctor.core.errors import UserError
+from proctor.navigation.planner import MARGIN_M, planner_name
 from proctor.navigation.requests import TimingMethod
 from proctor.robots.wheeled import WheeledRobot
 
@@ -43,5 +44,18 @@ class NavigationParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     whatever the machine's speed, else as soon after as it comes."""
     lead_s: Positive = 0.15
     """A course that is planned in motion begins so long after it was asked for; the ticks must fit in."""
-    seed: int = 0
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
     """For planners that sample."""
+
+    def checked(self) -> NavigationParams:
+        """Return the same, if they make sense: whoever makes them by hand is not stopped by msgspec.
+
+        Raises:
+            UnknownName: There is no such planner.
+            UserError: A number is out of its range.
+        """
+        planner_name(self.planner)
+        try:
+            return msgspec.convert(msgspec.structs.asdict(self), NavigationParams)
+        except msgspec.ValidationError as error:
+            raise UserError(f"navigation params: {error}") from None

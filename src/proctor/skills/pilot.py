@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Pose2
 from proctor.navigation.mobile_robot import MobileRobot
+from proctor.navigation.moves import turn
 from proctor.navigation.mpc import MpcController, pose_of
 from proctor.navigation.requests import Motion
+from proctor.navigation.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.skills.course import Course
 
@@ -32,6 +35,11 @@ class Departure(NamedTuple):
     def distance_m(self, xy: tuple[float, float]) -> float:
         """Return how far it is to a place."""
         return math.dist((self.motion.x, self.motion.y), xy)
+
+    def turn_to(self, yaw: float | None, dynamics: Dynamics) -> Trajectory:
+        """Return the turn on the spot to a heading, or none if any will do."""
+        x, y, from_yaw = self.motion.x, self.motion.y, self.motion.yaw
+        return turn(Pose2(x, y, from_yaw), 0.0 if yaw is None else wrap_angle(yaw - from_yaw), dynamics)
 
 
 class Pilot:

@@ -59,3 +59,5 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
 """All that can happen. What is not here is a mistake of the program."""
 
 TERMINAL = (State.SUCCEEDED, State.FAILED)
+OVER = (State.IDLE, *TERMINAL)
+"""Nothing is under way."""
