@@ -294,3 +294,11 @@ def test_a_segment_shorter_than_the_horizon_does_not_make_it_brake() -> None:
     pose, _ = made_of(FORTH).at(2.0)
     vx, _, _ = controller.solve((pose, [0.75, 0, 0]), short, base.limits)
     assert vx == pytest.approx(0.75, abs=1e-3)
+
+
+@pytest.mark.parametrize("start_time_s", [math.nan, math.inf])
+def test_a_time_that_is_none_is_refused_and_the_reference_kept(start_time_s: float) -> None:
+    controller = controller_of(RollingBase())
+    with pytest.raises(ValueError, match="expected a finite time"):
+        controller.set_reference_trajectory(made_of(FORTH), start_time_s)
+    assert not controller.has_reference_trajectory()

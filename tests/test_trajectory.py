@@ -118,3 +118,9 @@ def test_what_is_no_trajectory_is_refused(times_s, poses, velocities, problem):
 def test_what_is_no_list_of_points_is_refused(points):
     with pytest.raises(ValueError, match=r"expected points \(t, \[x, y, yaw\], \[vx, vy, omega\]\)"):
         Trajectory.of(points)
+
+
+def test_points_at_the_same_time_are_refused_for_that():
+    point = (0.5, [0, 0, 0], [0.5, 0, 0])
+    with pytest.raises(ValueError, match="expected times of a trajectory that increase"):
+        Trajectory.of([point, point])

@@ -108,10 +108,12 @@ class MpcController:
         """Follow a trajectory from now on, or as if it had begun at a time of the clock.
 
         Raises:
-            ValueError: It is no trajectory.
+            ValueError: It is no trajectory, or the time is none.
         """
-        self._reference = Trajectory.of(trajectory)
-        self._start_s = self._now_s() if start_time_s is None else start_time_s
+        start_s = self._now_s() if start_time_s is None else start_time_s
+        if not math.isfinite(start_s):
+            raise ValueError(f"expected a finite time to begin at, found {start_s}")
+        self._reference, self._start_s = Trajectory.of(trajectory), start_s
         self._is_new = True
         self._heading_error_rad = None
         self._settling.forget()

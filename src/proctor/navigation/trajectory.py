@@ -65,7 +65,7 @@ class Trajectory(Sequence[Point]):
         times_s, poses, velocities = (np.array(column) for column in zip(*rows, strict=True))
         if not poses[:, 2].any() and not velocities[:, 2].any():
             poses[:, 2] = _headings(velocities)
-            if len(times_s) > 1:
+            if len(times_s) > 1 and (np.diff(times_s) > 0).all():  # else it is refused below
                 velocities[:, 2] = np.gradient(poses[:, 2], times_s)
         return cls(times_s - times_s[0], poses, velocities)
 
