@@ -193,9 +193,9 @@ class EmbeddedNavigator:
         self.live_map.mark_points(points_world, self.now_s())
 
     def _row(self) -> list[float]:
-        pose, report = self.robot.pose(), self.controller.last
-        following = report is not None and self.controller.has_reference_trajectory()
-        target = report.target.tolist() if report is not None and following else [math.nan] * 3
+        pose, target = self.robot.pose(), [math.nan] * 3
+        if self.controller.has_reference_trajectory():  # its last report is of the tick before
+            target = self.controller.get_trajectory_segment(self.now_s(), TICK_S).poses[0].tolist()
         command = [*self.robot.target_linear_velocity[:2], self.robot.target_angular_velocity[2]]
         return [self.now_s(), pose.x, pose.y, pose.yaw, *self.robot.get_velocity(), *target, *command]
 
