@@ -80,7 +80,7 @@ class Floor:
         self.controller.clock_callback(self.now_s())
         self.robot.advance()
         self.ticks += 1
-        self.skill.wait_if_due()
+        self.skill.planning.wait_if_due()
         return result
 
     def until(self, state, limit=2000, **params):

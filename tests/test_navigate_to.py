@@ -381,7 +381,7 @@ def test_a_holonomic_base_that_bumps_into_something_sideways_backs_off_sideways(
         floor.tick(**goal)
     floor.robot.touching = True
     bumped_x = floor.robot.pose[0]
-    assert floor.tick(**goal)["message"] == "Collision detected, backing off"
+    assert floor.tick(**goal)["message"] == "Collision detected, replanning"
     floor.robot.touching = False
     rows, columns = np.nonzero(floor.live_map.seen)
     assert min(columns) * 0.05 > bumped_x

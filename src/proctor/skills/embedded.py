@@ -131,7 +131,7 @@ class EmbeddedNavigator:
             self._look()
         if self._camera is not None and self._ticks % DEPTH_TICKS == 0:
             self._look_deep(self._camera)
-        self.navigate_to.wait_if_due()
+        self.navigate_to.planning.wait_if_due()
 
     def navigate(
         self,

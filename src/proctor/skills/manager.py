@@ -7,7 +7,7 @@ from typing import Any
 
 from proctor.core.errors import UnknownName, UserError
 from proctor.skills.skill import Result, Skill
-from proctor.skills.states import OVER, State
+from proctor.skills.states import OVER, TRANSITIONS, Event, State
 
 
 class SkillManager:
@@ -36,8 +36,9 @@ class SkillManager:
         return self._skill(skill_name).state.value
 
     def set_skill_state(self, skill_name: str, state: str) -> None:
-        """Put a skill into another state: `IDLE` stops the robot and forgets the goal, `FAILED` cancels it.
+        """Put a skill into another state.
 
+        `IDLE` stops the robot and forgets the goal, `FAILED` cancels it, `PATH_PLANNING` finds the way anew.
         All other states are the skill's own to enter: it would be in them without what belongs to them.
 
         Raises:
@@ -52,10 +53,12 @@ class SkillManager:
             skill.reset()
         elif new == State.FAILED and skill.state not in OVER:
             skill.cancel()
+        elif new == State.PATH_PLANNING and (skill.state, Event.REPLAN) in TRANSITIONS:
+            skill.replan()
         elif new != skill.state:
             raise UserError(
                 f"'{skill_name}' cannot be put from {skill.state} into {new}; IDLE stops it and forgets the "
-                "goal, FAILED cancels what is under way"
+                "goal, FAILED cancels what is under way, PATH_PLANNING finds the way anew"
             )
 
     def get_skill_data(self, skill_name: str, key: str, default: Any = None) -> Any:

@@ -125,9 +125,9 @@ class Mission:
         self.recoveries += 1
         self.tries += 1
 
-    def may_detour(self, now_s: float) -> bool:
+    def may_detour(self, state: State, now_s: float) -> bool:
         """Tell whether the latest detour is long enough ago: a walker would cause one at each tick."""
-        return now_s - self._detour_s >= DETOUR_S
+        return state is State.EXECUTING and now_s - self._detour_s >= DETOUR_S
 
     def count_detour(self, now_s: float) -> bool:
         """Take note of something in the way, and tell whether there are too many with no progress."""

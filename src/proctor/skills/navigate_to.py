@@ -32,7 +32,7 @@ from proctor.skills.skill import Result
 from proctor.skills.states import OVER, TERMINAL, TRANSITIONS, Event, State
 
 LATE_S = 0.05
-"""A plan that begins in motion and comes later than this is of no use: the robot is elsewhere."""
+"""A plan that begins in motion and comes later than this is of no use."""
 HERE_M = 0.01
 """Nearer to the goal than this, there is nothing to drive."""
 
@@ -82,7 +82,6 @@ class NavigateTo:
         self._departure = Departure(Motion(0.0, 0.0, 0.0), 0.0)
         self._result: Result = {}
         self._message = ""
-        self._tick = 0
 
     def tick(self, **params: Any) -> Result:
         """Go on by one tick.
@@ -100,7 +99,7 @@ class NavigateTo:
         asked = asked_for(params) if params else None
         if asked is not None and self._mission is not None and self._mission.takes(asked):
             self._asked = asked
-        self._tick += 1
+        self.planning.tick += 1
         if self.state in TERMINAL:
             return self._report()
         with ExitStack() as on_error:
@@ -134,8 +133,12 @@ class NavigateTo:
         """Go on from where the robot has come to rest."""
         if self._mission is not None and self._mission.is_paused and self.state not in OVER:
             self._mission.resume(self._now_s())
-            if self.state is not State.INITIALIZING:
-                self._plan_anew("Resuming")
+            self.replan()
+
+    def replan(self) -> None:
+        """Find the way anew from where the robot is going."""
+        if self.state not in (State.INITIALIZING, *OVER):
+            self._plan_anew("Replanning")
 
     def reset(self) -> None:
         """Stop at once and forget everything."""
@@ -168,10 +171,6 @@ class NavigateTo:
             self._mission = Mission(kept.goal, self.params, self._pilot.pose(), self._now_s())
             self._mission.take_up(kept, self._now_s())
 
-    def wait_if_due(self) -> None:
-        """Wait for the plan that the next tick takes: a stepped world calls this between ticks."""
-        self.planning.wait_if_due(self._tick + 1)
-
     def _advance(self) -> None:
         if self.state is State.INITIALIZING:
             self._initialize()
@@ -180,7 +179,9 @@ class NavigateTo:
         sight = self._lookout.look()
         if sight is Sight.TOUCHED:
             self._collide()
-        elif sight is Sight.BLOCKED_NEAR or (sight is Sight.BLOCKED and self._may_detour()):
+        elif sight is Sight.BLOCKED_NEAR or (
+            sight is Sight.BLOCKED and self._pursued.may_detour(self.state, self._now_s())
+        ):
             self._detour(sight)
         elif self.state is State.PATH_PLANNING:
             self._plan_path()
@@ -199,27 +200,30 @@ class NavigateTo:
 
     def _plan_path(self) -> None:
         try:
-            path = self.planning.answer(self._tick)
+            path = self.planning.answer()
         except NavigationFailure as failure:
             self._recover(failure)
             return
         if not isinstance(path, Path):
+            if self._message == "Planning path":
+                self._message = "Planning in progress"
             return
         self.data["raw_path"] = [[*point, 0.0] for point in path.raw.tolist()]
         self.data["path"] = [[*point, 0.0] for point in path.points.tolist()]
-        self.planning.ask_trajectory(path, self._departure, self._pursued.goal, self._tick)
-        self._go(Event.PATH_FOUND, "Generating trajectory")
+        self.planning.ask_trajectory(path, self._departure, self._pursued.goal)
+        self._go(Event.PATH_FOUND, "Path planning succeeded")
 
     def _time_path(self) -> None:
         departure = self._departure
         try:
-            trajectory = self.planning.answer(self._tick)
+            trajectory = self.planning.answer()
         except NavigationFailure:
             if not departure.is_moving:
                 raise
             self._rest_and_plan()
             return
         if not isinstance(trajectory, Trajectory):
+            self._message = "Generating trajectory"
             return
         now_s = self._now_s()
         if departure.is_moving and now_s - departure.begins_s > LATE_S:
@@ -231,20 +235,22 @@ class NavigateTo:
             Course(trajectory=trajectory, begun_s=begun_s, purpose="goal", path=self.planning.paths[-1])
         )
         self._pursued.progress.restart()
-        self._go(Event.TIMED, "Navigating to goal")
+        self._go(Event.TIMED, "Trajectory generated")
 
     def _execute(self) -> None:
         mission, course = self._pursued, self._pilot.course
         if course is None:
-            self._plan_anew("Replanning")
+            self.replan()
             return
         pose, now_s = self._pilot.pose(), self._now_s()
         overtime_s = now_s - course.ends_s
         error_m = self._pilot.tracking_error_m()
         if course.purpose != "goal":
             if overtime_s >= 0:
-                self._plan_anew("Replanning")
-        elif mission.arrival.has_arrived(pose, self._pilot.velocity(), overtime_s):
+                self.replan()
+            return
+        self._message = "Navigating to goal"
+        if mission.arrival.has_arrived(pose, self._pilot.velocity(), overtime_s):
             self._arrive(pose)
         elif error_m > self.params.tracking_error_m or overtime_s > SETTLE_S:
             self._pilot.stop()
@@ -263,10 +269,7 @@ class NavigateTo:
         self._pursued.count(Reason.COLLISION, "collision")
         self._departure = self._pilot.departure(self.params.lead_s)
         trajectory = self._way_out.back_off(self._pilot.pose(), direction_rad)
-        self._recover_by(trajectory, "Collision detected, backing off")
-
-    def _may_detour(self) -> bool:
-        return self.state is State.EXECUTING and self._pursued.may_detour(self._now_s())
+        self._recover_by(trajectory, "Collision detected, replanning")
 
     def _detour(self, sight: Sight) -> None:
         """Find a way around something on the course, in motion if there is time for that."""
@@ -330,7 +333,7 @@ class NavigateTo:
         if not self._departure.is_moving and self._departure.distance_m(goal.xy) < HERE_M:
             self._turn_only(goal.yaw)
             return
-        self.planning.ask_path(self._departure, goal, self._tick)
+        self.planning.ask_path(self._departure, goal)
 
     def _turn_only(self, goal_yaw: float | None) -> None:
         """Take the course of a robot that is at its goal, but may have to turn."""

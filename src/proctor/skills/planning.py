@@ -39,6 +39,8 @@ class Planning:
         self, client: PlanningClient, params: NavigationParams, world_map: LiveMap, pilot: Pilot
     ) -> None:
         self._client, self._params, self._map, self._pilot = client, params, world_map, pilot
+        self.tick = 0
+        """How many there have been."""
         self._due_tick = 0
         self._deadline_s = 0.0
         self._waiting, self._starting = False, False
@@ -53,7 +55,7 @@ class Planning:
         self.timings_s: dict[str, float] = {}
         """Wall time of the stages of the first plan."""
 
-    def ask_path(self, departure: Departure, goal: Goal, tick: int) -> None:
+    def ask_path(self, departure: Departure, goal: Goal) -> None:
         """Ask for a path; an earlier question is forgotten."""
         params = self._params
         request = PathRequest(
@@ -67,10 +69,10 @@ class Planning:
             seed=params.seed,
         )
         field = self._map.field(self._pilot.now_s())
-        self._asked(tick + params.path_ticks)
+        self._asked(self.tick + params.path_ticks)
         self._client.submit_path(field, self._map.version, request)
 
-    def ask_trajectory(self, path: Path, departure: Departure, goal: Goal, tick: int) -> None:
+    def ask_trajectory(self, path: Path, departure: Departure, goal: Goal) -> None:
         """Ask for a trajectory; an earlier question is forgotten."""
         request = TrajectoryRequest(
             path=path,
@@ -79,7 +81,7 @@ class Planning:
             dynamics=self._eased(),
             timing=self._params.timing,
         )
-        self._asked(tick + self._params.trajectory_ticks)
+        self._asked(self.tick + self._params.trajectory_ticks)
         self._client.submit_trajectory(request)
 
     def _eased(self) -> Dynamics:
@@ -97,13 +99,13 @@ class Planning:
         self._starting = not self._client.ready
         self._deadline_s = time.perf_counter() + (START_UP_S if self._starting else self._allowed_s)
 
-    def answer(self, tick: int) -> Path | Trajectory | None:
+    def answer(self) -> Path | Trajectory | None:
         """Return the answer if it has come and is due; never waits.
 
         Raises:
             NavigationFailure: There is no path or trajectory, or the planner is gone or does not answer.
         """
-        if not self._waiting or tick < self._due_tick:
+        if not self._waiting or self.tick < self._due_tick:
             return None
         reply = self._client.poll()
         if reply is None:
@@ -132,9 +134,9 @@ class Planning:
             self.timings_s.setdefault("trajectory_generation", reply.took_s)
             self.trajectories.append(reply.result)
 
-    def wait_if_due(self, tick: int) -> None:
-        """Wait for the answer that the given tick will take: what a stepped world does before that tick."""
-        if self._waiting and tick >= self._due_tick:
+    def wait_if_due(self) -> None:
+        """Wait for the answer that the next tick takes: what a stepped world does between ticks."""
+        if self._waiting and self.tick + 1 >= self._due_tick:
             if not self._client.ready:
                 self._client.wait_until_ready(START_UP_S)
             self._client.wait(self._allowed_s)

@@ -31,6 +31,9 @@ class Skill(Protocol):
     def resume(self) -> None:
         """Go on after a pause."""
 
+    def replan(self) -> None:
+        """Find the way anew."""
+
     def reset(self) -> None:
         """Stop at once and forget everything."""
 
