@@ -186,3 +186,13 @@ def test_a_start_far_beyond_the_map_is_filmed_and_plotted_too(client, scene_path
         assert view.low[0] < x - 0.3 < x + 0.3 < view.high[0]
         assert view.low[1] < y - 0.3 < y + 0.3 < view.high[1]
         assert next(frames_of(moved)).width == 960
+
+
+@pytest.mark.parametrize(("y", "arrives"), [(0.2, False), (0.215, False), (0.225, True)])
+def test_a_goal_beside_a_wall_is_reached_only_if_the_robot_fits(client, scene_path, y, arrives):
+    touched = []
+    with EmbeddedNavigator(scene_path, START, client=client) as navigator:
+        drive = navigator.navigate([3.0, y, 0.0], on_tick=lambda _: touched.append(navigator.robot.touched))
+    assert not any(touched)
+    assert drive.arrived == arrives
+    assert drive.result.get("reason") == (None if arrives else "goal_occupied")

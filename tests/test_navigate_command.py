@@ -153,6 +153,7 @@ IN_ROOM = ("--scene", "SCENE", "--start", "0,1", "--goal", "2,1")
     ("words", "message"),
     [
         ((*IN_ROOM, "--planner", "rrtstar"), "unknown planner 'rrtstar'; did you mean 'rrt_star'?"),
+        ((*IN_ROOM, "--planner", "PRM"), "unknown planner 'PRM'; did you mean 'prm'?"),
         ((*IN_ROOM, "--goal", "1"), "--goal: expected X,Y or X,Y,YAW such as 1.5,-2,1.57, found '1'"),
         ((*IN_ROOM, "--goal", "1,2,3,4"), "--goal: expected X,Y or X,Y,YAW"),
         ((*IN_ROOM, "--start", "1,two"), "--start: expected X,Y or X,Y,YAW"),
@@ -210,3 +211,13 @@ def test_a_full_disk_is_told(capsys, asked, scene, tmp_path, monkeypatch):
     )
     assert code == 2
     assert f"cannot write {tmp_path / 'x.json'}: No space left on device" in err
+
+
+def test_ctrl_c_promises_nothing(capsys, asked, scene, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embedded.EmbeddedNavigator, "navigate", interrupted)
+    code, _, err = proctor(capsys, "--scene", scene, *IN_ROOM[2:])
+    assert (code, err) == (130, "interrupted\n")
+    assert asked["closed"]

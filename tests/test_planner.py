@@ -201,6 +201,7 @@ def test_threads_plan_on_one_map_at_once():
 def test_planners_have_names_and_those_of_ompl_a_second():
     assert [planner_name(name) for name in PLANNERS] == list(PLANNERS)
     assert planner_name("ompl:RRTstar") == "rrt_star"
+    assert planner_name("ompl:RRT*") == "rrt_star"
     assert planner_name("ompl:RRTConnect") == "rrt_connect"
     assert planner_name("ompl:PRM") == "prm"
     for wrong in ("rrtstar", "ompl:grid", "ompl:", "", "RRT"):

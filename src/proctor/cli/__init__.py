@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         errors.print(str(error), markup=False, soft_wrap=True)
         return TOO_MANY_FAULTS
     except KeyboardInterrupt:
-        errors.print("interrupted; the same command goes on from what is finished")
+        goes_on = "; the same command goes on from what is finished" if "goes_on" in arguments else ""
+        errors.print(f"interrupted{goes_on}")
         return INTERRUPTED
     return code
 

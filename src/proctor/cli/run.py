@@ -103,7 +103,7 @@ def add_run(commands: Any) -> None:
         metavar="SHARE",
         help="exit with 1 above this share of evaluator faults (default: 0)",
     )
-    run.set_defaults(command=_run)
+    run.set_defaults(command=_run, goes_on=True)
 
 
 def _add_recording(run: argparse.ArgumentParser) -> None:

@@ -91,6 +91,7 @@ class SimulationError(ProctorError):
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?` when a candidate is close to the word, else nothing."""
-    close = difflib.get_close_matches(word, list(candidates), n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    """Return `; did you mean 'x'?` when a candidate is close to the word in any case, else nothing."""
+    names = {name.lower(): name for name in candidates}
+    close = difflib.get_close_matches(word.lower(), list(names), n=1)
+    return f"; did you mean '{names[close[0]]}'?" if close else ""

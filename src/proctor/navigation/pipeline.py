@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from proctor.navigation.clearance import ClearanceField
+from proctor.navigation.clearance import ClearanceField, clearance_at
+from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.path import Path
 from proctor.navigation.planner import find_path
 from proctor.navigation.requests import PathRequest, TrajectoryRequest
@@ -25,7 +26,7 @@ def compute_path(
         cancelled: Asked now and then; if it says yes, the planner ends with any failure.
 
     Raises:
-        NavigationFailure: There is no path, or not in time.
+        NavigationFailure: There is no path, or not in time, or the robot does not fit at the goal.
         UnknownName: There is no planner of this name.
     """
     start = request.start
@@ -41,6 +42,11 @@ def compute_path(
         seed=request.seed,
         cancelled=cancelled,
     )
+    room_m = clearance_at(field, *request.goal_xy)[0]
+    if room_m <= request.radius_m:  # a free cell has places with less room than its centre
+        x, y = request.goal_xy
+        what = f"a robot with a radius of {request.radius_m} m does not fit at the goal ({x:.2f}, {y:.2f})"
+        raise NavigationFailure(Reason.GOAL_OCCUPIED, f"{what}: an obstacle is {room_m:.3f} m away")
     found_s = time.perf_counter()
     legs, clearance_m = smooth_path(
         field,

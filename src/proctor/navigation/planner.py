@@ -148,7 +148,11 @@ def planner_name(spelling: str) -> str:
         return spelling
     package, _, wanted = spelling.rpartition(":")
     for name, place in PLANNERS.items():
-        if package == "ompl" and "ompl" in place and name.replace("_", "") == wanted.lower():
+        if (
+            package == "ompl"
+            and "ompl" in place
+            and name.replace("_", "") == wanted.lower().replace("*", "star")
+        ):
             return name
     raise UnknownName("planner", spelling, PLANNERS)
 
