@@ -2,6 +2,7 @@
 
 import signal
 
+import pytest
 from hypothesis import settings
 
 # A job in the background of a script ignores SIGINT, and so would all commands that the tests interrupt.
@@ -10,3 +11,20 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # On a busy machine anything takes long for once.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session")
+def planning_client():
+    """One planning process for all tests that do not end it: each would take seconds to get warm."""
+    from proctor.navigation.planning_client import PlanningClient  # noqa: PLC0415 - few tests need it
+
+    with PlanningClient() as client:
+        assert client.wait_until_ready(300.0)
+        yield client
+
+
+@pytest.fixture
+def client(planning_client):
+    """The planning process, with nothing under way."""
+    yield planning_client
+    planning_client.cancel()

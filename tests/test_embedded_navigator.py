@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2, Vector3
-from proctor.navigation.planning_client import PlanningClient
 from proctor.robots.dynamics import Dynamics
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.skills.drive import DriveLog
@@ -21,12 +20,6 @@ from proctor.skills.params import NavigationParams
 
 START = Pose2(1.0, 1.0, 0.0)
 GOAL = [5.0, 3.0, 0.0]
-
-
-@pytest.fixture(scope="module")
-def client():
-    with PlanningClient() as client:
-        yield client
 
 
 def _box(name, x, y, size, kind="static"):

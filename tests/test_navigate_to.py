@@ -17,12 +17,6 @@ from proctor.skills.states import State
 GOAL = [4.0, 2.5, 0.0]
 
 
-@pytest.fixture(scope="module")
-def client():
-    with PlanningClient() as client:
-        yield client
-
-
 def _quat(yaw):
     return [0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)]
 

@@ -41,19 +41,6 @@ def hard_field():
     return comb()
 
 
-@pytest.fixture(scope="module")
-def shared():
-    with PlanningClient() as client:
-        assert client.wait_until_ready(LONG_S)
-        yield client
-
-
-@pytest.fixture
-def client(shared):
-    yield shared
-    shared.cancel()
-
-
 def reply_of(client):
     assert client.wait(LONG_S)
     reply = client.poll()

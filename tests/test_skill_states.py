@@ -4,17 +4,10 @@ import pytest
 
 from floor_robots import Floor, room
 from proctor.core.errors import UnknownName, UserError
-from proctor.navigation.planning_client import PlanningClient
 from proctor.skills import navigate_to as module
 from proctor.skills.states import TRANSITIONS, Event, State
 
 GOAL, OTHER, WALL = [3.0, 2.0, 0.0], [2.0, 3.0, 0.0], [0.01, 0.01, 0.0]
-
-
-@pytest.fixture(scope="module")
-def client():
-    with PlanningClient() as client:
-        yield client
 
 
 class _Recorded(dict):

@@ -10,7 +10,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 from proctor.core.geometry import distances_along
 from proctor.core.types import Array
@@ -29,10 +28,19 @@ BEND_AT_KNOT = np.array([1.0, 2.0, -6.0, 2.0, 1.0]) / 6.0
 def basis(samples_per_span: int) -> Array:
     """Return (samples, 3, 6) weights of control points: of the curve and its first two derivatives."""
     shares = np.arange(samples_per_span) / samples_per_span
-    bump = BSpline.basis_element(np.arange(DEGREE + 2), extrapolate=False)
     places = shares[:, None] + np.arange(DEGREE, -1, -1)
-    weights = np.stack([np.nan_to_num(bump(places, order)) for order in range(3)], axis=1)
-    return np.ascontiguousarray(weights)
+    return np.ascontiguousarray(np.stack([bump(places, DEGREE, order) for order in range(3)], axis=1))
+
+
+def bump(places: Array, degree: int, order: int = 0) -> Array:
+    """Return the weight of one control point, or a derivative of it, at places from 0 to degree + 1."""
+    if degree == 0:
+        return np.where((places >= 0.0) & (places < 1.0), 1.0, 0.0)
+    if order > 0:
+        before, after = (bump(places - knot, degree - 1, order - 1) for knot in (0.0, 1.0))
+        return degree * before / degree - degree * after / degree  # rounded as SciPy's BSpline does
+    rising, falling = bump(places, degree - 1) / degree, bump(places - 1.0, degree - 1) / degree
+    return rising * places + falling * (degree + 1.0 - places)
 
 
 @compiled

@@ -76,28 +76,35 @@ def solve_banded(matrix: Array, right: Array) -> None:
 
 
 @compiled
-def add_row(matrix: Array, right: Array, first: int, row: Array, weight: float, want: Array) -> None:
-    """Ask that weighted control points, from `first` on, sum to a point; in x and y alike."""
-    for i in range(row.shape[0]):
-        for axis in range(2):
-            right[2 * (first + i) + axis] += weight * row[i] * want[axis]
-            for j in range(i, row.shape[0]):
-                matrix[2 * (first + i) + axis, 2 * (j - i)] += weight * row[i] * row[j]
+def add_stiffness(matrix: Array, stiffness: Array) -> None:
+    """Ask that third differences of the control points are zero; in x and y alike."""
+    for first in range(stiffness.shape[0]):
+        for i in range(4):
+            for j in range(i, 4):
+                part = stiffness[first] * JERK[i] * JERK[j]
+                matrix[2 * (first + i), 2 * (j - i)] += part
+                matrix[2 * (first + i) + 1, 2 * (j - i)] += part
 
 
 @compiled
-def add_end(matrix: Array, right: Array, first: int, end: End) -> None:
-    """Ask for the conditions of an end."""
+def add_end(matrix: Array, right: Array, end: End) -> None:
+    """Ask for the conditions of an end, of the five control points with which the system begins."""
     for condition in range(end.rows.shape[0]):
-        add_row(matrix, right, first, end.rows[condition], HOLD, end.wants[condition])
+        for i in range(5):
+            weight = HOLD * end.rows[condition, i]
+            for axis in range(2):
+                right[2 * i + axis] += weight * end.wants[condition, axis]
+                for j in range(i, 5):
+                    matrix[2 * i + axis, 2 * (j - i)] += weight * end.rows[condition, j]
 
 
 @compiled
 def meet_end(controls: Array, end: End) -> None:
     """Move five control points by as little as possible so that they fulfil their conditions."""
+    missing = np.empty(end.rows.shape[0])
     for axis in range(2):
-        missing = end.wants[:, axis].copy()
         for condition in range(missing.shape[0]):
+            missing[condition] = end.wants[condition, axis]
             for i in range(5):
                 missing[condition] -= end.rows[condition, i] * controls[i, axis]
         for i in range(5):
@@ -154,13 +161,15 @@ def cap_to_room(controls: Array, field: ClearanceField, wanted: Array) -> None:
 
 
 @compiled
-def behind(controls: Array, walls: Array) -> BoolArray:
-    """Tell for every place whether it is on the wrong side of its wall."""
-    answers = np.zeros(walls.shape[0], dtype=np.bool_)
+def find_behind(controls: Array, walls: Array, behind: BoolArray) -> bool:
+    """Note for every place whether it is on the wrong side of its wall, and tell whether that is news."""
+    news = False
     for place in range(walls.shape[0]):
         x, y = place_of(controls, place)
-        answers[place] = walls[place, 0] * x + walls[place, 1] * y < walls[place, 2]
-    return answers
+        is_behind = walls[place, 0] * x + walls[place, 1] * y < walls[place, 2]
+        news = news or is_behind != behind[place]
+        behind[place] = is_behind
+    return news
 
 
 @compiled
@@ -196,10 +205,8 @@ def settle(matrix: Array, right: Array, walls: Array, pushed: BoolArray) -> Arra
                 add_push(system, side, place, walls[place])
         solve_banded(system, side)
         settled = side[: 2 * count].reshape(count, 2)
-        now_behind = behind(settled, walls)
-        if (now_behind == pushed).all():
+        if not find_behind(settled, walls, pushed):
             break
-        pushed = now_behind
     return settled
 
 
@@ -230,13 +237,13 @@ def relax(
         for axis in range(2):
             matrix[2 * i + axis, 0] = stay
             right[2 * i + axis] = stay * controls[i, axis]
-    nothing = np.zeros(2)
-    for i in range(count - 3):
-        add_row(matrix, right, i, JERK, stiffness[i], nothing)
-    add_end(matrix, right, 0, start)
-    add_end(matrix, right, count - 5, goal)
+    add_stiffness(matrix, stiffness)
+    add_end(matrix, right, start)
+    add_end(matrix[2 * (count - 5) :], right[2 * (count - 5) :], goal)
     walls = walls_at(controls, field, wanted)
-    settled = settle(matrix, right, walls, behind(controls, walls))
+    pushed = np.empty(walls.shape[0], np.bool_)
+    find_behind(controls, walls, pushed)
+    settled = settle(matrix, right, walls, pushed)
     farthest = 0.0
     for i in range(count):
         farthest = max(farthest, math.hypot(settled[i, 0] - controls[i, 0], settled[i, 1] - controls[i, 1]))

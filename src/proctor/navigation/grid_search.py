@@ -139,7 +139,6 @@ def _estimate(rows: int, columns: int) -> int:
     return STRAIGHT * max(rows, columns) + (DIAGONAL - STRAIGHT) * min(rows, columns)
 
 
-@compiled
 def _begin(start: int, goal: int, width: int, workspace: Workspace) -> None:
     """Let the start wait, alone."""
     costs, marks, entries, links, buckets, state = workspace
@@ -208,7 +207,8 @@ def _trace(moves: NDArray[np.uint8], width: int, start: int, goal: int, workspac
     """Go back from the goal, always to a cell that costs as much less as the step does."""
     costs, marks = workspace.costs, workspace.marks
     done = 2 * workspace.state[ROUND] + 1
-    turns = [goal]
+    turns = np.empty(moves.size, np.int64)  # as long as the longest way; memory is only taken when it is used
+    turns[0], count = goal, 1
     cell, heading = goal, -1
     while cell != start:
         for turn in range(9):  # straight on if possible
@@ -220,13 +220,12 @@ def _trace(moves: NDArray[np.uint8], width: int, start: int, goal: int, workspac
             if marks[before] == done and costs[before] == cost:
                 break
         if step != heading and cell != goal:
-            turns.append(cell)
+            turns[count], count = cell, count + 1
         cell, heading = before, step
-    turns.append(start)
-    points = np.empty((len(turns), 2))
-    for index in range(len(turns)):
-        points[index, 0] = turns[-1 - index] % width - 0.5
-        points[index, 1] = turns[-1 - index] // width - 0.5
+    points = np.empty((count + 1, 2))
+    for index in range(count + 1):
+        turn = start if index == 0 else turns[count - index]
+        points[index, 0], points[index, 1] = turn % width - 0.5, turn // width - 0.5
     return points
 
 

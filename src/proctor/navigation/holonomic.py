@@ -127,9 +127,10 @@ def keep_possible(plan: Array, start: Array, v_max: float, a_max: float, stage_s
 def predict(pose: Array, velocity: Array, plan: Array, stage_s: float) -> Array:
     """Return (N, 6) poses and velocities at the ends of the stages of a plan (N, 3)."""
     states = np.empty((plan.shape[0], 6))
-    position, speed = pose.copy(), velocity.copy()
-    for stage in range(plan.shape[0]):
-        position += stage_s * (speed + 0.5 * stage_s * plan[stage])
-        speed += stage_s * plan[stage]
-        states[stage, :3], states[stage, 3:] = position, speed
+    for axis in range(3):
+        position, speed = pose[axis], velocity[axis]
+        for stage in range(plan.shape[0]):
+            position += stage_s * (speed + 0.5 * stage_s * plan[stage, axis])
+            speed += stage_s * plan[stage, axis]
+            states[stage, axis], states[stage, 3 + axis] = position, speed
     return states

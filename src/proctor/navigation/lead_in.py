@@ -65,13 +65,14 @@ def pursue(path: Array, yaw: float, ahead_m: float, radius_m: float, side: float
             aside = 0.0
         elif off < STEP_M and abs(aside) < ALIGNED_RAD and aim > near:
             rest = path.shape[0] - near - 1
-            way[step + 1 : step + 1 + rest] = path[near + 1 :]
-            return way[: step + 1 + rest].copy()
+            for i in range(1, rest + 1):
+                way[step + i, 0], way[step + i, 1] = path[near + i, 0], path[near + i, 1]
+            return way[: step + 1 + rest]
         if side * aside < 0.0 and abs(aside) > 0.5 * math.pi:
             aside += side * 2.0 * math.pi
         yaw += min(max(aside, -STEP_M / radius_m), STEP_M / radius_m)
         x, y = x + STEP_M * math.cos(yaw), y + STEP_M * math.sin(yaw)
-    return way[:0].copy()
+    return way[:0]
 
 
 def lead_ins(corners: Array, yaw: float, speed_mps: float, dynamics: Dynamics) -> Iterator[Array]:

@@ -114,7 +114,8 @@ def shifted(plan: Array, stages_passed: float, otherwise: Array) -> Array:
         first = int(at)
         if first + 1 < count:
             part = at - first
-            rest[stage] = plan[first] * (1.0 - part) + plan[first + 1] * part
+            for axis in range(plan.shape[1]):
+                rest[stage, axis] = plan[first, axis] * (1.0 - part) + plan[first + 1, axis] * part
     return rest
 
 
@@ -122,7 +123,7 @@ def shifted(plan: Array, stages_passed: float, otherwise: Array) -> Array:
 def keep_possible(plan: Array, start: Array, limits: Array) -> None:
     """Change a plan (N, axes) where it breaks limits: least and greatest speed, and acceleration."""
     for axis in range(plan.shape[1]):
-        low, high, acceleration = limits[axis]
+        low, high, acceleration = limits[axis, 0], limits[axis, 1], limits[axis, 2]
         speed = start[axis]
         for stage in range(plan.shape[0]):
             change = min(max(plan[stage, axis], (low - speed) / STAGE_S), (high - speed) / STAGE_S)
@@ -156,7 +157,7 @@ def fill_bounds(
     blocks = ends.shape[0]
     speed_rows = faces.shape[0] * blocks
     for face in range(faces.shape[0]):
-        low, high, acceleration = limits[face]
+        low, high, acceleration = limits[face, 0], limits[face, 1], limits[face, 2]
         first_speed = 0.0
         for axis in range(faces.shape[1]):
             first_speed += faces[face, axis] * start[axis]
@@ -217,7 +218,8 @@ def fill_clearance(
             if math.hypot(to_x, to_y) < BESIDE_M:
                 room_there = min(room_there, room + slope_x * to_x + slope_y * to_y)
             wanted = min(wanted, room_there)
-        rows[row] = slope_x * moves[0, stage] + slope_y * moves[1, stage]
+        for unknown in range(rows.shape[1]):
+            rows[row, unknown] = slope_x * moves[0, stage, unknown] + slope_y * moves[1, stage, unknown]
         lower[row], any_near = wanted - room, True
     return any_near
 

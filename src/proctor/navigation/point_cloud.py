@@ -205,9 +205,17 @@ def seen_cells(
 ) -> tuple[Indices, Indices]:
     """Return the numbers, row by row, of the cells with an obstacle in them and of those with only floor."""
     obstacles, floor = count_points(points, heights, frame, shape)
-    occupied = np.flatnonzero(obstacles >= min_points)
-    free = np.flatnonzero((obstacles < min_points) & (floor > 0))
-    return occupied, free
+    occupied, free = np.empty(obstacles.size, np.int64), np.empty(obstacles.size, np.int64)
+    occupied_count = free_count = 0
+    for row in range(shape[0]):
+        for column in range(shape[1]):
+            if obstacles[row, column] >= min_points:
+                occupied[occupied_count] = row * shape[1] + column
+                occupied_count += 1
+            elif floor[row, column] > 0:
+                free[free_count] = row * shape[1] + column
+                free_count += 1
+    return occupied[:occupied_count], free[:free_count]
 
 
 class Pinhole(NamedTuple):

@@ -57,7 +57,8 @@ def corners_kept(field: ClearanceField, points: Array, enough_m: float) -> Array
     for i in range(count - 1):
         along[i] = least_along(field, points[i], points[i + 1], enough_m)
     kept = np.empty_like(points)
-    kept[0], size, at = points[0], 1, 0
+    kept[0, 0], kept[0, 1] = points[0, 0], points[0, 1]
+    size, at = 1, 0
     while at < count - 1:
         onward, misses, least = at + 1, 0, along[at]
         for other in range(at + 2, count):
@@ -68,8 +69,9 @@ def corners_kept(field: ClearanceField, points: Array, enough_m: float) -> Array
                 misses += 1
                 if misses == MISSES:
                     break
-        kept[size], size, at = points[onward], size + 1, onward
-    return kept[:size].copy()
+        kept[size, 0], kept[size, 1] = points[onward, 0], points[onward, 1]
+        size, at = size + 1, onward
+    return kept[:size]
 
 
 def shortcut(field: ClearanceField, points: Array, enough_m: float) -> Array:

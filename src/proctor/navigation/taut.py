@@ -61,7 +61,7 @@ def pulled(free: Mask, points: Array) -> Array:
     """Leave out the points of a path that straight lines can skip, looking ahead ever further."""
     last = points.shape[0] - 1
     kept = np.empty_like(points)
-    kept[0] = points[0]
+    kept[0, 0], kept[0, 1] = points[0, 0], points[0, 1]
     count, at = 1, 0
     while at < last:
         seen, stride = at + 1, 1
@@ -71,9 +71,9 @@ def pulled(free: Mask, points: Array) -> Array:
                 seen, stride = probe, 2 * stride
             else:
                 stride //= 2
-        kept[count] = points[seen]
+        kept[count, 0], kept[count, 1] = points[seen, 0], points[seen, 1]
         count, at = count + 1, seen
-    return kept[:count].copy()
+    return kept[:count]
 
 
 @compiled

@@ -135,12 +135,17 @@ def sample(times_s: Array, poses: Array, velocities: Array, wanted_s: Array) -> 
     for index in range(wanted_s.shape[0]):
         t = wanted_s[index]
         if t >= times_s[last] or last == 0:
-            rows[index, :3] = poses[last]
-            rows[index, 3:] = 0.0
-            if t == times_s[last]:
-                rows[index, 3:] = velocities[last]
+            for c in range(3):
+                rows[index, c] = poses[last, c]
+                rows[index, 3 + c] = velocities[last, c] if t == times_s[last] else 0.0
             continue
-        i = min(max(np.searchsorted(times_s, t, side="right") - 1, 0), last - 1)
+        i, after = 0, last
+        while after - i > 1:
+            middle = (i + after) // 2
+            if times_s[middle] <= t:
+                i = middle
+            else:
+                after = middle
         h = times_s[i + 1] - times_s[i]
         f = max(t - times_s[i], 0.0) / h
         for c in range(3):

@@ -115,7 +115,8 @@ def targets_of(reference: Array) -> Array:
     targets = np.empty((reference.shape[0], 5))
     for row in range(reference.shape[0]):
         cos, sin = math.cos(reference[row, 2]), math.sin(reference[row, 2])
-        targets[row, :3] = reference[row, :3]
+        for axis in range(3):
+            targets[row, axis] = reference[row, axis]
         targets[row, 3] = reference[row, 3] * cos + reference[row, 4] * sin
         targets[row, 4] = reference[row, 5]
     return targets
@@ -132,20 +133,22 @@ def predict(
     """
     count, blocks = plan.shape[0], unknowns // 2
     states, moves = np.empty((count + 1, 5)), np.zeros((2, count, unknowns))
-    states[0] = start
-    for stage in range(count):
-        x, y, yaw, speed, rate = states[stage]
-        ahead, turning = plan[stage]
+    x, y, yaw, speed, rate = start[0], start[1], start[2], start[3], start[4]
+    for stage in range(count + 1):
+        states[stage, 0], states[stage, 1], states[stage, 2] = x, y, yaw
+        states[stage, 3], states[stage, 4] = speed, rate
+        if stage == count:
+            break
+        ahead, turning = plan[stage, 0], plan[stage, 1]
         step_m = stage_s * (speed + 0.5 * stage_s * ahead)
         heading = yaw + 0.5 * stage_s * (rate + 0.25 * stage_s * turning)
         cos, sin = math.cos(heading), math.sin(heading)
-        states[stage + 1, 0] = x + step_m * cos
-        states[stage + 1, 1] = y + step_m * sin
-        states[stage + 1, 2] = yaw + stage_s * (rate + 0.5 * stage_s * turning)
-        states[stage + 1, 3] = speed + stage_s * ahead
-        states[stage + 1, 4] = rate + stage_s * turning
+        x, y, yaw = x + step_m * cos, y + step_m * sin, yaw + stage_s * (rate + 0.5 * stage_s * turning)
+        speed, rate = speed + stage_s * ahead, rate + stage_s * turning
         if stage > 0:
-            moves[:, stage] = moves[:, stage - 1]
+            for unknown in range(unknowns):
+                moves[0, stage, unknown] = moves[0, stage - 1, unknown]
+                moves[1, stage, unknown] = moves[1, stage - 1, unknown]
         for earlier in range(stage + 1):
             longer = stage_s * stage_s * (1.0 if earlier < stage else 0.5)
             turned = stage_s * stage_s * (float(stage - earlier) if earlier < stage else 0.125)
@@ -171,8 +174,8 @@ def condense(errors: Array, weights: Array, moves: Array, own_cost: Array) -> tu
     for stage in range(errors.shape[0]):
         for axis in range(2):
             row = moves[axis, stage]
-            slope += weights[stage] * errors[stage, axis] * row
             for i in range(row.shape[0]):
+                slope[i] += weights[stage] * errors[stage, axis] * row[i]
                 pull = weights[stage] * row[i]
                 for j in range(row.shape[0]):
                     cost[i, j] += pull * row[j]
