@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.navigation.mpc import PERIOD_S
+from proctor.navigation.tracking.mpc import PERIOD_S
 
 LIMITS = {"v_max": 1.0, "omega_max": 1.0, "a_max": 0.5, "alpha_max": 0.5}
 

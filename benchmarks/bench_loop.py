@@ -21,14 +21,14 @@ from benchmarks.base import Base
 from benchmarks.maps import CELL_M, rooms
 from benchmarks.rows import Row
 from proctor.core.types import Array
-from proctor.navigation.clearance import ClearanceField
 from proctor.navigation.failure import NavigationFailure
-from proctor.navigation.grid_map import GridMap
-from proctor.navigation.live_map import LiveMap
-from proctor.navigation.mpc import PERIOD_S, MpcController
+from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.grid_map import GridMap
+from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.path import Path
-from proctor.navigation.planning_client import PlanningClient
-from proctor.navigation.requests import Motion, PathRequest, TrajectoryRequest
+from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
+from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
 
 TICKS = 10_000
 CLOUD_TICKS = 60

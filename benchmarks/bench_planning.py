@@ -21,13 +21,13 @@ from benchmarks.maps import CELL_M, MAPS
 from benchmarks.rows import Row
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
-from proctor.navigation.any_angle import AnyAnglePlanner
 from proctor.navigation.failure import NavigationFailure
-from proctor.navigation.free_space import FreeSpace
-from proctor.navigation.grid_map import GridMap, map_of_scene
-from proctor.navigation.planner import RawPath, find_path
-from proctor.navigation.taut import find_corners
-from proctor.navigation.visibility import shorter_path
+from proctor.navigation.maps.grid_map import GridMap, map_of_scene
+from proctor.navigation.planning.any_angle import AnyAnglePlanner
+from proctor.navigation.planning.free_space import FreeSpace
+from proctor.navigation.planning.planner import RawPath, find_path
+from proctor.navigation.planning.taut import find_corners
+from proctor.navigation.planning.visibility import shorter_path
 
 RADIUS_M, HOUSE_RADIUS_M = 0.25, 0.17
 QUERIES = {512: 40, 2048: 10}

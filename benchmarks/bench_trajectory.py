@@ -21,12 +21,12 @@ from benchmarks.maps import CELL_M, MAPS
 from benchmarks.rows import Row
 from proctor.core.types import Array
 from proctor.episodes.datasets import load_dataset
-from proctor.navigation.clearance import ClearanceField
-from proctor.navigation.grid_map import GridMap, map_of_scene
+from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.navigation.path import Leg
-from proctor.navigation.planner import find_path
-from proctor.navigation.smoothing import smooth_path
-from proctor.navigation.timing import time_path
+from proctor.navigation.planning.planner import find_path
+from proctor.navigation.smoothing.smooth_path import smooth_path
+from proctor.navigation.timing.time_path import time_path
 from proctor.registry import suite_path
 from proctor.robots.dynamics import Dynamics
 

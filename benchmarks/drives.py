@@ -13,8 +13,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from proctor.core.types import Pose2, Vector3
-from proctor.navigation.grid_map import GridMap
-from proctor.navigation.planning_client import PlanningClient
+from proctor.navigation.maps.grid_map import GridMap
+from proctor.navigation.process.client import PlanningClient
 from proctor.registry import suite_path
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene
 from proctor.sim.mobile_base import TICK_S

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.navigation import mpc_problem as ours
+from proctor.navigation.tracking import mpc_problem as ours
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # About parts of do-mpc that are not used.

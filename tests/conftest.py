@@ -16,7 +16,7 @@ settings.load_profile("untimed")
 @pytest.fixture(scope="session")
 def planning_client():
     """One planning process for all tests that do not end it: each would take seconds to get warm."""
-    from proctor.navigation.planning_client import PlanningClient  # noqa: PLC0415 - few tests need it
+    from proctor.navigation.process.client import PlanningClient  # noqa: PLC0415 - few tests need it
 
     with PlanningClient() as client:
         assert client.wait_until_ready(300.0)

@@ -8,10 +8,10 @@ from scipy.interpolate import splev, splprep
 
 from proctor.core.types import Pose2
 from proctor.episodes.datasets import load_dataset
-from proctor.navigation.grid_map import map_of_scene
+from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.navigation.path import Leg
 from proctor.navigation.path import Path as NavigationPath
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.timing.trajectory import Trajectory
 from proctor.registry import suite_path
 from proctor.robots.dynamics import Dynamics
 from proctor.skills.drive import Drive, DriveLog

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from proctor.core.types import Pose2
-from proctor.navigation.grid_map import GridMap
-from proctor.navigation.live_map import LiveMap
-from proctor.navigation.mpc import MpcController
+from proctor.navigation.maps.grid_map import GridMap
+from proctor.navigation.maps.live_map import LiveMap
+from proctor.navigation.tracking.mpc import MpcController
 from proctor.robots.dynamics import Dynamics
 from proctor.skills.manager import SkillManager
 from proctor.skills.navigate_to import NavigateTo

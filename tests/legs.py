@@ -6,7 +6,7 @@ import numpy as np
 from scipy.interpolate import BSpline, make_interp_spline
 
 from proctor.navigation.path import Leg
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 
 

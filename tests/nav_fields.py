@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from proctor.navigation.clearance import ClearanceField
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.grid_map import GridMap
 
 
 def field_of(occupied, resolution_m=0.05) -> ClearanceField:

@@ -10,8 +10,8 @@ import numpy as np
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array
-from proctor.navigation.mpc import MpcController
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.tracking.mpc import MpcController
 
 TICK_S = 1 / 60
 SUBSTEPS = 8

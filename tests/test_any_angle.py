@@ -6,12 +6,12 @@ from scipy.ndimage import label
 from scipy.sparse.csgraph import dijkstra
 
 import exact_paths
-from proctor.navigation import any_angle
-from proctor.navigation.any_angle import AnyAnglePlanner
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.grid_search import FOUND, STEPS, GridSearch
-from proctor.navigation.taut import tautened
-from proctor.navigation.visibility import shorter_path
+from proctor.navigation.planning import any_angle
+from proctor.navigation.planning.any_angle import AnyAnglePlanner
+from proctor.navigation.planning.grid_search import FOUND, STEPS, GridSearch
+from proctor.navigation.planning.taut import tautened
+from proctor.navigation.planning.visibility import shorter_path
 
 
 def plan(planner, free, start, goal, **options):

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from proctor.navigation import compiled as module
-from proctor.navigation.beams import Beams
-from proctor.navigation.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.beams import Beams
+from proctor.navigation.maps.clearance import ClearanceField, clearance_at
 
 
 def _digests(monkeypatch, changed):
@@ -16,7 +16,7 @@ def _digests(monkeypatch, changed):
         extra = {changed: b"\n# one more line\n"}
         patch.setattr(Path, "read_bytes", lambda path: read(path) + extra.get(path.name, b""))
         module._digest.cache_clear()
-        digests = [module._digest(f"proctor.navigation.{name}") for name in ("beams", "compiled")]
+        digests = [module._digest(f"proctor.navigation.{name}") for name in ("maps.beams", "compiled")]
     module._digest.cache_clear()
     return digests
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import distance_transform_edt
 
-from proctor.navigation.distance_transform import EMPTY_M, clearances, clearances_inside
+from proctor.navigation.maps.distance_transform import EMPTY_M, clearances, clearances_inside
 
 
 def on_half_cells(occupied, resolution_m):

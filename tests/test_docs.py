@@ -16,7 +16,7 @@ from proctor.episodes.datasets import load_dataset
 from proctor.episodes.pick_place import InitPose, RobotSetup, SimParams
 from proctor.evaluation.evaluator import PickPlaceEvaluator, evaluate_vln
 from proctor.evaluation.pick_place_task import details_of
-from proctor.navigation.grid_map import map_of_scene
+from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.registry import build, suite_path
 from proctor.scenes.scene_config import Texture
 

@@ -9,7 +9,7 @@ import pytest
 
 from drives import SUCCEEDED, made_up_drive
 from proctor.core.types import Pose2
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.maps.grid_map import GridMap
 from proctor.skills.drive import Drive, DriveLog
 from proctor.skills.drive_view import AROUND_M, view_of
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from proctor.navigation.bspline import (
+from proctor.navigation.maps.clearance import clearance_at
+from proctor.navigation.maps.grid_map import GridMap
+from proctor.navigation.smoothing.bspline import (
     AT_KNOT,
     BEND_AT_KNOT,
     SLOPE_AT_KNOT,
@@ -14,13 +16,11 @@ from proctor.navigation.bspline import (
     controls_along,
     sample_curve,
 )
-from proctor.navigation.clearance import clearance_at
-from proctor.navigation.elastic_band import WIDTH, End, relax, solve_banded
-from proctor.navigation.grid_map import GridMap
-from proctor.navigation.lead_in import pursue
-from proctor.navigation.path_worth import Needs, worth_of
-from proctor.navigation.shortcut import shortcut
-from proctor.navigation.traversal import Limits, traversal
+from proctor.navigation.smoothing.elastic_band import WIDTH, End, relax, solve_banded
+from proctor.navigation.smoothing.lead_in import pursue
+from proctor.navigation.smoothing.path_worth import Needs, worth_of
+from proctor.navigation.smoothing.shortcut import shortcut
+from proctor.navigation.smoothing.traversal import Limits, traversal
 from proctor.robots.dynamics import Dynamics
 
 

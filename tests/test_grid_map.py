@@ -6,7 +6,7 @@ import trimesh
 
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2
-from proctor.navigation.grid_map import GridMap, map_of_scene
+from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 from proctor.sim.world import World

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from proctor.core.errors import UserError
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.maps.grid_map import GridMap
 from proctor.scenes.colors import PALETTE
 from proctor.scenes.houses import generate_house
 from proctor.scenes.numbering import LARGEST_NUMBER, number_of

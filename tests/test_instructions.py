@@ -14,7 +14,7 @@ from proctor.instructions.reader import read
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.vocabulary import COLORS, ROOMS, THINGS
 from proctor.instructions.writer import LEVELS, describe
-from proctor.navigation.grid_map import PLANNING_RADIUS_M, GridMap
+from proctor.navigation.maps.grid_map import PLANNING_RADIUS_M, GridMap
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 

@@ -6,9 +6,9 @@ import pytest
 
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.types import Pose2, Scan
-from proctor.navigation import live_map
-from proctor.navigation.grid_map import GridMap
-from proctor.navigation.live_map import LiveMap
+from proctor.navigation.maps import live_map
+from proctor.navigation.maps.grid_map import GridMap
+from proctor.navigation.maps.live_map import LiveMap
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.sim.lidar import LaserScanner

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from proctor.core.errors import InvalidFile, UnknownName, UserError
-from proctor.navigation.grid_map import GridMap
-from proctor.navigation.map_files import load_map, save_map
-from proctor.navigation.occupancy import Occupancy
+from proctor.navigation.maps.grid_map import GridMap
+from proctor.navigation.maps.map_files import load_map, save_map
+from proctor.navigation.maps.occupancy import Occupancy
 
 HEADER = {
     "image": "map.pgm",

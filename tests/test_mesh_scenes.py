@@ -18,7 +18,7 @@ from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import Episode
 from proctor.evaluation.preflight import scene_notes
 from proctor.evaluation.vln_task import _distance_of, is_reachable
-from proctor.navigation.grid_map import floor_of_scene, house_of_scene, map_of_scene
+from proctor.navigation.maps.grid_map import floor_of_scene, house_of_scene, map_of_scene
 from proctor.policies.oracle import OraclePolicy
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.houses import generate_house

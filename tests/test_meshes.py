@@ -7,7 +7,7 @@ import pytest
 import trimesh
 from scipy.spatial import ConvexHull
 
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.maps.grid_map import GridMap
 from proctor.scenes.meshes import FLAT_M, convex_body, load_mesh_asset
 from proctor.scenes.scene_config import SceneConfig, SceneObject
 

@@ -10,9 +10,9 @@ import pytest
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Array
-from proctor.navigation import mpc_problem
-from proctor.navigation.mpc import ControlReport, MpcController
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.tracking import mpc_problem
+from proctor.navigation.tracking.mpc import ControlReport, MpcController
 from rolling_base import TICK_S, Drive, RollingBase, drive_along, made_of, winding
 
 REAL = {"lag_s": 0.05, "gains": (0.97, 1.03)}

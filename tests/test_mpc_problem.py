@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from proctor.core.types import Array
-from proctor.navigation import holonomic, mpc_problem, unicycle
-from proctor.navigation.clearance import ClearanceField, clearance_at, least_clearance
-from proctor.navigation.grid_map import GridMap
-from proctor.navigation.mpc_problem import STAGE_S, Axis, Horizon, Solver
+from proctor.navigation.maps.clearance import ClearanceField, clearance_at, least_clearance
+from proctor.navigation.maps.grid_map import GridMap
+from proctor.navigation.tracking import holonomic, mpc_problem, unicycle
+from proctor.navigation.tracking.mpc_problem import STAGE_S, Axis, Horizon, Solver
 from rolling_base import Drive, RollingBase, drive_along, made_of
 
 STRAIGHT = [(0.45, 0.0, 1.5), (0.0, 0.0, 2.0), (-0.45, 0.0, 1.5)]

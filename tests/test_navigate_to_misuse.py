@@ -7,7 +7,7 @@ import pytest
 
 from floor_robots import Floor, room
 from proctor.core.errors import UnknownName, UserError
-from proctor.navigation.planning_client import PlanningClient
+from proctor.navigation.process.client import PlanningClient
 from proctor.skills.goal import Goal
 from proctor.skills.params import NavigationParams
 from proctor.skills.states import State

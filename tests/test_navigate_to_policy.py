@@ -12,7 +12,7 @@ from proctor.core.geometry import pose_after
 from proctor.core.types import Action, EpisodeInfo, Pose2, Vector3
 from proctor.episodes.datasets import load_dataset
 from proctor.episodes.vln import Episode
-from proctor.navigation.grid_map import map_of_scene
+from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.policies.navigate_to import RADIUS_M, NavigateToPolicy
 from proctor.registry import ONLY_FOR, build, suite_path
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene

@@ -6,9 +6,9 @@ import pytest
 from nav_fields import comb, field_of, rooms, walled
 from proctor.core.errors import UnknownName
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.line_of_sight import path_is_free
-from proctor.navigation.ompl_planner import PrmPlanner, RrtConnectPlanner, RrtPlanner, RrtStarPlanner
-from proctor.navigation.planner import find_path
+from proctor.navigation.planning.line_of_sight import path_is_free
+from proctor.navigation.planning.ompl_planner import PrmPlanner, RrtConnectPlanner, RrtPlanner, RrtStarPlanner
+from proctor.navigation.planning.planner import find_path
 
 ALL = ["rrt", "rrt_star", "prm", "rrt_connect"]
 START, GOAL = (0.6, 5.0), (7.4, 1.0)

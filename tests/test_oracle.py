@@ -6,7 +6,7 @@ import pytest
 
 from proctor.core.types import Action, EpisodeInfo, Vector3
 from proctor.episodes.vln import Episode
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.maps.grid_map import GridMap
 from proctor.policies.oracle import OraclePolicy
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from nav_fields import rooms
-from proctor.navigation.clearance import least_clearance
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.pipeline import compute_path, generate_trajectory
-from proctor.navigation.requests import Motion, PathRequest, TrajectoryRequest
+from proctor.navigation.maps.clearance import least_clearance
+from proctor.navigation.process.pipeline import compute_path, generate_trajectory
+from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
 
 GOAL = (7.4, 1.0)
 

@@ -15,14 +15,14 @@ import pytest
 
 from nav_fields import comb, rooms
 from proctor.core.errors import MissingDependency, UnknownName
-from proctor.navigation import planning_link
-from proctor.navigation.clearance import ClearanceField
 from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.maps.clearance import ClearanceField
 from proctor.navigation.path import Path
-from proctor.navigation.pipeline import compute_path, generate_trajectory
-from proctor.navigation.planning_client import PlanningClient
-from proctor.navigation.requests import Motion, PathRequest, TrajectoryRequest
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.process import link as planning_link
+from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.process.pipeline import compute_path, generate_trajectory
+from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
+from proctor.navigation.timing.trajectory import Trajectory
 
 LONG_S = 300.0
 START = Motion(0.6, 5.0, 0.0)
@@ -212,9 +212,9 @@ def test_what_the_process_said_last_is_told():
 LOOP = """
     import sys
     import numpy as np
-    from proctor.navigation.clearance import ClearanceField
-    from proctor.navigation.planning_client import PlanningClient
-    from proctor.navigation.requests import Motion, PathRequest
+    from proctor.navigation.maps.clearance import ClearanceField
+    from proctor.navigation.process.client import PlanningClient
+    from proctor.navigation.process.requests import Motion, PathRequest
     hall = ClearanceField(np.full((60, 80), 1.0), 0.05, 0.0, 0.0)
     client = PlanningClient()
     client.submit_path(hall, 1, PathRequest(start=Motion(1.0, 1.0, 0.0), goal_xy=(3.0, 2.0), planner="rrt"))

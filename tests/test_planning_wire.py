@@ -9,7 +9,8 @@ import pytest
 from proctor.core.errors import UserError
 from proctor.navigation.failure import Reason
 from proctor.navigation.path import Leg, Path
-from proctor.navigation.planning_wire import (
+from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
+from proctor.navigation.process.wire import (
     LARGEST_MESSAGE,
     LENGTH,
     CancelCall,
@@ -22,8 +23,7 @@ from proctor.navigation.planning_wire import (
     decode_call,
     frame,
 )
-from proctor.navigation.requests import Motion, PathRequest, TrajectoryRequest
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.timing.trajectory import Trajectory
 
 LEG = Leg(np.array([[0.0, 0.0], [1.0, 0.0], [1.5, 0.5]]), np.array([0.0, 0.1, 0.8]), np.zeros(3))
 PATH = Path(raw=LEG.points, legs=(LEG, LEG), planner="grid", margin_m=0.05, clearance_m=0.3)

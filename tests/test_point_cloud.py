@@ -5,8 +5,8 @@ import pytest
 
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.types import Pose2
-from proctor.navigation.grid_map import GridMap
-from proctor.navigation.point_cloud import Pinhole, camera_frame, points_of_depth
+from proctor.navigation.maps.grid_map import GridMap
+from proctor.navigation.maps.point_cloud import Pinhole, camera_frame, points_of_depth
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.sim.camera import RgbdCamera

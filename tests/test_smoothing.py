@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from proctor.navigation.clearance import ClearanceField, least_clearance
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.grid_map import GridMap, map_of_scene
-from proctor.navigation.smoothing import smooth_path
-from proctor.navigation.timing import time_path
+from proctor.navigation.maps.clearance import ClearanceField, least_clearance
+from proctor.navigation.maps.grid_map import GridMap, map_of_scene
+from proctor.navigation.smoothing.smooth_path import smooth_path
+from proctor.navigation.timing.time_path import time_path
 from proctor.registry import suite_path
 from proctor.robots.dynamics import Dynamics
 

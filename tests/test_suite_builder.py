@@ -15,7 +15,7 @@ from proctor.core.errors import UserError
 from proctor.core.types import Action
 from proctor.episodes.datasets import load_dataset
 from proctor.instructions.checker import check_instruction
-from proctor.navigation.grid_map import GridMap, map_of_scene
+from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.registry import suite_path
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import load_scene

@@ -12,7 +12,7 @@ from proctor.core.errors import UnknownName
 from proctor.core.geometry import wrap_angle
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
-from proctor.navigation.timing import time_path
+from proctor.navigation.timing.time_path import time_path
 from proctor.robots.dynamics import Dynamics
 
 DRIVES = ["differential", "holonomic"]

@@ -12,7 +12,7 @@ from proctor.core.types import Action, Vector3
 from proctor.episodes.datasets import load_dataset
 from proctor.episodes.vln import Episode
 from proctor.evaluation.vln_task import VLNTask, _map_of, geodesic_m, has_way, is_reachable
-from proctor.navigation.grid_map import map_of_scene
+from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.registry import suite_path
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 

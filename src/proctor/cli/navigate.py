@@ -96,7 +96,7 @@ def add_navigate(commands: Any) -> None:
 
 
 def _navigate(arguments: argparse.Namespace) -> int:
-    from proctor.navigation.planner import planner_name
+    from proctor.navigation.planning.planner import planner_name
     from proctor.skills.embedded import EmbeddedNavigator
     from proctor.skills.params import NavigationParams
 
@@ -130,7 +130,7 @@ def _navigate(arguments: argparse.Namespace) -> int:
 
 def _task(arguments: argparse.Namespace) -> _Task:
     """Return where to go; what the command line does not say, the episode does."""
-    from proctor.navigation.grid_map import floor_of_scene
+    from proctor.navigation.maps.grid_map import floor_of_scene
     from proctor.skills.goal import MAX_TIMEOUT_S
 
     start = _place("--start", arguments.start)

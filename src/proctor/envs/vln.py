@@ -15,7 +15,7 @@ from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3
 from proctor.envs.episode_state import EpisodeState, checked_action, running, started
 from proctor.episodes.vln import LEAVE_OUT, Episode
-from proctor.navigation.grid_map import floor_of_scene
+from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene, scene_version
 from proctor.sim.base_drive import BaseDrive

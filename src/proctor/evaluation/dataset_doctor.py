@@ -23,7 +23,7 @@ from proctor.episodes.pick_place_files import located, relative_assets
 from proctor.episodes.pick_place_oddities import check_picks
 from proctor.episodes.vln import Episode
 from proctor.evaluation.vln_task import is_reachable
-from proctor.navigation.grid_map import MARGIN_M, GridMap, map_of_scene
+from proctor.navigation.maps.grid_map import MARGIN_M, GridMap, map_of_scene
 from proctor.registry import build
 from proctor.scenes.scene_config import load_scene
 

@@ -16,7 +16,7 @@ from proctor.episodes.pick_place_oddities import out_of_reach
 from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.evaluation.job import Job
 from proctor.evaluation.vln_task import is_reachable
-from proctor.navigation.grid_map import house_of_scene, map_of_scene
+from proctor.navigation.maps.grid_map import house_of_scene, map_of_scene
 from proctor.scenes.scene_config import load_scene, scene_version
 
 

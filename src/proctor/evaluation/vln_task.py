@@ -16,7 +16,14 @@ from proctor.core.types import Action, EpisodeInfo, Info, Observation, Vector3
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.episode_log import EpisodeLog
 from proctor.evaluation.sensors import sensors_of
-from proctor.navigation.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, Point, floor_of_scene, map_of_scene
+from proctor.navigation.maps.grid_map import (
+    PLANNING_RADIUS_M,
+    ROBOT,
+    GridMap,
+    Point,
+    floor_of_scene,
+    map_of_scene,
+)
 from proctor.registry import build, names
 from proctor.scenes.scene_config import scene_version
 

@@ -20,7 +20,7 @@ import numba
 
 config: Any = numba.config
 Function = TypeVar("Function", bound=Callable[..., Any])
-OURS = re.compile(rb"^from (proctor[\w.]*) import", re.MULTILINE)
+OURS = re.compile(r"^from (proctor[\w.]*) import (\w+)", re.MULTILINE)
 
 
 def compiled(function: Function) -> Function:
@@ -53,6 +53,6 @@ def _is_writable() -> bool:
 def _digest(module: str) -> str:
     """Return a digest of a module's source and of what it imports of ours, all of it loaded by now."""
     source = Path(str(sys.modules[module].__file__)).read_bytes()
-    imported = {name.decode() for name in OURS.findall(source)} & sys.modules.keys()
-    parts = [source, *(_digest(name).encode() for name in sorted(imported))]
+    names = {name for place, first in OURS.findall(source.decode()) for name in (place, f"{place}.{first}")}
+    parts = [source, *(_digest(name).encode() for name in sorted(names & sys.modules.keys()))]
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]

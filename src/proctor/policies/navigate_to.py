@@ -14,10 +14,10 @@ from proctor.core.geometry import distances_along, evenly_spaced, pose_after
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import STEP_M, TURN_RAD, Action, Array, EpisodeInfo, Observation, Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.grid_map import GridMap, map_of_scene
-from proctor.navigation.pipeline import compute_path
-from proctor.navigation.planner import planner_name
-from proctor.navigation.requests import Motion, PathRequest
+from proctor.navigation.maps.grid_map import GridMap, map_of_scene
+from proctor.navigation.planning.planner import planner_name
+from proctor.navigation.process.pipeline import compute_path
+from proctor.navigation.process.requests import Motion, PathRequest
 
 RADIUS_M = 0.22
 """Every move keeps this: the robot's radius, and what its laser wants to see ahead."""

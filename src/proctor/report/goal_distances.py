@@ -12,7 +12,7 @@ from proctor.core.geometry import distance
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Array
 from proctor.episodes.vln import Episode
-from proctor.navigation.grid_map import ROBOT, GridMap, floor_of_scene, map_of_floor
+from proctor.navigation.maps.grid_map import ROBOT, GridMap, floor_of_scene, map_of_floor
 from proctor.scenes.scene_config import scene_version
 
 LARGEST_ERROR = 0.1

@@ -16,7 +16,7 @@ from scipy.ndimage import grey_closing, uniform_filter
 
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.types import Array, Pose2
-from proctor.navigation.grid_map import GridMap, floor_of_scene, map_of_scene
+from proctor.navigation.maps.grid_map import GridMap, floor_of_scene, map_of_scene
 from proctor.report.fonts import font_for
 from proctor.report.outlines import UP, Outline, outlines_of_scene
 from proctor.robots.wheeled import WheeledRobot

@@ -9,11 +9,11 @@ import msgspec
 
 from proctor.core.geometry import path_length, wrap_angle
 from proctor.core.types import Array
-from proctor.navigation.braking import brake
-from proctor.navigation.clearance import ClearanceField, least_clearance
+from proctor.navigation.maps.clearance import ClearanceField, least_clearance
 from proctor.navigation.path import Path
-from proctor.navigation.requests import Motion
-from proctor.navigation.trajectory import MOVING_MPS, Trajectory
+from proctor.navigation.process.requests import Motion
+from proctor.navigation.timing.braking import brake
+from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
 from proctor.robots.dynamics import Drive, Dynamics
 
 Purpose = Literal["goal", "stop", "recovery"]

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from proctor.core.geometry import path_length
 from proctor.core.types import Array, Pose2
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.path import Path
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.wheeled import WheeledRobot
 

@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from proctor.core.documents import write_atomically
 from proctor.core.types import Array
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.timing.trajectory import Trajectory
 from proctor.skills.drive import Drive
 from proctor.skills.drive_view import View, view_of
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
-from proctor.navigation.clearance import ClearanceField
-from proctor.navigation.grid_map import GridMap, floor_of_scene
-from proctor.navigation.live_map import LiveMap
-from proctor.navigation.mpc import MpcController
-from proctor.navigation.planning_client import PlanningClient
-from proctor.navigation.point_cloud import Pinhole, camera_frame, points_of_depth
+from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.grid_map import GridMap, floor_of_scene
+from proctor.navigation.maps.live_map import LiveMap
+from proctor.navigation.maps.point_cloud import Pinhole, camera_frame, points_of_depth
+from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.tracking.mpc import MpcController
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.scene_config import SceneConfig, load_scene

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from proctor.navigation.live_map import LiveMap
+from proctor.navigation.maps.live_map import LiveMap
 from proctor.skills.params import NavigationParams
 from proctor.skills.pilot import Pilot
 

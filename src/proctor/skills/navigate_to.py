@@ -11,13 +11,13 @@ import msgspec
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.live_map import LiveMap
-from proctor.navigation.mobile_robot import MobileRobot
-from proctor.navigation.mpc import MpcController
+from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.path import Path
-from proctor.navigation.planning_client import PlanningClient
-from proctor.navigation.requests import Motion
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.process.requests import Motion
+from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.tracking.mobile_robot import MobileRobot
+from proctor.navigation.tracking.mpc import MpcController
 from proctor.skills.checkers import SETTLE_S
 from proctor.skills.course import Course, Purpose
 from proctor.skills.feedback import failed, processing, standing, succeeded

@@ -7,8 +7,8 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from proctor.core.errors import UserError
-from proctor.navigation.planner import MARGIN_M, planner_name
-from proctor.navigation.requests import TimingMethod
+from proctor.navigation.planning.planner import MARGIN_M, planner_name
+from proctor.navigation.process.requests import TimingMethod
 from proctor.robots.wheeled import WheeledRobot
 
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e4)]

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Pose2
-from proctor.navigation.mobile_robot import MobileRobot
-from proctor.navigation.moves import turn
-from proctor.navigation.mpc import MpcController, pose_of
-from proctor.navigation.requests import Motion
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.process.requests import Motion
+from proctor.navigation.timing.moves import turn
+from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.tracking.mobile_robot import MobileRobot
+from proctor.navigation.tracking.mpc import MpcController, pose_of
 from proctor.robots.dynamics import Dynamics
 from proctor.skills.course import Course
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.live_map import LiveMap
+from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.path import Path
-from proctor.navigation.planning_client import PlanningClient
-from proctor.navigation.requests import PathRequest, Reply, TrajectoryRequest
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.process.requests import PathRequest, Reply, TrajectoryRequest
+from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.skills.goal import Goal
 from proctor.skills.params import NavigationParams

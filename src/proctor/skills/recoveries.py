@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 
 from proctor.core.types import Array, Pose2
-from proctor.navigation.clearance import ClearanceField, clearance_at
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.live_map import LiveMap
-from proctor.navigation.moves import straight, turn
-from proctor.navigation.requests import Motion
-from proctor.navigation.trajectory import Trajectory
+from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.live_map import LiveMap
+from proctor.navigation.process.requests import Motion
+from proctor.navigation.timing.moves import straight, turn
+from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.skills.mission import Mission
 from proctor.skills.params import NavigationParams

@@ -15,7 +15,7 @@ from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
 from proctor.episodes.datasets import CHECKSUMS, save_dataset
 from proctor.instructions.phrasebook import LANGUAGES
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.maps.grid_map import GridMap
 from proctor.scenes.houses import House, check_rooms, generate_house
 from proctor.scenes.scene_config import save_scene
 from proctor.suites.house_exam import HouseExam, Question, rooms_are_reachable

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
-from proctor.navigation.grid_map import GridMap
+from proctor.navigation.maps.grid_map import GridMap
 from proctor.scenes.thing import Thing
 
 BASE_RADIUS_M, BASE_HEIGHT_M = 0.37, 0.2

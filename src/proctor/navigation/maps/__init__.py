@@ -1,0 +1,1 @@
+"""The floor as a map: of scenes, clouds, scans and files."""

@@ -1,0 +1,400 @@
+"""The floor of a scene as a grid: what is occupied, how much room there is, and the shortest ways.
+
+Every cell that an obstacle reaches into is occupied, so that the map never shows more room than there
+is. A disc of radius r fits where the clearance is more than r.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import label
+
+from proctor.core.errors import UserError
+from proctor.core.geometry import path_length
+from proctor.core.types import Array, Vector3
+from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.distance_transform import clearances
+from proctor.navigation.maps.footprints import Footprint, footprints_of_scene
+from proctor.navigation.maps.point_cloud import Bounds, Slice, Unknown, counts_as_occupied, floor_of_points
+from proctor.navigation.planning.shortest_path import PathFinder
+from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.mesh_house import MeshHouse, house_of
+from proctor.scenes.scene_config import SceneConfig, load_scene, scene_version
+from proctor.scenes.surface_grid import CELL_M, MAP_CELLS
+
+Point = tuple[float, float]
+ROBOT = WheeledRobot()
+BAND_M = (ROBOT.ground_clearance_m, ROBOT.height_m)
+"""Only what reaches into this range above the floor is in the robot's way."""
+PLANNING_RADIUS_M = 0.25
+"""Ways are planned, and geodesic distances measured, for a disc of this radius."""
+MARGIN_M = 0.5
+LARGEST_CELLS = 4_000_000
+TOUCH_M = 1e-6  # less overlap with a cell than this is a shared border
+
+
+class GridMap:
+    """Occupancy and clearance of a floor.
+
+    Args:
+        occupied: Cells with an obstacle in them; rows along y, columns along x.
+        resolution_m: Side of a cell.
+        origin_world: The map's lower left corner, which is a corner of cell [0, 0].
+        ends: Whether the floor ends with the map. Else it goes on, empty.
+        outside: Those of the occupied cells that hold nothing, for they lie outside of the house.
+        unknown: Cells that nobody has seen. They are occupied or not, as whoever made the map decided.
+
+    Raises:
+        UserError: There are less than 2 x 2 cells, or they have no size.
+    """
+
+    def __init__(
+        self,
+        occupied: NDArray[np.bool_],
+        *,
+        resolution_m: float = 0.05,
+        origin_world: Point = (0.0, 0.0),
+        ends: bool = False,
+        outside: NDArray[np.bool_] | None = None,
+        unknown: NDArray[np.bool_] | None = None,
+    ) -> None:
+        if np.ndim(occupied) != 2 or min(np.shape(occupied)) < 2 or not 0 < resolution_m < math.inf:
+            raise UserError(f"expected at least 2 x 2 cells, found {np.shape(occupied)} of {resolution_m} m")
+        self.occupied = occupied
+        self.ends = ends
+        self.outside = np.zeros_like(occupied) if outside is None else outside
+        self.unknown = np.zeros_like(occupied) if unknown is None else unknown
+        self.resolution_m = resolution_m
+        self.origin_world = origin_world
+        self.clearance_m = clearances(occupied, resolution_m)
+        """From each cell's centre to the border of the nearest occupied cell, negative inside."""
+        self._finders: dict[float, PathFinder] = {}
+
+    @property
+    def field(self) -> ClearanceField:
+        """The clearances as compiled functions take them."""
+        return ClearanceField(self.clearance_m, self.resolution_m, *self.origin_world)
+
+    @classmethod
+    def from_scene(
+        cls,
+        scene: SceneConfig,
+        scene_path: Path | None = None,
+        *,
+        resolution_m: float = 0.05,
+        height_band_m: tuple[float, float] = BAND_M,
+        floor_z: float | None = None,
+    ) -> GridMap:
+        """Draw the map of all that a robot can bump into.
+
+        Args:
+            scene: The scene.
+            scene_path: Its file, needed if it has mesh assets.
+            resolution_m: Side of a cell. That of a house that is a mesh is 0.05 m.
+            height_band_m: Only what reaches into this range above the floor is an obstacle.
+            floor_z: Height of the floor that is meant, in a house of several; the lowest if missing.
+
+        Raises:
+            InvalidFile: A mesh asset cannot be read.
+            UserError: The scene is too large, or has mesh assets and `scene_path` is missing.
+        """
+        house = house_of(scene, scene_path, height_band_m)
+        if house is not None:
+            floor_z = house.floors_z[0] if floor_z is None else floor_z
+            return cls._from_house(house, floor_z, scene, scene_path, height_band_m)
+        footprints = footprints_of_scene(scene, scene_path, height_band_m=height_band_m)
+        corners = np.concatenate([shape.vertices for shape in footprints] or [np.zeros((1, 2))])
+        # Whole cells from the world's origin, so that walls on round numbers fill whole cells.
+        low = np.floor((corners.min(axis=0) - MARGIN_M) / resolution_m + TOUCH_M)
+        high = np.ceil((corners.max(axis=0) + MARGIN_M) / resolution_m - TOUCH_M)
+        if (high - low).prod() > LARGEST_CELLS:
+            width_m, depth_m = np.ptp(corners, axis=0)
+            size = f"{width_m:.0f} m x {depth_m:.0f} m"
+            raise UserError(f"the objects of '{scene.scene_name}' reach over {size}, too much for a map")
+        columns, rows = (high - low).astype(int)
+        origin = low * resolution_m
+        occupied = np.zeros((rows, columns), dtype=bool)
+        for shape in footprints:
+            _draw(shape, occupied, resolution_m, origin)
+        return cls(occupied, resolution_m=resolution_m, origin_world=(float(origin[0]), float(origin[1])))
+
+    @classmethod
+    def from_point_cloud(
+        cls,
+        points: ArrayLike,
+        *,
+        resolution_m: float = 0.05,
+        height_band_m: tuple[float, float] = BAND_M,
+        floor_z: float = 0.0,
+        unknown: Unknown = "free",
+        min_points: int = 1,
+        bounds_world: Bounds | None = None,
+    ) -> GridMap:
+        """Draw the map of a 3D point cloud in the world. Points that are not finite are left out.
+
+        Args:
+            points: (N, 3), float32 or float64.
+            resolution_m: Side of a cell.
+            height_band_m: Only points in this range above the floor are obstacles.
+            floor_z: Height of the floor.
+            unknown: Whether cells without a point of floor or obstacle count as free or as occupied.
+            min_points: So many points make a cell occupied.
+            bounds_world: Least x and y, largest x and y of the map; those of the points if missing.
+
+        Raises:
+            UserError: There is no point to draw, the map would be huge, or an option is wrong.
+        """
+        heights, closed = Slice.above(floor_z, height_band_m), counts_as_occupied(unknown)
+        floor = floor_of_points(points, resolution_m, heights, min_points=min_points, bounds=bounds_world)
+        return cls(
+            floor.occupied | floor.unknown if closed else floor.occupied,
+            resolution_m=resolution_m,
+            origin_world=floor.origin_world,
+            ends=closed,
+            unknown=floor.unknown,
+        )
+
+    @classmethod
+    def _from_house(
+        cls,
+        house: MeshHouse,
+        floor_z: float,
+        scene: SceneConfig,
+        scene_path: Path | None,
+        height_band_m: tuple[float, float],
+    ) -> GridMap:
+        """Draw the map of a floor: the house itself and what else stands in it."""
+        grid = house.grid(floor_z)
+        if grid is None:
+            return cls(np.ones((2, 2), dtype=bool), ends=True)
+        resolution_m = CELL_M * MAP_CELLS
+        rows, columns = (cells // MAP_CELLS for cells in grid.blocked.shape)
+        cells = grid.blocked.reshape(rows, MAP_CELLS, columns, MAP_CELLS)
+        occupied = np.asarray(cells.any(axis=(1, 3)))
+        empty = ~grid.obstacle.reshape(cells.shape).any(axis=(1, 3)) & occupied
+        band_world = (floor_z + height_band_m[0], floor_z + height_band_m[1])
+        for shape in footprints_of_scene(scene, scene_path, height_band_m=band_world):
+            _draw(shape, occupied, resolution_m, np.array(grid.origin_world))
+        origin, outside = grid.origin_world, _touching_border(empty)
+        return cls(occupied, resolution_m=resolution_m, origin_world=origin, ends=True, outside=outside)
+
+    def covering(self, *points: Point) -> GridMap:
+        """Return this map, enlarged by empty floor if it does not reach some way beyond these points.
+
+        Points so far away that the map would become huge are left outside. A floor that ends stays as it is.
+        """
+        if self.ends:
+            return self
+        low, high = np.min(points, axis=0) - MARGIN_M, np.max(points, axis=0) + MARGIN_M
+        rows, columns = self.occupied.shape
+        size = np.array([columns, rows]) * self.resolution_m
+        before = np.ceil(np.maximum(self.origin_world - low, 0) / self.resolution_m).astype(int)
+        after = np.ceil(np.maximum(high - self.origin_world - size, 0) / self.resolution_m).astype(int)
+        cells = float(columns + before[0] + after[0]) * float(rows + before[1] + after[1])
+        if not (before.any() or after.any()) or cells > LARGEST_CELLS:
+            return self
+        origin = self.origin_world - before * self.resolution_m
+        widths = [(before[1], after[1]), (before[0], after[0])]
+        return GridMap(
+            np.pad(self.occupied, widths),
+            resolution_m=self.resolution_m,
+            origin_world=(float(origin[0]), float(origin[1])),
+            unknown=np.pad(self.unknown, widths),
+        )
+
+    def clearances(self, points: ArrayLike) -> Array:
+        """Return the clearances of (..., 2) points, interpolated between cell centres.
+
+        Beyond 0.1 m they are at most 3 mm more than the distance to the nearest occupied cell. Beyond the
+        map they are those of its border.
+        """
+        return self._interpolated(self.clearance_m, points)
+
+    def clearance_at(self, x: float, y: float) -> float:
+        """Return the distance from a point to the nearest obstacle, 0 or less where it is not free."""
+        return float(self.clearances((x, y)))
+
+    def line_is_free(self, a: ArrayLike, b: ArrayLike, radius_m: float) -> bool:
+        """Tell whether a disc can go straight from a to b."""
+        return bool(self.lines_are_free(a, b, radius_m))
+
+    def lines_are_free(self, a: ArrayLike, b: ArrayLike, radius_m: float) -> NDArray[np.bool_]:
+        """Tell for (..., 2) pairs of ends where a disc can go straight, probing twice per cell."""
+        starts = np.asarray(a, dtype=float)
+        moves = np.asarray(b, dtype=float) - starts
+        longest_m = math.sqrt((moves * moves).sum(axis=-1).max())
+        probes = math.ceil(longest_m / self.resolution_m * 2) + 1
+        shares = np.arange(probes + 1) / probes
+        points = starts[..., None, :] + shares[:, None] * moves[..., None, :]
+        free: NDArray[np.bool_] = self.clearances(points).min(axis=-1) > radius_m
+        return free
+
+    def place_beside(self, point: Point, radius_m: float, *, reach_m: float) -> Point | None:
+        """Return the nearest place where a disc fits, on the same side of all walls; None if there is none.
+
+        From inside of a thing it is looked for where the thing ends next, from outside of a house only where
+        no wall is between. That end must be within reach, and from there the place, in plain sight.
+        """
+        if self.clearance_at(*point) > radius_m:
+            return point
+        edge = point
+        if self.clearance_at(*point) <= 0:
+            edges = self._centres_near(point, ~self.occupied, reach_m)
+            if not len(edges) or self._leaves_outside(point, edges[0]):
+                return None
+            edge = (float(edges[0][0]), float(edges[0][1]))
+        places = self._centres_near(edge, self.clearance_m > radius_m, reach_m)
+        if not len(places):
+            return None
+        in_sight = self.lines_are_free(np.array(edge), places, 0.0)
+        if not in_sight.any():
+            return None
+        x, y = places[in_sight.argmax()]
+        return float(x), float(y)
+
+    def shortest_path(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array | None:
+        """Return the corners (N, 2) of the shortest way for a disc, both ends included.
+
+        An end where the disc does not fit is joined by a straight line to the nearest place where
+        it does. The answer is None if there is no way.
+        """
+        start, goal = np.asarray(start_xy, dtype=float), np.asarray(goal_xy, dtype=float)
+        if self.line_is_free(start, goal, radius_m):
+            return np.stack([start, goal])
+        return self._finder(radius_m).path(start, goal)
+
+    def distance_m(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> float:
+        """Return the length of the shortest path, infinite if there is none."""
+        path = self.shortest_path(start_xy, goal_xy, radius_m=radius_m)
+        if path is None:
+            return math.inf
+        return path_length(path)
+
+    def connects(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> bool:
+        """Tell whether there is a path, without searching the shortest."""
+        start, goal = np.asarray(start_xy, dtype=float), np.asarray(goal_xy, dtype=float)
+        return self.line_is_free(start, goal, radius_m) or self._finder(radius_m).connects(start, goal)
+
+    def rough_distances_m(self, starts: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array:
+        """Return about how long the shortest paths from (..., 2) points are, quickly for many.
+
+        They are at most 3 % too long. Where the disc does not fit or finds no way, they continue
+        from the nearest cell where it does; if the disc fits nowhere at all, they are straight.
+        """
+        field = self._finder(radius_m).field(np.asarray(goal_xy, dtype=float))
+        return self._interpolated(field, starts)
+
+    def _interpolated(self, cells: Array, points: ArrayLike) -> Array:
+        """Interpolate bilinearly; by hand, since scipy's overhead would be most of the time here."""
+        rows, columns = cells.shape
+        last = np.array([columns, rows]) - 1.000001  # so that there is a next cell even at the border
+        at = (np.asarray(points, dtype=float) - self.origin_world) / self.resolution_m - 0.5
+        at = np.minimum(np.maximum(at, 0.0), last)
+        lower_left = at.astype(np.intp)
+        share = at - lower_left
+        x, y = share[..., 0], share[..., 1]
+        index = lower_left[..., 1] * columns + lower_left[..., 0]
+        lower = cells.take(index) * (1 - x) + cells.take(index + 1) * x
+        upper = cells.take(index + columns) * (1 - x) + cells.take(index + columns + 1) * x
+        return np.asarray(lower * (1 - y) + upper * y)
+
+    def _centres_near(self, point: Point, cells: NDArray[np.bool_], reach_m: float) -> Array:
+        """Return the centres (N, 2) of those of some cells that are near a point, the nearest first."""
+        at = (np.array(point) - self.origin_world) / self.resolution_m
+        reach = reach_m / self.resolution_m
+        first = np.clip(np.floor(at - reach), 0, None).astype(int)
+        last = np.clip(np.ceil(at + reach), 0, None).astype(int)
+        found = np.argwhere(cells[first[1] : last[1], first[0] : last[0]])[:, ::-1] + first + 0.5
+        apart = np.linalg.norm(found - at, axis=1)
+        order = np.argsort(apart, kind="stable")
+        centres: Array = found[order[apart[order] <= reach]] * self.resolution_m + self.origin_world
+        return centres
+
+    def _leaves_outside(self, point: Point, end: Array) -> bool:
+        """Tell whether a straight line begins outside of the house and leads through something."""
+        probes = math.ceil(math.dist(point, end) / self.resolution_m * 4) + 1
+        line = np.linspace(point, end, probes)
+        columns, rows = ((line - self.origin_world) // self.resolution_m).astype(int).T
+        inside_map = (rows >= 0) & (rows < len(self.occupied))
+        inside_map &= (columns >= 0) & (columns < self.occupied.shape[1])
+        outside, occupied = np.ones(probes, dtype=bool), np.ones(probes, dtype=bool)
+        outside[inside_map] = self.outside[rows[inside_map], columns[inside_map]]
+        occupied[inside_map] = self.occupied[rows[inside_map], columns[inside_map]]
+        return bool(outside[0] and (occupied & ~outside).any())
+
+    def _finder(self, radius_m: float) -> PathFinder:
+        if radius_m not in self._finders:
+            self._finders[radius_m] = PathFinder(self, radius_m)
+        return self._finders[radius_m]
+
+
+def map_of_scene(path: Path, at: Vector3 | float | None = None) -> GridMap:
+    """Return the map of a scene file, made once for each version of the file and each floor.
+
+    Args:
+        path: The scene file, or a mesh file.
+        at: A point on the floor that is meant, or a height; the lowest floor if missing.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+    """
+    return map_of_floor(path, floor_of_scene(path, at))
+
+
+def map_of_floor(path: Path, floor_z: float) -> GridMap:
+    """Return the map of a scene file for a height that `floor_of_scene` returned.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+    """
+    return _map_of_version(path, scene_version(path), floor_z)
+
+
+def floor_of_scene(path: Path, at: Vector3 | float | None = None) -> float:
+    """Return the height of the floor that a point or a height lies on: 0, unless the scene is a mesh.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+    """
+    house = house_of_scene(path)
+    return 0.0 if house is None else house.floor_near(at)
+
+
+def house_of_scene(path: Path) -> MeshHouse | None:
+    """Return the house of a scene that is a mesh, made once for each version of the file.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+    """
+    return house_of(load_scene(path), path, BAND_M)
+
+
+@lru_cache(maxsize=8)
+def _map_of_version(path: Path, version: int, floor_z: float) -> GridMap:
+    del version  # only there to tell versions apart
+    return GridMap.from_scene(load_scene(path), path, floor_z=floor_z)
+
+
+def _touching_border(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return those cells that are connected to the map's border."""
+    parts, _ = label(cells)
+    border = np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]])
+    return np.isin(parts, border[border > 0])
+
+
+def _draw(shape: Footprint, occupied: NDArray[np.bool_], resolution_m: float, origin: Array) -> None:
+    """Occupy every cell that a convex polygon overlaps, by the separating axis theorem."""
+    low = np.floor((shape.vertices.min(axis=0) - origin) / resolution_m + TOUCH_M).astype(int)
+    high = np.ceil((shape.vertices.max(axis=0) - origin) / resolution_m - TOUCH_M).astype(int)
+    low, high = low.clip(0, occupied.shape[::-1]), high.clip(0, occupied.shape[::-1])
+    columns, rows = (np.arange(low[axis], high[axis]) for axis in (0, 1))
+    centres = np.stack(np.meshgrid(columns, rows), axis=-1)
+    centres_world = (centres + 0.5) * resolution_m + origin
+    nearest_corner = np.abs(shape.normals).sum(axis=1) * resolution_m / 2
+    outside_m = centres_world @ shape.normals.T - shape.offsets - nearest_corner
+    occupied[low[1] : high[1], low[0] : high[0]] |= (outside_m < -TOUCH_M).all(axis=-1)

@@ -1,0 +1,1 @@
+"""Finding a way: grid search, OMPL, and plans of single actions."""

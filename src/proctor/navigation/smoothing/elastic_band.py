@@ -1,0 +1,256 @@
+"""A path as an elastic band: it straightens itself, and obstacles push it away.
+
+The band is the control points of a B-spline. At each step it goes where the sum of three is least: how
+abruptly the curvature changes (third differences), how far it has come from where it was, and how much
+clearance is missing along the curve. For given pushes that is a linear system with a narrow band of
+non-zeros, so one step is exact and quick; the pushes are then measured again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proctor.core.types import Array
+from proctor.navigation.compiled import compiled
+from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.smoothing.bspline import basis
+
+WIDTH = 11
+"""Sub-diagonals of the system: x and y of a control point and of the five after it."""
+AT_PLACE = basis(2)[:, 0].copy()
+"""Weights of control points at a knot and half way to the next."""
+BoolArray: TypeAlias = NDArray[np.bool_]
+JERK = np.array([-1.0, 3.0, -3.0, 1.0])
+PUSH = 10.0
+"""Weight of missing clearance."""
+HOLD = 1e6
+"""Weight of the conditions at the ends, which are then met exactly."""
+FLAT = 0.1
+"""Slopes of clearance below this are those of places midway between obstacles."""
+ROUNDS = 6
+ACROSS_M = 0.3
+"""How far to the sides room is looked for."""
+LONGEST_STEP_M = 0.3
+"""Further than this from where they were measured, clearances and slopes say little."""
+
+
+class End(NamedTuple):
+    """What the five control points at an end of the band must fulfil."""
+
+    rows: Array
+    """(conditions, 5) weights of the control points,"""
+    wants: Array
+    """(conditions, 2) and what they sum to."""
+    repair: Array
+    """(5, conditions) the least move of the control points that makes up for a condition missed by 1."""
+
+    @classmethod
+    def of(cls, rows: Array, wants: Array) -> End:
+        """Take conditions."""
+        repair: Array = np.ascontiguousarray(np.linalg.pinv(rows), dtype=np.float64)
+        return cls(np.ascontiguousarray(rows), np.ascontiguousarray(wants), repair)
+
+
+@compiled
+def solve_banded(matrix: Array, right: Array) -> None:
+    """Solve a symmetric positive system by elimination; `right` becomes the answer.
+
+    `matrix[i, d]` is the element in row i and column i + d. Below its last row there are WIDTH more, so that
+    no step needs to look where the matrix ends; the same for `right`.
+    """
+    count = matrix.shape[0] - WIDTH
+    for i in range(count):
+        for below in range(1, WIDTH + 1):
+            factor = matrix[i, below] / matrix[i, 0]
+            for d in range(WIDTH + 1 - below):
+                matrix[i + below, d] -= factor * matrix[i, below + d]
+            right[i + below] -= factor * right[i]
+    for i in range(count - 1, -1, -1):
+        for d in range(1, WIDTH + 1):
+            right[i] -= matrix[i, d] * right[i + d]
+        right[i] /= matrix[i, 0]
+
+
+@compiled
+def add_stiffness(matrix: Array, stiffness: Array) -> None:
+    """Ask that third differences of the control points are zero; in x and y alike."""
+    for first in range(stiffness.shape[0]):
+        for i in range(4):
+            for j in range(i, 4):
+                part = stiffness[first] * JERK[i] * JERK[j]
+                matrix[2 * (first + i), 2 * (j - i)] += part
+                matrix[2 * (first + i) + 1, 2 * (j - i)] += part
+
+
+@compiled
+def add_end(matrix: Array, right: Array, end: End) -> None:
+    """Ask for the conditions of an end, of the five control points with which the system begins."""
+    for condition in range(end.rows.shape[0]):
+        for i in range(5):
+            weight = HOLD * end.rows[condition, i]
+            for axis in range(2):
+                right[2 * i + axis] += weight * end.wants[condition, axis]
+                for j in range(i, 5):
+                    matrix[2 * i + axis, 2 * (j - i)] += weight * end.rows[condition, j]
+
+
+@compiled
+def meet_end(controls: Array, end: End) -> None:
+    """Move five control points by as little as possible so that they fulfil their conditions."""
+    missing = np.empty(end.rows.shape[0])
+    for axis in range(2):
+        for condition in range(missing.shape[0]):
+            missing[condition] = end.wants[condition, axis]
+            for i in range(5):
+                missing[condition] -= end.rows[condition, i] * controls[i, axis]
+        for i in range(5):
+            for condition in range(missing.shape[0]):
+                controls[i, axis] += end.repair[i, condition] * missing[condition]
+
+
+@compiled
+def place_of(controls: Array, place: int) -> tuple[float, float]:
+    """Return where the curve is at a knot (even places) or half way to the next (odd ones)."""
+    x = y = 0.0
+    for i in range(min(6, controls.shape[0] - place // 2)):
+        x += AT_PLACE[place % 2, i] * controls[place // 2 + i, 0]
+        y += AT_PLACE[place % 2, i] * controls[place // 2 + i, 1]
+    return x, y
+
+
+@compiled
+def walls_at(controls: Array, field: ClearanceField, wanted: Array) -> Array:
+    """Return (2 m + 1, 3) half planes that the curve shall keep to: normal and least distance along it.
+
+    It is the plane that touches the nearest obstacle, moved by the wanted clearance. Where there is no
+    slope it is no plane: (0, 0, 0).
+    """
+    walls = np.zeros((wanted.shape[0], 3))
+    for place in range(1, wanted.shape[0] - 1):
+        x, y = place_of(controls, place)
+        clearance, slope_x, slope_y = clearance_at(field, x, y)
+        steepness = math.hypot(slope_x, slope_y)
+        if steepness > FLAT:
+            walls[place, 0], walls[place, 1] = slope_x / steepness, slope_y / steepness
+            walls[place, 2] = walls[place, 0] * x + walls[place, 1] * y + wanted[place] - clearance
+    return walls
+
+
+@compiled
+def cap_to_room(controls: Array, field: ClearanceField, wanted: Array) -> None:
+    """Lower the wanted clearances, in place, to what there is across the curve: midway in a narrow gap."""
+    step = 0.5 * field.resolution_m
+    for place in range(1, wanted.shape[0] - 1):
+        x, y = place_of(controls, place)
+        before, after = place_of(controls, place - 1), place_of(controls, place + 1)
+        along = max(math.hypot(after[0] - before[0], after[1] - before[1]), 1e-9)
+        across_x, across_y = (before[1] - after[1]) / along, (after[0] - before[0]) / along
+        most = clearance_at(field, x, y)[0]
+        for side in (-step, step):
+            for count in range(1, math.ceil(ACROSS_M / step)):
+                way = side * count
+                here = clearance_at(field, x + way * across_x, y + way * across_y)[0]
+                if here <= 0.0 or most >= wanted[place]:
+                    break
+                most = max(most, here)
+        wanted[place] = min(wanted[place], most)
+
+
+@compiled
+def find_behind(controls: Array, walls: Array, behind: BoolArray) -> bool:
+    """Note for every place whether it is on the wrong side of its wall, and tell whether that is news."""
+    news = False
+    for place in range(walls.shape[0]):
+        x, y = place_of(controls, place)
+        is_behind = walls[place, 0] * x + walls[place, 1] * y < walls[place, 2]
+        news = news or is_behind != behind[place]
+        behind[place] = is_behind
+    return news
+
+
+@compiled
+def add_push(matrix: Array, right: Array, place: int, wall: Array) -> None:
+    """Ask that a place of the curve is on its wall."""
+    weights = AT_PLACE[place % 2]
+    for i in range(6):
+        row, weight = 2 * (place // 2 + i), PUSH * weights[i]
+        right[row] += weight * wall[0] * wall[2]
+        right[row + 1] += weight * wall[1] * wall[2]
+        for j in range(i, 6):
+            part, apart = weight * weights[j], 2 * (j - i)
+            matrix[row, apart] += part * wall[0] * wall[0]
+            matrix[row + 1, apart] += part * wall[1] * wall[1]
+            if apart < WIDTH:
+                matrix[row, apart + 1] += part * wall[0] * wall[1]
+            if apart > 0:
+                matrix[row + 1, apart - 1] += part * wall[0] * wall[1]
+
+
+@compiled
+def settle(matrix: Array, right: Array, walls: Array, pushed: BoolArray) -> Array:
+    """Return the band at rest between its walls: each pushes only what is behind it.
+
+    What that is shows only when the band has come to rest, so it is corrected some times.
+    """
+    count = (matrix.shape[0] - WIDTH) // 2
+    settled = np.empty((count, 2))
+    for _ in range(ROUNDS):
+        system, side = matrix.copy(), right.copy()
+        for place in range(walls.shape[0]):
+            if pushed[place]:
+                add_push(system, side, place, walls[place])
+        solve_banded(system, side)
+        settled = side[: 2 * count].reshape(count, 2)
+        if not find_behind(settled, walls, pushed):
+            break
+    return settled
+
+
+@compiled
+def relax(
+    controls: Array,
+    stay: float,
+    stiffness: Array,
+    field: ClearanceField,
+    wanted: Array,
+    start: End,
+    goal: End,
+) -> float:
+    """Let a band give way once, in place; return how far the control point that moved most went.
+
+    Args:
+        controls: (m + 5, 2) control points of m spans.
+        stay: How much each of them is held where it is.
+        stiffness: (m + 2,) weights of the third differences.
+        field: The map.
+        wanted: (2 m + 1,) clearances wanted at the knots and half way between them.
+        start: Conditions at the first five control points.
+        goal: Conditions at the last five.
+    """
+    count = controls.shape[0]
+    matrix, right = np.zeros((2 * count + WIDTH, WIDTH + 1)), np.zeros(2 * count + WIDTH)
+    for i in range(count):
+        for axis in range(2):
+            matrix[2 * i + axis, 0] = stay
+            right[2 * i + axis] = stay * controls[i, axis]
+    add_stiffness(matrix, stiffness)
+    add_end(matrix, right, start)
+    add_end(matrix[2 * (count - 5) :], right[2 * (count - 5) :], goal)
+    walls = walls_at(controls, field, wanted)
+    pushed = np.empty(walls.shape[0], np.bool_)
+    find_behind(controls, walls, pushed)
+    settled = settle(matrix, right, walls, pushed)
+    farthest = 0.0
+    for i in range(count):
+        farthest = max(farthest, math.hypot(settled[i, 0] - controls[i, 0], settled[i, 1] - controls[i, 1]))
+    share = min(1.0, LONGEST_STEP_M / max(farthest, 1e-12))
+    for i in range(count):
+        for axis in range(2):
+            controls[i, axis] += share * (settled[i, axis] - controls[i, axis])
+    meet_end(controls[:5], start)
+    meet_end(controls[count - 5 :], goal)
+    return farthest

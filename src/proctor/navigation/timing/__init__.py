@@ -1,0 +1,1 @@
+"""Saying when to be where along a way."""

@@ -1,0 +1,164 @@
+"""A curve of poses, piecewise cubic, and how hard it is to follow."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proctor.core.types import Array
+from proctor.navigation.compiled import compiled
+from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.path import Leg
+from proctor.navigation.timing.trajectory import Trajectory, sample
+
+STEP_M = 0.02
+STEP_RAD = 0.035
+"""Where a path bends, it is divided more finely."""
+LEAST_STEPS = 200
+MOST_STEPS = 40_000
+MOST_PARTS = 1000
+LONGEST_STEP_S = 0.03
+"""Between two points of a trajectory. Poses are cubics of the way, and nearly so of time if it is short."""
+SAME_PLACE_M = 1e-6
+
+
+class Curve(NamedTuple):
+    """Poses over a parameter that grows. Between two of its knots each coordinate is a cubic."""
+
+    knots: Array
+    """(N,): metres of the way, or seconds of another trajectory."""
+    poses: Array
+    """(N, 3) x, y, yaw."""
+    slopes: Array
+    """(N, 3) derivatives of the poses."""
+
+    @classmethod
+    def of_leg(cls, leg: Leg) -> Curve | None:
+        """Return the curve of a leg over the way, yaw along it; None if the leg leads nowhere.
+
+        Raises:
+            NavigationFailure: The leg has numbers that are not finite.
+        """
+        columns = np.column_stack([leg.points, leg.yaw, leg.curvature])
+        if not np.isfinite(columns).all():
+            message = "the path holds numbers that are not finite"
+            raise NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)
+        chords_m = np.linalg.norm(np.diff(columns[:, :2], axis=0), axis=1)
+        columns = columns[np.concatenate([[True], chords_m > SAME_PLACE_M])]
+        if len(columns) < 2:
+            return None
+        moves, turns = np.diff(columns[:, :2], axis=0), np.diff(columns[:, 2])
+        # An arc is longer than its chord; without this, the second derivatives would be wrong by percents.
+        steps_m = np.linalg.norm(moves, axis=1) / np.sinc(turns / (2 * np.pi))
+        way_m = np.concatenate([[0.0], np.cumsum(steps_m)])
+        yaw = columns[:, 2]
+        return cls(way_m, columns[:, :3].copy(), np.column_stack([np.cos(yaw), np.sin(yaw), columns[:, 3]]))
+
+    @property
+    def length(self) -> float:
+        """How far the parameter goes."""
+        return float(self.knots[-1] - self.knots[0])
+
+    def at(self, wanted: Array) -> Curve:
+        """Return the same curve with these knots; they must include the present ones to be exactly it."""
+        rows = sample(self.knots, self.poses, self.slopes, wanted)
+        # Copies: compiled functions are compiled again for arrays that are slices.
+        return Curve(wanted, rows[:, :3].copy(), rows[:, 3:].copy())
+
+    def refined(self, longest: Array | float) -> Curve:
+        """Return the same curve with more knots, evenly between the present ones, no further apart than this.
+
+        Args:
+            longest: One number, or one for each piece.
+        """
+        steps = np.diff(self.knots)
+        index, share = _parts(np.ceil(steps / longest))
+        return self.at(np.append(self.knots[index] + share * steps[index], self.knots[-1]))
+
+    def in_steps(self) -> Curve:
+        """Return the same curve with knots close enough for its timing."""
+        steps = np.diff(self.knots)
+        curvature = np.abs(self.slopes[:, 2])
+        sharpness = np.sqrt(np.abs(np.diff(self.slopes[:, 2])) / steps)
+        bend = np.maximum(np.maximum(curvature[:-1], curvature[1:]), sharpness)
+        longest = np.minimum(min(STEP_M, self.length / LEAST_STEPS), STEP_RAD / np.maximum(bend, 1e-9))
+        return self.refined(np.maximum(longest, self.length / MOST_STEPS))
+
+    def with_yaw(self, yaw: Array, slopes: Array) -> Curve:
+        """Return the same positions with other headings."""
+        poses, derivatives = self.poses.copy(), self.slopes.copy()
+        poses[:, 2], derivatives[:, 2] = yaw, slopes
+        return Curve(self.knots, poses, derivatives)
+
+    def bends(self, *, sideways: bool) -> tuple[Array, Array]:
+        """Return what speed along the curve costs, at the beginning and at the end of each piece.
+
+        A rate r of the parameter, growing by u per second, is a linear acceleration of
+        (row[0] u + row[1] r², row[2] r²), ahead and to the side, and an angular one of row[3] u + row[4] r².
+
+        Args:
+            sideways: Whether acceleration to the side counts, else row[2] is 0.
+        """
+        return _bends(self.knots, self.poses, self.slopes, float(sideways))
+
+    def timed(self, rates: Array) -> Trajectory:
+        """Return the trajectory along this curve with given rates at its knots, linear in time between.
+
+        Raises:
+            NavigationFailure: It stands still between two knots.
+        """
+        sums = rates[:-1] + rates[1:]
+        if not (sums > 0).all():
+            message = f"the robot would stand still {self.knots[np.argmin(sums)]:.3f} m along the path"
+            raise NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)
+        durations_s = 2 * np.diff(self.knots) / sums
+        gains = np.diff(rates) / durations_s
+        starts_s = np.concatenate([[0.0], np.cumsum(durations_s)])
+        index, share = _parts(np.ceil(durations_s / LONGEST_STEP_S))
+        since_s = share * durations_s[index]
+        wanted = self.knots[index] + (rates[index] + 0.5 * gains[index] * since_s) * since_s
+        points = self.at(np.append(wanted, self.knots[-1]))
+        speeds = np.append(rates[index] + gains[index] * since_s, rates[-1])
+        times_s = np.append(starts_s[index] + since_s, starts_s[-1])
+        return Trajectory(times_s, points.poses, points.slopes * speeds[:, None])
+
+
+@compiled
+def _bends(knots: Array, poses: Array, slopes: Array, sideways: float) -> tuple[Array, Array]:
+    pieces = knots.shape[0] - 1
+    first, last = np.empty((pieces, 5)), np.empty((pieces, 5))
+    early, late = np.empty(3), np.empty(3)
+    for piece in range(pieces):
+        step = knots[piece + 1] - knots[piece]
+        for axis in range(3):
+            mean = (poses[piece + 1, axis] - poses[piece, axis]) / step
+            before, after = slopes[piece, axis], slopes[piece + 1, axis]
+            early[axis] = (6 * mean - 4 * before - 2 * after) / step
+            late[axis] = (4 * after + 2 * before - 6 * mean) / step
+        _bend(slopes[piece], early, sideways, first[piece])
+        _bend(slopes[piece + 1], late, sideways, last[piece])
+    return first, last
+
+
+@compiled
+def _bend(slope: Array, second: Array, sideways: float, row: Array) -> None:
+    """Fill in a row of bends from the first and second derivatives of a curve at one place."""
+    length = math.hypot(slope[0], slope[1])
+    # Where the curve stands still it sets off in the direction of its second derivative.
+    ahead = slope if length > 1e-9 else second
+    norm = max(math.hypot(ahead[0], ahead[1]), 1e-12)
+    row[0] = length
+    row[1] = (ahead[0] * second[0] + ahead[1] * second[1]) / norm
+    row[2] = sideways * (ahead[0] * second[1] - ahead[1] * second[0]) / norm
+    row[3], row[4] = slope[2], second[2]
+
+
+def _parts(counts: Array) -> tuple[NDArray[np.int64], Array]:
+    """Return for pieces cut into so many parts each: every part's piece, and where in it the part begins."""
+    whole = np.clip(counts, 1, MOST_PARTS).astype(np.int64)
+    index = np.repeat(np.arange(len(whole)), whole)
+    firsts = np.cumsum(whole) - whole
+    return index, (np.arange(len(index)) - firsts[index]) / whole[index]

@@ -1,0 +1,181 @@
+"""When to be where on a path: the fastest trajectory that keeps the robot's limits.
+
+A differential drive turns in place before the first leg, between legs and at the end, as far as needed. A
+holonomic base turns while it drives.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from proctor.core.errors import UnknownName, missing_extra
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import Pose2
+from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.navigation.path import Leg
+from proctor.navigation.timing.curve import Curve
+from proctor.navigation.timing.headings import turning_on_the_way
+from proctor.navigation.timing.moves import turn, turn_to, turn_to_stop_rad
+from proctor.navigation.timing.trajectory import Trajectory
+from proctor.robots.dynamics import Dynamics
+
+METHODS = {
+    "fast": "proctor.navigation.timing.time_optimal",
+    "toppra": "proctor.navigation.timing.toppra_timing",
+}
+"""The modules whose `fastest_rates` does the timing."""
+REST_MPS, REST_RADPS = 0.01, 0.01
+"""Slower is at rest."""
+ALIGNED_RAD = math.radians(0.2)
+"""A smaller turn is not worth a stop: it is made up on the way."""
+ASTRAY_RAD = 0.05
+"""By how much a robot in motion may point elsewhere than the path begins."""
+LATE_S = 0.2
+"""A yaw rate that differs from the path's by what the robot can change in this time is taken for it."""
+ROUNDS = 4
+TOLERANCE = 1.01
+"""Where a trajectory accelerates harder than this share of a limit, its path is divided more finely."""
+TOO_FAST = 1.01
+"""A start that is faster than the highest by less than this is slowed to it."""
+
+
+class StartMotion(Protocol):
+    """How the robot moves when the trajectory begins."""
+
+    @property
+    def yaw(self) -> float:
+        """Heading in the world."""
+
+    @property
+    def v(self) -> float:
+        """Metres per second along the path."""
+
+    @property
+    def omega(self) -> float:
+        """Radians per second."""
+
+
+def time_path(
+    legs: Sequence[Leg],
+    dynamics: Dynamics,
+    *,
+    start: StartMotion,
+    goal_yaw: float | None = None,
+    method: str = "fast",
+) -> Trajectory:
+    """Return the fastest trajectory along the legs of a path, at rest at the end of each.
+
+    Args:
+        legs: What is driven, one after the other; at least one.
+        dynamics: The robot's limits.
+        start: How it moves at the first point. In motion, it must move along the path.
+        goal_yaw: The heading at the end, or None if any will do: a differential drive then keeps that of the
+            path, a holonomic base its own.
+        method: `fast`, or `toppra` for the library of that name.
+
+    Raises:
+        NavigationFailure: `INFEASIBLE_TRAJECTORY`: the robot cannot follow the path from how it moves.
+        UnknownName: There is no such method.
+        MissingDependency: The method's library is not installed.
+    """
+    if not np.isfinite([start.yaw, start.v, start.omega, goal_yaw or 0.0]).all():
+        raise _infeasible(f"expected finite numbers, found {start} and the goal's yaw {goal_yaw}")
+    if not legs:
+        raise _infeasible("the path has no legs")
+    ways = [curve.in_steps() for leg in legs if (curve := Curve.of_leg(leg)) is not None]
+    x, y = (float(number) for number in legs[0].points[0])
+    parts = [Trajectory([0.0], [[x, y, start.yaw]], [[0.0, 0.0, 0.0]])]
+    speed = _start_speed(start, ways, dynamics)
+    curves = ways
+    if dynamics.drive == "holonomic":
+        curves = turning_on_the_way(ways, dynamics, (start.yaw, speed, start.omega), goal_yaw)
+    for index, curve in enumerate(curves):
+        rate, omega = (speed, start.omega) if index == 0 else (0.0, 0.0)
+        if rate == 0.0:
+            parts.append(_turned(parts[-1], float(curve.poses[0, 2]), dynamics, omega))
+        parts.append(_driven(_facing(curve, parts[-1], moving=rate > 0), dynamics, rate, method))
+    omega = start.omega if not curves else 0.0
+    if goal_yaw is not None or abs(omega) > REST_RADPS:
+        stop_yaw = float(parts[-1].poses[-1, 2]) + turn_to_stop_rad(omega, dynamics)
+        wanted = stop_yaw if goal_yaw is None else goal_yaw
+        parts.append(_turned(parts[-1], wanted, dynamics, omega))
+    return Trajectory.joined(parts)
+
+
+def _start_speed(start: StartMotion, ways: list[Curve], dynamics: Dynamics) -> float:
+    """Return the speed to begin with, 0 at rest, after checking that it leads along the path."""
+    if abs(start.v) <= REST_MPS:
+        return 0.0
+    if start.v < 0:
+        raise _infeasible(f"the robot drives backwards at {-start.v:.2f} m/s; it has to stop first")
+    if not ways:
+        raise _infeasible(f"the robot moves at {start.v:.2f} m/s, but the path has no length")
+    if dynamics.drive == "holonomic":
+        return start.v
+    heading, curvature = ways[0].poses[0, 2], ways[0].slopes[0, 2]
+    if abs(wrap_angle(heading - start.yaw)) > ASTRAY_RAD:
+        directions = f"{math.degrees(start.yaw):.1f}°, but the path begins at {math.degrees(heading):.1f}°"
+        raise _infeasible(f"the robot moves at {start.v:.2f} m/s and heads {directions}")
+    if abs(start.omega - curvature * start.v) > LATE_S * dynamics.alpha_max:
+        rates = f"{start.omega:.2f} rad/s, but the path begins with {curvature * start.v:.2f} rad/s"
+        raise _infeasible(f"the robot moves at {start.v:.2f} m/s and turns at {rates}")
+    return start.v
+
+
+def _driven(curve: Curve, dynamics: Dynamics, speed: float, method: str) -> Trajectory:
+    if method not in METHODS:
+        raise UnknownName("timing method", method, METHODS)
+    try:
+        fastest_rates = importlib.import_module(METHODS[method]).fastest_rates
+    except ModuleNotFoundError as error:
+        raise missing_extra(f"the timing method '{method}'", error) or error from None
+    for _ in range(ROUNDS):
+        rates, highest = fastest_rates(curve, dynamics, speed)
+        if speed > TOO_FAST * highest:
+            limits = f"at most {highest:.2f} m/s there keeps the limits further on"
+            raise _infeasible(f"the robot starts at {speed:.2f} m/s, but {limits}")
+        trajectory = curve.timed(rates)
+        if _hardest(trajectory, dynamics) <= TOLERANCE:
+            break
+        curve = curve.refined(np.diff(curve.knots) / 2)
+    return trajectory
+
+
+def _hardest(trajectory: Trajectory, dynamics: Dynamics) -> float:
+    """Return the largest acceleration of a trajectory, as a share of its limit."""
+    curve = Curve(trajectory.times_s, trajectory.poses, trajectory.velocities)
+    rows = np.concatenate(curve.bends(sideways=dynamics.drive == "holonomic"))
+    linear = np.hypot(rows[:, 1], rows[:, 2]).max() / dynamics.a_max
+    return float(max(linear, np.abs(rows[:, 4]).max() / dynamics.alpha_max))
+
+
+def _turned(before: Trajectory, yaw: float, dynamics: Dynamics, omega: float) -> Trajectory:
+    """Return the turn in place to a heading after a trajectory; only its last point if it is not worth it."""
+    pose = Pose2(*map(float, before.poses[-1]))
+    if abs(omega) <= REST_RADPS and abs(wrap_angle(yaw - pose.yaw)) <= ALIGNED_RAD:
+        return turn(pose, 0.0, dynamics)
+    return turn_to(pose, yaw, dynamics, omega=omega)
+
+
+def _facing(curve: Curve, before: Trajectory, *, moving: bool) -> Curve:
+    """Return a curve whose heading goes on from a trajectory's last, without a jump by whole turns.
+
+    What a turn that was left out would have brought is spread over the way.
+    """
+    yaw = float(before.poses[-1, 2])
+    rest_rad = wrap_angle(yaw - float(curve.poses[0, 2]))
+    turns_rad = yaw - rest_rad - curve.poses[0, 2]
+    if moving:
+        rest_rad = 0.0
+    share = (curve.knots - curve.knots[0]) / curve.length
+    yaws = curve.poses[:, 2] + turns_rad + rest_rad * (1 - share)
+    return curve.with_yaw(yaws, curve.slopes[:, 2] - rest_rad / curve.length)
+
+
+def _infeasible(message: str) -> NavigationFailure:
+    return NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)

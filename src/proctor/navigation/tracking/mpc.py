@@ -1,0 +1,355 @@
+"""The controller that keeps a robot on its trajectory: model predictive, one solve each tick."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from proctor.core.errors import SimulationError, UserError
+from proctor.core.geometry import wrap_angle, yaw_of_quaternion
+from proctor.core.types import Array
+from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
+from proctor.navigation.tracking.holonomic import Holonomic
+from proctor.navigation.tracking.mobile_robot import MobileRobot
+from proctor.navigation.tracking.mpc_problem import STAGE_S, Horizon
+from proctor.navigation.tracking.settling import Settling
+from proctor.navigation.tracking.tracking_law import follow, within_limits
+from proctor.navigation.tracking.unicycle import Unicycle
+from proctor.robots.dynamics import Dynamics
+from proctor.robots.wheeled import WheeledRobot
+
+PERIOD_S = 1 / 60
+FULLY_TURNED_RAD = 4.0
+"""A heading error beyond half a turn, and some: the shorter way round is better again."""
+Command = tuple[float, float, float]
+
+
+class ControlReport(NamedTuple):
+    """What the controller did in its latest tick, for monitoring."""
+
+    time_s: float
+    command: Command
+    """(vx, vy, omega) in the robot's frame."""
+    pose: Array
+    """[x, y, yaw] as measured, the yaw unwrapped as the reference's is."""
+    target: Array
+    """[x, y, yaw] of the reference."""
+    position_error_m: float
+    heading_error_rad: float
+    cross_track_error_m: float
+    """Distance from the reference across its direction of motion, or of its heading while it stands."""
+    fallback: bool
+    """The optimiser failed, and the plain feedback law made the command."""
+    resting: bool
+    """The reference is at its end and the robot near enough: it stands."""
+    solve_time_s: float
+
+
+class MpcController:
+    """Tracks a reference trajectory and sets the robot's target velocity.
+
+    Each tick it plans the accelerations of the next `horizon_s` that keep the robot on the reference, within
+    its limits and off obstacles, and sends the first of them as the velocity to have at the next tick. Two
+    commands that follow one another never differ by more than the limits allow. It goes on from the velocity
+    that it sent last, not from the measured one, which lags behind; if someone else has set another velocity
+    since, it goes on from the measured one, and after `stop` from rest. After the end of the reference the
+    robot is kept there.
+
+    Args:
+        robot: What is driven.
+        now_s: The clock, of the simulation if there is one.
+        field: Gives the newest clearance field, or None for no regard to obstacles.
+        radius_m: The robot's.
+        horizon_s: How far it looks ahead, in stages of 0.05 s.
+        period_s: Between two ticks.
+        on_command: Is told each tick's report.
+    """
+
+    def __init__(
+        self,
+        robot: MobileRobot,
+        *,
+        now_s: Callable[[], float],
+        field: Callable[[], ClearanceField | None] = lambda: None,
+        radius_m: float = WheeledRobot().radius_m,
+        horizon_s: float = 1.5,
+        period_s: float = PERIOD_S,
+        on_command: Callable[[ControlReport], None] | None = None,
+    ) -> None:
+        self._robot, self._now_s, self._field, self._radius_m = robot, now_s, field, radius_m
+        self._period_s, self._on_command = period_s, on_command
+        self._stages = max(4, round(horizon_s / STAGE_S))
+        self._stage_times_s: Array = STAGE_S * np.arange(self._stages + 1, dtype=np.float64)
+        self.mpc_horizon = self._stages * STAGE_S
+        self._models: dict[str, Unicycle | Holonomic] = {}
+        self._reference: Trajectory | None = None
+        self._start_s = 0.0
+        self._is_new = False
+        """The reference has been set since the last tick."""
+        self._settling = Settling()
+        self._heading_error_rad: float | None = None
+        self._velocity_before, self._velocity = np.zeros(3), np.zeros(3)
+        """What the last tick went on from, and what it sent, in the frame of the drive's model."""
+        self._has_stopped = False
+        self.last: ControlReport | None = None
+        """The latest tick's report; None until there is one, and after `stop`."""
+        self._model(Dynamics.of(robot.get_dynamics_constraints()))
+
+    def set_reference_trajectory(
+        self, trajectory: Trajectory | Iterable[Any], start_time_s: float | None = None
+    ) -> None:
+        """Follow a trajectory from now on, or as if it had begun at a time of the clock.
+
+        Raises:
+            ValueError: It is no trajectory, or the time is none.
+        """
+        start_s = self._now_s() if start_time_s is None else start_time_s
+        if not math.isfinite(start_s):
+            raise ValueError(f"expected a finite time to begin at, found {start_s}")
+        self._reference, self._start_s = Trajectory.of(trajectory), start_s
+        self._is_new = True
+        self._heading_error_rad = None
+        self._settling.forget()
+
+    def clear_reference_trajectory(self) -> None:
+        """Forget the reference; the robot keeps the velocity it was told last."""
+        self._reference = None
+
+    def has_reference_trajectory(self) -> bool:
+        """Tell whether there is one."""
+        return self._reference is not None
+
+    def get_trajectory_segment(self, t: float, horizon: float | None = None) -> Trajectory:
+        """Return the reference from a time of the clock on, its own times from 0.
+
+        Raises:
+            UserError: There is no reference, or the horizon is not positive.
+        """
+        if self._reference is None:
+            raise UserError("there is no reference trajectory; set one with set_reference_trajectory")
+        horizon_s = self.mpc_horizon if horizon is None else horizon
+        if not 0 < horizon_s < math.inf:
+            raise UserError(f"expected a horizon of more than 0 s, found {horizon_s}")
+        times_s: Array = STAGE_S * np.arange(math.ceil(horizon_s / STAGE_S - 1e-9) + 1, dtype=np.float64)
+        rows = self._reference.sampled(t - self._start_s + times_s)
+        return Trajectory(times_s, rows[:, :3], rows[:, 3:])
+
+    def solve(
+        self,
+        current_state: tuple[Any, ArrayLike],
+        reference: Trajectory | Iterable[Any],
+        constraints: Dynamics | Mapping[str, Any],
+    ) -> Command:
+        """Return the velocity (vx, vy, omega) in the robot's frame to have at the next tick.
+
+        Each call counts as one tick: the plan of the call before is where it starts from.
+
+        Args:
+            current_state: A pose, and a velocity [vx, vy, omega] in the robot's frame. The pose is
+                [x, y, yaw], or what `get_world_pose` returns: a position and a quaternion [qx, qy, qz, qw].
+            reference: A segment from now on, times from 0. One that is shorter than the horizon goes on with
+                its last velocity.
+            constraints: The limits.
+
+        Raises:
+            SimulationError: The state is not finite.
+            UserError: The limits are not as they should be.
+        """
+        dynamics = Dynamics.of(constraints)
+        segment = Trajectory.of(reference)
+        rows = segment.sampled(self._stage_times_s)
+        beyond_s = self._stage_times_s - segment.duration_s
+        late = beyond_s > 0
+        rows[late, :3] = segment.poses[-1] + np.outer(beyond_s[late], segment.velocities[-1])
+        rows[late, 3:] = segment.velocities[-1]
+        pose = pose_of(current_state[0])
+        pose[2] = rows[0, 2] + wrap_angle(pose[2] - rows[0, 2])
+        velocity = np.array(current_state[1], dtype=float)
+        if velocity.shape != (3,) or not np.isfinite(velocity).all():
+            raise SimulationError(f"expected a velocity [vx, vy, omega], found {current_state[1]}")
+        velocity = in_model_frame(velocity, pose[2], dynamics)
+        self._velocity_before = velocity
+        self._velocity, _ = self._next_velocity(pose, velocity, rows, dynamics, self._period_s)
+        return self._command(self._velocity, pose, dynamics)
+
+    def control_loop(self) -> None:
+        """Make one command and set it as the robot's target velocity, unless there is no reference.
+
+        Called again at the same time of the clock, it sends the same command again.
+
+        Raises:
+            SimulationError: The robot's pose is not known or not finite. The robot is stopped.
+        """
+        self.clock_callback(self._now_s())
+
+    def clock_callback(self, time_s: float) -> None:
+        """Do what `control_loop` does, at a time: to be called at every tick of the clock."""
+        if self._reference is None:
+            return
+        if self.last is not None and time_s == self.last.time_s and not self._is_new:
+            self._send(self.last.command)
+            return
+        began = time.perf_counter()
+        with ExitStack() as unless_done:
+            unless_done.callback(self.stop)
+            report = self._tick(self._reference, time_s)
+            unless_done.pop_all()
+        self._is_new = False
+        self.last = report._replace(solve_time_s=time.perf_counter() - began)
+        self._send(report.command)
+        if self._on_command is not None:
+            self._on_command(self.last)
+
+    def stop(self) -> None:
+        """Stand still, and forget the reference and all plans."""
+        self.clear_reference_trajectory()
+        for model in self._models.values():
+            model.forget()
+        self.last = None
+        self._has_stopped = True
+        self._send((0.0, 0.0, 0.0))
+
+    def _tick(self, reference: Trajectory, time_s: float) -> ControlReport:
+        dynamics = Dynamics.of(self._robot.get_dynamics_constraints())
+        passed_s = self._period_s if self.last is None else time_s - self.last.time_s
+        if not 0 <= passed_s < self.mpc_horizon:
+            self._model(dynamics).forget()
+            passed_s = self._period_s
+        pose = pose_of(self._robot.get_world_pose())
+        rows = reference.sampled(time_s - self._start_s + self._stage_times_s)
+        target = rows[0, :3].copy()
+        pose[2] = target[2] + self._unwrapped(float(pose[2] - target[2]))
+        velocity = self._velocity_now(time_s, pose, dynamics)
+        fallback = False
+        if self._has_settled(reference, time_s, pose, velocity, target, dynamics, passed_s):
+            following = within_limits(np.zeros(3), velocity, dynamics, self._period_s)
+        else:
+            following, fallback = self._next_velocity(pose, velocity, rows, dynamics, passed_s)
+        self._velocity_before, self._velocity = velocity, following
+        off, (vx, vy) = pose[:2] - target[:2], rows[0, 3:5]
+        direction = math.atan2(vy, vx) if math.hypot(vx, vy) > MOVING_MPS else target[2]
+        return ControlReport(
+            time_s=time_s,
+            command=self._command(following, pose, dynamics),
+            pose=pose,
+            target=target,
+            position_error_m=math.hypot(off[0], off[1]),
+            heading_error_rad=float(pose[2] - target[2]),
+            cross_track_error_m=float(math.cos(direction) * off[1] - math.sin(direction) * off[0]),
+            fallback=fallback,
+            resting=self._settling.rests,
+            solve_time_s=0.0,
+        )
+
+    def _next_velocity(
+        self, pose: Array, velocity: Array, rows: Array, dynamics: Dynamics, passed_s: float
+    ) -> tuple[Array, bool]:
+        """Return the velocity to have at the next tick, and whether the plain law made it."""
+        model = self._model(dynamics)
+        planned = model.plan(pose, velocity, rows, dynamics, passed_s, self._field(), self._radius_m)
+        if planned is None:
+            return follow(pose, velocity, rows[0], dynamics, self._period_s), True
+        return within_limits(velocity + self._period_s * planned, velocity, dynamics, self._period_s), False
+
+    def _velocity_now(self, time_s: float, pose: Array, dynamics: Dynamics) -> Array:
+        """Return what to go on from: the velocity sent last, unless someone else has sent one since."""
+        linear, angular = self._robot.target_linear_velocity, self._robot.target_angular_velocity
+        if self.last is not None:
+            told = (float(linear[0]), float(linear[1]), float(angular[2]))
+            if math.dist(told, self.last.command) < 1e-6:
+                return self._velocity_before if time_s == self.last.time_s else self._velocity
+        elif self._has_stopped and not (linear.any() or angular.any()):
+            return np.zeros(3)  # not what is measured: the robot may have been stopped a moment ago
+        measured = np.array(self._robot.get_velocity(), dtype=float)
+        if not np.isfinite(measured).all():
+            raise SimulationError(f"the robot's velocity is {measured.tolist()}: not finite")
+        return in_model_frame(measured, pose[2], dynamics)
+
+    def _has_settled(
+        self,
+        reference: Trajectory,
+        time_s: float,
+        pose: Array,
+        velocity: Array,
+        target: Array,
+        dynamics: Dynamics,
+        passed_s: float,
+    ) -> bool:
+        if time_s - self._start_s < reference.duration_s:
+            self._settling.forget()
+            return False
+        error = pose - target
+        if dynamics.drive == "differential":
+            error[0], error[1] = math.cos(pose[2]) * error[0] + math.sin(pose[2]) * error[1], 0.0
+        self._settling.update(error, velocity, passed_s)
+        return self._settling.rests
+
+    def _unwrapped(self, difference: float) -> float:
+        """Return the heading error nearest to the one before, so that it does not jump at half a turn."""
+        before = self._heading_error_rad or 0.0
+        error = before + wrap_angle(difference - before)
+        if abs(error) > FULLY_TURNED_RAD:
+            error = wrap_angle(error)
+        self._heading_error_rad = error
+        return error
+
+    def _command(self, velocity: Array, pose: Array, dynamics: Dynamics) -> Command:
+        """Return a velocity of the model in the robot's frame."""
+        vx, vy, omega = map(float, velocity)
+        if dynamics.drive == "holonomic":  # The frame turns while the command holds: take its middle.
+            yaw = pose[2] + 0.5 * self._period_s * omega
+            vx, vy = math.cos(yaw) * vx + math.sin(yaw) * vy, math.cos(yaw) * vy - math.sin(yaw) * vx
+        return vx, vy, omega
+
+    def _send(self, command: Command) -> None:
+        self._robot.target_linear_velocity = np.array([command[0], command[1], 0.0])
+        self._robot.target_angular_velocity = np.array([0.0, 0.0, command[2]])
+
+    def _model(self, dynamics: Dynamics) -> Unicycle | Holonomic:
+        model = self._models.get(dynamics.drive)
+        if model is None:
+            model = (Holonomic if dynamics.drive == "holonomic" else Unicycle)(Horizon.of(self._stages))
+            self._models[dynamics.drive] = model
+            self._dry_run(model, dynamics)
+        return model
+
+    def _dry_run(self, model: Unicycle | Holonomic, dynamics: Dynamics) -> None:
+        """Plan once, so that no tick waits until functions are compiled or loaded."""
+        nowhere = ClearanceField(np.zeros((2, 2)), 1.0, 0.0, 0.0)
+        rows = Trajectory([0.0], np.zeros((1, 3)), np.zeros((1, 3))).sampled(self._stage_times_s)
+        for _ in range(2):
+            model.plan(np.zeros(3), np.zeros(3), rows, dynamics, self._period_s, nowhere, self._radius_m)
+        model.forget()
+
+
+def pose_of(pose: Any) -> Array:
+    """Return [x, y, yaw] of such a list, or of a position and a quaternion [qx, qy, qz, qw].
+
+    Raises:
+        SimulationError: It is neither, or not finite.
+    """
+    if len(pose) == 2:
+        position, (x, y, z, w) = pose
+        yaw = yaw_of_quaternion(np.array([w, x, y, z]))
+        found = np.array([float(position[0]), float(position[1]), yaw])
+    else:
+        found = np.array(pose, dtype=float)
+    if found.shape != (3,) or not np.isfinite(found).all():
+        raise SimulationError(f"expected a robot's pose of finite numbers, found {found.tolist()}")
+    return found
+
+
+def in_model_frame(velocity: Array, yaw: float, dynamics: Dynamics) -> Array:
+    """Return a velocity of the robot's frame as the drive's model has it."""
+    vx, vy, omega = velocity
+    if dynamics.drive == "differential":
+        return np.array([vx, 0.0, omega])
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    return np.array([cos * vx - sin * vy, sin * vx + cos * vy, omega])
