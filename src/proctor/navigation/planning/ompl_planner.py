@@ -1,8 +1,8 @@
 """The planners of the Open Motion Planning Library, on maps of free cells.
 
 They draw random places and join them by straight lines, each of which is tested exactly. OMPL holds Python's
-lock while it works, so whoever has anything else to do calls these planners in another process: see
-the `process` package. A run is bounded by counting its iterations wherever OMPL lets it, so that the same seed
+lock while it works, so whoever has anything else to do calls these planners in another process: see the
+package `process`. A run is bounded by counting its iterations wherever OMPL lets it, so that the same seed
 gives the same path; time only ends it when it is up.
 """
 
