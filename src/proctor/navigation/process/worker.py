@@ -136,7 +136,7 @@ def answer_to(job: Job, cancelled: Callable[[], bool]) -> Answer:
 
 
 def warm_up() -> None:
-    """Plan once around a block, so that everything is compiled."""
+    """Plan around a block in each way there is, so that everything is compiled."""
     resolution_m = 0.05
     rows, columns = np.mgrid[0:60, 0:80]
     beyond_x, beyond_y = np.abs(columns - 40) - 5.0, np.abs(rows - 20) - 15.0
@@ -144,8 +144,8 @@ def warm_up() -> None:
     border = np.minimum.reduce([rows, columns, 59 - rows, 79 - columns])
     cells = resolution_m * np.minimum(np.where(outside > 0, outside, -0.5), border.astype(float))
     field = ClearanceField(np.ascontiguousarray(cells), resolution_m, 0.0, 0.0)
-    for speed_mps in (0.0, 0.3):
-        start = Motion(1.0, 0.6, 1.5, speed_mps)
+    for yaw, speed_mps in ((1.5, 0.0), (1.5, 0.3), (0.2, 0.2)):  # at rest, along the path, aside of it
+        start = Motion(1.0, 0.6, yaw, speed_mps)
         request = PathRequest(start=start, goal_xy=(3.0, 0.6), timeout_s=COMPILING_S)
         path = compute_path(field, request)
         generate_trajectory(TrajectoryRequest(path=path, start=start, goal_yaw=0.5))
