@@ -22,7 +22,7 @@ from benchmarks.maps import CELL_M, rooms
 from benchmarks.rows import Row
 from proctor.core.types import Array
 from proctor.navigation.failure import NavigationFailure
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.path import Path

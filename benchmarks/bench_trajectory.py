@@ -21,7 +21,7 @@ from benchmarks.maps import CELL_M, MAPS
 from benchmarks.rows import Row
 from proctor.core.types import Array
 from proctor.episodes.datasets import load_dataset
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.navigation.path import Leg
 from proctor.navigation.planning.planner import find_path

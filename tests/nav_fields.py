@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from proctor.navigation import compiled as module
 from proctor.navigation.maps.beams import Beams
-from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.clearance import clearance_at
+from proctor.navigation.maps.clearance_field import ClearanceField
 
 
 def _digests(monkeypatch, changed):

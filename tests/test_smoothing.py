@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance import ClearanceField, least_clearance
+from proctor.navigation.maps.clearance import least_clearance
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.navigation.smoothing.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import time_path

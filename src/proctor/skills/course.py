@@ -9,7 +9,8 @@ import msgspec
 
 from proctor.core.geometry import path_length, wrap_angle
 from proctor.core.types import Array
-from proctor.navigation.maps.clearance import ClearanceField, least_clearance
+from proctor.navigation.maps.clearance import least_clearance
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.path import Path
 from proctor.navigation.process.requests import Motion
 from proctor.navigation.timing.braking import brake

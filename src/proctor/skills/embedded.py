@@ -12,7 +12,7 @@ import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap, floor_of_scene
 from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.maps.point_cloud import Pinhole, camera_frame, points_of_depth

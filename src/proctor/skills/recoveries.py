@@ -10,7 +10,8 @@ import numpy as np
 
 from proctor.core.types import Array, Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.clearance import clearance_at
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.process.requests import Motion
 from proctor.navigation.timing.moves import straight, turn

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from proctor.core.types import Array, Pose2, Scan
 from proctor.navigation.compiled import compiled
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.distance_transform import Window
 
 NEVER_S = -math.inf

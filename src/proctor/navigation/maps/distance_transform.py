@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
+from proctor.navigation.maps.clearances import EMPTY_M
 
-EMPTY_M = 1e3
-"""The clearance where there is no obstacle at all."""
 Window = tuple[int, int, int, int]
 """First row, row after the last, first column, column after the last."""
 
 
-def clearances(occupied: NDArray[np.bool_], resolution_m: float) -> Array:
+def compiled_clearances(occupied: NDArray[np.bool_], resolution_m: float) -> Array:
     """Return the metres from cell centres to the nearest occupied square, minus half a cell inside of one.
 
     Args:

@@ -20,6 +20,7 @@ from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file
 
 CYLINDER_SIDES = 32
 TOUCH_M = 1e-4  # what reaches less than this into the band leaves no shadow
+BORDER = 1e-6  # less overlap with a cell than this, in cells or metres, is a shared border
 
 
 class Footprint(NamedTuple):
@@ -113,3 +114,16 @@ def _footprint(solid: Solid, height_band_m: tuple[float, float]) -> Footprint | 
     flat = np.concatenate(points)[:, :2]
     hull = ConvexHull(flat)
     return Footprint(flat[hull.vertices], hull.equations[:, :2], -hull.equations[:, 2])
+
+
+def draw(shape: Footprint, occupied: NDArray[np.bool_], resolution_m: float, origin: Array) -> None:
+    """Occupy every cell that a convex polygon overlaps, by the separating axis theorem."""
+    low = np.floor((shape.vertices.min(axis=0) - origin) / resolution_m + BORDER).astype(int)
+    high = np.ceil((shape.vertices.max(axis=0) - origin) / resolution_m - BORDER).astype(int)
+    low, high = low.clip(0, occupied.shape[::-1]), high.clip(0, occupied.shape[::-1])
+    columns, rows = (np.arange(low[axis], high[axis]) for axis in (0, 1))
+    centres = np.stack(np.meshgrid(columns, rows), axis=-1)
+    centres_world = (centres + 0.5) * resolution_m + origin
+    nearest_corner = np.abs(shape.normals).sum(axis=1) * resolution_m / 2
+    outside_m = centres_world @ shape.normals.T - shape.offsets - nearest_corner
+    occupied[low[1] : high[1], low[0] : high[0]] |= (outside_m < -BORDER).all(axis=-1)

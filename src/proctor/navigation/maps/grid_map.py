@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,10 +18,9 @@ from scipy.ndimage import label
 from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
 from proctor.core.types import Array, Vector3
-from proctor.navigation.maps.clearance import ClearanceField
-from proctor.navigation.maps.distance_transform import clearances
-from proctor.navigation.maps.footprints import Footprint, footprints_of_scene
-from proctor.navigation.maps.point_cloud import Bounds, Slice, Unknown, counts_as_occupied, floor_of_points
+from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.navigation.maps.clearances import clearances
+from proctor.navigation.maps.footprints import BORDER, draw, footprints_of_scene
 from proctor.navigation.planning.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.mesh_house import MeshHouse, house_of
@@ -35,7 +35,6 @@ PLANNING_RADIUS_M = 0.25
 """Ways are planned, and geodesic distances measured, for a disc of this radius."""
 MARGIN_M = 0.5
 LARGEST_CELLS = 4_000_000
-TOUCH_M = 1e-6  # less overlap with a cell than this is a shared border
 
 
 class GridMap:
@@ -110,8 +109,8 @@ class GridMap:
         footprints = footprints_of_scene(scene, scene_path, height_band_m=height_band_m)
         corners = np.concatenate([shape.vertices for shape in footprints] or [np.zeros((1, 2))])
         # Whole cells from the world's origin, so that walls on round numbers fill whole cells.
-        low = np.floor((corners.min(axis=0) - MARGIN_M) / resolution_m + TOUCH_M)
-        high = np.ceil((corners.max(axis=0) + MARGIN_M) / resolution_m - TOUCH_M)
+        low = np.floor((corners.min(axis=0) - MARGIN_M) / resolution_m + BORDER)
+        high = np.ceil((corners.max(axis=0) + MARGIN_M) / resolution_m - BORDER)
         if (high - low).prod() > LARGEST_CELLS:
             width_m, depth_m = np.ptp(corners, axis=0)
             size = f"{width_m:.0f} m x {depth_m:.0f} m"
@@ -120,7 +119,7 @@ class GridMap:
         origin = low * resolution_m
         occupied = np.zeros((rows, columns), dtype=bool)
         for shape in footprints:
-            _draw(shape, occupied, resolution_m, origin)
+            draw(shape, occupied, resolution_m, origin)
         return cls(occupied, resolution_m=resolution_m, origin_world=(float(origin[0]), float(origin[1])))
 
     @classmethod
@@ -131,9 +130,9 @@ class GridMap:
         resolution_m: float = 0.05,
         height_band_m: tuple[float, float] = BAND_M,
         floor_z: float = 0.0,
-        unknown: Unknown = "free",
+        unknown: Literal["free", "occupied"] = "free",
         min_points: int = 1,
-        bounds_world: Bounds | None = None,
+        bounds_world: tuple[float, float, float, float] | None = None,
     ) -> GridMap:
         """Draw the map of a 3D point cloud in the world. Points that are not finite are left out.
 
@@ -149,8 +148,13 @@ class GridMap:
         Raises:
             UserError: There is no point to draw, the map would be huge, or an option is wrong.
         """
-        heights, closed = Slice.above(floor_z, height_band_m), counts_as_occupied(unknown)
-        floor = floor_of_points(points, resolution_m, heights, min_points=min_points, bounds=bounds_world)
+        from proctor.navigation.maps import point_cloud  # noqa: PLC0415  (compiled; see `clearances`)
+
+        closed = point_cloud.counts_as_occupied(unknown)
+        heights = point_cloud.Slice.above(floor_z, height_band_m)
+        floor = point_cloud.floor_of_points(
+            points, resolution_m, heights, min_points=min_points, bounds=bounds_world
+        )
         return cls(
             floor.occupied | floor.unknown if closed else floor.occupied,
             resolution_m=resolution_m,
@@ -179,7 +183,7 @@ class GridMap:
         empty = ~grid.obstacle.reshape(cells.shape).any(axis=(1, 3)) & occupied
         band_world = (floor_z + height_band_m[0], floor_z + height_band_m[1])
         for shape in footprints_of_scene(scene, scene_path, height_band_m=band_world):
-            _draw(shape, occupied, resolution_m, np.array(grid.origin_world))
+            draw(shape, occupied, resolution_m, np.array(grid.origin_world))
         origin, outside = grid.origin_world, _touching_border(empty)
         return cls(occupied, resolution_m=resolution_m, origin_world=origin, ends=True, outside=outside)
 
@@ -385,16 +389,3 @@ def _touching_border(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
     parts, _ = label(cells)
     border = np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]])
     return np.isin(parts, border[border > 0])
-
-
-def _draw(shape: Footprint, occupied: NDArray[np.bool_], resolution_m: float, origin: Array) -> None:
-    """Occupy every cell that a convex polygon overlaps, by the separating axis theorem."""
-    low = np.floor((shape.vertices.min(axis=0) - origin) / resolution_m + TOUCH_M).astype(int)
-    high = np.ceil((shape.vertices.max(axis=0) - origin) / resolution_m - TOUCH_M).astype(int)
-    low, high = low.clip(0, occupied.shape[::-1]), high.clip(0, occupied.shape[::-1])
-    columns, rows = (np.arange(low[axis], high[axis]) for axis in (0, 1))
-    centres = np.stack(np.meshgrid(columns, rows), axis=-1)
-    centres_world = (centres + 0.5) * resolution_m + origin
-    nearest_corner = np.abs(shape.normals).sum(axis=1) * resolution_m / 2
-    outside_m = centres_world @ shape.normals.T - shape.offsets - nearest_corner
-    occupied[low[1] : high[1], low[0] : high[0]] |= (outside_m < -TOUCH_M).all(axis=-1)

@@ -13,9 +13,10 @@ from proctor.core.errors import UserError
 from proctor.core.types import Array, Pose2, Scan
 from proctor.navigation.compiled import compiled
 from proctor.navigation.maps.beams import NEVER_S, Beams, ends_of, forget_looked_through
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.navigation.maps.clearances import EMPTY_M, clearances
 from proctor.navigation.maps.cloud_thread import CloudThread
-from proctor.navigation.maps.distance_transform import EMPTY_M, Window, clearances, clearances_inside
+from proctor.navigation.maps.distance_transform import Window, clearances_inside
 from proctor.navigation.maps.grid_map import BAND_M, GridMap
 from proctor.navigation.maps.point_cloud import (
     Indices,

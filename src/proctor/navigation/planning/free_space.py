@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
 
 Mask: TypeAlias = NDArray[np.bool_]
 Window: TypeAlias = tuple[slice, slice]

@@ -16,7 +16,8 @@ from proctor.core.errors import UnknownName, missing_extra
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.clearance import clearance_at
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.planning.any_angle import AnyAnglePlanner
 from proctor.navigation.planning.free_space import FreeSpace, Mask, PlannerBackend
 

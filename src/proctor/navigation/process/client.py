@@ -10,7 +10,7 @@ from types import TracebackType
 from proctor.core.errors import missing_extra
 from proctor.core.types import Array
 from proctor.navigation.failure import NavigationFailure
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.planning.planner import PLANNERS, planner_name
 from proctor.navigation.process.link import PlanningLink
 from proctor.navigation.process.requests import PathRequest, Reply, TrajectoryRequest

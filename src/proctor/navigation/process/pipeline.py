@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.clearance import clearance_at
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.path import Path
 from proctor.navigation.planning.planner import find_path
 from proctor.navigation.process.requests import PathRequest, TrajectoryRequest

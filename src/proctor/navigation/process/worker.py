@@ -21,7 +21,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from proctor.navigation.failure import NavigationFailure
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.process.pipeline import compute_path, generate_trajectory
 from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
 from proctor.navigation.process.wire import (

@@ -9,7 +9,8 @@ import numpy as np
 
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
-from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.clearance import clearance_at
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.smoothing.bspline import AT_KNOT, BEND_AT_KNOT, SLOPE_AT_KNOT, controls_along
 from proctor.navigation.smoothing.elastic_band import End, cap_to_room, relax
 from proctor.navigation.smoothing.path_worth import ROOM_GROWS

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
-from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.clearance import clearance_at
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.smoothing.bspline import basis
 
 WIDTH = 11

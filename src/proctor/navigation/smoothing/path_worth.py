@@ -10,7 +10,8 @@ import numpy as np
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
-from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.clearance import clearance_at
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.path import Leg
 from proctor.navigation.smoothing.traversal import Limits, traversal
 from proctor.navigation.timing.curve import Curve

@@ -8,7 +8,8 @@ import numpy as np
 
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
-from proctor.navigation.maps.clearance import ClearanceField, clearance_at
+from proctor.navigation.maps.clearance import clearance_at
+from proctor.navigation.maps.clearance_field import ClearanceField
 
 SAME_M = 1e-6
 """Points nearer to each other are one."""

@@ -15,7 +15,8 @@ import numpy as np
 from proctor.core.geometry import path_length, wrap_angle
 from proctor.core.types import Array
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance import ClearanceField, least_clearance
+from proctor.navigation.maps.clearance import least_clearance
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.path import Leg
 from proctor.navigation.smoothing.band_stages import Heading, band_stages
 from proctor.navigation.smoothing.bspline import basis, sample_curve

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
-from proctor.navigation.maps.clearance import ClearanceField
+from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.tracking import mpc_problem as mpc
 from proctor.navigation.tracking.mpc_problem import FREE, STAGE_S, Axis, Horizon, Solver
 from proctor.robots.dynamics import Dynamics
