@@ -25,7 +25,7 @@ def _digests(monkeypatch, changed):
 def test_machine_code_is_as_new_as_what_its_source_imports(monkeypatch):
     beams, compiled = _digests(monkeypatch, "nothing.py")
     assert _digests(monkeypatch, "beams.py") != [beams, compiled]
-    changed, same = _digests(monkeypatch, "clearance.py")  # which beams.py imports
+    changed, same = _digests(monkeypatch, "clearance_field.py")  # which beams.py imports
     assert changed != beams
     assert same == compiled
     assert Beams is not None
