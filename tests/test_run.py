@@ -346,7 +346,7 @@ def test_a_worker_that_cannot_be_built_ends_the_run_with_its_reason(dataset, tmp
         execute(dataset, tmp_path / "run", env="test_run:NeverBuilt", workers=2)
 
 
-def test_killed_at_ten_random_moments_and_resumed_the_results_are_those_of_a_quiet_run(dataset, tmp_path):
+def test_killed_at_five_random_moments_and_resumed_the_results_are_those_of_a_quiet_run(dataset, tmp_path):
     quiet, _ = execute(dataset, tmp_path / "quiet", env="test_run:SlowSteps")
     command = [
         *(sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset)),
@@ -355,7 +355,7 @@ def test_killed_at_ten_random_moments_and_resumed_the_results_are_those_of_a_qui
     journal = tmp_path / "killed" / "episodes.jsonl"
     moments = random.Random(0)
     kills = 0
-    while kills < 10:
+    while kills < 5:
         grown = journal.stat().st_size if journal.exists() else 0
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         # A random moment, counted in journal bytes rather than seconds, so that each try gets further.
