@@ -365,7 +365,7 @@ def test_killed_at_five_random_moments_and_resumed_the_results_are_those_of_a_qu
         kills += process.poll() is None
         process.kill()
         process.wait()
-        if process.returncode == 0:  # done before ten kills: once more from the start
+        if process.returncode == 0:  # done before five kills: once more from the start
             shutil.rmtree(tmp_path / "killed")
         if moments.random() < 0.5 and journal.exists():  # what a kill in the middle of a write leaves
             os.truncate(journal, max(0, journal.stat().st_size - moments.randrange(1, 50)))
