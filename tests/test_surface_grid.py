@@ -7,8 +7,8 @@ from scipy.spatial import ConvexHull
 
 from mesh_houses import box, painted, two_rooms
 from proctor.navigation.maps.footprints import Footprint
+from proctor.navigation.maps.footprints import draw as draw_convex
 from proctor.navigation.maps.grid_map import BAND_M
-from proctor.navigation.maps.grid_map import _draw as draw_convex
 from proctor.scenes.surface_grid import CELL_M, FloorGrid, _draw, cut, draw_floor
 from proctor.sim.boxes import boxes_of_floor
 
