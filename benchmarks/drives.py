@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from proctor.core.types import Pose2, Vector3
+from proctor.core.types import Array, Pose2, Vector3
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.process.client import PlanningClient
 from proctor.registry import suite_path
@@ -166,9 +166,9 @@ class Crowd:
             return
         ahead = self._person + step_m * to_go / np.linalg.norm(to_go)
         speed_mps = float(np.hypot(*nav.robot.get_velocity()[:2]))
-        near_m = nav.robot.dynamics.stopping_distance_m(speed_mps) + nav.params.radius_m + PERSONAL_M
-        before_m, after_m = (math.dist(place, (robot.x, robot.y)) for place in (self._person, ahead))
-        if after_m < near_m and after_m < before_m:
+        braking_m = nav.robot.dynamics.stopping_distance_m(speed_mps)
+        before_m, after_m = (_apart_m(place, robot, braking_m) for place in (self._person, ahead))
+        if after_m < nav.params.radius_m + PERSONAL_M and after_m < before_m:
             self._way = []  # turns round
             return
         self._person = ahead
@@ -207,6 +207,14 @@ class Crowd:
 
     def _place(self) -> np.ndarray:
         return self._rng.choice(places(self._grid, PERSON_RADIUS_M + 0.2))
+
+
+def _apart_m(place: Array, robot: Pose2, braking_m: float) -> float:
+    """Return how far a place is from where the robot will be until it could stand."""
+    ahead = np.array([math.cos(robot.yaw), math.sin(robot.yaw)])
+    middle = np.array([robot.x, robot.y])
+    along_m = float(np.clip((place - middle) @ ahead, 0.0, braking_m))
+    return math.dist(place, middle + along_m * ahead)
 
 
 _CLIENTS: list[PlanningClient] = []
