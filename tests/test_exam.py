@@ -90,10 +90,6 @@ def memory_growth_mib(exam, count, warm_up):
     return resident_mib() - before
 
 
-def test_memory_stays_flat_over_50_episodes(exam):
-    assert memory_growth_mib(exam, 50, warm_up=20) < 12
-
-
 @pytest.mark.slow
 def test_memory_stays_flat_over_1000_episodes(exam):
     assert memory_growth_mib(exam, 1000, warm_up=100) < 12

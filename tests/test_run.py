@@ -346,7 +346,7 @@ def test_a_worker_that_cannot_be_built_ends_the_run_with_its_reason(dataset, tmp
         execute(dataset, tmp_path / "run", env="test_run:NeverBuilt", workers=2)
 
 
-def test_killed_at_five_random_moments_and_resumed_the_results_are_those_of_a_quiet_run(dataset, tmp_path):
+def test_killed_at_three_random_moments_and_resumed_the_results_are_those_of_a_quiet_run(dataset, tmp_path):
     quiet, _ = execute(dataset, tmp_path / "quiet", env="test_run:SlowSteps")
     command = [
         *(sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset)),
@@ -355,7 +355,7 @@ def test_killed_at_five_random_moments_and_resumed_the_results_are_those_of_a_qu
     journal = tmp_path / "killed" / "episodes.jsonl"
     moments = random.Random(0)
     kills = 0
-    while kills < 5:
+    while kills < 3:
         grown = journal.stat().st_size if journal.exists() else 0
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         # A random moment, counted in journal bytes rather than seconds, so that each try gets further.
@@ -365,7 +365,7 @@ def test_killed_at_five_random_moments_and_resumed_the_results_are_those_of_a_qu
         kills += process.poll() is None
         process.kill()
         process.wait()
-        if process.returncode == 0:  # done before five kills: once more from the start
+        if process.returncode == 0:  # done before three kills: once more from the start
             shutil.rmtree(tmp_path / "killed")
         if moments.random() < 0.5 and journal.exists():  # what a kill in the middle of a write leaves
             os.truncate(journal, max(0, journal.stat().st_size - moments.randrange(1, 50)))

@@ -80,6 +80,7 @@ def test_the_hand_is_between_the_pads_and_points_ahead(robot):
     assert x == pytest.approx([0, -np.cos(np.radians(30)), -0.5], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_two_processes_prepare_at_once_and_both_get_it(tmp_path):
     command = "from proctor.sim.stretch_files import prepared_urdf; print(prepared_urdf())"
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
