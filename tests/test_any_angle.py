@@ -35,7 +35,7 @@ def random_queries(seed, count, *, shape=(6, 8), density=None):
 
 def test_paths_are_the_shortest_there_are_and_found_whenever_there_is_one():
     found = 0
-    for free, start, goal in random_queries(1, 20):
+    for free, start, goal in random_queries(1, 30):
         planner = AnyAnglePlanner(free, reach=0)
         path = plan(planner, free, start, goal)
         parts, _ = label(free)
@@ -63,7 +63,7 @@ def test_paths_are_the_shortest_there_are_and_found_whenever_there_is_one():
 def test_without_refinement_paths_are_taut_and_hardly_too_long(monkeypatch):
     monkeypatch.setattr(any_angle, "REFINING_WORK", -1)
     exact = 0
-    for free, start, goal in random_queries(2, 20, density=0.25):
+    for free, start, goal in random_queries(2, 40, density=0.25):
         planner = AnyAnglePlanner(free, reach=0)
         path = plan(planner, free, start, goal)
         if path is None or len(path) == 2:

@@ -40,6 +40,7 @@ def reason_of(legs, dynamics, start):
 @example(seed=1, length_m=150.0, bend=0.7, spacing_m=0.03, limits=(1.0, 1.0, 0.5, 0.5))
 @example(seed=2, length_m=150.0, bend=0.01, spacing_m=0.05, limits=(2.0, 0.5, 0.3, 1.0))
 @example(seed=12, length_m=10.0, bend=1.5, spacing_m=0.025, limits=(1.0, 1.0, 0.5, 0.5))  # near cusps
+@example(seed=515, length_m=0.5, bend=1.125, spacing_m=0.05, limits=(1.0, 0.5, 1.0, 1.0))  # a short hook
 def test_all_limits_hold_everywhere(drive, seed, length_m, bend, spacing_m, limits):
     rng = np.random.default_rng(seed)
     leg = winding_leg(rng, length_m, bend, spacing_m)

@@ -143,7 +143,17 @@ def _driven(curve: Curve, dynamics: Dynamics, speed: float, method: str) -> Traj
         if _hardest(trajectory, dynamics) <= TOLERANCE:
             break
         curve = curve.refined(np.diff(curve.knots) / 2)
-    return trajectory
+    return trajectory if speed else _slowed(trajectory, dynamics)
+
+
+def _slowed(trajectory: Trajectory, dynamics: Dynamics) -> Trajectory:
+    """Return the trajectory slowed down as a whole by what it is too fast between its points, if it is."""
+    spans_s = np.diff(trajectory.times_s)[:, None]
+    between_s = (trajectory.times_s[:-1, None] + spans_s * np.array([0.25, 0.5, 0.75])).ravel()
+    vx, vy, omega = trajectory.sampled(between_s)[:, 3:].T
+    speed = np.hypot(vx, vy).max(initial=0.0) / dynamics.v_max
+    excess = max(speed, np.abs(omega).max(initial=0.0) / dynamics.omega_max, 1.0)
+    return Trajectory(trajectory.times_s * excess, trajectory.poses, trajectory.velocities / excess)
 
 
 def _hardest(trajectory: Trajectory, dynamics: Dynamics) -> float:
