@@ -28,7 +28,7 @@ def reason_of(legs, dynamics, start):
 
 
 @pytest.mark.parametrize("drive", DRIVES)
-@settings(max_examples=25)
+@settings(max_examples=25, derandomize=True)  # a run is to fail for its own changes only
 @given(
     seed=st.integers(0, 10**6),
     length_m=st.sampled_from([0.02, 0.1, 0.5, 2.0, 6.0, 15.0]),
