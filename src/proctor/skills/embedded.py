@@ -13,7 +13,7 @@ import numpy as np
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.grid_map import GridMap, floor_of_scene
+from proctor.navigation.maps.grid_map import floor_of_scene, map_of_floor
 from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.maps.point_cloud import Pinhole, camera_frame, points_of_depth
 from proctor.navigation.process.client import PlanningClient
@@ -82,9 +82,7 @@ class EmbeddedNavigator:
         known = load_scene(scene_path)
         floor_z = floor_of_scene(scene_path, floor_z)
         self.params = (params or NavigationParams()).checked()
-        self.grid = GridMap.from_scene(known, scene_path, floor_z=floor_z).covering(
-            (start.x, start.y), *goals
-        )
+        self.grid = map_of_floor(scene_path, floor_z).covering((start.x, start.y), *goals)
         self.live_map = LiveMap(self.grid, floor_z=floor_z)
         robot = WheeledRobot(camera=Camera(pitch_deg=CAMERA_PITCH_DEG))
         self.world = World(scene or known, scene_path, robot, floor_z=floor_z, timestep_s=TIMESTEP_S)

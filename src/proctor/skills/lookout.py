@@ -15,8 +15,6 @@ SLACK_M = 0.01
 """A course is blocked if it leads closer to something than it did when it was made, by more than this."""
 REACTION_S = 0.3
 """From seeing something to braking, with some to spare."""
-
-
 BUMP_RAD = np.radians([-45.0, -22.5, 0.0, 22.5, 45.0])
 BUMP_M = 0.05
 """Beyond the hull, so that what was bumped into does not cover the robot itself."""

@@ -72,7 +72,6 @@ class NavigateTo:
         self._pilot = Pilot(robot, controller, now_s)
         self.planning = Planning(client, self.params, world_map, self._pilot)
         """What was planned for the latest goal."""
-        self._map = world_map
         self._now_s = now_s
         self._lookout = Lookout(self._pilot, world_map, self.params)
         self._way_out = WayOut(world_map, self.params, self._pilot)

@@ -24,7 +24,8 @@ from proctor.skills.pilot import Pilot
 PASSING = (Reason.BLOCKED, Reason.NO_PATH, Reason.GOAL_OCCUPIED)
 """What may pass by itself, if things that are not on the map cause it."""
 TURN_RAD = math.pi / 2
-WAIT_S = 5.0
+WAIT_S, LOOK_S = 5.0, 0.5
+"""How long to wait for something to go away, and for the scanner to show what is really there."""
 BACK_M = 0.3
 SPEED_SHARE = 0.2
 """Of the full speed, when backing out."""
@@ -56,7 +57,8 @@ class Recovery(enum.StrEnum):
         if self is Recovery.BACK_OUT and _clearances(field, pose, -BACK_M).min() > radius_m:
             return straight(pose, -BACK_M, _slow(dynamics))
         here = np.array([pose.x, pose.y, pose.yaw])
-        return Trajectory([0.0, WAIT_S], np.stack([here, here]), np.zeros((2, 3)))
+        rest_s = LOOK_S if self is Recovery.CLEAR else WAIT_S
+        return Trajectory([0.0, rest_s], np.stack([here, here]), np.zeros((2, 3)))
 
 
 class WayOut:
@@ -86,7 +88,7 @@ class WayOut:
             raise failure
         if trajectory is None and not self._map.has_seen:
             raise failure
-        if mission.tries == self._params.max_recoveries:
+        if mission.tries >= self._params.max_recoveries:  # collisions count, too
             raise NavigationFailure(Reason.BLOCKED, f"{failure}, after {mission.tries} recoveries")
         if trajectory is not None:
             return trajectory, "Leaving an obstacle"

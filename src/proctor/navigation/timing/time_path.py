@@ -37,9 +37,10 @@ ASTRAY_RAD = 0.05
 """By how much a robot in motion may point elsewhere than the path begins."""
 LATE_S = 0.2
 """A yaw rate that differs from the path's by what the robot can change in this time is taken for it."""
+BETWEEN = np.array([0.25, 0.5, 0.75])  # of the time from one point to the next
 ROUNDS = 4
 TOLERANCE = 1.01
-"""Where a trajectory accelerates harder than this share of a limit, its path is divided more finely."""
+"""Where a trajectory is above this share of a limit, its path is divided more finely."""
 TOO_FAST = 1.01
 """A start that is faster than the highest by less than this is slowed to it."""
 
@@ -143,25 +144,24 @@ def _driven(curve: Curve, dynamics: Dynamics, speed: float, method: str) -> Traj
         if _hardest(trajectory, dynamics) <= TOLERANCE:
             break
         curve = curve.refined(np.diff(curve.knots) / 2)
-    return trajectory if speed else _slowed(trajectory, dynamics)
-
-
-def _slowed(trajectory: Trajectory, dynamics: Dynamics) -> Trajectory:
-    """Return the trajectory slowed down as a whole by what it is too fast between its points, if it is."""
-    spans_s = np.diff(trajectory.times_s)[:, None]
-    between_s = (trajectory.times_s[:-1, None] + spans_s * np.array([0.25, 0.5, 0.75])).ravel()
-    vx, vy, omega = trajectory.sampled(between_s)[:, 3:].T
-    speed = np.hypot(vx, vy).max(initial=0.0) / dynamics.v_max
-    excess = max(speed, np.abs(omega).max(initial=0.0) / dynamics.omega_max, 1.0)
-    return Trajectory(trajectory.times_s * excess, trajectory.poses, trajectory.velocities / excess)
+    return trajectory
 
 
 def _hardest(trajectory: Trajectory, dynamics: Dynamics) -> float:
-    """Return the largest acceleration of a trajectory, as a share of its limit."""
-    curve = Curve(trajectory.times_s, trajectory.poses, trajectory.velocities)
+    """Return the largest velocity or acceleration of a trajectory, also between its points, of its limit."""
+    times_s = trajectory.times_s
+    between_s = times_s[:-1, None] + np.diff(times_s)[:, None] * BETWEEN
+    vx, vy, omega = trajectory.sampled(between_s.ravel())[:, 3:].T
+    curve = Curve(times_s, trajectory.poses, trajectory.velocities)
     rows = np.concatenate(curve.bends(sideways=dynamics.drive == "holonomic"))
-    linear = np.hypot(rows[:, 1], rows[:, 2]).max() / dynamics.a_max
-    return float(max(linear, np.abs(rows[:, 4]).max() / dynamics.alpha_max))
+    return float(
+        max(
+            np.hypot(vx, vy).max() / dynamics.v_max,
+            np.abs(omega).max() / dynamics.omega_max,
+            np.hypot(rows[:, 1], rows[:, 2]).max() / dynamics.a_max,
+            np.abs(rows[:, 4]).max() / dynamics.alpha_max,
+        )
+    )
 
 
 def _turned(before: Trajectory, yaw: float, dynamics: Dynamics, omega: float) -> Trajectory:
