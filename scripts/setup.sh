@@ -3,6 +3,7 @@
 #   scripts/setup.sh EXTRAS       e.g. dev or dev,bench
 #   scripts/setup.sh --browser    Chromium, in which the report is tested
 #   scripts/setup.sh --node       Node, in which the JavaScript agent is tested
+#   scripts/setup.sh --compiler   CMake and a C++ compiler, for ROS 2's messages
 set -euo pipefail
 cd "$(dirname "$0")/.."
 extras=${1:-dev}
@@ -37,6 +38,12 @@ fi
 if [ "$extras" = --node ]; then
     if command -v node >/dev/null && command -v npm >/dev/null; then exit 0; fi
     need nodejs npm || true  # without them the tests of the agent say so themselves
+    exit 0
+fi
+
+if [ "$extras" = --compiler ]; then
+    if command -v cmake >/dev/null && command -v g++ >/dev/null && command -v make >/dev/null; then exit 0; fi
+    need cmake g++ make
     exit 0
 fi
 

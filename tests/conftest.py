@@ -1,12 +1,16 @@
 """What holds for all tests."""
 
 import signal
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
 
 # A job in the background of a script ignores SIGINT, and so would all commands that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# They run in .venv-ros, which `make ros` sets up.
+collect_ignore = [] if find_spec("rclpy") else ["ros"]
 
 # On a busy machine anything takes long for once.
 settings.register_profile("untimed", deadline=None)

@@ -1,0 +1,16 @@
+"""Robots on ROS 2, and being one. All that imports rclpy is here.
+
+Importing this package without ROS 2 says how to get it.
+"""
+
+from importlib.util import find_spec
+
+from proctor.core.errors import MissingDependency
+
+if find_spec("rclpy") is None:
+    raise MissingDependency(
+        "ROS 2",
+        "There are two ways to get it: install ROS 2 (Jazzy or Kilted) and source its setup.bash before you "
+        "start Python, or in a checkout of Proctor run `make ros` and use .venv-ros/bin/proctor. "
+        "docs/ros2.md has both.",
+    )

@@ -1,0 +1,49 @@
+"""ROS 2's messages and our types."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Quaternion
+
+from proctor.core.types import Pose2, Scan
+
+
+def seconds(stamp: Time) -> float:
+    """Return a stamp in seconds."""
+    return float(stamp.sec) + 1e-9 * float(stamp.nanosec)
+
+
+def stamp(time_s: float) -> Time:
+    """Return seconds as a stamp."""
+    nanoseconds = round(time_s * 1e9)
+    return Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+def yaw_of(q: Quaternion) -> float:
+    """Return the heading of an orientation."""
+    return math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
+
+
+def quaternion(yaw: float) -> Quaternion:
+    """Return a heading as an orientation."""
+    return Quaternion(z=math.sin(yaw / 2), w=math.cos(yaw / 2))
+
+
+def pose2(pose: Any) -> Pose2:
+    """Return a geometry_msgs/Pose as a pose on the floor."""
+    return Pose2(pose.position.x, pose.position.y, yaw_of(pose.orientation))
+
+
+def scan_of(message: Any) -> Scan:
+    """Return a sensor_msgs/LaserScan as a scan."""
+    return Scan(
+        np.asarray(message.ranges, float),
+        message.angle_min,
+        message.angle_increment,
+        message.range_min,
+        message.range_max,
+    )

@@ -1,0 +1,102 @@
+"""A ROS 2 node that lives on its own: its context, and a thread that runs its callbacks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+
+from proctor.core.errors import SimulationError
+from proctor.ros2.profile import use_profile
+
+JOIN_S = 5.0
+WAKE_S = 0.1
+"""How often those who wait look again when no message comes: who publishes and listens changes silently."""
+
+
+class RosNode(Node):
+    """A node with a context of its own, so that any number may come and go in one process.
+
+    Callbacks run one after the other in a thread of the node's; whoever waits for what they bring calls
+    `wait_until`. The domain is that of the environment variable ROS_DOMAIN_ID.
+
+    Args:
+        name: Of the node.
+        namespace: Its topics are below this: `robot_0` makes `rgb` to `/robot_0/rgb`.
+        ros_args: What ROS 2 takes after `--ros-args`, such as `-r`, `rgb:=/camera/image`.
+    """
+
+    def __init__(self, name: str, *, namespace: str = "", ros_args: Sequence[str] = ()) -> None:
+        use_profile()
+        self._own_context = Context()
+        rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=self._own_context)
+        super().__init__(name, namespace=namespace, context=self._own_context, start_parameter_services=False)
+        self._news = threading.Condition()
+        self._closing, self._deaf = False, False
+        self._spinner = SingleThreadedExecutor(context=self._own_context)
+        self._spinner.add_node(self)
+        self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
+        self._thread.start()
+
+    def wait_until(self, happened: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait until something holds that callbacks bring about; it is looked at after each of them.
+
+        Returns:
+            Whether it holds.
+
+        Raises:
+            SimulationError: The node was closed, or a callback of it has failed.
+        """
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("a callback that waits for callbacks would wait for ever")
+        deadline_s = time.monotonic() + timeout_s
+        with self._news:
+            while not happened():
+                if self._deaf or self._closing:
+                    raise SimulationError(f"the ROS 2 node {self._thread.name} no longer listens")
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0 or not self._news.wait(left_s):
+                    return happened()
+            return True
+
+    def close(self) -> None:
+        """Leave the graph. May be called twice, and always returns."""
+        if self._closing:
+            return
+        self._closing = True
+        self._spinner.wake()
+        self._thread.join(JOIN_S)
+        self._spinner.remove_node(self)
+        self.destroy_node()
+        self._spinner.shutdown(timeout_sec=JOIN_S)
+        self._own_context.try_shutdown()
+        with self._news:
+            self._news.notify_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _spin(self) -> None:
+        try:
+            while not self._closing:
+                self._spinner.spin_once(timeout_sec=WAKE_S)
+                with self._news:
+                    self._news.notify_all()
+        except ExternalShutdownException:
+            pass  # the process ends
+        finally:  # also when a callback has raised: nobody is to wait for the rest of the time
+            self._deaf = True
+            with self._news:
+                self._news.notify_all()

@@ -1,0 +1,46 @@
+"""The clock that governs a robot: simulated time in a simulation, else that of its messages."""
+
+from __future__ import annotations
+
+from rosgraph_msgs.msg import Clock
+
+from proctor.ros2.convert import seconds
+from proctor.ros2.node import RosNode
+from proctor.ros2.qos import CLOCK
+
+JUMP_S = 0.5
+"""Messages overtake each other by less than this; a clock that is further back was set back."""
+
+
+class RobotClock:
+    """Hears `/clock`; where nobody publishes it, the stamps of the robot's messages tell the time.
+
+    Args:
+        node: Who listens.
+    """
+
+    def __init__(self, node: RosNode) -> None:
+        self.now_s = 0.0
+        """The newest time heard of."""
+        self.jumps = 0
+        """How often time went back: the simulator was started or reset anew."""
+        self.is_simulated = False
+        """Whether `/clock` is heard."""
+        node.create_subscription(Clock, "/clock", self._hear, CLOCK)
+
+    def hear_stamp(self, stamp_s: float) -> None:
+        """Take in the stamp of a message of the robot."""
+        if not self.is_simulated:
+            self._take(stamp_s)
+
+    def _hear(self, message: Clock) -> None:
+        stamp_s = seconds(message.clock)
+        if not self.is_simulated:
+            self.is_simulated, self.now_s = True, stamp_s
+        self._take(stamp_s)
+
+    def _take(self, stamp_s: float) -> None:
+        if stamp_s < self.now_s - JUMP_S:
+            self.jumps += 1
+            self.now_s = stamp_s
+        self.now_s = max(self.now_s, stamp_s)

@@ -1,0 +1,113 @@
+"""One topic that is listened to: its newest message, and why there is none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
+
+from proctor.ros2.node import RosNode
+from proctor.ros2.qos import SENSORS
+
+Value = TypeVar("Value")
+
+
+class Topic(Generic[Value]):
+    """Keeps the newest value of a topic.
+
+    Args:
+        node: Who listens.
+        message_type: The class of its messages.
+        name: Its name, below the node's namespace unless it begins with a slash.
+        read: Returns the stamp of a message in seconds and its value, or None if the message is to be
+            ignored; a ValueError says what is wrong with the message.
+        on_value: Is called after each value, in the node's thread.
+        qos: How to listen.
+    """
+
+    def __init__(
+        self,
+        node: RosNode,
+        message_type: Any,
+        name: str,
+        read: Callable[[Any], tuple[float, Value] | None],
+        *,
+        on_value: Callable[[], None] | None = None,
+        qos: QoSProfile = SENSORS,
+    ) -> None:
+        self._node, self._read, self._on_value = node, read, on_value
+        self.value: Value | None = None
+        self.stamp_s = 0.0
+        """Of the value."""
+        self.count = 0
+        """Values that came."""
+        self.problem: str | None = None
+        """What is wrong with the newest message, if anything."""
+        self._heard_s = self._made_s = time.monotonic()
+        self._subscription = node.create_subscription(message_type, name, self._hear, qos)
+
+    @property
+    def name(self) -> str:
+        """The full name of the topic."""
+        return str(self._subscription.topic_name)
+
+    def forget(self) -> None:
+        """Drop the value: what comes next is of another episode or another simulator."""
+        self.value, self.stamp_s, self.problem = None, 0.0, None
+
+    def diagnosis(self) -> str:
+        """Return why there is no new message, as far as the graph of nodes tells."""
+        publishers = self._node.get_publishers_info_by_topic(self.name)
+        if not publishers:
+            return f"nobody publishes {self.name}{self._elsewhere()}"
+        who = ", ".join(sorted({f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in publishers}))
+        wanted = self._type_name()
+        types = sorted({p.topic_type for p in publishers} - {wanted})
+        if types and len(types) == len({p.topic_type for p in publishers}):
+            return f"{self.name} is {', '.join(types)}, expected {wanted} (published by {who})"
+        clashes = [
+            reason
+            for publisher in publishers
+            for verdict, reason in [
+                qos_check_compatible(publisher.qos_profile, self._subscription.qos_profile)
+            ]
+            if verdict == QoSCompatibility.ERROR
+        ]
+        if len(clashes) == len(publishers):
+            return f"{self.name} is published by {who} with an incompatible QoS: {'; '.join(clashes)}"
+        if self.problem is not None:
+            return f"{self.name}: {self.problem} (published by {who})"
+        silent_s = time.monotonic() - self._heard_s
+        count = f"{len(publishers)} publisher{'s' * (len(publishers) > 1)}"
+        return f"{self.name} has {count} ({who}), but was silent for {silent_s:.1f} s"
+
+    def _type_name(self) -> str:
+        kind = self._subscription.msg_type
+        return f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"
+
+    def _elsewhere(self) -> str:
+        """Return where a topic of that name is, if it is in another namespace."""
+        last = self.name.rpartition("/")[2]
+        others = [
+            name
+            for name, types in self._node.get_topic_names_and_types()
+            if name.rpartition("/")[2] == last and name != self.name and self._type_name() in types
+        ]
+        return f", but there is {', '.join(others)}: is the namespace right?" if others else ""
+
+    def _hear(self, message: Any) -> None:
+        self._heard_s = time.monotonic()
+        try:
+            read = self._read(message)
+        except ValueError as error:
+            self.problem = str(error)
+            return
+        if read is None:
+            return
+        self.stamp_s, self.value = read
+        self.problem = None
+        self.count += 1
+        if self._on_value is not None:
+            self._on_value()

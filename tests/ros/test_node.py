@@ -1,0 +1,43 @@
+"""Nodes come and go, hear each other, and say why they do not."""
+
+import time
+
+import pytest
+from geometry_msgs.msg import Twist
+
+from proctor.core.errors import SimulationError
+from proctor.ros2.convert import seconds, stamp
+from proctor.ros2.node import RosNode
+from proctor.ros2.topic import Topic
+
+
+def test_nodes_come_and_go_in_one_process():
+    for number in range(10):
+        node = RosNode(f"visitor_{number}")
+        node.close()
+        node.close()
+
+
+def test_a_message_wakes_who_waits():
+    with RosNode("speaker") as speaker, RosNode("listener") as listener:
+        topic = Topic(listener, Twist, "cmd_vel", lambda message: (1.0, message.linear.x))
+        publisher = speaker.create_publisher(Twist, "cmd_vel", 10)
+        assert speaker.wait_until(lambda: publisher.get_subscription_count() == 1, 10.0)
+        message = Twist()
+        message.linear.x = 0.25
+        publisher.publish(message)
+        assert listener.wait_until(lambda: topic.value == 0.25, 10.0)
+
+
+def test_waiting_ends_at_its_deadline_and_when_a_callback_fails():
+    with RosNode("listener") as node:
+        begin_s = time.monotonic()
+        assert not node.wait_until(lambda: False, 0.2)
+        assert 0.15 < time.monotonic() - begin_s < 5.0
+    with pytest.raises(SimulationError, match="no longer listens"):
+        node.wait_until(lambda: False, 10.0)
+
+
+def test_stamps_survive_the_way_there_and_back():
+    assert seconds(stamp(12.000000001)) == pytest.approx(12.000000001, abs=1e-9)
+    assert stamp(0.9999999999).sec == 1
