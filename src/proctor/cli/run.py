@@ -33,6 +33,7 @@ examples:
   proctor run --suite houses-v1 --policy my_agent:Agent --save-frames
   proctor run --suite houses-v1 --policy ws://localhost:8080 --policy-option action_timeout_s=5
   proctor run --suite houses-v1 --policy ws://gpu1:8080,ws://gpu2:8080 --workers 2
+  proctor run --suite houses-v1 --policy oracle --env ros2 --episodes 3
   proctor run --dataset my_tables.json --policy hold random my_agent:Agent --level 2
 
 An agent at ws:// or wss:// is served elsewhere, for instance with `proctor serve-policy`; several addresses
@@ -69,6 +70,11 @@ def add_run(commands: Any) -> None:
         default="",
         metavar="NAME",
         help="the world (default: the task's, embedded or tabletop)",
+    )
+    run.add_argument(
+        "--attach",
+        action="store_true",
+        help="with --env ros2: use a robot that is there; else one is simulated for the run",
     )
     run.add_argument(
         "--scenes", type=Path, metavar="DIR", help="where the dataset's scenes are, if not beside it"
@@ -207,6 +213,8 @@ def _job(arguments: argparse.Namespace, policy: str) -> Job:
         options |= {"level": arguments.level, "level_seed": arguments.seed}
     if arguments.object_info:
         options["object_info"] = True
+    if arguments.attach:
+        options["attach"] = True
     threshold_m = arguments.success_threshold
     return Job(
         env=arguments.env,
@@ -223,6 +231,10 @@ def _check_options(arguments: argparse.Namespace, task: str) -> None:
     """Refuse options that mean nothing, or nothing in this task."""
     if arguments.level is not None and arguments.level not in LEVELS:
         raise UserError(f"--level: expected {LEVELS[0]} to {LEVELS[-1]}, found {arguments.level}")
+    if arguments.attach and arguments.env != "ros2":
+        raise UserError("--attach is for --env ros2; the other worlds have their own robots")
+    if arguments.attach and arguments.workers > 1:
+        raise UserError("--attach: one robot can do one episode at a time; leave --workers out")
     only_for = {
         "vln": {"--success-threshold": arguments.success_threshold is not None},
         "pick_and_place": {
