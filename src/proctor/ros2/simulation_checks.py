@@ -103,8 +103,8 @@ def name_filter(pattern: str) -> Callable[[str], bool]:
     if len(pattern) > MAX_NAME or UNSAFE_IN_FILTER.search(pattern):
         raise Refusal(
             Result.RESULT_FEATURE_UNSUPPORTED,
-            f"filter: expected up to {MAX_NAME} characters without groups, counts and escapes, and at most two "
-            f"of * + ?, found {shown(pattern)}",
+            f"filter: expected up to {MAX_NAME} characters without groups, counts and escapes, with at most "
+            f"two of * + ?, found {shown(pattern)}",
         )
     try:
         expression = re.compile(pattern)

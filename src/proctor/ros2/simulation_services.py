@@ -50,7 +50,7 @@ from proctor.ros2.simulation_checks import (
     shown,
     standing_pose,
 )
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene_config import SceneConfig, load_scene
 
 ROBOT_URI = "proctor://robots/wheeled"
 SPAWNABLES = {ROBOT_URI: "a round differential drive with an RGB-D camera and a 2D lidar"}
@@ -127,8 +127,7 @@ class SimulationServices:
     # Entities
 
     def _spawn(self, request: Any, response: Any) -> None:
-        codes, host = SpawnEntity.Response, self._host
-        self._check_world()
+        codes, host, scene = SpawnEntity.Response, self._host, self._scene()
         if request.uri not in self._spawnables:
             self._refuse_resource(request)
         if request.name or not request.allow_renaming:
@@ -136,16 +135,17 @@ class SimulationServices:
         check_namespace(request.entity_namespace)
         check_frame(request.initial_pose.header.frame_id)
         pose = standing_pose(request.initial_pose.pose, codes.INVALID_POSE)
-        taken = host.entity_names()
+        robots = host.entity_names()
+        taken = {*robots, *(item.name for item in scene.objects)}
         if request.name in taken and not request.allow_renaming:
             raise Refusal(codes.NAME_NOT_UNIQUE, f"there is an entity {shown(request.name)} already")
-        if len(taken) >= MAX_ROBOTS:
+        if len(robots) >= MAX_ROBOTS:
             raise Refusal(Result.RESULT_OPERATION_FAILED, f"there are {MAX_ROBOTS} robots, which is the most")
         name = request.name or "robot"
         if name in taken:
             renamed = (f"{name[: MAX_NAME - 4]}_{number}" for number in itertools.count(1))
             name = next(candidate for candidate in renamed if candidate not in taken)
-        namespaces = [host.namespace_of(other) for other in taken]
+        namespaces = [host.namespace_of(other) for other in robots]
         if request.entity_namespace.strip("/") in namespaces:
             raise Refusal(codes.NAMESPACE_INVALID, "another robot has this namespace already")
         host.spawn(name, request.entity_namespace.strip("/"), pose)
@@ -242,11 +242,9 @@ class SimulationServices:
             raise Refusal(
                 Result.RESULT_NOT_FOUND, f"scope: expected a sum of 1, 2 and 4, or 0 or 255, found {scope}"
             )
-        self._check_world()
+        self._scene()
         if scope & scopes.SCOPE_SPAWNED:
-            for name in self._spawned & set(self._host.entity_names()):
-                self._host.delete(name)
-            self._spawned.clear()
+            self._delete_spawned()
         if scope & scopes.SCOPE_STATE:
             self._host.reset_state()
         if scope & scopes.SCOPE_TIME:
@@ -280,7 +278,7 @@ class SimulationServices:
         if (now, wanted) == (State.STOPPED, State.PAUSED):
             raise Refusal(codes.INCORRECT_TRANSITION, "the simulation is STOPPED: it has to play first")
         if wanted == State.STOPPED:  # which is to pause, and to begin anew
-            self._reset(ResetSimulation.Request(scope=ResetSimulation.Request.SCOPE_ALL), None)
+            self._delete_spawned()
         self._host.set_state(State(wanted))
 
     def _get_state(self, _request: Any, response: Any) -> None:
@@ -291,13 +289,19 @@ class SimulationServices:
         response.features.custom_info = "Proctor's sim-host. Robots are the only entities."
         return response
 
+    def _delete_spawned(self) -> None:
+        for name in self._spawned & set(self._host.entity_names()):
+            self._host.delete(name)
+        self._spawned.clear()
+
     def _state(self) -> int:
         no_world: int = SimulationState.STATE_NO_WORLD
         return no_world if self._host.scene is None else int(self._host.state)
 
-    def _check_world(self) -> None:
+    def _scene(self) -> SceneConfig:
         if self._host.scene is None:
             raise Refusal(Result.RESULT_INCORRECT_STATE, "there is no world: load one first")
+        return self._host.scene
 
     def _check_entity(self, name: str) -> None:
         if name in self._host.entity_names():
