@@ -206,6 +206,12 @@ class SimHost:
         robot = self._robot_called(name)
         robot.put(Pose2(position.x, position.y, yaw_of_quaternion(np.array([w, x, y, z]))))
 
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """What each robot publishes below its namespace."""
+        topics = ("odom", *(("scan",) if self._signals.scan_hz else ()))
+        return (*topics, *(("rgb", "depth", "camera_info") if self._signals.camera_hz else ()))
+
     # Time
 
     @property
