@@ -64,15 +64,10 @@ class Caller:
         return answer.result.result
 
     def spawn(self, name, x=0.0, y=0.0, yaw=0.0, **fields):
-        fields = {"uri": ROBOT_URI, "entity_namespace": name, **fields}
-        return self(
-            SpawnEntity,
-            name=name,
-            initial_pose__pose__position__x=x,
-            initial_pose__pose__position__y=y,
-            initial_pose__pose__orientation=quaternion(yaw),
-            **fields,
-        )
+        place = {"initial_pose__pose__position__x": x, "initial_pose__pose__position__y": y}
+        place["initial_pose__pose__orientation"] = quaternion(yaw)
+        fields = {"uri": ROBOT_URI, "entity_namespace": name, **place, **fields}
+        return self(SpawnEntity, name=name, **fields)
 
     def spawn_code(self, name, **fields):
         return self.spawn(name, **fields).result.result
@@ -450,37 +445,34 @@ def test_without_a_world_there_is_nothing_to_play(ros_domain, tmp_path):
             SimulationServices(host, prefix="a b")
 
 
+TEXTS = ["", "rover", "post", "\0", "\u202e", "..", "/", "a" * 70_000, "file:///etc/passwd", "[", "world"]
+VALUES = {
+    "string": TEXTS,
+    "double": [0.0, 1.0, -1.0, NAN, math.inf, -math.inf, 1e308, 5e-324],
+    "uint64": [0, 1, 2, 2**63],
+    "uint8": [0, 1, 2, 3, 4, 7, 255],
+    "boolean": [False, True],
+    "sequence<string>": [[], TEXTS],
+}
+
+
+def fill_at_random(message, rng):
+    for field, kind in message.get_fields_and_field_types().items():
+        if kind in VALUES:
+            setattr(message, field, VALUES[kind][rng.integers(len(VALUES[kind]))])
+        elif hasattr(getattr(message, field), "get_fields_and_field_types"):
+            fill_at_random(getattr(message, field), rng)
+
+
 def test_no_request_of_random_numbers_and_texts_harms_the_world(call):
     rng = np.random.default_rng(7)
-    texts = ["", "rover", "post", "\0", "\u202e", "..", "/", "a" * 70_000, "file:///etc/passwd", "[", "world"]
-    numbers = [0.0, 1.0, -1.0, NAN, math.inf, -math.inf, 1e308, 5e-324]
     kinds = [SpawnEntity, DeleteEntity, GetEntities, GetEntityState, SetEntityState, LoadWorld]
     kinds += [ResetSimulation, StepSimulation, SetSimulationState, GetSpawnables]
-
-    def fill(message):
-        for field, kind in message.get_fields_and_field_types().items():
-            value = getattr(message, field)
-            if kind == "string":
-                setattr(message, field, str(rng.choice(texts)))
-            elif kind == "double":
-                setattr(message, field, float(rng.choice(numbers)))
-            elif kind == "uint64":
-                setattr(message, field, int(rng.choice([0, 1, 2, 2**63])))
-            elif kind == "uint8":
-                setattr(message, field, int(rng.choice([0, 1, 2, 3, 4, 7, 255])))
-            elif kind == "boolean":
-                setattr(message, field, bool(rng.integers(2)))
-            elif kind == "sequence<string>":
-                setattr(message, field, [str(text) for text in rng.choice(texts, 3)])
-            elif hasattr(value, "get_fields_and_field_types"):
-                fill(value)
-
-    for _ in range(200):
+    for _ in range(300):
         kind = kinds[rng.integers(len(kinds))]
         request = kind.Request()
-        fill(request)
+        fill_at_random(request, rng)
         fields = {field: getattr(request, field) for field in request.get_fields_and_field_types()}
-        answer = call(kind, **fields)
-        assert len(answer.result.error_message) < 1000
+        assert len(call(kind, **fields).result.error_message) < 1000
     call.go(PLAYING)
     assert call.state() == PLAYING
