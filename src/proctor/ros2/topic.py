@@ -10,6 +10,7 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
 
 from proctor.ros2.node import RosNode
+from proctor.ros2.profile import FILE, VARIABLES
 from proctor.ros2.qos import SENSORS
 
 Value = TypeVar("Value")
@@ -87,7 +88,8 @@ class Topic(Generic[Value]):
             return f"{self.name}: {self.problem} (published by {who})"
         silent_s = time.monotonic() - self._heard_s
         count = f"{len(publishers)} publisher{'s' * (len(publishers) > 1)}"
-        return f"{self.name} has {count} ({who}), but was silent for {silent_s:.1f} s"
+        lost = f"; {self.lost} messages of it got lost" if self.lost else ""
+        return f"{self.name} has {count} ({who}), but was silent for {silent_s:.1f} s{lost}"
 
     def _type_name(self) -> str:
         kind = self._subscription.msg_type
@@ -121,3 +123,8 @@ class Topic(Generic[Value]):
 
     def _lose(self, event: Any) -> None:
         self.lost = event.total_count
+        self._node.get_logger().warning(
+            f"messages of {self.name} get lost. If they are pictures, start who sends them with "
+            f"{VARIABLES[0]}={FILE}",
+            once=True,
+        )
