@@ -72,14 +72,18 @@ class Ear(RosNode):
         ]
         self.mouth = self.create_publisher(Twist, "cmd_vel", COMMANDS)
 
-    def is_matched(self, robots=1):
-        """Whether all topics have a publisher, and the commands a listener."""
-        return self.mouth.get_subscription_count() == robots and all(
-            self.count_publishers(reader.topic_name) for reader in self.readers
-        )
+    def wait_until_matched(self, host):
+        """Until both sides know of each other."""
+        publishers = [publisher for robot in host._robots.values() for publisher in robot.node.publishers]
 
-    def wait_until_matched(self):
-        assert self.wait_until(self.is_matched, HEARD_S)
+        def is_matched():
+            heard = {publisher.topic_name for publisher in publishers if publisher.get_subscription_count()}
+            return self.mouth.get_subscription_count() == 1 and all(
+                reader.topic_name in heard and self.count_publishers(reader.topic_name)
+                for reader in self.readers
+            )
+
+        assert self.wait_until(is_matched, HEARD_S)
 
     def last(self, topic, host, period_s=0.0):
         """What the newest tick has brought, or one at most a period before."""
@@ -123,7 +127,7 @@ def test_a_robot_drives_and_tells_where_it_is(make):
             _hear(ear, TFMessage, "/tf", COMMANDS),
             _hear(ear, TFMessage, "/tf_static", LATCHED),
         )
-        ear.wait_until_matched()
+        ear.wait_until_matched(host)
         assert ear.wait_until(lambda: fixed, HEARD_S)
         ear.drive(host, ahead=0.5, turn=0.4)
         host.step(90)
@@ -158,7 +162,7 @@ def test_odometry_begins_with_zero_frames(make):
     with Ear("odom") as ear:
         host.step(10)
         host.spawn("robot", "", START)
-        ear.wait_until_matched()
+        ear.wait_until_matched(host)
         host.step(6)
         ear.last("odom", host)
     stamps = [seconds(message.header.stamp) for message in ear.heard["odom"]]
@@ -170,7 +174,7 @@ def test_the_scan_shows_the_wall_and_nothing_else(make):
     host = make(scan_hz=20)
     host.spawn("robot", "", START)
     with Ear("scan") as ear:
-        ear.wait_until_matched()
+        ear.wait_until_matched(host)
         host.step(60)
         scan = ear.last("scan", host)
         angles = scan.angle_min + scan.angle_increment * np.arange(len(scan.ranges))
@@ -194,7 +198,7 @@ def test_pictures_are_what_the_camera_sees(make, rgb_encoding, depth_encoding):
     host = make(camera_hz=30, rgb_encoding=rgb_encoding, depth_encoding=depth_encoding)
     host.spawn("robot", "", START)
     with Ear("rgb", "depth", "camera_info") as ear:
-        ear.wait_until_matched()
+        ear.wait_until_matched(host)
         host.step(10)
         rgb, depth, info = (ear.last(topic, host) for topic in ("rgb", "depth", "camera_info"))
         assert len(ear.heard["rgb"]) == len(ear.heard["depth"]) == 5
@@ -224,8 +228,8 @@ def test_each_robot_has_its_namespace_and_they_see_each_other(make):
         Ear("odom", "scan", namespace="alice") as one,
         Ear("odom", "scan", "depth", namespace="fleet/bob") as two,
     ):
-        one.wait_until_matched()
-        two.wait_until_matched()
+        one.wait_until_matched(host)
+        two.wait_until_matched(host)
         two.drive(host, ahead=0.2)
         host.step(60)
         assert one.last("odom", host).pose.pose.position.x == 0.0
@@ -246,7 +250,7 @@ def test_the_watchdog_stops_a_robot_that_hears_nothing(make):
     host = make(cmd_vel_timeout_s=0.5)
     host.spawn("robot", "", START)
     with Ear() as ear:
-        ear.wait_until_matched()
+        ear.wait_until_matched(host)
         ear.drive(host, ahead=0.3)
         host.step(28)
         assert host.state_of("robot")[2].x == pytest.approx(0.3, abs=0.01)
@@ -258,7 +262,7 @@ def test_a_command_holds_without_the_watchdog_and_madness_stops(make):
     host = make()
     host.spawn("robot", "", Pose2(-50, 0, 0))
     with Ear() as ear:
-        ear.wait_until_matched()
+        ear.wait_until_matched(host)
         ear.drive(host, ahead=0.3)
         host.step(600)
         assert host.state_of("robot")[2].x == pytest.approx(0.3, abs=0.01)
@@ -279,7 +283,7 @@ def test_the_wall_clock_changes_nothing(make):
         host = make(real_time_factor=real_time_factor)
         host.spawn("robot", "", START)
         with Ear("odom") as ear:
-            ear.wait_until_matched()
+            ear.wait_until_matched(host)
             ear.drive(host, ahead=0.4, turn=0.7)
             began_s, over = host.time_s, threading.Event()
             done = threading.Thread(
@@ -371,8 +375,8 @@ def test_the_pacer_keeps_its_pace_and_does_not_chase_lost_time(monkeypatch):
 
 def test_the_command_says_when_it_is_ready_and_ends_on_a_signal(scene):
     arguments = ("--scene", str(scene), "--start", "-1,0,0.5", "--rtf", "0", "--camera-hz", "0")
-    with SimHostProcess(*arguments) as process, Ear("odom") as ear:
-        ear.wait_until_matched()
+    with SimHostProcess(*arguments) as process, Ear() as ear:
+        assert ear.wait_until(lambda: ear.mouth.get_subscription_count() == 1, HEARD_S)
         os.kill(process.pid, signal.SIGINT)
         assert process.close() == 130
         assert process.said() == "interrupted"
