@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import numpy as np
-
+from proctor.control.clearance import clearance_ahead_m
 from proctor.control.robot_port import RobotPort
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
-from proctor.core.types import SECTOR_RAD, STEP_M, TURN_RAD, Action
+from proctor.core.types import STEP_M, TURN_RAD, Action
 
 LANDED = 0.002
 """A move is over when less than this fraction of its length is left."""
@@ -200,10 +199,4 @@ class ActionExecutor:
         self.collision_count += 1
 
     def _is_blocked_ahead(self) -> bool:
-        scan = self._port.scan()
-        ranges = np.asarray(scan.ranges)
-        angles = scan.angle_min + scan.angle_increment * np.arange(len(ranges))
-        # Wrapped, so that scans that begin straight ahead or behind are right, too.
-        ahead = np.abs((angles + np.pi) % (2 * np.pi) - np.pi) <= SECTOR_RAD + 1e-6
-        valid = (ranges > scan.range_min) & (ranges < scan.range_max)  # False for NaN and inf
-        return bool((ahead & valid & (ranges < self._collision_threshold_m)).any())
+        return clearance_ahead_m(self._port.scan()) < self._collision_threshold_m
