@@ -38,7 +38,7 @@ class KinematicRobot:
     def now_s(self):
         return self.time_s
 
-    def wait(self, duration_s):
+    def wait(self, duration_s, alarm=None):
         linear_mps, angular_radps = self.commands[-1]
         self.time_s += duration_s
         x, y, yaw = self.pose.x, self.pose.y, self.pose.yaw
@@ -51,7 +51,7 @@ class KinematicRobot:
 class BlockedRobot(KinematicRobot):
     """Does not move, whatever it is told."""
 
-    def wait(self, duration_s):
+    def wait(self, duration_s, alarm=None):
         self.time_s += duration_s
 
 
@@ -164,7 +164,7 @@ def test_turns_ignore_the_scan():
 
 def test_an_obstacle_that_appears_stops_within_one_period():
     class Ambush(KinematicRobot):
-        def wait(self, duration_s):
+        def wait(self, duration_s, alarm=None):
             super().wait(duration_s)
             if self.pose.x >= 0.1:
                 self.scan_now = scan_with(10, 0.15)
@@ -283,7 +283,7 @@ def test_a_contact_that_is_new_ends_every_move():
 
 def test_it_is_running_only_while_it_moves():
     class Watcher(KinematicRobot):
-        def wait(self, duration_s):
+        def wait(self, duration_s, alarm=None):
             super().wait(duration_s)
             if any(self.commands[-1]):
                 seen.append(executor.is_running)

@@ -8,7 +8,9 @@ from pathlib import Path
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import pose_into, pose_out_of
 from proctor.core.types import Action, Observation, Pose2, Vector3
-from proctor.ros2.action_executor import ActionExecutorWrapper, VLNActionExecutor
+from proctor.ros2.action_executor import VLNActionExecutor
+from proctor.ros2.action_executor_wrapper import ActionExecutorWrapper
+from proctor.ros2.convert import pose2
 from proctor.ros2.sensors import SensorSubscriber
 from proctor.ros2.simulation_client import SimulationClient
 
@@ -44,13 +46,15 @@ class ExamRobot:
         timeout_s: float,
     ) -> None:
         self._executor = executor
-        self._actions = ActionExecutorWrapper(executor=executor)
+        self._actions = ActionExecutorWrapper(
+            executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor
+        )
         self._name, self._namespace, self._uri = name, namespace, uri
         self._wanted, self._timeout_s = tuple(sensors), timeout_s
         heard = [sensor for sensor in sensors if sensor != "odom"] or ["scan"]
-        self._sensors = SensorSubscriber(node=executor, clock=executor.clock, sensors=heard)
+        self._sensors = SensorSubscriber(node=executor, clock=executor.robot_clock, sensors=heard)
         self._simulation = SimulationClient(
-            executor, prefix=prefix, timeout_s=timeout_s, clock=executor.clock
+            executor, prefix=prefix, timeout_s=timeout_s, clock=executor.robot_clock
         )
         self._start = Pose2(0.0, 0.0, 0.0)
         self._floor_z = 0.0
@@ -75,11 +79,12 @@ class ExamRobot:
             since_s = self._simulation.respawn(
                 self._name, start, floor_z, uri=self._uri, namespace=self._namespace
             )
-        self._executor.forget(since_s)
-        if not self._executor.wait_for_odom(self._timeout_s):
-            raise SimulationError(f"the robot does not tell where it is: {self._executor.silence()}")
-        self._origin = self._executor.odometry()
-        self._sensors.mark_action(self._executor.clock.now_s)
+        self._executor.forget()
+        if not self._executor.wait_for_odom(self._timeout_s, since_s):
+            raise SimulationError(f"the robot does not tell where it is: {self._executor.diagnosis()}")
+        self._origin = pose2(self._executor.curr_pose)
+        self._sensors.reset()
+        self._sensors.mark_action(since_s)
 
     def _enter(self, scene_path: Path) -> None:
         """Load the scene, if the simulator can; else it is taken to be in it."""
@@ -90,7 +95,7 @@ class ExamRobot:
     def act(self, action: Action) -> bool:
         """Do an action and return whether the robot collided."""
         self._actions.execute_action(int(action))
-        self._sensors.mark_action(self._executor.clock.now_s)
+        self._sensors.mark_action(self._executor.robot_clock.now_s)
         return action is not Action.STOP and self._executor.collision_detected
 
     def observe(self) -> Observation:
@@ -115,4 +120,4 @@ class ExamRobot:
         self._actions.close()
 
     def _driven(self) -> Pose2:
-        return pose_into(self._origin, self._executor.odometry())
+        return pose_into(self._origin, pose2(self._executor.curr_pose))
