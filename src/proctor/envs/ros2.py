@@ -21,6 +21,7 @@ from proctor.ros2.action_executor import VLNActionExecutor
 from proctor.ros2.domain import Domain
 from proctor.ros2.exam_robot import ExamRobot
 from proctor.ros2.sim_host_process import SimHostProcess
+from proctor.ros2.simulation_services import ROBOT_URI
 
 CAMERA_HZ = 10.0
 """One picture is looked at per action; more would only take time to draw."""
@@ -61,7 +62,7 @@ class Ros2Env(Env):
             its own.
         namespace: Of the robot's topics.
         robot_name: What the simulator calls the robot.
-        robot_uri: What the simulator is to spawn, if it has more than one kind of robot.
+        robot_uri: What the simulator is to spawn; by default the robot of a `sim-host`.
         services_prefix: Comes before the names of the simulator's services, such as `/gzserver`.
         real_time_factor: How fast the simulated robot's time goes, 4 if missing. Nothing depends on it.
         width: Of the simulated robot's pictures, 640 pixels if missing.
@@ -86,7 +87,7 @@ class Ros2Env(Env):
         attach: bool = False,
         namespace: str = "",
         robot_name: str = "robot",
-        robot_uri: str = "",
+        robot_uri: str = ROBOT_URI,
         services_prefix: str = "",
         real_time_factor: float | None = None,
         width: int | None = None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rclpy.logging import LoggingSeverity
+
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import pose_into, pose_out_of
 from proctor.core.types import Action, Observation, Pose2, Vector3
@@ -28,7 +30,7 @@ class ExamRobot:
         executor: Moves it; closed with this.
         name: Of the robot in the simulator.
         namespace: Of its topics.
-        uri: What the simulator is to spawn; a `sim-host` has one robot only, and needs none.
+        uri: What the simulator is to spawn.
         prefix: Of the names of the simulator's services.
         sensors: What an observation holds: out of rgb, depth, scan and odom.
         timeout_s: How long to wait for a sensor or a service, in real time.
@@ -40,12 +42,13 @@ class ExamRobot:
         *,
         name: str,
         namespace: str,
-        uri: str = "",
+        uri: str,
         prefix: str = "",
         sensors: Sequence[str],
         timeout_s: float,
     ) -> None:
         self._executor = executor
+        executor.get_logger().set_level(LoggingSeverity.ERROR)  # collisions are told in the results
         self._actions = ActionExecutorWrapper(
             executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor
         )
