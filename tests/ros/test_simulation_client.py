@@ -408,3 +408,6 @@ def test_settings_that_make_no_sense_are_refused(node):
     for steps in (0, -1):
         with pytest.raises(UserError, match="steps"):
             SimulationClient(node).step(steps)
+    for scope in (8, 9, 254):
+        with pytest.raises(UserError, match="scope"):
+            SimulationClient(node).reset(Scope(scope))

@@ -191,7 +191,10 @@ class SimulationClient:
 
         Raises:
             SimulationError: The simulator does not know a scope; the O3DE Editor knows all but ALL.
+            UserError: There is no such scope.
         """
+        if scope != Scope.ALL and scope not in range(8):
+            raise UserError(f"scope: expected TIME, STATE, SPAWNED, a sum of these, or ALL, found {scope!r}")
         # O3DE knows no combinations: they are asked for one by one.
         parts = [scope] if scope in (Scope.ALL, Scope.DEFAULT) else [part for part in Scope if part & scope]
         for part in sorted(parts, reverse=True):
