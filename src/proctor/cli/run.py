@@ -72,11 +72,6 @@ def add_run(commands: Any) -> None:
         help="the world (default: the task's, embedded or tabletop)",
     )
     run.add_argument(
-        "--attach",
-        action="store_true",
-        help="with --env ros2: use a robot that is there; else one is simulated for the run",
-    )
-    run.add_argument(
         "--scenes", type=Path, metavar="DIR", help="where the dataset's scenes are, if not beside it"
     )
     run.add_argument("--split", metavar="NAME", help="only this part, such as val_unseen")
@@ -102,6 +97,7 @@ def add_run(commands: Any) -> None:
     run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
     _add_recording(run)
     _add_pick_place(run)
+    _add_ros2(run)
     run.add_argument(
         "--max-fault-rate",
         type=float,
@@ -127,6 +123,13 @@ def _add_recording(run: argparse.ArgumentParser) -> None:
         default=1000.0,
         metavar="MB",
         help="for all frames of a run; when it is spent, steps are still recorded (default: 1000)",
+    )
+
+
+def _add_ros2(run: argparse.ArgumentParser) -> None:
+    only = run.add_argument_group("ROS 2 only")
+    only.add_argument(
+        "--attach", action="store_true", help="use a robot that is there; else one is simulated for the run"
     )
 
 
