@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import json
 import signal
 
 import pytest
@@ -11,6 +12,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # On a busy machine anything takes long for once.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable():
+    """Replace halves of surrogate pairs, which hostile text logs and no worker could send as UTF-8."""
+    report = yield
+    return json.loads(json.dumps(report, ensure_ascii=False).encode(errors="replace"))
 
 
 @pytest.fixture(scope="session")
