@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 import json
+import os
 import signal
 
 import pytest
@@ -8,6 +9,12 @@ from hypothesis import settings
 
 # A job in the background of a script ignores SIGINT, and so would all commands that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # The workers keep all cores busy: threads in each of them would only be in each other's way.
+    # With 0, Mesa draws in the thread that asks for a picture.
+    for name, count in (("LP_NUM_THREADS", "0"), ("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
+        os.environ.setdefault(name, count)
 
 # On a busy machine anything takes long for once.
 settings.register_profile("untimed", deadline=None)
