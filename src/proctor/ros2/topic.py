@@ -16,6 +16,22 @@ from proctor.ros2.qos import SENSORS
 Value = TypeVar("Value")
 
 
+def type_name(message_type: Any) -> str:
+    """Return the name of a type of messages as the graph has it: `geometry_msgs/msg/Twist`."""
+    return f"{message_type.__module__.split('.')[0]}/msg/{message_type.__name__}"
+
+
+def elsewhere(node: RosNode, topic_name: str, wanted_type: str) -> str:
+    """Return where a topic of that name is, if it is in another namespace."""
+    last = topic_name.rpartition("/")[2]
+    others = [
+        name
+        for name, types in node.get_topic_names_and_types()
+        if name.rpartition("/")[2] == last and name != topic_name and wanted_type in types
+    ]
+    return f", but there is {', '.join(others)}: is the namespace right?" if others else ""
+
+
 class Topic(Generic[Value]):
     """Keeps the newest value of a topic.
 
@@ -68,7 +84,7 @@ class Topic(Generic[Value]):
         """Return why there is no new message, as far as the graph of nodes tells."""
         publishers = self._node.get_publishers_info_by_topic(self.name)
         if not publishers:
-            return f"nobody publishes {self.name}{self._elsewhere()}"
+            return f"nobody publishes {self.name}{elsewhere(self._node, self.name, self._type_name())}"
         who = ", ".join(sorted({f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in publishers}))
         wanted = self._type_name()
         types = sorted({p.topic_type for p in publishers} - {wanted})
@@ -92,21 +108,10 @@ class Topic(Generic[Value]):
         return f"{self.name} has {count} ({who}), but was silent for {silent_s:.1f} s{lost}"
 
     def _type_name(self) -> str:
-        kind = self._subscription.msg_type
-        return f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"
-
-    def _elsewhere(self) -> str:
-        """Return where a topic of that name is, if it is in another namespace."""
-        last = self.name.rpartition("/")[2]
-        others = [
-            name
-            for name, types in self._node.get_topic_names_and_types()
-            if name.rpartition("/")[2] == last and name != self.name and self._type_name() in types
-        ]
-        return f", but there is {', '.join(others)}: is the namespace right?" if others else ""
+        return type_name(self._subscription.msg_type)
 
     def hear(self, message: Any) -> None:
-        """Take a message in, as the subscription does."""
+        """Take in a message; the subscription does this, in the node's thread."""
         self._heard_s = time.monotonic()
         try:
             read = self._read(message)
