@@ -26,12 +26,14 @@ class Camera(RosNode):
         self._clock = self.create_publisher(Clock, "/clock", CLOCK)
 
     def wait_for(self, listener):
+        """Wait until both sides know of each other: what is sent before is lost."""
+        topics = listener._topics
         assert self.wait_until(
-            lambda: all(out.get_subscription_count() for out in [*self._out.values(), self._clock]), MATCH_S
+            lambda: all(self._out[name].get_subscription_count() for name in topics), MATCH_S
         )
-        assert listener.node.wait_until(
-            lambda: all(listener.node.count_publishers(out.topic_name) for out in self._out.values()), MATCH_S
-        )
+        assert self.wait_until(self._clock.get_subscription_count, MATCH_S)
+        subscriptions = [topic._subscription for topic in topics.values()]
+        assert listener.node.wait_until(lambda: all(s.get_publisher_count() for s in subscriptions), MATCH_S)
 
     def look(self, time_s, *, depth_s=None, names=("rgb", "depth"), encodings=("rgb8", "16UC1")):
         shade = round(10 * time_s)

@@ -105,6 +105,8 @@ def test_background_at_the_far_clip_is_no_return():
     far = message("32FC1", 3, 1, 12, struct.pack("<3f", 9.9999, 10.0, 9.5))
     assert depth_of(far, 10.0).tolist() == [[0, 0, 9500]]
     assert depth_of(far).tolist() == [[10000, 10000, 9500]]
+    near = np.array([[29996, 29997, 30000]], np.uint16)
+    assert depth_of(image_message(near, "16UC1", stamp(0), ""), 30.0).tolist() == [[29996, 0, 0]]
     edges = message("32FC1", 4, 1, 16, struct.pack("<4f", 65.535, 65.536, 100.0, 1e-4))
     assert depth_of(edges).tolist() == [[65535, 0, 0, 0]]
 

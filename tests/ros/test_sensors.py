@@ -75,6 +75,7 @@ def test_pictures_that_are_stamped_apart(camera, sensors):
 
 def test_what_was_sent_before_time_was_set_back_never_counts(camera, sensors):
     camera.tell_time(50.0)
+    assert hears(sensors, lambda: sensors._clock.now_s == 50.0)
     camera.look(20.0)
     assert shades(sensors.get_observation(MATCH_S)) == {"rgb": 200, "depth": 200}
     sensors.mark_action(20.0)
@@ -111,7 +112,7 @@ def test_what_is_near_ahead_counts_once_until_it_is_gone(camera, sensors):
 def test_scans_are_part_of_it_if_asked_for(camera):
     subscriber = SensorSubscriber(sensors=("scan",))
     try:
-        camera.wait_until(lambda: camera._out["scan"].get_subscription_count() == 1, MATCH_S)
+        camera.wait_for(subscriber)
         camera.scan(1.0, [math.nan] * 4)
         with pytest.raises(SimulationError, match="/scan: all 4 ranges of the scan are NaN"):
             subscriber.get_observation(1.0)
