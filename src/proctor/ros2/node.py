@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-import rclpy
-from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from proctor.core.errors import SimulationError
-from proctor.ros2.profile import use_profile
+from proctor.ros2.context import open_context
 
 JOIN_S = 5.0
 WAKE_S = 0.1
@@ -31,12 +29,13 @@ class RosNode(Node):
         name: Of the node.
         namespace: Its topics are below this: `robot_0` makes `rgb` to `/robot_0/rgb`.
         ros_args: What ROS 2 takes after `--ros-args`, such as `-r`, `rgb:=/camera/image`.
+
+    Raises:
+        UserError: ROS 2 does not take these arguments.
     """
 
     def __init__(self, name: str, *, namespace: str = "", ros_args: Sequence[str] = ()) -> None:
-        use_profile()
-        self._own_context = Context()
-        rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=self._own_context)
+        self._own_context = open_context(ros_args)
         super().__init__(name, namespace=namespace, context=self._own_context, start_parameter_services=False)
         self._news = threading.Condition()
         self._closing, self._deaf = False, False
