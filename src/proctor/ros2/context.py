@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import rclpy
-from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
 from rclpy.context import Context
 
 from proctor.core.errors import UserError
@@ -25,8 +24,8 @@ def open_context(ros_args: Sequence[str] = ()) -> Context:
     context = Context()
     try:
         rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=context)
-    except (RCLError, UnknownROSArgsError) as error:
+    except RuntimeError as error:
         if not ros_args:
             raise
-        raise UserError(f"--ros-args {' '.join(ros_args)}: {error}") from None
+        raise UserError(f"ROS 2 does not take --ros-args {' '.join(ros_args)}: {error}") from None
     return context

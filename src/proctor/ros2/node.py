@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
+from rclpy.exceptions import NameValidationException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from proctor.core.errors import SimulationError
+from proctor.core.errors import SimulationError, UserError
 from proctor.ros2.context import open_context
 
 JOIN_S = 5.0
@@ -31,12 +32,16 @@ class RosNode(Node):
         ros_args: What ROS 2 takes after `--ros-args`, such as `-r`, `rgb:=/camera/image`.
 
     Raises:
-        UserError: ROS 2 does not take these arguments.
+        UserError: ROS 2 does not take the namespace or the arguments.
     """
 
     def __init__(self, name: str, *, namespace: str = "", ros_args: Sequence[str] = ()) -> None:
-        self._own_context = open_context(ros_args)
-        super().__init__(name, namespace=namespace, context=self._own_context, start_parameter_services=False)
+        self._own_context = own = open_context(ros_args)
+        try:
+            super().__init__(name, namespace=namespace, context=own, start_parameter_services=False)
+        except NameValidationException as error:
+            own.try_shutdown()
+            raise UserError(f"ROS 2 does not take the name: {error}") from None
         self._news = threading.Condition()
         self._closing, self._deaf = False, False
         self._spinner = SingleThreadedExecutor(context=self._own_context)

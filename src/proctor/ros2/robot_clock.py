@@ -7,6 +7,7 @@ from rosgraph_msgs.msg import Clock
 from proctor.ros2.convert import seconds
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import CLOCK
+from proctor.ros2.topic import Topic
 
 JUMP_S = 0.5
 """Messages overtake each other by less than this; a clock that is further back was set back."""
@@ -26,15 +27,19 @@ class RobotClock:
         """How often time went back: the simulator was started or reset anew."""
         self.is_simulated = False
         """Whether `/clock` is heard."""
-        node.create_subscription(Clock, "/clock", self._hear, CLOCK)
+        self._topic = Topic(node, Clock, "/clock", _read, on_value=self._hear, qos=CLOCK)
 
     def hear_stamp(self, stamp_s: float) -> None:
         """Take in the stamp of a message of the robot."""
         if not self.is_simulated:
             self._take(stamp_s)
 
-    def _hear(self, message: Clock) -> None:
-        stamp_s = seconds(message.clock)
+    def diagnosis(self) -> str:
+        """Return why `/clock` is silent, as far as the graph of nodes tells."""
+        return self._topic.diagnosis()
+
+    def _hear(self) -> None:
+        stamp_s = self._topic.stamp_s
         if not self.is_simulated:
             self.is_simulated, self.now_s = True, stamp_s
         self._take(stamp_s)
@@ -44,3 +49,7 @@ class RobotClock:
             self.jumps += 1
             self.now_s = stamp_s
         self.now_s = max(self.now_s, stamp_s)
+
+
+def _read(message: Clock) -> tuple[float, bool]:
+    return seconds(message.clock), True
