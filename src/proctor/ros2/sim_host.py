@@ -11,9 +11,7 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Time
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
@@ -23,10 +21,10 @@ from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Pose2, Vector3
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.ros2.context import open_context
 from proctor.ros2.convert import stamp
 from proctor.ros2.hosted_robot import HostedRobot, check_name
 from proctor.ros2.pacer import Pacer
-from proctor.ros2.profile import use_profile
 from proctor.ros2.qos import CLOCK
 from proctor.ros2.signals import Signals
 from proctor.scenes.scene_config import SceneConfig, load_scene
@@ -114,11 +112,11 @@ class SimHost:
         self._cameras: RgbdCamera | None = None
         self._ticks = 0
         self._stopped = threading.Event()
+        self._until: threading.Event | None = None
+        self._parent_pid: int | None = None
         if scene_path is not None:
             self.load_world(scene_path, floor_z=floor_z)
-        use_profile()
-        self._context = Context()
-        rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=self._context)
+        self._context = open_context(ros_args)
         self.node = Node(name, context=self._context, start_parameter_services=False, enable_rosout=False)
         """Whose services are answered between ticks."""
         self._spinner = SingleThreadedExecutor(context=self._context)
@@ -253,10 +251,10 @@ class SimHost:
         """Let ticks pass as fast as possible, whatever the state.
 
         Returns:
-            How many did: `stop` ends it early.
+            How many did: what ends `run` ends this early.
         """
         for done in range(ticks):
-            if self._stopped.is_set():
+            if self._is_over():
                 return done
             self._tick()
         return ticks
@@ -268,16 +266,23 @@ class SimHost:
             until: Ends it when set.
             parent_pid: Ends it as well when this process is no longer our parent.
         """
+        self._until, self._parent_pid = until, parent_pid
         self._pacer.restart()
-        while not self._stopped.is_set() and not (until is not None and until.is_set()):
-            if parent_pid is not None and os.getppid() != parent_pid:
-                return
+        while not self._is_over():
             is_due = self._answer()
             if self.state is not State.PLAYING:
                 self._publish_clock()
             elif is_due:
                 self._pacer.tick()
                 self._tick()
+        self._until = self._parent_pid = None
+
+    def _is_over(self) -> bool:
+        return (
+            self._stopped.is_set()
+            or (self._until is not None and self._until.is_set())
+            or (self._parent_pid is not None and os.getppid() != self._parent_pid)
+        )
 
     def stop(self) -> None:
         """Let `run` and `step` return soon."""
