@@ -96,8 +96,7 @@ def add_run(commands: Any) -> None:
     )
     run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
     _add_recording(run)
-    _add_pick_place(run)
-    _add_ros2(run)
+    _add_special(run)
     run.add_argument(
         "--max-fault-rate",
         type=float,
@@ -126,14 +125,11 @@ def _add_recording(run: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_ros2(run: argparse.ArgumentParser) -> None:
-    only = run.add_argument_group("ROS 2 only")
-    only.add_argument(
+def _add_special(run: argparse.ArgumentParser) -> None:
+    ros2 = run.add_argument_group("env ros2 only")
+    ros2.add_argument(
         "--attach", action="store_true", help="use a robot that is there; else one is simulated for the run"
     )
-
-
-def _add_pick_place(run: argparse.ArgumentParser) -> None:
     only = run.add_argument_group("pick-and-place only")
     only.add_argument(
         "--level",
