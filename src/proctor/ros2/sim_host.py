@@ -11,9 +11,7 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Time
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
@@ -23,10 +21,10 @@ from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Pose2, Vector3
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.ros2.context import open_context
 from proctor.ros2.convert import stamp
 from proctor.ros2.hosted_robot import HostedRobot, check_name
 from proctor.ros2.pacer import Pacer
-from proctor.ros2.profile import use_profile
 from proctor.ros2.qos import CLOCK
 from proctor.ros2.signals import Signals
 from proctor.scenes.scene_config import SceneConfig, load_scene
@@ -53,7 +51,8 @@ class SimHost:
 
     Physics, publishing and callbacks take turns in one thread, that of `run`. Simulated time goes in ticks
     of 1/60 s, and what happens in a tick depends on the commands that came before it, never on the wall
-    clock. Of its methods only `stop` may be called from another thread, or from a signal handler.
+    clock. All is done in one thread, because of OpenGL also the making; only `stop` may be called from
+    another one, or from a signal handler.
 
     Args:
         scene_path: What stands where; without one the world is empty until `load_world`.
@@ -113,11 +112,11 @@ class SimHost:
         self._cameras: RgbdCamera | None = None
         self._ticks = 0
         self._stopped = threading.Event()
+        self._until: threading.Event | None = None
+        self._parent_pid: int | None = None
         if scene_path is not None:
             self.load_world(scene_path, floor_z=floor_z)
-        use_profile()
-        self._context = Context()
-        rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=self._context)
+        self._context = open_context(ros_args)
         self.node = Node(name, context=self._context, start_parameter_services=False, enable_rosout=False)
         """Whose services are answered between ticks."""
         self._spinner = SingleThreadedExecutor(context=self._context)
@@ -141,6 +140,7 @@ class SimHost:
             timestep_s=TIMESTEP_S,
             drawn=self._signals.camera_hz > 0,
             robots=(),
+            is_open=True,
         )
         for name in self.entity_names():
             self.delete(name)
@@ -163,6 +163,8 @@ class SimHost:
         check_name(name, namespace)
         body = world.add_robot(name, pose)
         self._robots[name] = HostedRobot(self._context, world, body, namespace, self._signals)
+        if (touched := body.touched()) is not None:
+            self.node.get_logger().warning(f"{name} stands in {touched} at {pose.x:g},{pose.y:g}")
         self._renew_cameras()
 
     def delete(self, name: str) -> None:
@@ -244,16 +246,16 @@ class SimHost:
             return
         self._world.reset(*(robot.start for robot in self._robots.values()))
         for robot in self._robots.values():
-            robot.put(robot.start)
+            robot.base.rest()
 
     def step(self, ticks: int = 1) -> int:
         """Let ticks pass as fast as possible, whatever the state.
 
         Returns:
-            How many did: `stop` ends it early.
+            How many did: what ends `run` ends this early.
         """
         for done in range(ticks):
-            if self._stopped.is_set():
+            if self._is_over():
                 return done
             self._tick()
         return ticks
@@ -265,16 +267,23 @@ class SimHost:
             until: Ends it when set.
             parent_pid: Ends it as well when this process is no longer our parent.
         """
+        self._until, self._parent_pid = until, parent_pid
         self._pacer.restart()
-        while not self._stopped.is_set() and not (until is not None and until.is_set()):
-            if parent_pid is not None and os.getppid() != parent_pid:
-                return
+        while not self._is_over():
             is_due = self._answer()
             if self.state is not State.PLAYING:
                 self._publish_clock()
             elif is_due:
                 self._pacer.tick()
                 self._tick()
+        self._until = self._parent_pid = None
+
+    def _is_over(self) -> bool:
+        return (
+            self._stopped.is_set()
+            or (self._until is not None and self._until.is_set())
+            or (self._parent_pid is not None and os.getppid() != self._parent_pid)
+        )
 
     def stop(self) -> None:
         """Let `run` and `step` return soon."""
