@@ -140,6 +140,7 @@ class SimHost:
             timestep_s=TIMESTEP_S,
             drawn=self._signals.camera_hz > 0,
             robots=(),
+            is_open=True,
         )
         for name in self.entity_names():
             self.delete(name)
