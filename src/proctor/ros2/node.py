@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -48,6 +49,8 @@ class RosNode(Node):
         self._spinner.add_node(self)
         self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
         self._thread.start()
+        # A thread that is in the middle of C++ when Python ends takes the process down.
+        atexit.register(self.close)
 
     def wait_until(self, happened: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until something holds that callbacks bring about; it is looked at after each of them.
@@ -75,6 +78,7 @@ class RosNode(Node):
         if self._closing:
             return
         self._closing = True
+        atexit.unregister(self.close)
         self._spinner.wake()
         self._thread.join(JOIN_S)
         self._spinner.remove_node(self)
