@@ -26,8 +26,8 @@ WALL_X_M = 20.0
 @contextmanager
 def driven(tmp_path, factor, *, start="0,0,0"):
     """A robot of the embedded world, who drives it, and who asks the simulator where it truly is."""
-    wall = SceneObject(name="wall", parts=[Part(shape="box", size=Vector3(0.1, 40.0, 2.0))])
-    wall.translate = Vector3(WALL_X_M + 0.05, 0.0, 1.0)
+    part = Part(shape="box", size=Vector3(0.1, 40.0, 2.0))
+    wall = SceneObject(name="wall", translate=Vector3(WALL_X_M + 0.05, 0.0, 1.0), parts=[part])
     scene = tmp_path / "scene.json"
     scene.write_bytes(msgspec.json.encode(SceneConfig(scene_name="a wall far away", objects=[wall])))
     options = ["--scene", str(scene), "--start", start, "--rtf", str(factor), "--camera-hz", "0"]
@@ -52,7 +52,7 @@ def misses(executor, simulator, actions):
             wanted = math.radians(15) if action == "left" else -math.radians(15)
             misses_deg.append(math.degrees(abs(wrap_angle(now_yaw - yaw - wanted))))
     print(  # noqa: T201
-        f"missed by {1e3 * np.median(misses_m):.2f} mm, {1e3 * max(misses_m):.2f} at most,"
+        f"missed by {1e3 * np.median(misses_m or 0):.2f} mm, {1e3 * max(misses_m, default=0):.2f} at most,"
         f" {np.median(misses_deg):.3f}°, {max(misses_deg):.3f}° at most"
     )
     return misses_m, misses_deg
