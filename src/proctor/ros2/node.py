@@ -31,9 +31,12 @@ class RosNode(Node):
         name: Of the node.
         namespace: Its topics are below this: `robot_0` makes `rgb` to `/robot_0/rgb`.
         ros_args: What ROS 2 takes after `--ros-args`, such as `-r`, `rgb:=/camera/image`.
+        starts: Whether callbacks run from now on; else from `start` on, when all they need is there.
     """
 
-    def __init__(self, name: str, *, namespace: str = "", ros_args: Sequence[str] = ()) -> None:
+    def __init__(
+        self, name: str, *, namespace: str = "", ros_args: Sequence[str] = (), starts: bool = True
+    ) -> None:
         use_profile()
         self._own_context = Context()
         rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=self._own_context)
@@ -43,6 +46,11 @@ class RosNode(Node):
         self._spinner = SingleThreadedExecutor(context=self._own_context)
         self._spinner.add_node(self)
         self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
+        if starts:
+            self.start()
+
+    def start(self) -> None:
+        """Let callbacks run."""
         self._thread.start()
 
     def wait_until(self, happened: Callable[[], bool], timeout_s: float) -> bool:
@@ -72,7 +80,8 @@ class RosNode(Node):
             return
         self._closing = True
         self._spinner.wake()
-        self._thread.join(JOIN_S)
+        if self._thread.ident is not None:
+            self._thread.join(JOIN_S)
         self._spinner.remove_node(self)
         self.destroy_node()
         self._spinner.shutdown(timeout_sec=JOIN_S)
