@@ -30,8 +30,6 @@ numpy_include=$("$python" -c 'import numpy; print(numpy.get_include())')
 grep -rlZ /opt/python/ --include='*.cmake' "$venv/share" | xargs -0 -r sed -i -E \
     -e "s#/opt/python/[^;\"]*/numpy/_core/include#$numpy_include#g" \
     -e "s#/opt/python/[^;\"]*/include/python[0-9.]+#$include#g"
-# Messages without introspection compile in half the time, and nothing here introspects.
-rm -f "$venv"/share/ament_index/resource_index/rosidl_typesupport_c/rosidl_typesupport_introspection_c
 
 compile() {
     local name

@@ -13,9 +13,9 @@ from proctor.scenes.meshes import Surface
 from proctor.scenes.scene_config import Texture
 from proctor.scenes.textures import GRAINED, TILE_M, texture_image
 from proctor.scenes.thing import Solid, Thing
+from proctor.sim.contacts import Group
 from proctor.sim.look import Look, Material, Shine
 from proctor.sim.meshes import add_texture
-from proctor.sim.model import Group
 from proctor.sim.room import Room
 
 FITTING_SHARE = 0.1

@@ -6,7 +6,8 @@ import mujoco
 import numpy as np
 
 from proctor.core.types import SECTOR_RAD, Array, Scan
-from proctor.sim.model import Group
+from proctor.sim.contacts import Group
+from proctor.sim.robot_body import RobotBody
 from proctor.sim.world import World
 
 
@@ -15,10 +16,11 @@ class LaserScanner:
 
     Args:
         world: The world.
+        body: The robot, the world's first if missing.
     """
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, world: World, body: RobotBody | None = None) -> None:
+        self._world, self._body = world, body or world.body
         self._spec = world.robot.lidar
         angles: Array = self._spec.angle_min + self._spec.angle_increment * np.arange(float(self._spec.beams))
         ahead = np.flatnonzero(np.abs(angles) <= SECTOR_RAD + 1e-9)
@@ -36,7 +38,7 @@ class LaserScanner:
 
     def _cast(self, angles: Array, reach_m: float) -> Scan:
         world, count = self._world, len(angles)
-        pose = world.pose()
+        pose = self._body.pose()
         directions = np.zeros((count, 3))
         np.cos(angles + pose.yaw, out=directions[:, 0])
         np.sin(angles + pose.yaw, out=directions[:, 1])
@@ -49,7 +51,7 @@ class LaserScanner:
             directions.ravel(),
             self._groups,
             True,  # noqa: FBT003  (MuJoCo's functions take no keywords here: include static geoms)
-            world.robot_body_id,
+            self._body.body_id,
             geoms,
             ranges,
             None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import numpy as np
 
 from proctor.core.types import Array, Pose2
 from proctor.robots.dynamics import Dynamics
+from proctor.sim.robot_body import RobotBody
 from proctor.sim.world import World
 
 TICK_S = 1 / 60
@@ -24,10 +26,11 @@ class MobileBase:
     Args:
         world: The world, whose time step is TIMESTEP_S.
         dynamics: What the base says of its limits. Its motors are stronger.
+        body: The robot, the world's first if missing.
     """
 
-    def __init__(self, world: World, dynamics: Dynamics | None = None) -> None:
-        self._world = world
+    def __init__(self, world: World, dynamics: Dynamics | None = None, body: RobotBody | None = None) -> None:
+        self._world, self._body = world, body or world.body
         self.dynamics = dynamics or Dynamics()
         self._max_change_mps = world.robot.drive_force_n / world.robot.mass_kg * TIMESTEP_S
         self.target_linear_velocity = np.zeros(3)
@@ -41,19 +44,19 @@ class MobileBase:
         Raises:
             SimulationError: The physics has become unstable.
         """
-        pose = self._world.pose()
+        pose = self._body.pose()
         half = pose.yaw / 2
         position = np.array([pose.x, pose.y, self._world.floor_z])
         return position, np.array([0.0, 0.0, math.sin(half), math.cos(half)])
 
     def pose(self) -> Pose2:
         """Return the pose on the floor."""
-        return self._world.pose()
+        return self._body.pose()
 
     def get_velocity(self) -> Array:
         """Return [vx, vy, omega] in the robot's frame."""
-        vx, vy, omega = self._world.data.qvel[:3]
-        cos, sin = math.cos(self._world.yaw), math.sin(self._world.yaw)
+        vx, vy, omega = self._body.velocity_world
+        cos, sin = math.cos(self._body.yaw), math.sin(self._body.yaw)
         return np.array([cos * vx + sin * vy, cos * vy - sin * vx, omega])
 
     def get_dynamics_constraints(self) -> dict[str, Any]:
@@ -71,20 +74,39 @@ class MobileBase:
 
     def advance(self) -> None:
         """Let one tick pass with the base at its target velocities."""
-        world = self._world
+        advance_together(self._world, [self])
+
+    def rest(self) -> None:
+        """Stand still at once and ask for nothing: the robot was put elsewhere."""
+        self.target_linear_velocity[:], self.target_angular_velocity[:] = 0.0, 0.0
+        self._velocity_mps[:] = 0.0
+        self._touched = None
+
+    def steer(self) -> None:
+        """Set the servos for the next step of the physics."""
         ahead_mps, left_mps = self.target_linear_velocity[:2]
         if self.dynamics.drive == "differential":
             left_mps = 0.0
-        target_mps = np.array([ahead_mps, left_mps])
-        self._touched = None
-        for _ in range(STEPS_PER_TICK):
-            # Accelerated no harder than the drive can, else its x and y servos would bend the path.
-            change_mps = target_mps - self._velocity_mps
-            size_mps = float(np.hypot(*change_mps))
-            if size_mps > self._max_change_mps:
-                change_mps *= self._max_change_mps / size_mps
-            self._velocity_mps += change_mps
-            cos, sin = math.cos(world.yaw), math.sin(world.yaw)
-            vx, vy = self._velocity_mps
-            world.step((cos * vx - sin * vy, sin * vx + cos * vy, float(self.target_angular_velocity[2])))
-            self._touched = self._touched or world.touched()
+        # Accelerated no harder than the drive can, else its x and y servos would bend the path.
+        change_mps = np.array([ahead_mps, left_mps]) - self._velocity_mps
+        size_mps = float(np.hypot(*change_mps))
+        if size_mps > self._max_change_mps:
+            change_mps *= self._max_change_mps / size_mps
+        self._velocity_mps += change_mps
+        cos, sin = math.cos(self._body.yaw), math.sin(self._body.yaw)
+        vx, vy = self._velocity_mps
+        self._body.drive((cos * vx - sin * vy, sin * vx + cos * vy, float(self.target_angular_velocity[2])))
+
+    def feel(self, *, anew: bool) -> None:
+        """Notice what is touched after a step, on top of what was touched before unless `anew`."""
+        self._touched = (None if anew else self._touched) or self._body.touched()
+
+
+def advance_together(world: World, bases: Sequence[MobileBase]) -> None:
+    """Let one tick pass with all bases of a world at their target velocities."""
+    for step in range(STEPS_PER_TICK):
+        for base in bases:
+            base.steer()
+        world.advance()
+        for base in bases:
+            base.feel(anew=step == 0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from proctor.scenes.mesh_house import house_of
 from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
 from proctor.sim.boxes import boxes_of_floor
+from proctor.sim.contacts import FLOOR, SOLID, Group
 from proctor.sim.meshes import Painter, add_shell, add_shell_geom
+from proctor.sim.robot_body import add_robot
 
 TIMESTEP_S = 0.01
 MAX_DEPTH_M = 65.0  # in millimetres, 16 bits hold no more
@@ -33,26 +35,15 @@ DAYLIGHT = (
     Light(type="directional", direction=Vector3(0.1, 0.2, 1.0), intensity=0.35),
 )
 
-ROBOT = "#robot"  # objects may be called robot, too
+ROBOT = "robot"
 SLICE, SLICE_M = "#slice", 0.02
 FLOOR_END = "#the end of the floor"
-# Contacts: the robot minds solid things, loose things mind both those and the floor.
-SOLID, FLOOR = 1, 2
 
 SHAPES = {
     "box": mujoco.mjtGeom.mjGEOM_BOX,
     "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER,
     "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
 }
-
-
-class Group(enum.IntEnum):
-    """Geom groups: who sees what. MuJoCo draws the groups 0 to 2."""
-
-    DRAWN = 0
-    DRAWN_AND_SCANNED = 1
-    SCANNED = 3
-    UNSEEN = 4
 
 
 def build_model(
@@ -63,8 +54,9 @@ def build_model(
     floor_z: float = 0.0,
     drawn: bool = True,
     timestep_s: float = TIMESTEP_S,
-) -> Any:
-    """Return the MjModel of a scene with a robot, whose joints x, y and yaw are the first of all.
+    robots: Sequence[str] = (ROBOT,),
+) -> tuple[Any, Any]:
+    """Return the MjModel of a scene with robots, and the MjSpec to add and remove robots.
 
     Geoms that collide are called `<object>#<number>`.
 
@@ -75,13 +67,14 @@ def build_model(
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
         drawn: Whether a house that is a mesh is to be seen, which takes long to prepare.
         timestep_s: Of the physics.
+        robots: Names of the robots, which are all alike.
 
     Raises:
         InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
     """
-    builder = _Builder(scene, scene_path, robot, floor_z=floor_z, drawn=drawn)
+    builder = _Builder(scene, scene_path, robot, floor_z=floor_z, drawn=drawn, robot_names=robots)
     builder.spec.option.timestep = timestep_s
-    return builder.model()
+    return builder.model(), builder.spec
 
 
 class _Builder:
@@ -93,8 +86,10 @@ class _Builder:
         *,
         floor_z: float,
         drawn: bool,
+        robot_names: Sequence[str],
     ) -> None:
         self.scene, self.scene_path, self.robot = scene, scene_path, robot
+        self.robot_names = robot_names
         self.floor_z, self.drawn = floor_z, drawn
         self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
         self.is_lit = False  # by its own textures
@@ -104,7 +99,8 @@ class _Builder:
     def model(self) -> Any:
         self._set_options()
         self._add_sky_and_ground()
-        self._add_robot()  # first of all bodies, so that its joints are the first in qpos
+        for name in self.robot_names:
+            add_robot(self.spec, name, self.robot, floor_z=self.floor_z)
         for index, item in enumerate(self.scene.objects):
             place = f"objects[{index}]"
             try:
@@ -299,50 +295,6 @@ class _Builder:
             "conaffinity": bits,
             "density": density,
         }
-
-    def _add_robot(self) -> None:
-        robot, camera = self.robot, self.robot.camera
-        body = self.spec.worldbody.add_body(name=ROBOT, pos=[0, 0, self.floor_z])
-        for name, kind, axis in (
-            ("x", "SLIDE", [1, 0, 0]),
-            ("y", "SLIDE", [0, 1, 0]),
-            ("yaw", "HINGE", [0, 0, 1]),
-        ):
-            body.add_joint(name=name, type=getattr(mujoco.mjtJoint, f"mjJNT_{kind}"), axis=axis)
-        half_m = (robot.height_m - robot.ground_clearance_m) / 2
-        body.add_geom(
-            name=ROBOT,
-            type=mujoco.mjtGeom.mjGEOM_CYLINDER,
-            size=[robot.radius_m, half_m, 0],
-            pos=[0, 0, robot.ground_clearance_m + half_m],
-            mass=robot.mass_kg,
-            contype=SOLID,
-            conaffinity=SOLID,
-            # A smooth bumper: rubbing along a wall must not turn the robot.
-            condim=1,
-            priority=1,
-            group=Group.UNSEEN,  # its own camera would look at it from inside
-        )
-        inertia_kgm2 = robot.mass_kg * robot.radius_m**2 / 2
-        for name, inertia, limit in (
-            ("x", robot.mass_kg, robot.drive_force_n),
-            ("y", robot.mass_kg, robot.drive_force_n),
-            ("yaw", inertia_kgm2, robot.drive_torque_nm),
-        ):
-            servo = self.spec.add_actuator(
-                name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, forcerange=[-limit, limit]
-            )
-            # As stiff as explicit integration allows: a velocity is reached in one step, if force allows.
-            servo.set_to_velocity(kv=inertia / self.spec.option.timestep)
-        pitch = math.radians(camera.pitch_deg)
-        # MuJoCo's cameras look along -z with y up.
-        right, up = np.array([0, -1, 0]), np.array([-math.sin(pitch), 0, math.cos(pitch)])
-        body.add_camera(
-            name="camera",
-            pos=[0, 0, camera.height_m],
-            quat=quaternion_of_matrix(np.stack([right, up, np.cross(right, up)], axis=1)),
-            fovy=camera.fov_deg,
-        )
 
 
 def place_surface(surface: Surface, frame: Frame) -> Surface:

@@ -12,6 +12,7 @@ from proctor.sim.gl import shared_context
 
 Rgb = NDArray[np.uint8]
 Depth = NDArray[np.uint16]
+DepthMetres = NDArray[np.float32]
 
 
 class View(NamedTuple):
@@ -72,6 +73,13 @@ class Renderer:
         mujoco.mjr_readPixels(film.rgb, film.depth, film.rect, self._context)
         return film.rgb[::-1].copy(), film.millimetres()
 
+    def rgbd_metres(self, camera: str) -> tuple[Rgb, DepthMetres]:
+        """Return fresh arrays: rgb (H, W, 3) and depth in metres (H, W), `far_m` where there is no return."""
+        film = self._films[camera]
+        self._draw(film)
+        mujoco.mjr_readPixels(film.rgb, film.depth, film.rect, self._context)
+        return film.rgb[::-1].copy(), film.metres()
+
     def close(self) -> None:
         """Free the model's textures and meshes in OpenGL. May be called twice."""
         self._gl.make_current()
@@ -99,16 +107,29 @@ class _Film:
         self._in_range = np.empty((view.height, view.width), np.bool_)
 
     def millimetres(self) -> Depth:
-        """Turn the depth buffer, 1 at the near plane and 0 at the far one, into distances along the view."""
-        near_mm, far_mm, clip_mm = 1000 * self._view.near_m, 1000 * self._view.far_m, 1000 * self._clip_m
-        # 1/z runs linearly from 1/clip to 1/near, so z = scale / (buffer + offset). Passes over the picture
-        # cost time; these are the fewest.
-        scale = 1 / (1 / near_mm - 1 / clip_mm)
-        depth = self.depth
-        depth += np.float32(scale / clip_mm)
-        np.divide(np.float32(scale), depth, out=depth)
-        depth += np.float32(0.5)  # casting cuts off
-        np.less_equal(depth, np.float32(far_mm), out=self._in_range)
-        millimetres = depth[::-1].astype(np.uint16)
+        """Return the distances along the view in whole millimetres, 0 beyond the view's end."""
+        far_mm, depth_mm = 1000 * self._view.far_m, self._distances(1000.0)
+        depth_mm += np.float32(0.5)  # casting cuts off
+        np.less_equal(depth_mm, np.float32(far_mm), out=self._in_range)
+        millimetres = depth_mm[::-1].astype(np.uint16)
         millimetres *= self._in_range[::-1]
         return millimetres
+
+    def metres(self) -> DepthMetres:
+        """Return the distances along the view in metres, at most those of the view's end."""
+        return np.minimum(self._distances(1.0)[::-1], np.float32(self._view.far_m))
+
+    def _distances(self, unit: float) -> NDArray[np.float32]:
+        """Turn the depth buffer, 1 at the near plane and 0 at the far one, into distances, in place.
+
+        Args:
+            unit: What a metre is to be.
+        """
+        near, clip = unit * self._view.near_m, unit * self._clip_m
+        # 1/z runs linearly from 1/clip to 1/near, so z = scale / (buffer + offset). Passes over the picture
+        # cost time; these are the fewest.
+        scale = 1 / (1 / near - 1 / clip)
+        depth = self.depth
+        depth += np.float32(scale / clip)
+        np.divide(np.float32(scale), depth, out=depth)
+        return depth

@@ -18,9 +18,9 @@ from proctor.scenes.frames import Frame, frame_of_part, rotation_of
 from proctor.scenes.pieces import WHITE, Piece
 from proctor.scenes.scene_config import Part, Texture
 from proctor.scenes.shapes import Triple
+from proctor.sim.contacts import Group
 from proctor.sim.look import Look, Material
 from proctor.sim.meshes import Painter
-from proctor.sim.model import Group
 
 SMALLEST_M, MARGIN_M, WALL_M = 6.0, 2.2, 2.6
 """The room's sides, what is free around all things, and how high it is."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from proctor.core.types import Array
 from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M, JOINT_NAMES
-from proctor.sim.model import Group
+from proctor.sim.contacts import Group
 from proctor.sim.stretch_files import prepared_urdf
 
 BASE, GRIPPER, HAND_SITE = "base_link", "link_gripper", "hand"

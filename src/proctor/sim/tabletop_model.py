@@ -15,10 +15,11 @@ from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
 from proctor.robots.stretch import CAMERAS, CameraConfig
 from proctor.scenes.thing import Solid, Thing
+from proctor.sim.contacts import Group
 from proctor.sim.finish import add_floor_mirror, add_top_mirror, covered, flat_top
 from proctor.sim.look import Look
 from proctor.sim.meshes import Painter
-from proctor.sim.model import SHAPES, Group
+from proctor.sim.model import SHAPES
 from proctor.sim.room import add_lights, add_room, room_around
 from proctor.sim.stretch_model import BASE, FLOOR, GRIPPER, HAND_SITE, THING, stretch_spec
 from proctor.sim.zone import add_zone

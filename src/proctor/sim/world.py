@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import mujoco
 
-from proctor.core.errors import SimulationError
-from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.mesh_house import house_of
 from proctor.scenes.scene_config import SceneConfig
 from proctor.sim.model import ROBOT, TIMESTEP_S, build_model
+from proctor.sim.robot_body import RobotBody, add_robot, remove_robot
 
 
 class World:
-    """The physics of one scene with one robot in it.
+    """The physics of one scene with a robot in it, or several. Where none is named, the first is meant.
 
     Args:
         scene: What stands where.
@@ -26,6 +25,7 @@ class World:
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
         drawn: Whether a house that is a mesh is to be seen, which takes long to prepare.
         timestep_s: Of the physics.
+        robots: Names of the robots, which are all alike. There may be none at first.
 
     Raises:
         InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
@@ -40,31 +40,77 @@ class World:
         floor_z: float = 0.0,
         drawn: bool = True,
         timestep_s: float = TIMESTEP_S,
+        robots: Sequence[str] = (ROBOT,),
     ) -> None:
         self.robot = robot
         self.floor_z = floor_z
         self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
         """The mesh that the scene is, if it is one."""
-        self.model = build_model(
-            scene, scene_path, robot, floor_z=floor_z, drawn=drawn, timestep_s=timestep_s
+        self.model, self._spec = build_model(
+            scene, scene_path, robot, floor_z=floor_z, drawn=drawn, timestep_s=timestep_s, robots=robots
         )
         self.data = mujoco.MjData(self.model)
-        self.robot_body_id: int = self.model.body(ROBOT).id
-        self._robot_geom_id: int = self.model.geom(ROBOT).id
+        self.bodies = {name: RobotBody(name, self.model, self.data) for name in robots}
+        """The robots by name."""
 
-    def reset(self, pose: Pose2) -> None:
-        """Put everything back to where the scene has it, and the robot at this pose, at rest."""
+    @property
+    def body(self) -> RobotBody:
+        """The first robot."""
+        return next(iter(self.bodies.values()))
+
+    def add_robot(self, name: str, pose: Pose2) -> RobotBody:
+        """Put another robot into the world. Everything else stays as it is, but in a new model.
+
+        Raises:
+            ValueError: There is one of this name.
+        """
+        if name in self.bodies:
+            raise ValueError(f"there is a robot '{name}' already")
+        add_robot(self._spec, name, self.robot, floor_z=self.floor_z)
+        self._recompile()
+        body = self.bodies[name] = RobotBody(name, self.model, self.data)
+        self.put(name, pose)
+        return body
+
+    def remove_robot(self, name: str) -> None:
+        """Take a robot out of the world. Everything else stays as it is, but in a new model.
+
+        Raises:
+            KeyError: There is none of this name.
+        """
+        del self.bodies[name]
+        remove_robot(self._spec, name)
+        self._recompile()
+
+    def _recompile(self) -> None:
+        self.model, self.data = self._spec.recompile(self.model, self.data)
+        for body in self.bodies.values():
+            body.bind(self.model, self.data)
+        mujoco.mj_forward(self.model, self.data)
+
+    def put(self, name: str, pose: Pose2) -> None:
+        """Put a robot elsewhere, at rest."""
+        self.bodies[name].put(pose)
+        mujoco.mj_forward(self.model, self.data)
+
+    def reset(self, *poses: Pose2) -> None:
+        """Put everything back to where the scene has it, and the robots at these poses, at rest."""
         mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[:3] = pose.x, pose.y, pose.yaw
+        for body, pose in zip(self.bodies.values(), poses, strict=True):
+            body.put(pose)
         mujoco.mj_forward(self.model, self.data)
 
     def step(self, velocity_world: tuple[float, float, float]) -> None:
-        """Advance by one time step with the robot's servos at this velocity: x, y and yaw.
+        """Advance by one time step with the robot's servos at this velocity: x, y and yaw."""
+        self.body.drive(velocity_world)
+        self.advance()
+
+    def advance(self) -> None:
+        """Advance by one time step with all servos as they were set.
 
         Afterwards positions, contacts and camera poses all belong to the new time, which `mj_step`, whose
         second half this does first, would leave one step behind.
         """
-        self.data.ctrl[:] = velocity_world
         mujoco.mj_step2(self.model, self.data)
         mujoco.mj_step1(self.model, self.data)
 
@@ -85,27 +131,16 @@ class World:
         Raises:
             SimulationError: The physics has become unstable.
         """
-        x, y, yaw = self.data.qpos[:3].tolist()
-        if not math.isfinite(self.data.qpos.sum()):
-            raise SimulationError(f"the physics became unstable {self.time_s:.2f} s into the episode")
-        return Pose2(x, y, wrap_angle(yaw))
+        return self.body.pose()
 
     @property
     def yaw(self) -> float:
         """The robot's heading, not wrapped."""
-        return float(self.data.qpos[2])
+        return self.body.yaw
 
     def touched(self) -> str | None:
         """Return the name of an object that the robot touches, if there is one."""
-        if not self.data.ncon:
-            return None
-        pairs = self.data.contact.geom
-        rows = pairs[(pairs == self._robot_geom_id).any(axis=1)]
-        if not len(rows):
-            return None
-        first, second = rows[0].tolist()
-        other = second if first == self._robot_geom_id else first
-        return str(self.model.geom(other).name).rpartition("#")[0].lstrip("#")
+        return self.body.touched()
 
     @property
     def time_s(self) -> float:

@@ -10,8 +10,8 @@ from proctor.core.types import Array
 from proctor.scenes.colors import PALETTE
 from proctor.scenes.lathe import lathe
 from proctor.scenes.shapes import Triple
+from proctor.sim.contacts import Group
 from proctor.sim.meshes import Painter
-from proctor.sim.model import Group
 
 ZONE_COLOR: Triple = (0.22, 0.68, 0.32)
 ZONE_M = 0.0005

@@ -1,0 +1,334 @@
+"""The embedded world as a ROS 2 simulator with robots in it."""
+
+from __future__ import annotations
+
+import enum
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+
+from proctor.core.errors import UnknownName, UserError
+from proctor.core.geometry import yaw_of_quaternion
+from proctor.core.types import Pose2, Vector3
+from proctor.navigation.maps.grid_map import floor_of_scene
+from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.ros2.convert import stamp
+from proctor.ros2.hosted_robot import HostedRobot, check_name
+from proctor.ros2.pacer import Pacer
+from proctor.ros2.profile import use_profile
+from proctor.ros2.qos import CLOCK
+from proctor.ros2.signals import Signals
+from proctor.scenes.scene_config import load_scene
+from proctor.sim.camera import RgbdCamera
+from proctor.sim.mobile_base import TICK_S, TIMESTEP_S, advance_together
+from proctor.sim.world import World
+
+TICKS_PER_S = round(1 / TICK_S)
+NAP_S = 0.05
+"""No wait is longer than this, so that signals are answered."""
+MAX_PIXELS = 4096
+
+
+class State(enum.IntEnum):
+    """Of the simulation, as simulation_interfaces/SimulationState counts them."""
+
+    STOPPED = 0
+    PLAYING = 1
+    PAUSED = 2
+
+
+class SimHost:
+    """A world whose robots are driven and sensed over ROS 2.
+
+    Physics, publishing and callbacks take turns in one thread, that of `run`. Simulated time goes in ticks
+    of 1/60 s, and what happens in a tick depends on the commands that came before it, never on the wall
+    clock. Of its methods only `stop` may be called from another thread, or from a signal handler.
+
+    Args:
+        scene_path: What stands where; without one the world is empty until `load_world`.
+        real_time_factor: Simulated seconds in a second; None is as fast as possible. 0 begins with PAUSED,
+            and is 1 from then on.
+        floor_z: A height on the floor to use, in a house that is a mesh; its lowest if missing.
+        camera_hz: Pictures in a simulated second; 0 for no camera.
+        scan_hz: Scans in a simulated second.
+        width: Of a picture.
+        height: Of a picture.
+        rgb_encoding: rgb8, rgba8 or bgr8.
+        depth_encoding: 16UC1 in millimetres with 0 for no return, or 32FC1 in metres with the farthest.
+        cmd_vel_timeout_s: Simulated seconds after which a robot that hears no command stops; None is never.
+        name: Of the node.
+        ros_args: What ROS 2 takes after `--ros-args`.
+
+    Raises:
+        InvalidFile: The scene or one of its assets is missing or wrong.
+        UserError: A setting makes no sense.
+    """
+
+    def __init__(  # noqa: PLR0913  (what a simulator can be told, all by keyword)
+        self,
+        scene_path: Path | None = None,
+        *,
+        real_time_factor: float | None = 1.0,
+        floor_z: float | None = None,
+        camera_hz: float = 30.0,
+        scan_hz: float = 60.0,
+        width: int = 640,
+        height: int = 480,
+        rgb_encoding: str = "rgb8",
+        depth_encoding: str = "16UC1",
+        cmd_vel_timeout_s: float | None = None,
+        name: str = "sim_host",
+        ros_args: Sequence[str] = (),
+    ) -> None:
+        if real_time_factor is not None and not 0 <= real_time_factor <= 1000:
+            raise UserError(f"expected a real-time factor from 0 to 1000, found {real_time_factor}")
+        if not (0 < width <= MAX_PIXELS and 0 < height <= MAX_PIXELS):
+            raise UserError(f"expected pictures of 1 to {MAX_PIXELS} pixels each way, found {width}x{height}")
+        self._signals = Signals(
+            camera_hz=camera_hz,
+            scan_hz=scan_hz,
+            rgb_encoding=rgb_encoding,
+            depth_encoding=depth_encoding,
+            cmd_vel_timeout_s=cmd_vel_timeout_s,
+        ).checked()
+        self._robot = WheeledRobot(camera=Camera(width=width, height=height))
+        self.state = State.PAUSED if real_time_factor == 0 else State.PLAYING
+        self._pacer = Pacer(TICK_S, 1.0 if real_time_factor == 0 else real_time_factor)
+        self._robots: dict[str, HostedRobot] = {}
+        self._world: World | None = None
+        self._cameras: RgbdCamera | None = None
+        self._ticks = 0
+        self._stopped = threading.Event()
+        if scene_path is not None:
+            self.load_world(scene_path, floor_z=floor_z)
+        use_profile()
+        self._context = Context()
+        rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=self._context)
+        self.node = Node(name, context=self._context, start_parameter_services=False, enable_rosout=False)
+        """Whose services are answered between ticks."""
+        self._spinner = SingleThreadedExecutor(context=self._context)
+        self._spinner.add_node(self.node)
+        self._clock_publisher = self.node.create_publisher(Clock, "/clock", CLOCK)
+
+    # What is in the world
+
+    def load_world(self, scene_path: Path, *, floor_z: float | None = None) -> None:
+        """Begin anew in a scene with no robot in it, at time 0.
+
+        Raises:
+            InvalidFile: The scene or one of its assets is missing or wrong. The old world stays.
+        """
+        floor_z = floor_of_scene(scene_path, floor_z)
+        world = World(
+            load_scene(scene_path),
+            scene_path,
+            self._robot,
+            floor_z=floor_z,
+            timestep_s=TIMESTEP_S,
+            drawn=self._signals.camera_hz > 0,
+            robots=(),
+        )
+        for name in self.entity_names():
+            self.delete(name)
+        self._world = world
+        self.reset_time()
+
+    def spawn(self, name: str, namespace: str, pose: Pose2) -> None:
+        """Put a robot into the world. Its topics are below the namespace, which may be empty.
+
+        Raises:
+            UserError: There is no world, or the name or the namespace is taken.
+        """
+        world = self._loaded_world()
+        namespace = namespace.strip("/")
+        if name in self._robots:
+            raise UserError(f"there is a robot '{name}' already")
+        for other in self._robots.values():
+            if other.namespace == namespace:
+                raise UserError(f"the robot '{other.name}' has the namespace '{namespace}' already")
+        check_name(name, namespace)
+        body = world.add_robot(name, pose)
+        self._robots[name] = HostedRobot(self._context, world, body, namespace, self._signals)
+        self._renew_cameras()
+
+    def delete(self, name: str) -> None:
+        """Take a robot out of the world.
+
+        Raises:
+            UnknownName: There is none of this name.
+        """
+        self._robot_called(name).close()
+        del self._robots[name]
+        self._loaded_world().remove_robot(name)
+        self._renew_cameras()
+
+    def entity_names(self) -> list[str]:
+        """Return the names of the robots."""
+        return list(self._robots)
+
+    def namespace_of(self, name: str) -> str:
+        """Return the namespace of a robot.
+
+        Raises:
+            UnknownName: There is none of this name.
+        """
+        return self._robot_called(name).namespace
+
+    def state_of(self, name: str) -> tuple[Vector3, tuple[float, ...], Vector3, Vector3]:
+        """Return position, quaternion xyzw, linear and angular velocity, all in the world frame.
+
+        Raises:
+            UnknownName: There is none of this name.
+        """
+        return self._robot_called(name).state()
+
+    def place(self, name: str, position: Vector3, quaternion_xyzw: Sequence[float]) -> None:
+        """Put a robot elsewhere on its floor, at rest. Its odometry still begins where it was spawned.
+
+        Raises:
+            UnknownName: There is none of this name.
+        """
+        x, y, z, w = quaternion_xyzw
+        robot = self._robot_called(name)
+        robot.put(Pose2(position.x, position.y, yaw_of_quaternion(np.array([w, x, y, z]))))
+
+    # Time
+
+    @property
+    def time_s(self) -> float:
+        """Simulated seconds."""
+        return self._ticks / TICKS_PER_S
+
+    @property
+    def real_time_factor(self) -> float:
+        """What was reached in the last seconds."""
+        return self._pacer.real_time_factor
+
+    def set_state(self, state: State) -> None:
+        """Play, pause or stop. To stop is to pause with time and poses set back."""
+        if state is State.STOPPED:
+            self.reset_time()
+            self.reset_state()
+        self.state = state
+        self._pacer.restart()
+
+    def reset_time(self) -> None:
+        """Set the clock to 0."""
+        self._ticks = 0
+        for robot in self._robots.values():
+            robot.hear_of_reset()
+
+    def reset_state(self) -> None:
+        """Put everything back to where it was at first, and each robot to where it was spawned, at rest."""
+        if self._world is None:
+            return
+        self._world.reset(*(robot.start for robot in self._robots.values()))
+        for robot in self._robots.values():
+            robot.put(robot.start)
+
+    def step(self, ticks: int = 1) -> int:
+        """Let ticks pass as fast as possible, whatever the state.
+
+        Returns:
+            How many did: `stop` ends it early.
+        """
+        for done in range(ticks):
+            if self._stopped.is_set():
+                return done
+            self._tick()
+        return ticks
+
+    def run(self, until: threading.Event | None = None, *, parent_pid: int | None = None) -> None:
+        """Let time pass, and answer, until `until` is set or `stop` is called.
+
+        Args:
+            until: Ends it when set.
+            parent_pid: Ends it as well when this process is no longer our parent.
+        """
+        self._pacer.restart()
+        while not self._stopped.is_set() and not (until is not None and until.is_set()):
+            if parent_pid is not None and os.getppid() != parent_pid:
+                return
+            is_due = self._answer()
+            if self.state is not State.PLAYING:
+                self._publish_clock()
+            elif is_due:
+                self._pacer.tick()
+                self._tick()
+
+    def stop(self) -> None:
+        """Let `run` and `step` return soon."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Leave the graph. May be called twice, and always returns."""
+        self._stopped.set()
+        if not self._context.ok():
+            return
+        if self._cameras is not None:
+            self._cameras.close()
+        for robot in self._robots.values():
+            robot.close()
+        self._spinner.remove_node(self.node)
+        self.node.destroy_node()
+        self._spinner.shutdown(timeout_sec=NAP_S)
+        self._context.try_shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _answer(self) -> bool:
+        """Answer requests until the next tick is due, at most for a nap. Returns whether it is due."""
+        nap_s = NAP_S if self.state is not State.PLAYING else min(NAP_S, self._pacer.left_s())
+        self._spinner.spin_once(timeout_sec=nap_s)
+        return self._pacer.left_s() == 0
+
+    def _tick(self) -> None:
+        robots = list(self._robots.values())
+        for robot in robots:
+            robot.obey(self.time_s)
+        if self._world is not None:
+            advance_together(self._world, [robot.base for robot in robots])
+        self._ticks += 1
+        now = self._publish_clock()
+        for robot in robots:
+            robot.publish(self._ticks, now, self._cameras)
+
+    def _publish_clock(self) -> Time:
+        now = stamp(self.time_s)
+        self._clock_publisher.publish(Clock(clock=now))
+        return now
+
+    def _renew_cameras(self) -> None:
+        """Look at the model that the world has now."""
+        if self._cameras is not None:
+            self._cameras.close()
+            self._cameras = None
+        if self._world is not None and self._world.bodies and self._signals.camera_hz > 0:
+            self._cameras = RgbdCamera(self._world)
+
+    def _loaded_world(self) -> World:
+        if self._world is None:
+            raise UserError("there is no world: load one first")
+        return self._world
+
+    def _robot_called(self, name: str) -> HostedRobot:
+        if name not in self._robots:
+            raise UnknownName("robot", name, self._robots)
+        return self._robots[name]
