@@ -28,6 +28,8 @@ SILENCE_S = 5.0
 """After so long without the robot's time, odometry or scans a goal fails."""
 BLIND_S = 0.5
 """A robot whose time is that of its messages is stopped after so long without any: it may still be moving."""
+BLIND_TICKS = 3
+"""So many ticks in a row must find nothing new: when this machine stalls, the clock is heard first."""
 WATCH_S = 0.1
 REST_S = 0.5
 """For so long after the end of a goal the robot is told to stand: who listens may miss a single message."""
@@ -97,6 +99,7 @@ class SkillServer(RosNode):
         self._rests_until_s = -math.inf
         self._problem: str | None = None
         """Why the robot could not be driven at the latest tick."""
+        self._problem_ticks = 0
         self._blind_until_s: float | None = None
         """While the robot stands because of that, until when at least; else None."""
         self._fine_s = time.monotonic()
@@ -208,12 +211,16 @@ class SkillServer(RosNode):
         """Let the skill go on and the controller command, or wait while the robot cannot be driven."""
         navigator = self.navigator
         self._problem = navigator.problem()
+        self._problem_ticks = 0 if self._problem is None else self._problem_ticks + 1
+        if 0 < self._problem_ticks < BLIND_TICKS:
+            return
         if self._problem is not None:
             self._stand_blind()
         if self._blind_until_s is not None:
             if self._problem is not None or navigator.now_s() < self._blind_until_s:
                 navigator.base.halt()
-                self._tell(goal, {"status": "processing", "message": f"Waiting: {self._problem}"})
+                why = "Coming to rest" if self._problem is None else f"Waiting: {self._problem}"
+                self._tell(goal, {"status": "processing", "message": why})
                 return
             self._blind_until_s = None
             navigator.navigate_to.resume()

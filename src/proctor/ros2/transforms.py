@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rclpy.qos import QoSProfile
 from tf2_msgs.msg import TFMessage
 
 from proctor.core.geometry import pose_out_of
@@ -13,6 +14,11 @@ from proctor.ros2.convert import yaw_of
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import LATCHED, SENSORS
 
+MANY = 100
+ALL_LATCHED = QoSProfile(
+    reliability=LATCHED.reliability, durability=LATCHED.durability, history=LATCHED.history, depth=MANY
+)
+"""Each robot has its own publisher of static transforms, and all of them speak at once when we come."""
 MOST_FRAMES = 1000
 DEEPEST = 32
 """Frames between one that is asked for and one that it is asked in; a longer chain is a ring."""
@@ -28,7 +34,7 @@ class Transforms:
     def __init__(self, node: RosNode) -> None:
         self._parents: dict[str, tuple[str, Any]] = {}
         node.create_subscription(TFMessage, "/tf", self._hear, SENSORS)
-        node.create_subscription(TFMessage, "/tf_static", self._hear, LATCHED)
+        node.create_subscription(TFMessage, "/tf_static", self._hear, ALL_LATCHED)
 
     def pose_of(self, frame: str, parent: str) -> Pose2 | None:
         """Return where a frame is in another one, seen from above, or None if nobody tells."""
