@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from proctor.control.action_executor import ActionExecutor
+from proctor.control.landing import WITH_LATENCY
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Action, Pose2, Scan
@@ -38,7 +39,7 @@ class KinematicRobot:
     def now_s(self):
         return self.time_s
 
-    def wait(self, duration_s):
+    def wait(self, duration_s, alarm=None):
         linear_mps, angular_radps = self.commands[-1]
         self.time_s += duration_s
         x, y, yaw = self.pose.x, self.pose.y, self.pose.yaw
@@ -51,7 +52,7 @@ class KinematicRobot:
 class BlockedRobot(KinematicRobot):
     """Does not move, whatever it is told."""
 
-    def wait(self, duration_s):
+    def wait(self, duration_s, alarm=None):
         self.time_s += duration_s
 
 
@@ -164,7 +165,7 @@ def test_turns_ignore_the_scan():
 
 def test_an_obstacle_that_appears_stops_within_one_period():
     class Ambush(KinematicRobot):
-        def wait(self, duration_s):
+        def wait(self, duration_s, alarm=None):
             super().wait(duration_s)
             if self.pose.x >= 0.1:
                 self.scan_now = scan_with(10, 0.15)
@@ -283,7 +284,7 @@ def test_a_contact_that_is_new_ends_every_move():
 
 def test_it_is_running_only_while_it_moves():
     class Watcher(KinematicRobot):
-        def wait(self, duration_s):
+        def wait(self, duration_s, alarm=None):
             super().wait(duration_s)
             if any(self.commands[-1]):
                 seen.append(executor.is_running)
@@ -319,3 +320,122 @@ def test_a_move_of_nothing_ends_at_once():
 def test_speeds_and_period_must_be_positive(option):
     with pytest.raises(ValueError, match="above 0"):
         ActionExecutor(KinematicRobot(), **{option: 0.0})
+
+
+class LateRobot(KinematicRobot):
+    """Obeys late, tells late where it is, and gives notice of each tick. `drive_lag_s` may change."""
+
+    TICK_S = 1 / 60
+
+    def __init__(self, lag_s=0.0, **options):
+        super().__init__(**options)
+        self.drive_lag_s, self._poses = lag_s / 2, [self.pose] * (1 + round(lag_s / 2 / self.TICK_S))
+        self._underway, self.velocity, self.true_pose = [], (0.0, 0.0), self.pose
+
+    def command(self, linear_mps, angular_radps):
+        super().command(linear_mps, angular_radps)
+        self._underway.append((self.time_s + self.drive_lag_s, (linear_mps, angular_radps)))
+
+    def wait(self, duration_s, alarm=None):
+        end_s = self.time_s + duration_s - 1e-9
+        while self.time_s < end_s and not (alarm is not None and alarm()):
+            self.tick()
+
+    def tick(self):
+        while self._underway and self._underway[0][0] <= self.time_s + 1e-9:
+            self.velocity = self._underway.pop(0)[1]
+        linear_mps, angular_radps = self.velocity
+        x, y, yaw = self.true_pose.x, self.true_pose.y, self.true_pose.yaw
+        step = linear_mps * self.TICK_S
+        turned = wrap_angle(yaw + angular_radps * self.TICK_S)
+        self.true_pose = Pose2(x + step * math.cos(yaw), y + step * math.sin(yaw), turned)
+        self._poses = [*self._poses[1:], self.true_pose]
+        self.pose = self._poses[0]
+        self.time_s += self.TICK_S
+
+
+@pytest.mark.parametrize("lag_s", [0.0, 0.05, 0.1])
+@pytest.mark.parametrize("speed", [1.0, 2.0])
+def test_robots_with_latency_land_within_a_centimetre_and_half_a_degree(lag_s, speed):
+    robot = LateRobot(lag_s)
+    options = {"linear_speed_mps": 0.1 * speed, "angular_speed_radps": 0.3 * speed}
+    executor = ActionExecutor(robot, landing=WITH_LATENCY, **options)
+    for distance_m in (0.25, -0.25, 0.5):
+        before = robot.true_pose
+        executor.forward(distance_m)
+        assert robot.true_pose.x - before.x == pytest.approx(distance_m, abs=0.007)
+    for angle_deg in (15, -15, 90):
+        before = robot.true_pose
+        executor.rotate(math.radians(angle_deg))
+        turned_deg = math.degrees(wrap_angle(robot.true_pose.yaw - before.yaw))
+        assert turned_deg == pytest.approx(angle_deg, abs=0.35)
+    assert robot.velocity == (0.0, 0.0)
+
+
+def test_robots_with_latency_lose_little_time():
+    executor = ActionExecutor(LateRobot(0.05), landing=WITH_LATENCY)
+    assert executor.forward().duration_s < 2.5 + 0.7
+    assert executor.rotate(math.radians(15)).duration_s < math.radians(15) / 0.3 + 0.7
+
+
+@pytest.mark.parametrize(("turns", "busy_until_s"), [(False, 2.8), (True, 0.9)])
+def test_a_robot_that_hears_the_stop_far_too_late_comes_back(turns, busy_until_s):
+    class Busy(LateRobot):
+        def command(self, linear_mps, angular_radps):
+            super().command(linear_mps, angular_radps)
+            if self.pose.x > 0.2 or self.pose.yaw > math.radians(10):
+                self.drive_lag_s = max(0.0, busy_until_s - self.time_s)
+
+    robot, straight = Busy(0.05), LateRobot(0.05)
+    for one in (robot, straight):
+        executor = ActionExecutor(one, landing=WITH_LATENCY)
+        motion = executor.rotate(math.radians(15)) if turns else executor.forward()
+        assert not motion.collided
+    assert robot.time_s > straight.time_s
+    assert any(min(command) < 0 for command in robot.commands), "it was too far"
+    assert robot.true_pose.x == pytest.approx(0.0 if turns else 0.25, abs=0.007)
+    assert math.degrees(robot.true_pose.yaw) == pytest.approx(15 if turns else 0, abs=0.35)
+
+
+def test_a_robot_that_goes_on_after_the_stop_is_an_error():
+    class Runaway(LateRobot):
+        def tick(self):
+            if not any(self.commands[-1]):
+                self.velocity, self._underway = (0.1, 0.0), []
+            super().tick()
+
+    with pytest.raises(SimulationError, match=r"still moves, at 0\.1\d\d m/s"):
+        ActionExecutor(Runaway(), landing=WITH_LATENCY).forward()
+
+
+def test_news_of_an_obstacle_end_a_period_early():
+    class Ambush(LateRobot):
+        def tick(self):
+            super().tick()
+            if self.time_s > 1.0:
+                self.scan_now = scan_with(10, 0.15)
+
+    for move in (ActionExecutor.forward, lambda executor: executor.move_timed(0.1, 0.0, 5.0)):
+        robot = Ambush()
+        executor = ActionExecutor(robot, landing=WITH_LATENCY, control_period_s=0.4)
+        assert move(executor).collided
+        assert robot.true_pose.x == pytest.approx(0.1, abs=0.004), "a tick, not a period"
+        assert executor.collision_count == 1
+
+
+@pytest.mark.parametrize(
+    "move", [ActionExecutor.forward, lambda e: e.rotate(1.0), lambda e: e.move_timed(0.1)]
+)
+def test_a_move_may_be_halted(move):
+    class Halted(LateRobot):
+        def tick(self):
+            super().tick()
+            if self.time_s > 0.5:
+                executor.halt()
+
+    robot = Halted()
+    executor = ActionExecutor(robot, landing=WITH_LATENCY)
+    assert not move(executor).collided
+    assert robot.time_s < 0.8
+    assert robot.commands[-1] == (0.0, 0.0)
+    assert not executor.is_running

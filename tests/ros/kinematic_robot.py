@@ -112,6 +112,7 @@ class KinematicRobot(RosNode):
     def jump_to(self, time_s):
         """Set its clock."""
         with self._lock:
+            self._underway = [(due_s + time_s - self.time_s, *rest) for due_s, *rest in self._underway]
             self.time_s = time_s
 
     def close(self):

@@ -19,6 +19,8 @@ from proctor.cli.navigate import add_navigate
 from proctor.cli.report import add_report
 from proctor.cli.run import add_run
 from proctor.cli.serve import add_serve
+from proctor.cli.sim_host import add_sim_host
+from proctor.cli.teleop import add_teleop
 from proctor.cli.terminal import DONE, INTERRUPTED, TOO_MANY_FAULTS, USER_ERROR, errors
 from proctor.core.errors import ProctorError, UserError, did_you_mean, missing_extra
 
@@ -84,6 +86,8 @@ def _parser() -> argparse.ArgumentParser:
     add_report(commands)
     add_compare(commands)
     add_navigate(commands)
+    add_sim_host(commands)
+    add_teleop(commands)
     add_exams(commands)
     add_datasets(commands)
     for command in commands.choices.values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -14,18 +13,17 @@ import msgspec
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
+from proctor.cli.places import allow_negative_places, episode_of, place_of
 from proctor.cli.terminal import DONE, console, errors
 from proctor.core.documents import write_atomically
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2
 
 if TYPE_CHECKING:
-    from proctor.episodes.vln import Episode
     from proctor.skills.drive import Drive
     from proctor.skills.embedded import EmbeddedNavigator
 
 NOT_ARRIVED = 1
-FARTHEST_M = 1e4
 EVERY_TICKS = 6
 """The progress is shown ten times in a simulated second."""
 VIDEO_BACKDROP_PX = 1920
@@ -64,8 +62,7 @@ def add_navigate(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    # Else `--start -1,2` were taken for an option: argparse knows only single numbers below 0.
-    navigate._negative_number_matcher = re.compile(r"-[\d.]")  # noqa: SLF001  (argparse offers no other way)
+    allow_negative_places(navigate)
     where = navigate.add_mutually_exclusive_group(required=True)
     where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
     where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
@@ -133,8 +130,8 @@ def _task(arguments: argparse.Namespace) -> _Task:
     from proctor.navigation.maps.grid_map import floor_of_scene
     from proctor.skills.goal import MAX_TIMEOUT_S
 
-    start = _place("--start", arguments.start)
-    goal = _place("--goal", arguments.goal)
+    start = place_of("--start", arguments.start)
+    goal = place_of("--goal", arguments.goal)
     if not 0 < arguments.timeout <= MAX_TIMEOUT_S:
         raise UserError(
             f"--timeout: expected seconds above 0, at most {MAX_TIMEOUT_S:.0f}, found {arguments.timeout}"
@@ -142,7 +139,7 @@ def _task(arguments: argparse.Namespace) -> _Task:
     at = None
     scene: Path = arguments.scene
     if scene is None:
-        episode = _episode(arguments)
+        episode = episode_of(arguments)
         scene, at = Path(episode.scene_config_path), episode.start_position
         start = start or (at.x, at.y, episode.start_yaw)
         goal = goal or (episode.goal.x, episode.goal.y)
@@ -156,36 +153,6 @@ def _task(arguments: argparse.Namespace) -> _Task:
     goal_yaw = goal[2] if len(goal) == 3 else None
     floor_z, goal_xy = floor_of_scene(scene, at), (goal[0], goal[1])
     return _Task(scene, floor_z, Pose2(x, y, yaw), goal_xy, goal_yaw, arguments.timeout)
-
-
-def _episode(arguments: argparse.Namespace) -> Episode:
-    from proctor.episodes.datasets import load_dataset
-    from proctor.episodes.vln import Episode
-    from proctor.registry import suite_path
-
-    if arguments.episode is None:
-        raise UserError("--suite and --dataset need --episode ID, which gives scene, start and goal")
-    dataset = load_dataset(suite_path(arguments.suite) if arguments.suite else arguments.dataset)
-    dataset.of(Episode)
-    episode: Episode = dataset.select(episode_id=arguments.episode)[0]
-    if not episode.scene_config_path:
-        raise UserError(f"episode '{arguments.episode}' has no scene to drive in")
-    return episode
-
-
-def _place(option: str, text: str | None) -> tuple[float, ...] | None:
-    """Return two or three numbers, or None if there is no text."""
-    if text is None:
-        return None
-    try:
-        numbers = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        numbers = ()
-    if len(numbers) not in (2, 3):
-        raise UserError(f"{option}: expected X,Y or X,Y,YAW such as 1.5,-2,1.57, found '{text}'")
-    if not all(math.isfinite(number) and abs(number) <= FARTHEST_M for number in numbers):
-        raise UserError(f"{option}: expected finite numbers within ±{FARTHEST_M:.0f}, found '{text}'")
-    return numbers
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:

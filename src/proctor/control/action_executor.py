@@ -7,20 +7,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import numpy as np
-
+from proctor.control.clearance import clearance_ahead_m
+from proctor.control.landing import AT_ONCE, Approach, Landing
 from proctor.control.robot_port import RobotPort
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
-from proctor.core.types import SECTOR_RAD, STEP_M, TURN_RAD, Action
+from proctor.core.types import STEP_M, TURN_RAD, Action
 
-LANDED = 0.002
-"""A move is over when less than this fraction of its length is left."""
 UNHINDERED = 0.98
 """Who gets this share of the way that was asked for moves freely, though it may touch something."""
-LANDING_MPS, LANDING_RADPS, BRAKING_S = 0.1, 0.3, 0.3
-"""Faster moves slow down to these speeds before they land, in about this time."""
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
+REST_S, REST_M, REST_RAD, REST_DEADLINE_S = 0.1, 5e-4, 1e-3, 3.0
+"""A robot rests if it moves less than this in the time; it has to within the deadline."""
 
 
 class Motion(NamedTuple):
@@ -44,6 +42,9 @@ class ActionExecutor:
         angular_speed_radps: Speed of `rotate`.
         collision_threshold_m: Ranges below this, measured from the scanner, end a forward move.
         control_period_s: Time between two commands.
+        landing: How moves end; robots that obey late need another one than those that obey at once.
+
+    Speeds and threshold may be set between moves.
     """
 
     def __init__(
@@ -54,14 +55,16 @@ class ActionExecutor:
         angular_speed_radps: float = 0.3,
         collision_threshold_m: float = 0.2,
         control_period_s: float = 0.05,
+        landing: Landing = AT_ONCE,
     ) -> None:
         if not (linear_speed_mps > 0 and angular_speed_radps > 0 and control_period_s > 0):
             raise ValueError("speeds and control period must be above 0")
         self._port = port
-        self._linear_speed_mps = linear_speed_mps
-        self._angular_speed_radps = angular_speed_radps
-        self._collision_threshold_m = collision_threshold_m
+        self.linear_speed_mps = linear_speed_mps
+        self.angular_speed_radps = angular_speed_radps
+        self.collision_threshold_m = collision_threshold_m
         self._period_s = control_period_s
+        self._landing = landing
         self.is_running = False
         self.collision_detected = False
         """In the last move."""
@@ -93,8 +96,8 @@ class ActionExecutor:
         def drive(speed_mps: float) -> None:
             self._port.command(sign * speed_mps, 0.0)
 
-        speeds = (self._linear_speed_mps, LANDING_MPS)
-        return self._move(abs(distance_m), driven_m, drive, speeds, watch_scan=distance_m > 0)
+        approach = Approach.driving(abs(distance_m), self.linear_speed_mps, self._landing)
+        return self._move(approach, driven_m, drive, watch_scan=distance_m > 0)
 
     def rotate(self, angle_rad: float) -> Motion:
         """Turn on the spot; positive is left. Angles beyond a full turn are fine.
@@ -114,26 +117,36 @@ class ActionExecutor:
         def turn(speed_radps: float) -> None:
             self._port.command(0.0, sign * speed_radps)
 
-        speeds = (self._angular_speed_radps, LANDING_RADPS)
-        return self._move(abs(angle_rad), turned, turn, speeds, watch_scan=False)
+        approach = Approach.turning(abs(angle_rad), self.angular_speed_radps, self._landing)
+        return self._move(approach, turned, turn, watch_scan=False)
 
     def move_timed(self, linear_x: float = 0.0, angular_z: float = 0.0, duration_s: float = 1.0) -> Motion:
         """Drive at this velocity for this long, without odometry; the last command is scaled to land."""
         start_s, touched_before = self._port.now_s(), self._port.in_contact()
+        watch_scan = linear_x > 0
+
+        def alarm() -> bool:
+            return not self.is_running or (watch_scan and self._is_blocked_ahead())
+
         with self._running():
-            while (left_s := start_s + duration_s - self._port.now_s()) > 1e-9:
-                if linear_x > 0 and self._is_blocked_ahead():
+            while self.is_running and (left_s := start_s + duration_s - self._port.now_s()) > 1e-9:
+                if watch_scan and self._is_blocked_ahead():
                     self._note_collision()
                     break
                 share = min(1.0, left_s / self._period_s)
                 self._port.command(share * linear_x, share * angular_z)
-                self._port.wait(self._period_s)
+                self._port.wait(self._period_s, alarm)
                 touched = self._port.in_contact()
                 if touched and not touched_before:
                     self._note_collision()
                     break
                 touched_before = touched
         return self._at_rest(start_s)
+
+    def halt(self) -> None:
+        """Stop at once; a move that another thread runs ends where the robot is."""
+        self.is_running = False
+        self._port.command(0.0, 0.0)
 
     def stop(self) -> Motion:
         """Stand still."""
@@ -144,42 +157,93 @@ class ActionExecutor:
 
     def _move(
         self,
-        goal: float,
+        approach: Approach,
         covered: Callable[[], float],
         drive: Callable[[float], None],
-        speeds: tuple[float, float],
         *,
         watch_scan: bool,
     ) -> Motion:
-        """Drive until `covered` has reached the goal; both in metres, or both in radians.
-
-        The speeds are those of the way and of the landing.
-        """
-        speed, landing_speed = speeds
-        start_s, touched_before = self._port.now_s(), self._port.in_contact()
-        deadline_s = start_s + DEADLINE_FACTOR * goal / min(speed, landing_speed) + DEADLINE_MARGIN_S
-        done, starting = 0.0, True  # it takes a period to get going
+        """Drive until `covered` has reached the goal; all are in metres, or all in radians."""
+        start_s = self._port.now_s()
         with self._running():
-            while goal - done > LANDED * goal:
-                if watch_scan and self._is_blocked_ahead():
-                    self._note_collision()
-                    break
-                if self._port.now_s() > deadline_s:
-                    raise SimulationError(
-                        f"the robot covered {done:.3f} of {goal:.3f} m or rad in {deadline_s - start_s:.1f} s"
-                        " of its time and touches nothing: check its drive and its odometry"
-                    )
-                left = goal - done
-                step = min(self._period_s * min(speed, max(landing_speed, left / BRAKING_S)), left)
-                drive(step / self._period_s)
-                self._port.wait(self._period_s)
-                before, done = done, covered()
-                touched = self._port.in_contact()
-                if touched and not (touched_before and (starting or done - before > UNHINDERED * step)):
-                    self._note_collision()
-                    break
-                touched_before, starting = touched, False
+            self._approach(approach, covered, drive, watch_scan=watch_scan)
+            if self._landing.settles:
+                self._settle()
+                self._return(approach, covered, drive)
         return self._at_rest(start_s)
+
+    def _approach(
+        self,
+        approach: Approach,
+        covered: Callable[[], float],
+        drive: Callable[[float], None],
+        *,
+        watch_scan: bool,
+    ) -> None:
+        start_s, touched_before = self._port.now_s(), self._port.in_contact()
+        deadline_s = start_s + DEADLINE_FACTOR * approach.goal / approach.speed + DEADLINE_MARGIN_S
+        done, starting = 0.0, True  # it takes a period to get going
+
+        def alarm() -> bool:
+            blocked = watch_scan and self._is_blocked_ahead()
+            return blocked or not self.is_running or approach.is_over(covered())
+
+        while self.is_running and not approach.is_over(done):
+            if watch_scan and self._is_blocked_ahead():
+                self._note_collision()
+                break
+            if self._port.now_s() > deadline_s:
+                raise SimulationError(
+                    f"the robot covered {done:.3f} of {approach.goal:.3f} m or rad in"
+                    f" {deadline_s - start_s:.1f} s of its time and touches nothing: check its drive and"
+                    " its odometry"
+                )
+            step = approach.step(done, self._period_s)
+            drive(step / self._period_s)
+            self._port.wait(self._period_s, alarm)
+            before, done = done, covered()
+            touched = self._port.in_contact()
+            if touched and not (touched_before and (starting or done - before > UNHINDERED * step)):
+                self._note_collision()
+                break
+            touched_before, starting = touched, False
+
+    def _settle(self) -> None:
+        """Stop, and wait until the odometry shows that the robot stands."""
+        self._port.command(0.0, 0.0)
+        deadline_s, before = self._port.now_s() + REST_DEADLINE_S, self._port.odometry()
+        while True:
+            self._port.wait(REST_S)
+            now = self._port.odometry()
+            moved_m, turned_rad = (
+                math.hypot(now.x - before.x, now.y - before.y),
+                wrap_angle(now.yaw - before.yaw),
+            )
+            if moved_m < REST_M and abs(turned_rad) < REST_RAD:
+                return
+            if self._port.now_s() > deadline_s:
+                raise SimulationError(
+                    f"{REST_DEADLINE_S:g} s after it was told to stop the robot still moves, at"
+                    f" {moved_m / REST_S:.3f} m/s and {turned_rad / REST_S:.3f} rad/s: does someone else"
+                    " drive it?"
+                )
+            before = now
+
+    def _return(
+        self, approach: Approach, covered: Callable[[], float], drive: Callable[[float], None]
+    ) -> None:
+        """Creep back if the robot obeyed so late that it is too far: a computer may be busy elsewhere."""
+        if self.collision_detected or not approach.is_too_far(covered()):
+            return
+
+        def back() -> bool:
+            return not self.is_running or covered() <= approach.goal + approach.near
+
+        deadline_s = self._port.now_s() + (covered() - approach.goal) / approach.slowest + DEADLINE_MARGIN_S
+        while not back() and not self._port.in_contact() and self._port.now_s() < deadline_s:
+            drive(-approach.slowest)
+            self._port.wait(self._period_s, back)
+        self._settle()
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -200,10 +264,4 @@ class ActionExecutor:
         self.collision_count += 1
 
     def _is_blocked_ahead(self) -> bool:
-        scan = self._port.scan()
-        ranges = np.asarray(scan.ranges)
-        angles = scan.angle_min + scan.angle_increment * np.arange(len(ranges))
-        # Wrapped, so that scans that begin straight ahead or behind are right, too.
-        ahead = np.abs((angles + np.pi) % (2 * np.pi) - np.pi) <= SECTOR_RAD + 1e-6
-        valid = (ranges > scan.range_min) & (ranges < scan.range_max)  # False for NaN and inf
-        return bool((ahead & valid & (ranges < self._collision_threshold_m)).any())
+        return clearance_ahead_m(self._port.scan()) < self.collision_threshold_m

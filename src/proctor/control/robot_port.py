@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from proctor.core.types import Pose2, Scan
@@ -29,5 +30,8 @@ class RobotPort(Protocol):
     def now_s(self) -> float:
         """Return the time of the clock that governs the robot: simulation time in a simulation."""
 
-    def wait(self, duration_s: float) -> None:
-        """Let this much of the robot's time pass."""
+    def wait(self, duration_s: float, alarm: Callable[[], bool] | None = None) -> None:
+        """Let this much of the robot's time pass; the robot does as it was last told.
+
+        A port that hears of news in between asks for an alarm after each, and if there is one returns early.
+        """

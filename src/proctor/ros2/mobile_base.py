@@ -7,20 +7,19 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 
+from proctor.control.stall import StallWatch
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Array, Pose2
 from proctor.robots.dynamics import Dynamics
 from proctor.ros2.node import RosNode
 from proctor.ros2.odometry import Moved, Track, read_odometry
-from proctor.ros2.qos import COMMANDS
 from proctor.ros2.robot_clock import RobotClock
-from proctor.ros2.stall import Stall
 from proctor.ros2.topic import Topic
 from proctor.ros2.transforms import Transforms
+from proctor.ros2.twist_topic import TwistTopic
 
 STALE_S = 0.5
 """Odometry that is older than this, in the robot's time, tells no longer where it is."""
@@ -62,7 +61,7 @@ class RosBase:
         self.frame = "base_link"
         """The name of the robot's own frame."""
         self._odom_frame, self._newest_s = "odom", 0.0
-        self._track, self._stall = Track(), Stall()
+        self._track, self._stall = Track(), StallWatch()
         self.transforms = Transforms(node)
         self.odometry: Topic[Moved] = Topic(
             node,
@@ -71,15 +70,13 @@ class RosBase:
             self._take,
             on_value=lambda: clock.hear_stamp(self._newest_s),
         )
-        self._commands = node.create_publisher(Twist, topic_in(robot_namespace, "cmd_vel"), COMMANDS)
+        self._cmd_vel = TwistTopic(node, topic_in(robot_namespace, "cmd_vel"))
 
     def problem(self) -> str | None:
         """Return why the robot cannot be driven now, or None if it can."""
         if self.odometry.value is None or self._age_s() > STALE_S:
             return self.odometry.diagnosis()
-        if not self._commands.get_subscription_count():
-            return f"nobody listens to {self._commands.topic_name}"
-        return None
+        return None if self._cmd_vel.is_heard() else self._cmd_vel.diagnosis()
 
     def pose(self) -> Pose2:
         """Return where the robot is in the map.
@@ -121,7 +118,8 @@ class RosBase:
 
     def is_collision_detected(self) -> bool:
         """Tell whether the robot is held by something: it is told to move and does not."""
-        return self._stall.is_stalled
+        moved = self.odometry.value
+        return moved is not None and self._stall.is_stalled(moved.stamp_s, moved.pose_odom)
 
     def target(self) -> Array:
         """Return [vx, vy, omega], what the base is to do."""
@@ -129,10 +127,10 @@ class RosBase:
 
     def publish(self) -> None:
         """Send the target velocities."""
-        vx, vy, omega = self.target().tolist()
-        message = Twist()
-        message.linear.x, message.linear.y, message.angular.z = vx, vy, omega
-        self._commands.publish(message)
+        (vx, vy, omega), moved = self.target().tolist(), self.odometry.value
+        if moved is not None:
+            self._stall.command(moved.stamp_s, moved.pose_odom, math.hypot(vx, vy), omega)
+        self._cmd_vel.publish(vx, omega, vy)
 
     def halt(self) -> None:
         """Command the robot to stand, at once."""
@@ -142,8 +140,12 @@ class RosBase:
     def forget(self) -> None:
         """Forget where the robot was: its time began anew."""
         self._track.forget()
-        self._stall = Stall()
+        self._stall = StallWatch()
         self.odometry.forget()
+
+    def close(self) -> None:
+        """Stop the robot for good. Comes before the node is closed."""
+        self._cmd_vel.close()
 
     def _age_s(self) -> float:
         return self._clock.now_s - self._newest_s
@@ -155,7 +157,6 @@ class RosBase:
             self._odom_frame = message.header.frame_id or self._odom_frame
             self.frame = message.child_frame_id or self.frame
             self._track.add(moved)
-            self._stall.update(moved.stamp_s, self.target(), moved.velocity)
         return read
 
 

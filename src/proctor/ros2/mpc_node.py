@@ -141,8 +141,8 @@ class NodeMpcController(RosNode):
     def close(self) -> None:
         """Stop the robot if it is under way, and leave."""
         with self._lock:
-            if self.has_reference_trajectory():
-                self.stop()
+            self.mpc_controller.stop()
+            self.robot.close()
         super().close()
 
     def _on_time(self) -> None:

@@ -15,6 +15,7 @@ from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.timing.moves import straight
 from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
 from proctor.robots.dynamics import Dynamics
 from proctor.ros2.convert import scan_of, seconds
@@ -22,6 +23,7 @@ from proctor.ros2.mobile_base import RosBase, topic_in
 from proctor.ros2.node import RosNode
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.topic import Topic
+from proctor.skills.course import Course
 from proctor.skills.manager import SkillManager
 from proctor.skills.navigate_to import NavigateTo
 from proctor.skills.params import NavigationParams
@@ -152,8 +154,14 @@ class RosNavigator:
         return stamp_s, scan
 
     def _warm_up(self) -> None:
-        """Mark a scan that says nothing, so that the first real one does not wait for compiled code."""
+        """Do once what a drive does, so that no tick waits until functions are compiled or loaded."""
         nothing = Scan(np.full(4, np.nan), 0.0, 0.1, 0.0, 1.0)
         self.live_map.mark_scan(nothing, Pose2(0.0, 0.0, 0.0), 0.0)
-        self.live_map.field(0.0)
+        course = Course(
+            trajectory=straight(Pose2(0.0, 0.0, 0.0), 0.5, self._options.dynamics),
+            begun_s=0.0,
+            purpose="goal",
+        )
+        course.block_ahead_m(self.live_map.field(0.0), 0.0, math.inf)
+        course.braked(0.5, self._options.dynamics)
         self.live_map.clear()

@@ -10,10 +10,11 @@ from typing import Self
 
 import rclpy
 from rclpy.context import Context
+from rclpy.exceptions import NameValidationException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from proctor.core.errors import SimulationError
+from proctor.core.errors import SimulationError, UserError
 from proctor.ros2.profile import use_profile
 
 JOIN_S = 5.0
@@ -32,15 +33,25 @@ class RosNode(Node):
         namespace: Its topics are below this: `robot_0` makes `rgb` to `/robot_0/rgb`.
         ros_args: What ROS 2 takes after `--ros-args`, such as `-r`, `rgb:=/camera/image`.
         starts: Whether callbacks run from now on; else from `start` on, when all they need is there.
+
+    Raises:
+        UserError: ROS 2 does not take the namespace or the arguments.
     """
 
     def __init__(
         self, name: str, *, namespace: str = "", ros_args: Sequence[str] = (), starts: bool = True
     ) -> None:
         use_profile()
-        self._own_context = Context()
-        rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=self._own_context)
-        super().__init__(name, namespace=namespace, context=self._own_context, start_parameter_services=False)
+        self._own_context = own = Context()
+        try:
+            rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=own)
+        except RuntimeError as error:
+            raise UserError(f"ROS 2 does not take --ros-args {' '.join(ros_args)}: {error}") from None
+        try:
+            super().__init__(name, namespace=namespace, context=own, start_parameter_services=False)
+        except NameValidationException as error:
+            own.try_shutdown()
+            raise UserError(f"ROS 2 does not take the name: {error}") from None
         self._news = threading.Condition()
         self._closing, self._deaf = False, False
         self._spinner = SingleThreadedExecutor(context=self._own_context)

@@ -24,6 +24,8 @@ class Pacer:
         self._period_s = 0.0 if real_time_factor is None else tick_s / real_time_factor
         self._due_s = time.monotonic()
         self._ticks: deque[float] = deque()
+        self.real_time_factor = 0.0
+        """What was reached in the last seconds."""
 
     def left_s(self) -> float:
         """Return the seconds until the next tick is due, or 0."""
@@ -37,15 +39,12 @@ class Pacer:
         self._ticks.append(now_s)
         while self._ticks[0] < now_s - WINDOW_S:
             self._ticks.popleft()
+        passed_s = now_s - self._ticks[0]
+        if passed_s > 0:
+            self.real_time_factor = (len(self._ticks) - 1) * self._tick_s / passed_s
 
     def restart(self) -> None:
         """Begin anew: the world has stood still."""
         self._due_s = time.monotonic()
         self._ticks.clear()
-
-    @property
-    def real_time_factor(self) -> float:
-        """What was reached in the last seconds."""
-        if len(self._ticks) < 2:
-            return 0.0
-        return (len(self._ticks) - 1) * self._tick_s / max(1e-9, self._ticks[-1] - self._ticks[0])
+        self.real_time_factor = 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from rosgraph_msgs.msg import Clock
@@ -10,6 +9,7 @@ from rosgraph_msgs.msg import Clock
 from proctor.ros2.convert import seconds
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import CLOCK
+from proctor.ros2.topic import Topic
 
 JUMP_S = 0.5
 """Messages overtake each other by less than this; a clock that is further back was set back."""
@@ -31,21 +31,22 @@ class RobotClock:
         """How often time went back: the simulator was started or reset anew."""
         self.is_simulated = False
         """Whether `/clock` is heard."""
-        self.heard_s = time.monotonic()
-        """When the time was heard of last, on this machine's clock."""
-        self._node, self.on_time = node, on_time
-        node.create_subscription(Clock, "/clock", self._hear, CLOCK)
+        self._on_time = on_time
+        self._topic = Topic(
+            node, Clock, "/clock", _read, on_value=lambda: self.hear(self._topic.stamp_s), qos=CLOCK
+        )
 
     def hear_stamp(self, stamp_s: float) -> None:
         """Take in the stamp of a message of the robot."""
         if not self.is_simulated:
             self._take(stamp_s)
 
-    def _hear(self, message: Clock) -> None:
-        self.hear(seconds(message.clock))
+    def diagnosis(self) -> str:
+        """Return why `/clock` is silent, as far as the graph of nodes tells."""
+        return self._topic.diagnosis()
 
     def hear(self, stamp_s: float) -> None:
-        """Take in the time of the simulation."""
+        """Take in a time of `/clock`, as told by someone who hears it."""
         if not self.is_simulated:
             self.is_simulated, self.now_s = True, stamp_s
         self._take(stamp_s)
@@ -55,17 +56,9 @@ class RobotClock:
             self.jumps += 1
             self.now_s = stamp_s
         self.now_s = max(self.now_s, stamp_s)
-        self.heard_s = time.monotonic()
-        if self.on_time is not None:
-            self.on_time()
+        if self._on_time is not None:
+            self._on_time()
 
-    def diagnosis(self) -> str:
-        """Return why the time is not heard of."""
-        silent_s = time.monotonic() - self.heard_s
-        if not self.is_simulated:
-            return "neither /clock nor stamped messages of the robot tell the time"
-        publishers = self._node.get_publishers_info_by_topic("/clock")
-        if not publishers:
-            return f"nobody publishes /clock any more (silent for {silent_s:.1f} s): has the simulator ended?"
-        who = ", ".join(sorted({f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in publishers}))
-        return f"/clock was silent for {silent_s:.1f} s, though {who} publishes it: does the simulator hang?"
+
+def _read(message: Clock) -> tuple[float, bool]:
+    return seconds(message.clock), True

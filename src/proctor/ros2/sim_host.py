@@ -29,7 +29,7 @@ from proctor.ros2.pacer import Pacer
 from proctor.ros2.profile import use_profile
 from proctor.ros2.qos import CLOCK
 from proctor.ros2.signals import Signals
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene_config import SceneConfig, load_scene
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.mobile_base import TICK_S, TIMESTEP_S, advance_together
 from proctor.sim.world import World
@@ -102,7 +102,10 @@ class SimHost:
             depth_encoding=depth_encoding,
             cmd_vel_timeout_s=cmd_vel_timeout_s,
         ).checked()
-        self._robot = WheeledRobot(camera=Camera(width=width, height=height))
+        self.robot = WheeledRobot(camera=Camera(width=width, height=height))
+        """What all robots are like."""
+        self.scene: SceneConfig | None = None
+        """What stands in the world, if there is one."""
         self.state = State.PAUSED if real_time_factor == 0 else State.PLAYING
         self._pacer = Pacer(TICK_S, 1.0 if real_time_factor == 0 else real_time_factor)
         self._robots: dict[str, HostedRobot] = {}
@@ -129,11 +132,11 @@ class SimHost:
         Raises:
             InvalidFile: The scene or one of its assets is missing or wrong. The old world stays.
         """
-        floor_z = floor_of_scene(scene_path, floor_z)
+        floor_z, scene = floor_of_scene(scene_path, floor_z), load_scene(scene_path)
         world = World(
-            load_scene(scene_path),
+            scene,
             scene_path,
-            self._robot,
+            self.robot,
             floor_z=floor_z,
             timestep_s=TIMESTEP_S,
             drawn=self._signals.camera_hz > 0,
@@ -141,7 +144,7 @@ class SimHost:
         )
         for name in self.entity_names():
             self.delete(name)
-        self._world = world
+        self._world, self.scene = world, scene
         self.reset_time()
 
     def spawn(self, name: str, namespace: str, pose: Pose2) -> None:
@@ -202,6 +205,12 @@ class SimHost:
         x, y, z, w = quaternion_xyzw
         robot = self._robot_called(name)
         robot.put(Pose2(position.x, position.y, yaw_of_quaternion(np.array([w, x, y, z]))))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """What each robot publishes below its namespace."""
+        topics = ("odom", *(("scan",) if self._signals.scan_hz else ()))
+        return (*topics, *(("rgb", "depth", "camera_info") if self._signals.camera_hz else ()))
 
     # Time
 

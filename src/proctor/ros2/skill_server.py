@@ -134,6 +134,7 @@ class SkillServer(RosNode):
         except SimulationError:
             pass  # its thread has ended already
         finally:
+            self.navigator.base.close()
             super().close()
             self.navigator.close()
 

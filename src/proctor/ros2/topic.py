@@ -14,6 +14,22 @@ from proctor.ros2.qos import SENSORS
 Value = TypeVar("Value")
 
 
+def type_name(message_type: Any) -> str:
+    """Return the name of a type of messages as the graph has it: `geometry_msgs/msg/Twist`."""
+    return f"{message_type.__module__.split('.')[0]}/msg/{message_type.__name__}"
+
+
+def elsewhere(node: RosNode, topic_name: str, wanted_type: str) -> str:
+    """Return where a topic of that name is, if it is in another namespace."""
+    last = topic_name.rpartition("/")[2]
+    others = [
+        name
+        for name, types in node.get_topic_names_and_types()
+        if name.rpartition("/")[2] == last and name != topic_name and wanted_type in types
+    ]
+    return f", but there is {', '.join(others)}: is the namespace right?" if others else ""
+
+
 class Topic(Generic[Value]):
     """Keeps the newest value of a topic.
 
@@ -46,7 +62,7 @@ class Topic(Generic[Value]):
         self.problem: str | None = None
         """What is wrong with the newest message, if anything."""
         self._heard_s = self._made_s = time.monotonic()
-        self._subscription = node.create_subscription(message_type, name, self._hear, qos)
+        self._subscription = node.create_subscription(message_type, name, self.hear, qos)
 
     @property
     def name(self) -> str:
@@ -61,7 +77,7 @@ class Topic(Generic[Value]):
         """Return why there is no new message, as far as the graph of nodes tells."""
         publishers = self._node.get_publishers_info_by_topic(self.name)
         if not publishers:
-            return f"nobody publishes {self.name}{self._elsewhere()}"
+            return f"nobody publishes {self.name}{elsewhere(self._node, self.name, self._type_name())}"
         who = ", ".join(sorted({f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in publishers}))
         wanted = self._type_name()
         types = sorted({p.topic_type for p in publishers} - {wanted})
@@ -84,20 +100,10 @@ class Topic(Generic[Value]):
         return f"{self.name} has {count} ({who}), but was silent for {silent_s:.1f} s"
 
     def _type_name(self) -> str:
-        kind = self._subscription.msg_type
-        return f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"
+        return type_name(self._subscription.msg_type)
 
-    def _elsewhere(self) -> str:
-        """Return where a topic of that name is, if it is in another namespace."""
-        last = self.name.rpartition("/")[2]
-        others = [
-            name
-            for name, types in self._node.get_topic_names_and_types()
-            if name.rpartition("/")[2] == last and name != self.name and self._type_name() in types
-        ]
-        return f", but there is {', '.join(others)}: is the namespace right?" if others else ""
-
-    def _hear(self, message: Any) -> None:
+    def hear(self, message: Any) -> None:
+        """Take in a message; the subscription does this, in the node's thread."""
         self._heard_s = time.monotonic()
         try:
             read = self._read(message)

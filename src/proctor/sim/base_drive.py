@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from proctor.core.geometry import pose_into, wrap_angle
 from proctor.core.types import Pose2, Scan
@@ -56,12 +57,13 @@ class BaseDrive:
         """Return the simulated time."""
         return self._world.time_s
 
-    def wait(self, duration_s: float) -> None:
-        """Let this much simulated time pass.
+    def wait(self, duration_s: float, alarm: Callable[[], bool] | None = None) -> None:
+        """Let this much simulated time pass. There is no news in between, and so no alarm.
 
         Raises:
             ValueError: The duration is not a whole number of physics steps.
         """
+        del alarm
         steps = round(duration_s / TIMESTEP_S)
         if steps < 1 or not math.isclose(steps * TIMESTEP_S, duration_s):
             raise ValueError(f"{duration_s} s is not a multiple of the physics step, {TIMESTEP_S} s")

@@ -1,0 +1,230 @@
+"""`proctor sim-host`: the embedded world as ROS 2 robots."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+from contextlib import nullcontext
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.live import Live
+from rich.text import Text
+
+from proctor.cli.places import allow_negative_places, episode_of, place_of
+from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
+from proctor.core.errors import InvalidFile, UserError
+from proctor.core.types import Pose2, Vector3
+
+if TYPE_CHECKING:
+    from proctor.ros2.sim_host import SimHost
+
+READY = "ready"
+EXAMPLES = """\
+examples:
+  proctor sim-host --suite houses-v1 --episode house_64959_0
+  proctor sim-host --scene my_house.json --start 1,2,1.57 --rtf 5 --camera-hz 0
+  proctor sim-host --scene my_house.json --start 1,2 --start 3,2 --namespace alice --namespace bob
+  proctor sim-host --scene my_house.json --start 1,2 --ros-args -r rgb:=/camera/image_raw
+
+Each robot publishes odom, scan, rgb, depth and camera_info, obeys cmd_vel (geometry_msgs/Twist), and has the
+frames odom, base_link, base_scan and camera below map. The clock is /clock: set use_sim_time in your nodes.
+Sensors are best effort, so listen best effort, too: a reliable subscription hears nothing. What nobody
+listens to costs nothing.
+Places are x,y in metres in the world frame; a third number is a heading in radians. One robot has its topics
+at /odom and so on; several have them at /robot_0/odom, /robot_1/odom, unless --namespace says otherwise.
+
+exit codes: 0 ended by SIGTERM, 1 the world broke, 2 user error, 130 interrupted
+"""
+
+
+class _Task(NamedTuple):
+    """Which world, and who stands where in it."""
+
+    scene: Path
+    floor_at: Vector3 | None
+    robots: list[tuple[str, str, Pose2]]
+    """Name, namespace and place of each."""
+
+
+def add_sim_host(commands: Any) -> None:
+    """Add the command."""
+    host = commands.add_parser(
+        "sim-host",
+        help="let the embedded world be robots on ROS 2",
+        description="Let robots of the embedded world be driven and sensed over ROS 2.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    allow_negative_places(host)
+    where = host.add_mutually_exclusive_group(required=True)
+    where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
+    where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
+    where.add_argument("--scene", type=Path, metavar="FILE", help="a scene file, or a house that is a mesh")
+    host.add_argument(
+        "--episode", metavar="ID", help="of the exam: gives the scene and where the robot starts"
+    )
+    host.add_argument(
+        "--start",
+        action="append",
+        default=[],
+        metavar="X,Y[,YAW]",
+        help="where a robot stands, once for each robot (default: the episode's start; with --scene none)",
+    )
+    host.add_argument(
+        "--namespace", action="append", default=[], metavar="NS", help="of a robot, once for each robot"
+    )
+    _add_settings(host)
+    host.set_defaults(command=_host)
+
+
+def _add_settings(host: argparse.ArgumentParser) -> None:
+    host.add_argument(
+        "--rtf",
+        default="1",
+        metavar="X",
+        help="simulated seconds in a second, or max; 0 waits for /set_simulation_state (default: 1)",
+    )
+    host.add_argument(
+        "--camera-hz", type=float, default=30.0, metavar="HZ", help="0 for no camera (default: 30)"
+    )
+    host.add_argument("--scan-hz", type=float, default=60.0, metavar="HZ", help="at most 60 (default: 60)")
+    host.add_argument("--size", default="640x480", metavar="WxH", help="of pictures (default: 640x480)")
+    host.add_argument(
+        "--rgb-encoding", default="rgb8", metavar="NAME", help="rgb8, rgba8 or bgr8 (default: rgb8)"
+    )
+    host.add_argument(
+        "--depth-encoding",
+        default="16UC1",
+        metavar="NAME",
+        help="16UC1, millimetres with 0 for no return, or 32FC1, metres with the farthest (default: 16UC1)",
+    )
+    host.add_argument(
+        "--cmd-vel-timeout",
+        type=float,
+        metavar="S",
+        help="simulated seconds after which a robot without commands stops (default: never)",
+    )
+    host.add_argument("--parent", type=int, metavar="PID", help=argparse.SUPPRESS)  # ends when this ends
+    host.add_argument(
+        "--ros-args", nargs=argparse.REMAINDER, default=[], metavar="...", help="for ROS 2; comes last"
+    )
+
+
+def _host(arguments: argparse.Namespace) -> int:
+    task = _task(arguments)
+    width, height = _size(arguments.size)
+    real_time_factor = _real_time_factor(arguments.rtf)
+
+    from proctor.navigation.maps.grid_map import floor_of_scene
+    from proctor.ros2.sim_host import SimHost
+
+    with SimHost(
+        task.scene,
+        floor_z=floor_of_scene(task.scene, task.floor_at),
+        real_time_factor=real_time_factor,
+        camera_hz=arguments.camera_hz,
+        scan_hz=arguments.scan_hz,
+        width=width,
+        height=height,
+        rgb_encoding=arguments.rgb_encoding,
+        depth_encoding=arguments.depth_encoding,
+        cmd_vel_timeout_s=arguments.cmd_vel_timeout,
+        ros_args=arguments.ros_args,
+    ) as host:
+        for robot in task.robots:
+            host.spawn(*robot)
+        signals = _stop_on_signals(host)
+        _announce(host, task)
+        with (
+            Live(get_renderable=lambda: _line(host), console=console, refresh_per_second=2, transient=True)
+            if console.is_terminal
+            else nullcontext()
+        ):
+            host.run(parent_pid=arguments.parent)
+    if signal.SIGINT in signals:
+        errors.print("interrupted")
+        return INTERRUPTED
+    return DONE
+
+
+def _stop_on_signals(host: SimHost) -> list[int]:
+    """End the host in good order on the first signal, at once on the second. Returns those that came."""
+    came: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del frame
+        came.append(number)
+        signal.signal(number, signal.SIG_DFL)
+        host.stop()
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    return came
+
+
+def _announce(host: SimHost, task: _Task) -> None:
+    """Say what there is to listen to."""
+    for name, namespace, pose in task.robots:
+        below = f"/{namespace}".rstrip("/")
+        topics = " ".join(f"{below}/{topic}" for topic in host.topics)
+        console.print(
+            f"{name} at {pose.x:g},{pose.y:g},{pose.yaw:.3g}: {topics}; obeys {below}/cmd_vel",
+            markup=False,
+            soft_wrap=True,
+        )
+    if not task.robots:
+        console.print("no robot yet: --start puts one there, /spawn_entity does it later")
+    console.print("/clock /tf /tf_static. Ctrl-C ends it.")
+    console.print(READY)
+
+
+def _line(host: SimHost) -> Text:
+    return Text(
+        f"{host.state.name.lower()}, {host.time_s:.1f} s simulated, "
+        f"real-time factor {host.real_time_factor:.2f}, robots: {', '.join(host.entity_names()) or 'none'}"
+    )
+
+
+def _task(arguments: argparse.Namespace) -> _Task:
+    starts = [place_of("--start", text) for text in arguments.start]
+    scene, floor_at = arguments.scene, None
+    if scene is None:
+        episode = episode_of(arguments)
+        scene, floor_at = Path(str(episode.scene_config_path)), episode.start_position
+        starts = starts or [(floor_at.x, floor_at.y, episode.start_yaw)]
+    elif arguments.episode is not None:
+        raise UserError("--episode is for --suite and --dataset; with --scene give --start")
+    if not scene.is_file():
+        raise InvalidFile(scene, "no such file")
+    poses = [Pose2(*(*start, 0.0)[:3]) for start in starts if start is not None]
+    namespaces = [namespace.strip("/") for namespace in arguments.namespace]
+    if namespaces and len(namespaces) != len(poses):
+        raise UserError(
+            f"expected one --namespace for each robot, found {len(namespaces)} for {len(poses)}: "
+            "every robot needs its --start"
+        )
+    if not namespaces:
+        namespaces = [""] if len(poses) == 1 else [f"robot_{number}" for number in range(len(poses))]
+    names = [namespace.replace("/", "_") or "robot" for namespace in namespaces]
+    return _Task(scene, floor_at, list(zip(names, namespaces, poses, strict=True)))
+
+
+def _size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
+    if found is None:
+        raise UserError(f"--size: expected WIDTHxHEIGHT such as 640x480, found '{text}'")
+    return int(found[1]), int(found[2])
+
+
+def _real_time_factor(text: str) -> float | None:
+    """Return a number of at least 0, or None for max."""
+    if text == "max":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"--rtf: expected a number or max, found '{text}'") from None

@@ -1,0 +1,204 @@
+"""The node that does the four actions on a robot behind ROS 2."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from proctor.control.action_executor import ActionExecutor, Motion
+from proctor.control.landing import WITH_LATENCY
+from proctor.core.errors import SimulationError, UserError
+from proctor.core.types import STEP_M, TURN_RAD
+from proctor.ros2.convert import yaw_of
+from proctor.ros2.node import RosNode
+from proctor.ros2.robot_clock import RobotClock
+from proctor.ros2.robot_port import RosRobotPort
+
+SIGNS = {"left": 1.0, "right": -1.0}
+
+
+class VLNActionExecutor(RosNode):
+    """Moves a robot by 25 cm or 15°, by its odometry, and stops it before it hits something.
+
+    It listens to `odom` and `scan`, speaks on `cmd_vel`, and goes by the robot's time: that of `/clock`, or
+    else of the messages' stamps. Moves return when the robot stands; one is made at a time, by any thread.
+
+    Args:
+        node_name: Of the node.
+        namespace: The topics are below this.
+        ros_args: What ROS 2 takes after `--ros-args`, such as `-r`, `scan:=/lidar`.
+        linear_speed: Of forward moves, in m/s.
+        angular_speed: Of turns, in rad/s.
+        collision_threshold: Forward moves end when the scan shows something nearer than this, in metres.
+        silence_timeout_s: So long the robot may be silent, in real time.
+
+    Raises:
+        UserError: A speed, threshold or timeout is not a number above 0.
+    """
+
+    def __init__(
+        self,
+        node_name: str = "vln_action_executor",
+        *,
+        namespace: str = "",
+        ros_args: Sequence[str] = (),
+        linear_speed: float = 0.1,
+        angular_speed: float = 0.3,
+        collision_threshold: float = 0.2,
+        silence_timeout_s: float = 5.0,
+    ) -> None:
+        speeds = {
+            "linear_speed_mps": _above_0("linear_speed", linear_speed),
+            "angular_speed_radps": _above_0("angular_speed", angular_speed),
+            "collision_threshold_m": _above_0("collision_threshold", collision_threshold),
+        }
+        _above_0("silence_timeout_s", silence_timeout_s)
+        super().__init__(node_name, namespace=namespace, ros_args=ros_args)
+        self._timeout_s = silence_timeout_s
+        self.robot_clock = RobotClock(self)
+        self._port = RosRobotPort(self, self.robot_clock, silence_timeout_s=silence_timeout_s)
+        self._motion = ActionExecutor(self._port, landing=WITH_LATENCY, **speeds)
+        self._one_at_a_time = threading.Lock()
+        self.cmd_pub = self._port.cmd_vel.publisher
+
+    @property
+    def LINEAR_SPEED(self) -> float:  # noqa: N802  (these names are part of the interface)
+        """Speed of forward moves, in m/s."""
+        return self._motion.linear_speed_mps
+
+    @LINEAR_SPEED.setter
+    def LINEAR_SPEED(self, speed_mps: float) -> None:  # noqa: N802
+        self._motion.linear_speed_mps = _above_0("LINEAR_SPEED", speed_mps)
+
+    @property
+    def ANGULAR_SPEED(self) -> float:  # noqa: N802
+        """Speed of turns, in rad/s."""
+        return self._motion.angular_speed_radps
+
+    @ANGULAR_SPEED.setter
+    def ANGULAR_SPEED(self, speed_radps: float) -> None:  # noqa: N802
+        self._motion.angular_speed_radps = _above_0("ANGULAR_SPEED", speed_radps)
+
+    @property
+    def COLLISION_THRESHOLD(self) -> float:  # noqa: N802
+        """Forward moves end when the scan shows something nearer than this, in metres."""
+        return self._motion.collision_threshold_m
+
+    @COLLISION_THRESHOLD.setter
+    def COLLISION_THRESHOLD(self, threshold_m: float) -> None:  # noqa: N802
+        self._motion.collision_threshold_m = _above_0("COLLISION_THRESHOLD", threshold_m)
+
+    @property
+    def curr_pose(self) -> Any:
+        """The newest pose of the odometry, a geometry_msgs/Pose, or None before there is one."""
+        heard = self._port.odom.value
+        return None if heard is None else heard.message
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a move is being made."""
+        return self._motion.is_running
+
+    @property
+    def collision_detected(self) -> bool:
+        """Whether the last move ended, or this one is about to end, with a collision."""
+        return self._motion.collision_detected
+
+    @property
+    def collision_count(self) -> int:
+        """Collisions of all moves since the node was made, at most one each."""
+        return self._motion.collision_count
+
+    def execute_forward_25cm(self) -> Motion:
+        """Drive 25 cm ahead, or until something is in the way.
+
+        Raises:
+            SimulationError: The robot is silent, does not obey, or its simulator was started anew.
+        """
+        with self._moving():
+            return self._motion.forward(STEP_M)
+
+    def execute_rotate_15deg(self, direction: Literal["left", "right"] | str = "left") -> Motion:
+        """Turn on the spot by 15°.
+
+        Raises:
+            UserError: The direction is neither left nor right.
+            SimulationError: The robot is silent, does not obey, or its simulator was started anew.
+        """
+        sign = SIGNS.get(direction)
+        if sign is None:
+            raise UserError(f"expected the direction 'left' or 'right', found {direction!r}")
+        with self._moving():
+            return self._motion.rotate(sign * TURN_RAD)
+
+    def move_timed(self, linear_x: float = 0.0, angular_z: float = 0.0, duration_sec: float = 1.0) -> Motion:
+        """Drive at this velocity for so much of the robot's time, without odometry.
+
+        Raises:
+            UserError: A number is not finite, or the duration is below 0.
+            SimulationError: The robot's time stands still, or nobody listens.
+        """
+        if not (all(map(math.isfinite, (linear_x, angular_z, duration_sec))) and duration_sec >= 0):
+            raise UserError(
+                "expected finite velocities and a duration of at least 0 s, found"
+                f" {linear_x!r}, {angular_z!r}, {duration_sec!r}"
+            )
+        with self._moving():
+            return self._motion.move_timed(linear_x, angular_z, duration_sec)
+
+    def stop_robot(self) -> None:
+        """Stop at once; a move that another thread makes ends where the robot is."""
+        self._motion.halt()
+
+    def get_yaw(self) -> float:
+        """Return the heading in the odometry's frame, 0 before there is one."""
+        pose = self.curr_pose
+        return 0.0 if pose is None else yaw_of(pose.orientation)
+
+    def wait_for_odom(self, timeout_sec: float = 5.0) -> bool:
+        """Wait for odometry.
+
+        Returns:
+            Whether there is any.
+        """
+        return self.wait_until(lambda: self.curr_pose is not None, timeout_sec)
+
+    def odom_callback(self, msg: Any) -> None:
+        """Take in a nav_msgs/Odometry as if the robot had sent it."""
+        self._port.odom.hear(msg)
+
+    def scan_callback(self, msg: Any) -> None:
+        """Take in a sensor_msgs/LaserScan as if the robot had sent it."""
+        self._port.scans.hear(msg)
+
+    def diagnosis(self) -> str:
+        """Return why there is no odometry, as far as the graph of nodes tells."""
+        return self._port.odom.diagnosis()
+
+    def close(self) -> None:
+        """Stop the robot and leave the graph; a move that another thread makes raises SimulationError."""
+        self._port.close()
+        super().close()
+
+    @contextmanager
+    def _moving(self) -> Iterator[None]:
+        if not self._one_at_a_time.acquire(blocking=False):
+            raise SimulationError("the robot is moving: wait for the end of its move, or stop it")
+        try:
+            if not self.robot_clock.now_s:  # the first message may be underway
+                self.wait_until(lambda: self.robot_clock.now_s > 0, self._timeout_s)
+            before = self._motion.collision_count
+            yield
+            if self._motion.collision_count > before:
+                self.get_logger().warning(f"stopped by a collision, the {self.collision_count}. in all")
+        finally:
+            self._one_at_a_time.release()
+
+
+def _above_0(name: str, value: float) -> float:
+    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+        raise UserError(f"{name}: expected a number above 0, found {value!r}")
+    return float(value)

@@ -1,0 +1,199 @@
+"""A robot behind ROS 2 topics, as the motion executor drives it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import LaserScan
+
+from proctor.control.stall import StallWatch
+from proctor.core.errors import SimulationError
+from proctor.core.types import Pose2, Scan
+from proctor.ros2.convert import pose2, scan_of, seconds
+from proctor.ros2.node import RosNode
+from proctor.ros2.robot_clock import RobotClock
+from proctor.ros2.topic import Topic
+from proctor.ros2.twist_topic import TwistTopic
+
+STALE_S = 0.5
+"""A robot is not driven on by what it said longer ago than this, in its own time."""
+ROUNDING_S = 1e-6
+ZERO, ZERO_W = 1e-6, 1e-3
+"""An empty pose is one within these of the origin, and of the quaternion without a turn."""
+
+
+class _Heard(NamedTuple):
+    pose: Pose2
+    message: Any
+    """The geometry_msgs/Pose."""
+
+
+class RosRobotPort:
+    """Drives a robot by its `odom` and `scan`, through `cmd_vel`, in the robot's own time.
+
+    A robot whose odometry or scan is late or broken is told to stop until they are back. What stays away for
+    longer than the timeout raises SimulationError, as does time that stands still, or jumps back while the
+    robot moves, and a `cmd_vel` that nobody listens to: the message says what the graph of nodes shows.
+
+    Args:
+        node: Who listens and speaks.
+        clock: The robot's time.
+        silence_timeout_s: In real time.
+    """
+
+    def __init__(self, node: RosNode, clock: RobotClock, *, silence_timeout_s: float = 5.0) -> None:
+        self._node, self._clock, self._timeout_s = node, clock, silence_timeout_s
+        self._is_moving, self._jumps, self._stall = False, clock.jumps, StallWatch()
+        self._odom_heard_s = self._scan_heard_s = 0.0
+        self.cmd_vel = TwistTopic(node)
+        self.odom: Topic[_Heard] = Topic(node, Odometry, "odom", _read_odometry, on_value=self._note_odometry)
+        self.scans: Topic[Scan] = Topic(node, LaserScan, "scan", _read_scan, on_value=self._note_scan)
+
+    def odometry(self) -> Pose2:
+        """Return the newest pose in the odometry frame."""
+        self._await_fresh(self.odom, lambda: self._odom_heard_s)
+        assert self.odom.value is not None  # noqa: S101  (for the type checker)
+        return self.odom.value.pose
+
+    def scan(self) -> Scan:
+        """Return the newest scan."""
+        self._await_fresh(self.scans, lambda: self._scan_heard_s)
+        assert self.scans.value is not None  # noqa: S101
+        return self.scans.value
+
+    def in_contact(self) -> bool:
+        """Tell whether the robot has hardly moved for half a second, though it was told to."""
+        heard = self.odom.value
+        return heard is not None and self._stall.is_stalled(self._odom_heard_s, heard.pose)
+
+    def command(self, linear_mps: float, angular_radps: float) -> None:
+        """Drive at this velocity until the next command.
+
+        Raises:
+            SimulationError: Nobody listens. A stop never raises.
+        """
+        moves = linear_mps != 0 or angular_radps != 0
+        if not self._is_moving:
+            self._jumps = self._clock.jumps  # that time was set back while the robot stood is no fault
+        self._is_moving = moves
+        if moves and not self._node.wait_until(self.cmd_vel.is_heard, self._timeout_s):
+            raise SimulationError(
+                f"the robot cannot be driven: {self.cmd_vel.diagnosis()}. Is the simulation running, in game"
+                " mode, and is its drive enabled?"
+            )
+        heard = self.odom.value
+        self._stall.command(self._odom_heard_s, heard and heard.pose, linear_mps, angular_radps)
+        self.cmd_vel.publish(linear_mps, angular_radps)
+
+    def now_s(self) -> float:
+        """Return the robot's time."""
+        return self._clock.now_s
+
+    def wait(self, duration_s: float, alarm: Callable[[], bool] | None = None) -> None:
+        """Let this much of the robot's time pass; ends early if after a message there is an alarm.
+
+        Raises:
+            SimulationError: Time stands still, or jumped back while the robot moves.
+        """
+        until_s, jumps, silent_s = self.now_s() + duration_s - ROUNDING_S, self._clock.jumps, 0.0
+        while self.now_s() < until_s and not (alarm is not None and alarm()):
+            before_s, begin_s = self.now_s(), time.monotonic()
+            self._await_message(self._timeout_s - silent_s)
+            if self._clock.jumps != jumps:
+                return  # the robot stands, and nobody knows how long it did
+            silent_s = 0.0 if self.now_s() != before_s else silent_s + time.monotonic() - begin_s
+
+    def close(self) -> None:
+        """Stop the robot for good. Comes before the node is closed."""
+        self.cmd_vel.close()
+
+    def _await_message(self, timeout_s: float) -> None:
+        """Wait for a message of the robot or of its clock."""
+        heard = self._heard()
+
+        def news() -> bool:
+            return self._heard() != heard
+
+        # Without a simulation the robot moves on in real time, though nothing is heard of it.
+        patience_s = timeout_s if self._clock.is_simulated else min(timeout_s, STALE_S)
+        if not self._node.wait_until(news, patience_s):
+            self._hold()
+            if timeout_s <= patience_s or not self._node.wait_until(news, timeout_s - patience_s):
+                raise SimulationError(self._standstill())
+        self._check_time()
+
+    def _heard(self) -> tuple[float, int, int, int]:
+        return self.now_s(), self._clock.jumps, self.odom.count, self.scans.count
+
+    def _await_fresh(self, topic: Topic[Any], heard_s: Callable[[], float]) -> None:
+        """Wait until the newest value of a topic may be relied upon; till then the robot stands."""
+
+        def fresh() -> bool:
+            late_s = abs(self.now_s() - heard_s())  # below 0 after time was set back
+            return topic.value is not None and topic.problem is None and late_s <= STALE_S
+
+        if fresh():
+            return
+        self._hold()
+        jumps = self._clock.jumps
+        if not self._node.wait_until(lambda: fresh() or self._clock.jumps != jumps, self._timeout_s):
+            raise SimulationError(
+                f"{topic.diagnosis()}; the robot was told to stop. Is the simulation running, in game mode?"
+            )
+        self._check_time()
+
+    def _check_time(self) -> None:
+        if not self._is_moving or self._clock.jumps == self._jumps:
+            return
+        self._hold()
+        raise SimulationError(
+            f"the robot's time jumped back to {self.now_s():.2f} s in the middle of a move, so that its"
+            " odometry has another origin: the simulator was started or reset anew"
+        )
+
+    def _hold(self) -> None:
+        """Let the robot stand for as long as nobody knows what it does. The move goes on."""
+        self._stall.command(0.0, None, 0.0, 0.0)
+        self.cmd_vel.publish(0.0, 0.0)
+
+    def _standstill(self) -> str:
+        told = f"the robot's time stands still at {self.now_s():.2f} s; the robot was told to stop."
+        if self._clock.is_simulated:
+            return f"{told} {self._clock.diagnosis()}. Is the simulation paused, or gone?"
+        return f"{told} {self.odom.diagnosis()}, and {self.scans.diagnosis()}"
+
+    def _note_odometry(self) -> None:
+        self._clock.hear_stamp(self.odom.stamp_s)
+        self._odom_heard_s = self._clock.now_s
+
+    def _note_scan(self) -> None:
+        self._clock.hear_stamp(self.scans.stamp_s)
+        self._scan_heard_s = self._clock.now_s
+
+
+def _read_odometry(message: Odometry) -> tuple[float, _Heard] | None:
+    pose, header = message.pose.pose, message.header
+    at, turn = pose.position, pose.orientation
+    if not all(map(math.isfinite, (at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w))):
+        raise ValueError("its pose has numbers that are not finite")
+    if header.stamp.sec == 0:  # O3DE begins with such messages, before it knows where the robot is
+        small = (at.x, at.y, at.z, turn.x, turn.y, turn.z)
+        if all(abs(value) < ZERO for value in small) and abs(turn.w - 1) < ZERO_W:
+            return None
+    return seconds(header.stamp), _Heard(pose2(pose), pose)
+
+
+def _read_scan(message: LaserScan) -> tuple[float, Scan]:
+    scan = scan_of(message)
+    if not len(scan.ranges):
+        raise ValueError("its scans have no beams")
+    if np.isnan(scan.ranges).all():
+        raise ValueError(f"all {len(scan.ranges)} ranges of the scan are NaN: the scanner is broken")
+    if not (math.isfinite(scan.angle_min) and math.isfinite(scan.angle_increment)):
+        raise ValueError("the angles of the scan are not finite")
+    return seconds(message.header.stamp), scan

@@ -1,0 +1,144 @@
+"""One service that is called: one request at a time, and why there is no answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from rclpy.exceptions import NameValidationException
+from rclpy.handle import InvalidHandle
+from rclpy.node import NodeNameNonExistentError
+
+from proctor.core.errors import SimulationError, UserError
+from proctor.ros2.node import RosNode
+
+GRACE_S = 0.5
+"""An answer may still be on its way when who sent it has left."""
+
+
+class Service:
+    """Calls one service from any thread but the node's own.
+
+    Some simulators remember only the newest request on a service and would send it the answer to an older
+    one. So the next request waits for the answer to the last, and an answer that nobody waits for any more
+    is dropped.
+
+    Args:
+        node: Who calls.
+        kind: The class of the service.
+        name: Its name.
+
+    Raises:
+        UserError: The name is not one that a service can have.
+    """
+
+    def __init__(self, node: RosNode, kind: Any, name: str) -> None:
+        self.kind = kind
+        self._node = node
+        self._turn = threading.Lock()
+        self._unanswered: Any = None
+        try:
+            self._client = node.create_client(kind, name)
+        except NameValidationException as error:
+            raise UserError(f"'{name}' cannot be the name of a service: {error}") from None
+        self.name: str = self._client.srv_name
+
+    def is_served(self) -> bool:
+        """Tell whether somebody serves it.
+
+        Raises:
+            SimulationError: The node was closed.
+        """
+        try:
+            return bool(self._client.service_is_ready())
+        except InvalidHandle:
+            raise SimulationError(f"{self.name} cannot be called: the node was closed") from None
+
+    def call(self, request: Any, timeout_s: float) -> Any:
+        """Send a request and return the answer.
+
+        Raises:
+            SimulationError: Nobody serves it, there was no answer in time, or the node was closed.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        if not self._turn.acquire(timeout=timeout_s):
+            raise SimulationError(f"{self.name} was busy with another request for {timeout_s:g} s")
+        try:
+            self._let_settle(deadline_s, timeout_s)
+            if not self._node.wait_until(self.is_served, deadline_s - time.monotonic()):
+                raise SimulationError(self.diagnosis())
+            self._unanswered = self._client.call_async(request)
+            return self._answer(deadline_s, timeout_s)
+        except InvalidHandle:
+            raise SimulationError(f"{self.name} cannot be called: the node was closed") from None
+        finally:
+            self._turn.release()
+
+    def diagnosis(self) -> str:
+        """Return why nobody answers, as far as the graph of nodes tells."""
+        wanted = f"{self.kind.__module__.split('.')[0]}/srv/{self.kind.__name__}"
+        servers = self._servers()
+        types = sorted({kind for _, name, kind in servers if name == self.name})
+        if types and wanted not in types:
+            return f"{self.name} is {', '.join(types)}, expected {wanted}"
+        who = sorted(node for node, name, _ in servers if name == self.name)
+        if who:
+            return (
+                f"{self.name} is served by {', '.join(who)}, but does not answer: is the simulator busy, "
+                "stalled, or an O3DE Editor without focus (set ed_keepEditorActive to 1)?"
+            )
+        elsewhere = sorted({name for _, name, kind in servers if kind == wanted})
+        if elsewhere:
+            return f"nobody serves {self.name}, but there is {', '.join(elsewhere)}: is the prefix right?"
+        return (
+            f"nobody serves {self.name}: is the simulator running (an O3DE Editor: in game mode), "
+            "with the same ROS_DOMAIN_ID and discovery range?"
+        )
+
+    def _let_settle(self, deadline_s: float, timeout_s: float) -> None:
+        """Wait for the answer to an earlier request that came too late, or never will."""
+        earlier, self._unanswered = self._unanswered, None
+        if earlier is None or earlier.done():
+            return
+        if not self._node.wait_until(
+            lambda: earlier.done() or not self.is_served(), deadline_s - time.monotonic()
+        ):
+            self._client.remove_pending_request(earlier)
+            raise SimulationError(
+                f"an earlier request is still unanswered after {timeout_s:g} s more: {self.diagnosis()}"
+            )
+        self._client.remove_pending_request(earlier)
+
+    def _answer(self, deadline_s: float, timeout_s: float) -> Any:
+        future = self._unanswered
+        self._node.wait_until(
+            lambda: future.done() or not self.is_served(), max(0.0, deadline_s - time.monotonic())
+        )
+        if not future.done() and not self.is_served():
+            self._node.wait_until(future.done, GRACE_S)
+            if not future.done():
+                self._client.remove_pending_request(future)
+                self._unanswered = None
+                raise SimulationError(f"its server left before it answered: {self.diagnosis()}")
+        if not future.done():
+            raise SimulationError(f"no answer in {timeout_s:g} s: {self.diagnosis()}")
+        self._unanswered = None
+        return future.result()
+
+    def _servers(self) -> list[tuple[str, str, str]]:
+        """Return who serves a service of this name in any namespace: the node, the service and its type."""
+        last = self.name.rpartition("/")[2]
+        found = []
+        for name, namespace in self._node.get_node_names_and_namespaces():
+            try:
+                services = self._node.get_service_names_and_types_by_node(name, namespace)
+            except NodeNameNonExistentError:
+                continue  # it has just left
+            found += [
+                (f"{namespace.rstrip('/')}/{name}", service, kind)
+                for service, kinds in services
+                if service.rpartition("/")[2] == last
+                for kind in kinds
+            ]
+        return found

@@ -1,0 +1,244 @@
+"""A robot behind topics: its time, its silences, and what is said about them."""
+
+import math
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from geometry_msgs.msg import Pose, Twist
+from kinematic_robot import KinematicRobot
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import LaserScan
+
+from proctor.core.errors import SimulationError
+from proctor.ros2.node import RosNode
+from proctor.ros2.qos import COMMANDS
+from proctor.ros2.robot_clock import RobotClock
+from proctor.ros2.robot_port import RosRobotPort
+from proctor.ros2.topic import Topic
+
+TIMEOUT_S = 0.5
+LATE_S = 5.0
+"""What a busy machine may add to a deadline."""
+
+
+@contextmanager
+def port_to(**options):
+    """A robot that runs five times as fast as real time, and the port that drives it."""
+    options = {"real_time_factor": 5.0, **options}
+    with KinematicRobot(**options) as robot, RosNode("driver") as node:
+        port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
+        assert node.wait_until(lambda: port.odom.value is not None, 10.0)
+        assert node.wait_until(lambda: port.scans.value is not None, 10.0)
+        assert node.wait_until(port.cmd_vel.is_heard, 10.0)
+        yield robot, port
+        port.close()
+
+
+def stands(robot):
+    return robot.wait_until(lambda: robot.velocity == (0.0, 0.0), LATE_S)
+
+
+@contextmanager
+def fails_in_time(match):
+    begin_s = time.monotonic()
+    with pytest.raises(SimulationError, match=match) as caught:
+        yield caught
+    assert time.monotonic() - begin_s < TIMEOUT_S + LATE_S
+
+
+def drive(port, duration_s=100.0, *, ask=lambda: None):
+    port.command(0.1, 0.0)
+    for _ in range(round(duration_s / 0.05)):
+        port.command(0.1, 0.0)
+        port.wait(0.05)
+        ask()
+
+
+def test_waiting_lets_the_robots_time_pass_at_any_speed():
+    with port_to() as (robot, port):
+        for factor in (1.0, 5.0):
+            robot.real_time_factor = factor
+            begin_s, real_s = port.now_s(), time.monotonic()
+            port.wait(0.5)
+            assert port.now_s() - begin_s == pytest.approx(0.5, abs=0.1)
+            assert time.monotonic() - real_s > 0.8 * 0.5 / factor
+
+
+def test_without_a_clock_the_stamps_tell_the_time():
+    with port_to(has_clock=False) as (robot, port):
+        begin_s = port.now_s()
+        port.wait(0.5)
+        assert port.now_s() - begin_s == pytest.approx(0.5, abs=0.1)
+        assert port.now_s() == pytest.approx(robot.time_s, abs=0.5)
+
+
+def test_an_alarm_ends_a_wait():
+    with port_to() as (robot, port):
+        until_s = robot.time_s + 1.0
+        port.wait(1000.0, lambda: port.now_s() > until_s)
+        assert robot.time_s == pytest.approx(until_s, abs=0.5)
+
+
+def test_empty_frames_at_the_start_are_no_odometry():
+    with KinematicRobot(zero_frames=10**6) as robot, RosNode("driver") as node:
+        port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
+        assert node.wait_until(lambda: port.scans.count > 5, 10.0)
+        assert port.odom.value is None
+        with fails_in_time(r"/odom has 1 publisher \(/kinematic_robot\)"):
+            port.odometry()
+        robot._zero_frames = 0
+        assert port.odometry().x == 0.0
+
+
+@pytest.mark.parametrize(
+    ("second", "x", "w", "counts"),
+    [(0, 0.0, 1.0, False), (0, 0.1, 1.0, True), (0, 0.0, 0.9, True), (1, 0.0, 1.0, True)],
+)
+def test_only_empty_poses_at_time_zero_are_empty_frames(second, x, w, counts):
+    with RosNode("driver") as node:
+        port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
+        message = Odometry()
+        message.header.stamp.sec, message.header.stamp.nanosec = second, 500
+        message.pose.pose = Pose()
+        message.pose.pose.position.x, message.pose.pose.orientation.w = x, w
+        port.odom.hear(message)
+        assert (port.odom.value is not None) is counts
+
+
+def test_odometry_that_falls_silent_holds_the_robot_and_is_an_error():
+    with port_to() as (robot, port):
+        drive(port, 0.2)
+        robot.silent.add("odom")
+        with fails_in_time(r"/odom has 1 publisher \(/kinematic_robot\), but was silent for"):
+            drive(port, ask=port.odometry)
+        assert stands(robot)
+
+
+def test_a_robot_is_held_while_its_odometry_is_away_and_goes_on_after():
+    with port_to() as (robot, port):
+        drive(port, 0.2)
+        robot.silent.add("odom")
+        timer = threading.Timer(TIMEOUT_S / 2, robot.silent.clear)
+        timer.start()
+        drive(port, 2.0, ask=port.odometry)
+        timer.join()
+        held = [command for command in robot.applied[1:] if command.linear_mps == 0.0]
+        assert len(held) == 1
+        assert robot.velocity == (0.1, 0.0)
+
+
+@pytest.mark.parametrize("has_clock", [False, True])
+def test_a_robot_that_falls_silent_altogether(has_clock):
+    with port_to(has_clock=has_clock) as (robot, port):
+        drive(port, 0.2)
+        robot.silent.update({"clock", "odom", "scan"})
+        match = (
+            "/clock has 1 publisher" if has_clock else "/odom has 1 publisher .* and /scan has 1 publisher"
+        )
+        with fails_in_time(rf"time stands still.*{match}"):
+            drive(port, ask=port.odometry)
+        port.command(0.0, 0.0)  # as the executor does
+        assert stands(robot)
+
+
+def test_a_simulation_that_is_paused():
+    with port_to() as (robot, port):
+        drive(port, 0.2)
+        robot.is_paused = True
+        with fails_in_time("time stands still.*Is the simulation paused"):
+            drive(port, ask=port.odometry)
+
+
+def test_a_scan_of_nan_is_an_error():
+    with port_to() as (robot, port):
+        assert len(port.scan().ranges) == 360
+        robot.scan_filled_with = math.nan
+        with fails_in_time("/scan: all 360 ranges of the scan are NaN"):
+            drive(port, ask=port.scan)
+        assert stands(robot)
+
+
+def test_a_scan_of_inf_is_free_floor():
+    with port_to() as (robot, port):
+        robot.scan_filled_with = math.inf
+        drive(port, 1.0, ask=port.scan)
+        assert math.isinf(port.scan().ranges.min())
+
+
+def test_scans_and_poses_that_make_no_sense_are_told():
+    with RosNode("driver") as node:
+        port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
+        port.scans.hear(LaserScan())
+        assert port.scans.problem == "its scans have no beams"
+        port.scans.hear(LaserScan(ranges=[1.0], angle_min=math.nan))
+        assert port.scans.problem == "the angles of the scan are not finite"
+        message = Odometry()
+        message.pose.pose.position.x = math.nan
+        port.odom.hear(message)
+        assert port.odom.problem == "its pose has numbers that are not finite"
+        assert port.odom.value is None
+
+
+def test_time_that_jumps_back_ends_a_move_but_not_a_rest():
+    with port_to() as (robot, port):
+        drive(port, 0.2)
+        robot.jump_to(0.0)
+        with fails_in_time(r"time jumped back to \d"):
+            drive(port)
+        assert stands(robot)
+        port.command(0.0, 0.0)
+        port.wait(2.0)
+        robot.jump_to(0.5)
+        assert port._node.wait_until(lambda: port._clock.jumps == 2, LATE_S)
+        drive(port, 0.2, ask=port.odometry)
+
+
+def test_a_wait_is_not_stretched_by_time_that_jumps_back():
+    with port_to() as (robot, port):
+        begin_s = time.monotonic()
+        threading.Timer(0.1, robot.jump_to, [1.0]).start()
+        port.wait(60.0)
+        assert time.monotonic() - begin_s < LATE_S
+
+
+def test_nobody_listens():
+    with RosNode("driver") as node, RosNode("other", namespace="robot_7") as other:
+        other.create_subscription(Twist, "cmd_vel", print, COMMANDS)
+        port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
+        with fails_in_time("nobody listens to /cmd_vel, but there is /robot_7/cmd_vel: is the namespace"):
+            port.command(0.1, 0.0)
+        port.command(0.0, 0.0)
+
+
+def test_a_robot_that_listens_in_another_way_is_told():
+    wrong = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    with KinematicRobot(command_qos=wrong), RosNode("driver") as node:
+        port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
+        with fails_in_time("/kinematic_robot listens to /cmd_vel with an incompatible QoS"):
+            port.command(0.1, 0.0)
+
+
+def test_a_robot_that_is_held_is_in_contact():
+    with port_to(bump_x_m=0.05) as (_, port):
+        touched = []
+        drive(port, 2.0, ask=lambda: touched.append(port.in_contact()))
+        assert not any(touched[:10])
+        assert touched[-1]
+        port.command(0.0, 0.0)
+        assert not port.in_contact()
+
+
+def test_the_last_thing_a_port_says_is_stop():
+    with port_to() as (robot, port):
+        listener = Topic(robot, Twist, "cmd_vel", lambda message: (0.0, message.linear.x), qos=COMMANDS)
+        assert robot.wait_until(lambda: port.cmd_vel.publisher.get_subscription_count() == 2, LATE_S)
+        port.command(0.1, 0.0)
+        port.close()
+        port.cmd_vel.publish(0.2, 0.0)
+        port.close()
+        assert stands(robot)
+        assert robot.wait_until(lambda: listener.count == 2, LATE_S)
+        assert listener.value == 0.0
