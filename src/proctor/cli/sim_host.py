@@ -32,7 +32,8 @@ examples:
 Each robot publishes odom, scan, rgb, depth and camera_info, obeys cmd_vel (geometry_msgs/Twist), and has the
 frames odom, base_link, base_scan and camera below map. The clock is /clock: set use_sim_time in your nodes.
 Sensors are best effort, so listen best effort, too: a reliable subscription hears nothing. What nobody
-listens to costs nothing.
+listens to costs nothing. The services of simulation_interfaces (/spawn_entity, /set_simulation_state,
+/step_simulation, ...) pause, step, reset and fill the world.
 Places are x,y in metres in the world frame; a third number is a heading in radians. One robot has its topics
 at /odom and so on; several have them at /robot_0/odom, /robot_1/odom, unless --namespace says otherwise.
 
@@ -121,6 +122,7 @@ def _host(arguments: argparse.Namespace) -> int:
 
     from proctor.navigation.maps.grid_map import floor_of_scene
     from proctor.ros2.sim_host import SimHost
+    from proctor.ros2.simulation_services import SimulationServices
 
     with SimHost(
         task.scene,
@@ -137,6 +139,7 @@ def _host(arguments: argparse.Namespace) -> int:
     ) as host:
         for robot in task.robots:
             host.spawn(*robot)
+        SimulationServices(host)
         signals = _stop_on_signals(host)
         _announce(host, task)
         with (

@@ -20,7 +20,7 @@ from proctor.ros2.signals import Signals
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.robot_body import RobotBody
 
-CHANNELS = {"rgb8": (0, 1, 2), "rgba8": (0, 1, 2), "bgr8": (2, 1, 0)}
+CHANNELS = {"rgb8": slice(3), "rgba8": slice(3), "bgr8": slice(None, None, -1)}
 """Where red, green and blue are; a fourth byte is opaque."""
 PIXELS: dict[str, tuple[type, tuple[int, ...]]] = {
     "rgb8": (np.uint8, (3,)),

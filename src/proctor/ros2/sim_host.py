@@ -53,7 +53,8 @@ class SimHost:
 
     Physics, publishing and callbacks take turns in one thread, that of `run`. Simulated time goes in ticks
     of 1/60 s, and what happens in a tick depends on the commands that came before it, never on the wall
-    clock. Of its methods only `stop` may be called from another thread, or from a signal handler.
+    clock. All is done in one thread, because of OpenGL also the making; only `stop` may be called from
+    another one, or from a signal handler.
 
     Args:
         scene_path: What stands where; without one the world is empty until `load_world`.
@@ -163,6 +164,8 @@ class SimHost:
         check_name(name, namespace)
         body = world.add_robot(name, pose)
         self._robots[name] = HostedRobot(self._context, world, body, namespace, self._signals)
+        if (touched := body.touched()) is not None:
+            self.node.get_logger().warning(f"{name} stands in {touched} at {pose.x:g},{pose.y:g}")
         self._renew_cameras()
 
     def delete(self, name: str) -> None:
@@ -244,7 +247,7 @@ class SimHost:
             return
         self._world.reset(*(robot.start for robot in self._robots.values()))
         for robot in self._robots.values():
-            robot.put(robot.start)
+            robot.base.rest()
 
     def step(self, ticks: int = 1) -> int:
         """Let ticks pass as fast as possible, whatever the state.

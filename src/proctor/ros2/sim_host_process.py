@@ -31,6 +31,7 @@ class SimHostProcess:
 
     def __init__(self, *arguments: str, timeout_s: float = 60.0) -> None:
         command = [sys.executable, "-m", "proctor.cli", "sim-host", "--parent", str(os.getpid()), *arguments]
+        self._said = ""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the process)
         self._process = subprocess.Popen(  # noqa: S603  (our own command)
             command,
@@ -41,11 +42,9 @@ class SimHostProcess:
             start_new_session=True,
         )
         if not self._hears_ready(time.monotonic() + timeout_s):
-            self.close()
-            code = self._process.returncode
-            what = (
-                f"did not start within {timeout_s:g} s" if code is None or code < 0 else f"ended with {code}"
-            )
+            has_ended = not self.is_running
+            code = self.close()
+            what = f"ended with {code}" if has_ended else f"did not start within {timeout_s:g} s"
             raise SimulationError(f"proctor sim-host {what}: {self.said() or 'it said nothing'}")
 
     @property
@@ -60,6 +59,8 @@ class SimHostProcess:
 
     def said(self) -> str:
         """Return the end of what it has written about errors."""
+        if self._errors.closed:
+            return self._said
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - TAIL_CHARACTERS))
         return self._errors.read().decode(errors="replace").strip()
@@ -72,9 +73,12 @@ class SimHostProcess:
                 self._process.wait(STOP_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()
+        code = self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        return self._process.wait()
+        self._said = self.said()
+        self._errors.close()
+        return code
 
     def __enter__(self) -> Self:
         return self
@@ -95,6 +99,7 @@ class SimHostProcess:
                     return False
                 more = os.read(out.fileno(), 4096)
                 if not more:
+                    self._process.wait(STOP_S)
                     return False
                 heard += more
         return True
