@@ -85,6 +85,11 @@ class RosNode(Node):
                     return happened()
             return True
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether callbacks still run: not after `close`, nor after one has failed."""
+        return not (self._deaf or self._closing)
+
     def close(self) -> None:
         """Leave the graph. May be called twice, and always returns."""
         if self._closing:

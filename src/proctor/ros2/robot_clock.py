@@ -31,9 +31,9 @@ class RobotClock:
         """How often time went back: the simulator was started or reset anew."""
         self.is_simulated = False
         """Whether `/clock` is heard."""
-        self._on_time = on_time
+        self._on_time, self._told_s = on_time, 0.0
         self._topic = Topic(
-            node, Clock, "/clock", _read, on_value=lambda: self.hear(self._topic.stamp_s), qos=CLOCK
+            node, Clock, "/clock", self._read, on_value=lambda: self.hear(self._told_s), qos=CLOCK
         )
 
     def hear_stamp(self, stamp_s: float) -> None:
@@ -59,6 +59,6 @@ class RobotClock:
         if self._on_time is not None:
             self._on_time()
 
-
-def _read(message: Clock) -> tuple[float, bool]:
-    return seconds(message.clock), True
+    def _read(self, message: Clock) -> tuple[float, bool]:
+        self._told_s = seconds(message.clock)
+        return self._told_s, True
