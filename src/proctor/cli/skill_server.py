@@ -28,8 +28,8 @@ examples:
   proctor skill-server --map house.yaml --robot-namespace "" --odom-origin 1,2,1.57 --limit v_max=0.5
 
 A robot to try it with: proctor sim-host --suite houses-v1 --episode house_64959_0
-The robot publishes odom and scan, and obeys cmd_vel. Where its odometry begins in the map is what /tf tells of
-the frame map; --odom-origin says it where nobody does (with --episode: the start of the episode). Ticks come
+The robot publishes odom and scan, and obeys cmd_vel. Where its odometry begins in the map is what /tf tells
+of the frame map; --odom-origin says it where nobody does (with --episode: the episode's start). Ticks come
 from /clock, or from the stamps of the odometry.
 
 exit codes: 0 ended by SIGTERM, 1 the node broke, 2 user error, 130 interrupted

@@ -130,13 +130,22 @@ class SkillServer(RosNode):
         try:
             if self.executor is not None:
                 ended = self.executor.create_task(self._end_all)
-                self.wait_until(lambda: ended.done() and not self._server.unsent, CLOSE_S)
+                self.wait_until(lambda: ended.done() and not self._unsent(), CLOSE_S)
         except SimulationError:
             pass  # its thread has ended already
         finally:
             self.navigator.base.close()
             super().close()
             self.navigator.close()
+
+    def destroy_node(self) -> None:
+        """Take the actions from the graph, too: rclpy would leave them there, deaf."""
+        for server in (self._server, self._planning.paths, self._planning.trajectories):
+            server.destroy()
+        super().destroy_node()
+
+    def _unsent(self) -> int:
+        return self._server.unsent + self._planning.unsent
 
     def _end_all(self) -> None:
         if self._goal is not None:
