@@ -61,9 +61,9 @@ class Asked:
         assert self._client.wait_until(future.done, PATIENCE_S)
         return future.result()
 
-    def end(self):
+    def end(self, timeout_s=PATIENCE_S):
         """Wait for the end, and return the status and the result."""
-        assert self._client.wait_until(self._result.done, PATIENCE_S), "no result came"
+        assert self._client.wait_until(self._result.done, timeout_s), "no result came"
         return self._result.result().status, self._result.result().result
 
 

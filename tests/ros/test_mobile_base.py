@@ -35,6 +35,15 @@ def test_poses_between_messages_are_interpolated_and_after_them_carried_on():
     assert track.at(9.0).x == pytest.approx(1.0 + 0.5 * EXTRAPOLATED_S * math.cos(3.1))
 
 
+def test_a_pose_is_known_where_messages_were_close():
+    track = Track()
+    assert not track.covers(1.0)
+    for stamp_s in (1.0, 1.1, 1.4):
+        track.add(moved(stamp_s, 0.0))
+    asked = {1.0: True, 1.05: True, 1.1: True, 1.2: False, 1.4: True, 1.45: False, 0.9: False}
+    assert {time_s: track.covers(time_s) for time_s in asked} == asked
+
+
 def test_a_turning_robot_is_carried_on_along_its_arc():
     after = moved(0.0, 0.0, v=1.0, omega=1.0).after(0.1)
     assert (after.x, after.y, after.yaw) == pytest.approx((math.sin(0.1), 1 - math.cos(0.1), 0.1), abs=1e-4)

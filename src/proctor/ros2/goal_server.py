@@ -9,7 +9,7 @@ from rclpy.action import ActionServer, CancelResponse
 
 from proctor.ros2.node import RosNode
 
-End = Literal["succeeded", "aborted", "canceled"]
+End = Literal["succeeded", "aborted"]
 
 
 class GoalServer(ActionServer):
@@ -55,11 +55,11 @@ class GoalServer(ActionServer):
             super().notify_execute(goal_handle, execute_callback)
 
     def finish(self, goal_handle: Any, end: End, result: Any) -> None:
-        """End a goal and send its result. A goal can be `canceled` only if that was asked for."""
-        if end == "canceled" and goal_handle.is_cancel_requested:
-            goal_handle.canceled()
-        elif end == "succeeded":
+        """End a goal and send its result. One that was to be cancelled and did not succeed is `canceled`."""
+        if end == "succeeded":
             goal_handle.succeed()
+        elif goal_handle.is_cancel_requested:
+            goal_handle.canceled()
         else:
             goal_handle.abort()
         self.unsent += 1

@@ -97,6 +97,10 @@ class RosBase:
         origin = self.transforms.pose_of(self._odom_frame, self._map_frame)
         return pose_out_of(self._odom_origin if origin is None else origin, pose_odom)
 
+    def knew_pose_at(self, time_s: float) -> bool:
+        """Tell whether the odometry was there at a time, so that the pose then is no guess."""
+        return self._track.covers(time_s)
+
     def get_world_pose(self) -> tuple[Array, Array]:
         """Return the position [x, y, z] and the quaternion [qx, qy, qz, qw], in the map.
 

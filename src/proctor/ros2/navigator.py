@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -50,6 +50,14 @@ class NavigatorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it has a scanner, without whose scans it does not drive."""
 
 
+class _Unmarked(NamedTuple):
+    """A scan that is not on the map yet."""
+
+    scan: Scan
+    stamp_s: float
+    frame: str
+
+
 class RosNavigator:
     """What a node needs to let a robot navigate. All methods are for the node's thread.
 
@@ -74,6 +82,7 @@ class RosNavigator:
         self.live_map = LiveMap(grid, floor_z=options.floor_z)
         self._warm_up()
         self._marked_s = -math.inf
+        self._unmarked: _Unmarked | None = None
         self.base = RosBase(
             node,
             clock,
@@ -126,7 +135,7 @@ class RosNavigator:
         self.navigate_to.reset()
         self.base.forget()
         self.live_map.clear()
-        self._marked_s = -math.inf
+        self._marked_s, self._unmarked = -math.inf, None
         if self.scan is not None:
             self.scan.forget()
 
@@ -137,7 +146,7 @@ class RosNavigator:
             self.client.close()
 
     def _read_scan(self, message: Any) -> tuple[float, Scan]:
-        """Read a scan and put it onto the map, with the pose at which it was taken.
+        """Read a scan and put it onto the map, if it is known by now where it was taken.
 
         Raises:
             ValueError: It is no scan.
@@ -145,13 +154,28 @@ class RosNavigator:
         scan, stamp_s = scan_of(message), seconds(message.header.stamp)
         if not len(scan.ranges) or np.isnan(scan.ranges).all():
             raise ValueError("all ranges are NaN: the scanner is broken")
-        pose = self.base.pose_at(stamp_s)
-        if pose is not None and not 0 <= stamp_s - self._marked_s < MARK_S:
-            mount = self.base.transforms.pose_of(message.header.frame_id, self.base.frame)
+        if not 0 <= stamp_s - self._marked_s < MARK_S:
+            self._unmarked = _Unmarked(scan, stamp_s, message.header.frame_id)
+            self.look()
+        return stamp_s, scan
+
+    def look(self) -> None:
+        """Put the newest scan onto the map, as soon as the odometry tells where the robot was.
+
+        A scan that is marked with the pose of a moment before or after shows walls where there are none.
+
+        Raises:
+            ValueError: It is no scan.
+        """
+        scan, stamp_s, frame = self._unmarked or (None, 0.0, "")
+        if scan is None or not self.base.knew_pose_at(stamp_s):
+            return
+        self._unmarked, pose = None, self.base.pose_at(stamp_s)
+        if pose is not None:
+            mount = self.base.transforms.pose_of(frame, self.base.frame)
             scanner = pose if mount is None else pose_out_of(pose, mount)
             self.live_map.mark_scan(scan, scanner, min(stamp_s, self.now_s()))
             self._marked_s = stamp_s
-        return stamp_s, scan
 
     def _warm_up(self) -> None:
         """Do once what a drive does, so that no tick waits until functions are compiled or loaded."""

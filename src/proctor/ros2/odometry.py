@@ -16,6 +16,9 @@ from proctor.ros2.robot_clock import JUMP_S
 
 KEPT = 128
 """Messages that are remembered: two seconds at 60 Hz."""
+SAME_S = 1e-3
+GAP_S = 0.15
+"""Between two messages that are further apart nobody knows where the robot was: it may have turned."""
 EXTRAPOLATED_S = 0.1
 """A robot is taken to go on as it did for this long after the newest message."""
 
@@ -80,6 +83,16 @@ class Track:
     def forget(self) -> None:
         """Begin anew."""
         self._moves.clear()
+
+    def covers(self, time_s: float) -> bool:
+        """Tell whether there were messages shortly before and after a time, or at it."""
+        index = bisect_left(self._moves, time_s - SAME_S, key=lambda moved: moved.stamp_s)
+        if index == len(self._moves):
+            return False
+        after_s = self._moves[index].stamp_s
+        return abs(after_s - time_s) <= SAME_S or (
+            index > 0 and after_s - self._moves[index - 1].stamp_s <= GAP_S
+        )
 
     def at(self, time_s: float) -> Pose2 | None:
         """Return where the robot was at a time, or is by now as far as can be told; None if not known."""

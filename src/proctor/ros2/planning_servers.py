@@ -235,7 +235,7 @@ class PlanningServers:
                     self._client.cancel()
                     self._request_id = None
                 del self._jobs[index]
-                job.server.finish(handle, "canceled", job.failed(Reason.CANCELLED, "cancelled"))
+                job.server.finish(handle, "aborted", job.failed(Reason.CANCELLED, "cancelled"))
                 return
 
 

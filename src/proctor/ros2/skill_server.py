@@ -23,6 +23,7 @@ from proctor.ros2.planning_servers import PlanningServers
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.skill_request import SkillCall, read_request
 from proctor.ros2.views import Views
+from proctor.skills.goal import MAX_TIMEOUT_S, Goal, asked_for
 
 SILENCE_S = 5.0
 """After so long without the robot's time, odometry or scans a goal fails."""
@@ -52,11 +53,26 @@ class SkillGoal:
         self.index = 0
         self.distance_m = math.nan
         """To the goal of the skill, at the latest tick."""
+        self.elapsed_s = 0.0
+        """Of the skill, at the latest tick."""
 
     @property
     def call(self) -> SkillCall:
         """The skill that is under way."""
         return self.calls[self.index]
+
+    def followed_by(self, call: SkillCall) -> SkillCall:
+        """Return a skill that takes the place of the present one, so that its time counts from then on.
+
+        The skill takes the same goal for the one that it pursues already, whose time goes on.
+        """
+        asked, pursued = asked_for(call.params), asked_for(self.call.params)
+        if not isinstance(asked, Goal) or not isinstance(pursued, Goal):
+            return call
+        if (asked.position, asked.yaw) != (pursued.position, pursued.yaw):
+            return call
+        timeout_s = min(asked.timeout_s + self.elapsed_s, MAX_TIMEOUT_S)
+        return call._replace(params={**call.params, "timeout": timeout_s})
 
 
 class SkillServer(RosNode):
@@ -90,10 +106,12 @@ class SkillServer(RosNode):
     ) -> None:
         if not 0 < silence_timeout_s < math.inf:
             raise UserError(f"expected a timeout of more than 0 s, found {silence_timeout_s}")
+        options = options or NavigatorOptions()
+        options.params.checked()
         super().__init__("skill_server", namespace=namespace, ros_args=ros_args, starts=False)
         self._silence_s = silence_timeout_s
         self.robot_clock = RobotClock(self, self._on_time)
-        self.navigator = RosNavigator(self, self.robot_clock, grid, options or NavigatorOptions(), client)
+        self.navigator = RosNavigator(self, self.robot_clock, grid, options, client)
         self._goal: SkillGoal | None = None
         self._ticked_s, self._jumps = -math.inf, 0
         self._rests_until_s = -math.inf
@@ -163,11 +181,9 @@ class SkillServer(RosNode):
             self._server.finish(handle, "aborted", result)
             return
         if self._goal is not None:
-            self._finish(
-                self._goal,
-                "aborted",
-                {"status": "failed", "message": "another goal took its place", "reason": Reason.CANCELLED},
-            )
+            calls[0] = self._goal.followed_by(calls[0])
+            gone = {"status": "failed", "message": "another goal took its place", "reason": Reason.CANCELLED}
+            self._finish(self._goal, "aborted", gone)
         self._goal = SkillGoal(handle, calls, self.navigator.now_s())
         self._fine_s = time.monotonic()
 
@@ -181,7 +197,7 @@ class SkillServer(RosNode):
     def _end_cancelled(self, goal: SkillGoal) -> None:
         if goal is self._goal:
             result = {"status": "failed", "message": "cancelled", "reason": Reason.CANCELLED}
-            self._end(goal, "canceled", result)
+            self._end(goal, "aborted", result)
 
     def _on_time(self) -> None:
         """Go on by a tick if one is due."""
@@ -195,6 +211,7 @@ class SkillServer(RosNode):
         if now_s - self._ticked_s < EARLY * PERIOD_S:
             return
         self._ticked_s = now_s
+        self.navigator.look()
         if self._goal is not None:
             self._guarded_tick(self._goal)
         elif now_s < self._rests_until_s:
@@ -296,6 +313,7 @@ class SkillServer(RosNode):
         """Send feedback."""
         distance_m, eta_s = result.get("distance_to_goal"), result.get("remaining_time")
         goal.distance_m = math.nan if distance_m is None else float(distance_m)
+        goal.elapsed_s = float(result.get("elapsed_time", goal.elapsed_s))
         feedback = SkillExecution.Feedback(
             skill=goal.call.skill,
             state=self.navigator.skills.get_skill_state(goal.call.skill),
