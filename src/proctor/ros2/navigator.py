@@ -11,6 +11,7 @@ from sensor_msgs.msg import LaserScan
 
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Pose2, Scan
+from proctor.navigation.maps.beams import Beams
 from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.maps.live_map import LiveMap
@@ -155,6 +156,7 @@ class RosNavigator:
         if not len(scan.ranges) or np.isnan(scan.ranges).all():
             raise ValueError("all ranges are NaN: the scanner is broken")
         if not 0 <= stamp_s - self._marked_s < MARK_S:
+            Beams.of(scan, Pose2(0.0, 0.0, 0.0))  # raises if it is none
             self._unmarked = _Unmarked(scan, stamp_s, message.header.frame_id)
             self.look()
         return stamp_s, scan
@@ -163,15 +165,12 @@ class RosNavigator:
         """Put the newest scan onto the map, as soon as the odometry tells where the robot was.
 
         A scan that is marked with the pose of a moment before or after shows walls where there are none.
-
-        Raises:
-            ValueError: It is no scan.
         """
         scan, stamp_s, frame = self._unmarked or (None, 0.0, "")
         if scan is None or not self.base.knew_pose_at(stamp_s):
             return
         self._unmarked, pose = None, self.base.pose_at(stamp_s)
-        if pose is not None:
+        if pose is not None and math.isfinite(pose.x + pose.y + pose.yaw):
             mount = self.base.transforms.pose_of(frame, self.base.frame)
             scanner = pose if mount is None else pose_out_of(pose, mount)
             self.live_map.mark_scan(scan, scanner, min(stamp_s, self.now_s()))
