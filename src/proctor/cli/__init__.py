@@ -20,6 +20,7 @@ from proctor.cli.report import add_report
 from proctor.cli.run import add_run
 from proctor.cli.serve import add_serve
 from proctor.cli.sim_host import add_sim_host
+from proctor.cli.skill_server import add_skill_server
 from proctor.cli.teleop import add_teleop
 from proctor.cli.terminal import DONE, INTERRUPTED, TOO_MANY_FAULTS, USER_ERROR, errors
 from proctor.core.errors import ProctorError, UserError, did_you_mean, missing_extra
@@ -88,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     add_navigate(commands)
     add_sim_host(commands)
     add_teleop(commands)
+    add_skill_server(commands)
     add_exams(commands)
     add_datasets(commands)
     for command in commands.choices.values():

@@ -31,15 +31,20 @@ class RosNode(Node):
         name: Of the node.
         namespace: Its topics are below this: `robot_0` makes `rgb` to `/robot_0/rgb`.
         ros_args: What ROS 2 takes after `--ros-args`, such as `-r`, `rgb:=/camera/image`.
+        starts: Whether callbacks run from now on; else from `start` on, when all they need is there.
 
     Raises:
         UserError: ROS 2 does not take the namespace or the arguments.
     """
 
-    def __init__(self, name: str, *, namespace: str = "", ros_args: Sequence[str] = ()) -> None:
+    def __init__(
+        self, name: str, *, namespace: str = "", ros_args: Sequence[str] = (), starts: bool = True
+    ) -> None:
         self._own_context = own = open_context(ros_args)
         try:
-            super().__init__(name, namespace=namespace, context=own, start_parameter_services=False)
+            super().__init__(
+                name, namespace=namespace, context=own, start_parameter_services=False, enable_rosout=False
+            )
         except NameValidationException as error:
             own.try_shutdown()
             raise UserError(f"ROS 2 does not take the name: {error}") from None
@@ -48,6 +53,11 @@ class RosNode(Node):
         self._spinner = SingleThreadedExecutor(context=self._own_context)
         self._spinner.add_node(self)
         self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
+        if starts:
+            self.start()
+
+    def start(self) -> None:
+        """Let callbacks run."""
         self._thread.start()
         # A thread that is in the middle of C++ when Python ends takes the process down.
         atexit.register(self.close)
@@ -73,6 +83,11 @@ class RosNode(Node):
                     return happened()
             return True
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether callbacks still run: not after `close`, nor after one has failed."""
+        return not (self._deaf or self._closing)
+
     def close(self) -> None:
         """Leave the graph. May be called twice, and always returns."""
         if self._closing:
@@ -80,7 +95,8 @@ class RosNode(Node):
         self._closing = True
         atexit.unregister(self.close)
         self._spinner.wake()
-        self._thread.join(JOIN_S)
+        if self._thread.ident is not None:
+            self._thread.join(JOIN_S)
         self._spinner.remove_node(self)
         self.destroy_node()
         self._spinner.shutdown(timeout_sec=JOIN_S)

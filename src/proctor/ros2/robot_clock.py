@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rosgraph_msgs.msg import Clock
 
 from proctor.ros2.convert import seconds
@@ -18,16 +20,21 @@ class RobotClock:
 
     Args:
         node: Who listens.
+        on_time: Is called after each message that tells the time, in the node's thread; also while the time
+            stands still.
     """
 
-    def __init__(self, node: RosNode) -> None:
+    def __init__(self, node: RosNode, on_time: Callable[[], None] | None = None) -> None:
         self.now_s = 0.0
         """The newest time heard of."""
         self.jumps = 0
         """How often time went back: the simulator was started or reset anew."""
         self.is_simulated = False
         """Whether `/clock` is heard."""
-        self._topic = Topic(node, Clock, "/clock", _read, on_value=self._hear, qos=CLOCK)
+        self._on_time, self._told_s = on_time, 0.0
+        self._topic = Topic(
+            node, Clock, "/clock", self._read, on_value=lambda: self.hear(self._told_s), qos=CLOCK
+        )
 
     def hear_stamp(self, stamp_s: float) -> None:
         """Take in the stamp of a message of the robot."""
@@ -38,10 +45,9 @@ class RobotClock:
         """Return why `/clock` is silent, as far as the graph of nodes tells."""
         return self._topic.diagnosis()
 
-    def _hear(self) -> None:
-        stamp_s = self._topic.stamp_s
-        if not self.is_simulated:
-            self.is_simulated, self.now_s = True, stamp_s
+    def hear(self, stamp_s: float) -> None:
+        """Take in a time of `/clock`, as told by someone who hears it."""
+        self.is_simulated = True
         self._take(stamp_s)
 
     def _take(self, stamp_s: float) -> None:
@@ -49,7 +55,9 @@ class RobotClock:
             self.jumps += 1
             self.now_s = stamp_s
         self.now_s = max(self.now_s, stamp_s)
+        if self._on_time is not None:
+            self._on_time()
 
-
-def _read(message: Clock) -> tuple[float, bool]:
-    return seconds(message.clock), True
+    def _read(self, message: Clock) -> tuple[float, bool]:
+        self._told_s = seconds(message.clock)
+        return self._told_s, True

@@ -64,7 +64,7 @@ class Planning:
             planner=params.planner,
             radius_m=params.radius_m,
             margin_m=params.margin_m,
-            dynamics=self._eased(),
+            dynamics=eased(self._pilot.dynamics),
             timeout_s=params.planning_timeout_s,
             seed=params.seed,
         )
@@ -78,21 +78,11 @@ class Planning:
             path=path,
             start=departure.motion,
             goal_yaw=goal.yaw,
-            dynamics=self._eased(),
+            dynamics=eased(self._pilot.dynamics),
             timing=self._params.timing,
         )
         self._asked(self.tick + self._params.trajectory_ticks)
         self._client.submit_trajectory(request)
-
-    def _eased(self) -> Dynamics:
-        limits = self._pilot.dynamics
-        return Dynamics(
-            v_max=EASE * limits.v_max,
-            omega_max=EASE * limits.omega_max,
-            a_max=EASE * limits.a_max,
-            alpha_max=EASE * limits.alpha_max,
-            drive=limits.drive,
-        )
 
     def _asked(self, due_tick: int) -> None:
         self._due_tick, self._waiting = due_tick, True
@@ -146,3 +136,14 @@ class Planning:
         if self._waiting:
             self._waiting = False
             self._client.cancel()
+
+
+def eased(limits: Dynamics) -> Dynamics:
+    """Return the limits that trajectories use, which leave something to correct with."""
+    return Dynamics(
+        v_max=EASE * limits.v_max,
+        omega_max=EASE * limits.omega_max,
+        a_max=EASE * limits.a_max,
+        alpha_max=EASE * limits.alpha_max,
+        drive=limits.drive,
+    )

@@ -62,6 +62,11 @@ class PlanningClient:
         return self._awaited is not None or self._reply is not None
 
     @property
+    def latest_id(self) -> int:
+        """The id of the latest request, for those who share the planner; 0 if there was none."""
+        return self._last_id
+
+    @property
     def pid(self) -> int | None:
         """The id of the process, if there is one."""
         return None if self._link is None else self._link.pid

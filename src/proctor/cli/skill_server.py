@@ -1,0 +1,185 @@
+"""`proctor skill-server`: navigate_to as a ROS 2 action."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from proctor.cli.options import read_options
+from proctor.cli.places import allow_negative_places, episode_of, place_of
+from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
+from proctor.core.errors import InvalidFile, SimulationError, UserError
+from proctor.core.types import Pose2
+
+if TYPE_CHECKING:
+    from proctor.navigation.maps.grid_map import GridMap
+    from proctor.ros2.skill_server import SkillServer
+
+READY = "ready"
+NAP_S = 0.5
+EXAMPLES = """\
+examples:
+  proctor skill-server --suite houses-v1 --episode house_64959_0 --robot-namespace ""
+  proctor skill-server --scene my_house.json --namespace alice
+  proctor skill-server --map house.yaml --robot-namespace "" --odom-origin 1,2,1.57 --limit v_max=0.5
+
+A robot to try it with: proctor sim-host --suite houses-v1 --episode house_64959_0
+The robot publishes odom and scan, and obeys cmd_vel. Where its odometry begins in the map is what /tf tells
+of the frame map; --odom-origin says it where nobody does (with --episode: the episode's start). Ticks come
+from /clock, or from the stamps of the odometry.
+
+exit codes: 0 ended by SIGTERM, 1 the node broke, 2 user error, 130 interrupted
+"""
+
+
+class _World(NamedTuple):
+    """What is known of the surroundings."""
+
+    grid: GridMap
+    floor_z: float
+    start: Pose2 | None
+    goal: tuple[float, float]
+    """Somewhere to go, to try it."""
+
+
+def add_skill_server(commands: Any) -> None:
+    """Add the command."""
+    server = commands.add_parser(
+        "skill-server",
+        help="offer navigate_to as a ROS 2 action",
+        description="Offer the skill navigate_to, planning and views for RViz on ROS 2.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    allow_negative_places(server)
+    where = server.add_mutually_exclusive_group(required=True)
+    where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
+    where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
+    where.add_argument("--scene", type=Path, metavar="FILE", help="a scene file, or a house that is a mesh")
+    where.add_argument("--map", type=Path, metavar="FILE", help="a map: .yaml with its .pgm, or .npz")
+    server.add_argument("--episode", metavar="ID", help="of the exam: gives the scene")
+    server.add_argument(
+        "--namespace", default="robot_0", metavar="NS", help="of the actions (default: robot_0)"
+    )
+    server.add_argument(
+        "--robot-namespace",
+        metavar="NS",
+        help='of the robot\'s topics, "" for /odom, /scan and /cmd_vel (default: that of the actions)',
+    )
+    server.add_argument(
+        "--odom-origin",
+        metavar="X,Y[,YAW]",
+        help="where in the map the odometry begins, if /tf does not tell",
+    )
+    server.add_argument(
+        "--planner", default="grid", metavar="NAME", help="grid, rrt, rrt_star, prm or rrt_connect"
+    )
+    server.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of the base: v_max, omega_max, a_max, alpha_max or drive",
+    )
+    server.add_argument("--no-scan", action="store_true", help="the robot has no laser scanner")
+    server.add_argument(
+        "--ros-args", nargs=argparse.REMAINDER, default=[], metavar="...", help="for ROS 2; comes last"
+    )
+    server.set_defaults(command=_serve)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from proctor.navigation.planning.planner import planner_name
+    from proctor.robots.dynamics import Dynamics
+
+    planner, dynamics = planner_name(arguments.planner), Dynamics.of(read_options(arguments.limit))
+    origin = place_of("--odom-origin", arguments.odom_origin)
+    world = _world(arguments)
+
+    import msgspec
+
+    from proctor.ros2.navigator import LIVE_PARAMS, NavigatorOptions
+    from proctor.ros2.skill_server import SkillServer
+
+    options = NavigatorOptions(
+        params=msgspec.structs.replace(LIVE_PARAMS, planner=planner),
+        dynamics=dynamics,
+        robot_namespace=arguments.robot_namespace,
+        odom_origin=world.start if origin is None else Pose2(*(*origin, 0.0)[:3]),
+        floor_z=world.floor_z,
+        uses_scan=not arguments.no_scan,
+    )
+    signals, ended = _end_on_signals()
+    with SkillServer(
+        world.grid, namespace=arguments.namespace, options=options, ros_args=arguments.ros_args
+    ) as server:
+        with console.status("starting the planner (the first time, half a minute of compiling)"):
+            while not ended.is_set() and not server.wait_until_ready(NAP_S):
+                pass
+        _announce(server, world)
+        while not ended.wait(NAP_S):
+            if not server.is_listening:
+                raise SimulationError("the skill server has ended: see the error above")
+    if signal.SIGINT in signals:
+        errors.print("interrupted")
+        return INTERRUPTED
+    return DONE
+
+
+def _end_on_signals() -> tuple[list[int], threading.Event]:
+    """Return the signals that come, and what is set by the first; a second one ends the process at once."""
+    came, ended = [], threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del frame
+        came.append(number)
+        signal.signal(number, signal.SIG_DFL)
+        ended.set()
+
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
+    return came, ended
+
+
+def _world(arguments: argparse.Namespace) -> _World:
+    """Return the map that the command line asks for."""
+    from proctor.navigation.maps.grid_map import floor_of_scene, map_of_floor
+    from proctor.navigation.maps.map_files import load_map
+
+    if arguments.map is not None or arguments.scene is not None:
+        if arguments.episode is not None:
+            raise UserError("--episode is for --suite and --dataset")
+        if arguments.map is not None:
+            return _World(load_map(arguments.map), 0.0, None, (1.0, 0.0))
+    at, start, goal = None, None, (1.0, 0.0)
+    scene: Path = arguments.scene
+    if scene is None:
+        episode = episode_of(arguments)
+        scene, at = Path(str(episode.scene_config_path)), episode.start_position
+        start, goal = Pose2(at.x, at.y, episode.start_yaw), (episode.goal.x, episode.goal.y)
+    if not scene.is_file():
+        raise InvalidFile(scene, "no such file")
+    floor_z = floor_of_scene(scene, at)
+    return _World(map_of_floor(scene, floor_z), floor_z, start, goal)
+
+
+def _announce(server: SkillServer, world: _World) -> None:
+    """Say what there is, and the line with which to try it."""
+    below = server.get_namespace().rstrip("/")
+    x, y = world.goal
+    lines = [
+        f"actions: {server.action_name} {below}/compute_path_to_pose {below}/generate_trajectory",
+        f"for RViz: {below}/map {below}/plan {below}/driven. Ctrl-C ends it.",
+        "try it:",
+        f"ros2 action send_goal {server.action_name} plan_msgs/action/SkillExecution '{{skill_request: "
+        f'{{skill_list: [{{skill: navigate_to, params: [{{key: goal_pos, value: "[{x:.2f}, {y:.2f}, 0]"}}, '
+        '{key: timeout, value: "60.0"}]}]}}\' --feedback',
+        READY,
+    ]
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)

@@ -1,0 +1,111 @@
+"""What odometry tells: where a robot is in its odometry frame, and how it moves, now and a moment ago."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import Array, Pose2
+from proctor.ros2.convert import pose2, seconds
+from proctor.ros2.robot_clock import JUMP_S
+
+KEPT = 128
+"""Messages that are remembered: two seconds at 60 Hz."""
+SAME_S = 1e-3
+GAP_S = 0.15
+"""Between two messages that are further apart nobody knows where the robot was: it may have turned."""
+EXTRAPOLATED_S = 0.1
+"""A robot is taken to go on as it did for this long after the newest message."""
+
+
+class Moved(NamedTuple):
+    """One message of the odometry."""
+
+    stamp_s: float
+    pose_odom: Pose2
+    velocity: Array
+    """[vx, vy, omega] in the robot's frame."""
+
+    def after(self, passed_s: float) -> Pose2:
+        """Return where the robot is after a while if it goes on like this."""
+        (vx, vy, omega), pose = self.velocity.tolist(), self.pose_odom
+        middle = pose.yaw + omega * passed_s / 2
+        cos, sin = math.cos(middle), math.sin(middle)
+        x, y = pose.x + (cos * vx - sin * vy) * passed_s, pose.y + (sin * vx + cos * vy) * passed_s
+        return Pose2(x, y, pose.yaw + omega * passed_s)
+
+
+def read_odometry(message: Any) -> tuple[float, Moved] | None:
+    """Read a nav_msgs/Odometry; None if it is one of the empty ones that simulators send when they start.
+
+    Raises:
+        ValueError: It holds what is not finite.
+    """
+    if is_empty(message):
+        return None
+    stamp_s, pose, twist = seconds(message.header.stamp), pose2(message.pose.pose), message.twist.twist
+    velocity = np.array([twist.linear.x, twist.linear.y, twist.angular.z])
+    if not (math.isfinite(pose.x + pose.y + pose.yaw) and np.isfinite(velocity).all()):
+        raise ValueError(f"expected finite numbers, found the pose {pose} and the velocity {velocity}")
+    return stamp_s, Moved(stamp_s, pose, velocity)
+
+
+def is_empty(message: Any) -> bool:
+    """Tell whether odometry has neither a time nor a pose: O3DE sends such messages when it starts."""
+    at, turned = message.pose.pose.position, message.pose.pose.orientation
+    numbers = (at.x, at.y, at.z, turned.x, turned.y, turned.z, 1e-3 * (turned.w - 1.0))
+    return message.header.stamp.sec == 0 and all(abs(number) < 1e-6 for number in numbers)
+
+
+class Track:
+    """Where a robot was in the last seconds, in its odometry frame."""
+
+    def __init__(self) -> None:
+        self._moves: deque[Moved] = deque(maxlen=KEPT)
+
+    def add(self, moved: Moved) -> None:
+        """Take in a message; one that was overtaken by newer ones is left out."""
+        if self._moves:
+            late_s = self._moves[-1].stamp_s - moved.stamp_s
+            if late_s > JUMP_S:
+                self._moves.clear()  # time began anew
+            elif late_s > 0:
+                return
+            elif late_s == 0:
+                self._moves.pop()
+        self._moves.append(moved)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._moves.clear()
+
+    def covers(self, time_s: float) -> bool:
+        """Tell whether there were messages shortly before and after a time, or at it."""
+        index = bisect_left(self._moves, time_s - SAME_S, key=lambda moved: moved.stamp_s)
+        if index == len(self._moves):
+            return False
+        after_s = self._moves[index].stamp_s
+        return abs(after_s - time_s) <= SAME_S or (
+            index > 0 and after_s - self._moves[index - 1].stamp_s <= GAP_S
+        )
+
+    def at(self, time_s: float) -> Pose2 | None:
+        """Return where the robot was at a time, or is by now as far as can be told; None if not known."""
+        if not self._moves:
+            return None
+        newest = self._moves[-1]
+        if time_s >= newest.stamp_s:
+            return newest.after(min(time_s - newest.stamp_s, EXTRAPOLATED_S))
+        index = bisect_left(self._moves, time_s, key=lambda moved: moved.stamp_s)
+        if index == 0:
+            return self._moves[0].pose_odom
+        before, after = self._moves[index - 1], self._moves[index]
+        share = (time_s - before.stamp_s) / (after.stamp_s - before.stamp_s)
+        a, b = before.pose_odom, after.pose_odom
+        yaw = a.yaw + share * wrap_angle(b.yaw - a.yaw)
+        return Pose2(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y), yaw)

@@ -1,0 +1,327 @@
+"""Skills as a ROS 2 action: `navigate_to` for whoever speaks ROS 2."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from plan_msgs.action import SkillExecution
+from rclpy.clock import Clock, ClockType
+
+from proctor.core.errors import ProctorError, SimulationError, UserError
+from proctor.navigation.failure import Reason
+from proctor.navigation.maps.grid_map import GridMap
+from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.tracking.mpc import PERIOD_S
+from proctor.ros2.goal_server import End, GoalServer
+from proctor.ros2.navigator import NavigatorOptions, RosNavigator
+from proctor.ros2.node import RosNode
+from proctor.ros2.planning_servers import PlanningServers
+from proctor.ros2.robot_clock import RobotClock
+from proctor.ros2.skill_request import SkillCall, read_request
+from proctor.ros2.views import Views
+from proctor.skills.goal import MAX_TIMEOUT_S, Goal, asked_for
+
+SILENCE_S = 5.0
+"""After so long without the robot's time, odometry or scans a goal fails."""
+BLIND_S = 0.5
+"""A robot whose time is that of its messages is stopped after so long without any: it may still be moving."""
+BLIND_TICKS = 3
+"""So many ticks in a row must find nothing new: when this machine stalls, the clock is heard first."""
+WATCH_S = 0.1
+REST_S = 0.5
+"""For so long after the end of a goal the robot is told to stand: who listens may miss a single message."""
+EARLY = 0.9
+"""Ticks are due after this share of their period, for stamps are rounded."""
+CLOSE_S = 2.0
+
+
+class SkillGoal:
+    """A goal that was accepted.
+
+    Args:
+        handle: rclpy's.
+        calls: The skills to execute.
+        now_s: The robot's time.
+    """
+
+    def __init__(self, handle: Any, calls: list[SkillCall], now_s: float) -> None:
+        self.handle, self.calls, self.begun_s = handle, calls, now_s
+        self.index = 0
+        self.distance_m = math.nan
+        """To the goal of the skill, at the latest tick."""
+        self.elapsed_s = 0.0
+        """Of the skill, at the latest tick."""
+
+    @property
+    def call(self) -> SkillCall:
+        """The skill that is under way."""
+        return self.calls[self.index]
+
+    def followed_by(self, call: SkillCall) -> SkillCall:
+        """Return a skill that takes the place of the present one, so that its time counts from then on.
+
+        The skill takes the same goal for the one that it pursues already, whose time goes on.
+        """
+        asked, pursued = asked_for(call.params), asked_for(self.call.params)
+        if not isinstance(asked, Goal) or not isinstance(pursued, Goal):
+            return call
+        if (asked.position, asked.yaw) != (pursued.position, pursued.yaw):
+            return call
+        timeout_s = min(asked.timeout_s + self.elapsed_s, MAX_TIMEOUT_S)
+        return call._replace(params={**call.params, "timeout": timeout_s})
+
+
+class SkillServer(RosNode):
+    """Offers the action `skill_execution`, and beside it planning as actions and views for RViz.
+
+    The control loop is driven by the robot's clock: at each of its ticks, at most 60 in a second of it, the
+    skill goes on, the controller commands, and the client gets feedback. A new goal takes the place of the
+    one under way while the robot keeps moving; one that makes no sense is aborted with a message and changes
+    nothing. Whatever the end of a goal, the robot is commanded to stop. A goal whose client has gone is
+    pursued to its end.
+
+    Args:
+        grid: The map.
+        namespace: Of the actions and views.
+        options: How to navigate, and where the robot's topics are.
+        silence_timeout_s: How long, on this machine's clock, the robot's time, odometry or scans may be
+            missing.
+        client: A planner to share with others; by default it has one of its own.
+        ros_args: See `RosNode`.
+    """
+
+    def __init__(
+        self,
+        grid: GridMap,
+        *,
+        namespace: str = "robot_0",
+        options: NavigatorOptions | None = None,
+        silence_timeout_s: float = SILENCE_S,
+        client: PlanningClient | None = None,
+        ros_args: Sequence[str] = (),
+    ) -> None:
+        if not 0 < silence_timeout_s < math.inf:
+            raise UserError(f"expected a timeout of more than 0 s, found {silence_timeout_s}")
+        options = options or NavigatorOptions()
+        options.params.checked()
+        super().__init__("skill_server", namespace=namespace, ros_args=ros_args, starts=False)
+        self._silence_s = silence_timeout_s
+        self.robot_clock = RobotClock(self, self._on_time)
+        self.navigator = RosNavigator(self, self.robot_clock, grid, options, client)
+        self._goal: SkillGoal | None = None
+        self._ticked_s, self._jumps = -math.inf, 0
+        self._rests_until_s = -math.inf
+        self._problem: str | None = None
+        """Why the robot could not be driven at the latest tick."""
+        self._problem_ticks = 0
+        self._blind_until_s: float | None = None
+        """While the robot stands because of that, until when at least; else None."""
+        self._fine_s = time.monotonic()
+        """When it could last be driven, on this machine's clock."""
+        self._is_ready, self._is_closed = False, False
+        self._server = GoalServer(
+            self, SkillExecution, "skill_execution", on_goal=self._take, on_cancel=self._cancel
+        )
+        self._planning = PlanningServers(self, self.navigator)
+        self._views = Views(self, self.navigator)
+        self.create_timer(WATCH_S, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.start()
+
+    @property
+    def action_name(self) -> str:
+        """The full name of the action."""
+        return f"{self.get_namespace().rstrip('/')}/skill_execution"
+
+    def wait_until_ready(self, timeout_s: float = 600.0) -> bool:
+        """Wait until the planner is warm; its code is compiled once per machine, for half a minute."""
+        return self.wait_until(lambda: self._is_ready, timeout_s)
+
+    def close(self) -> None:
+        """Stop the robot, abort the goal that is under way, and leave. May be called twice."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            if self.executor is not None:
+                ended = self.executor.create_task(self._end_all)
+                self.wait_until(lambda: ended.done() and not self._unsent(), CLOSE_S)
+        except SimulationError:
+            pass  # its thread has ended already
+        finally:
+            self.navigator.base.close()
+            super().close()
+            self.navigator.close()
+
+    def destroy_node(self) -> None:
+        """Take the actions from the graph, too: rclpy would leave them there, deaf."""
+        for server in (self._server, self._planning.paths, self._planning.trajectories):
+            server.destroy()
+        super().destroy_node()
+
+    def _unsent(self) -> int:
+        return self._server.unsent + self._planning.unsent
+
+    def _end_all(self) -> None:
+        if self._goal is not None:
+            self._drop(Reason.CANCELLED, "the skill server was closed")
+        self._planning.close()
+
+    def _take(self, handle: Any) -> None:
+        """Begin with a goal, in place of the present one if it makes sense."""
+        try:
+            calls = read_request(handle.request.skill_request)
+        except UserError as error:
+            result = SkillExecution.Result(
+                status="failed", message=str(error), reason=Reason.INVALID_GOAL, final_distance=math.nan
+            )
+            self._server.finish(handle, "aborted", result)
+            return
+        if self._goal is not None:
+            calls[0] = self._goal.followed_by(calls[0])
+            gone = {"status": "failed", "message": "another goal took its place", "reason": Reason.CANCELLED}
+            self._finish(self._goal, "aborted", gone)
+        self._goal = SkillGoal(handle, calls, self.navigator.now_s())
+        self._fine_s = time.monotonic()
+
+    def _cancel(self, handle: Any) -> None:
+        """Stop the robot now; the goal ends when rclpy has taken note that it is to be cancelled."""
+        if self._goal is not None and self._goal.handle.goal_id == handle.goal_id:
+            self.navigator.navigate_to.cancel()
+            self.navigator.base.halt()
+            self.executor.create_task(self._end_cancelled, self._goal)
+
+    def _end_cancelled(self, goal: SkillGoal) -> None:
+        if goal is self._goal:
+            result = {"status": "failed", "message": "cancelled", "reason": Reason.CANCELLED}
+            self._end(goal, "aborted", result)
+
+    def _on_time(self) -> None:
+        """Go on by a tick if one is due."""
+        now_s = self.navigator.now_s()
+        if self.robot_clock.jumps != self._jumps:
+            self._jumps = self.robot_clock.jumps
+            self._begin_anew(now_s)
+            return
+        if self._problem is None:
+            self._fine_s = time.monotonic()
+        if now_s - self._ticked_s < EARLY * PERIOD_S:
+            return
+        self._ticked_s = now_s
+        self.navigator.look()
+        if self._goal is not None:
+            self._guarded_tick(self._goal)
+        elif now_s < self._rests_until_s:
+            self.navigator.base.halt()
+
+    def _begin_anew(self, now_s: float) -> None:
+        was_s, self._ticked_s, self._rests_until_s = self._ticked_s, -math.inf, -math.inf
+        if self._goal is not None:
+            what = f"the robot's time went back from {was_s:.1f} s to {now_s:.1f} s"
+            self._drop(Reason.POSE_UNKNOWN, f"{what}: the simulator was reset or started anew")
+        self.navigator.begin_anew()
+
+    def _guarded_tick(self, goal: SkillGoal) -> None:
+        """Let a tick pass, and the robot stop if anything goes wrong in it."""
+        with ExitStack() as unless_done:
+            unless_done.callback(self._stop)
+            try:
+                self._tick(goal)
+            except ProctorError as error:
+                self._drop(Reason.POSE_UNKNOWN, str(error))
+            unless_done.pop_all()
+
+    def _tick(self, goal: SkillGoal) -> None:
+        """Let the skill go on and the controller command, or wait while the robot cannot be driven."""
+        navigator = self.navigator
+        self._problem = navigator.problem()
+        self._problem_ticks = 0 if self._problem is None else self._problem_ticks + 1
+        if 0 < self._problem_ticks < BLIND_TICKS:
+            return
+        if self._problem is not None:
+            self._stand_blind()
+        if self._blind_until_s is not None:
+            if self._problem is not None or navigator.now_s() < self._blind_until_s:
+                navigator.base.halt()
+                why = "Coming to rest" if self._problem is None else f"Waiting: {self._problem}"
+                self._tell(goal, {"status": "processing", "message": why})
+                return
+            self._blind_until_s = None
+            navigator.navigate_to.resume()
+        result = navigator.skills.execute_skill(goal.call.skill, **goal.call.params)
+        if result["status"] == "processing":
+            navigator.control()
+            self._tell(goal, result)
+        elif result["status"] == "succeeded" and goal.index + 1 < len(goal.calls):
+            goal.index += 1
+        else:
+            self._end(goal, "succeeded" if result["status"] == "succeeded" else "aborted", result)
+
+    def _stand_blind(self) -> None:
+        """Stand still at once, and not go on before the skill, too, reckons with a robot that stands."""
+        if self._blind_until_s is None:
+            limits = self.navigator.base.dynamics
+            self._blind_until_s = self.navigator.now_s() + limits.v_max / limits.a_max
+            self.navigator.navigate_to.pause()
+            self.navigator.controller.stop()
+        self.navigator.base.halt()
+
+    def _watch(self) -> None:
+        """See whether the robot has fallen silent; runs by this machine's clock."""
+        self._is_ready = self.navigator.client.ready
+        if self._goal is None:
+            return
+        silent_s = time.monotonic() - self._fine_s
+        if silent_s > BLIND_S and not self.robot_clock.is_simulated:
+            self._stand_blind()
+        if silent_s > self._silence_s:
+            problem = self.navigator.problem() or self.robot_clock.diagnosis()
+            self._drop(Reason.POSE_UNKNOWN, f"waited {silent_s:.1f} s: {problem}")
+
+    def _drop(self, reason: Reason, message: str) -> None:
+        """End the present goal for a reason of ours."""
+        if self._goal is not None:
+            result = {"status": "failed", "message": f"Navigation failed: {message}", "reason": reason}
+            self._end(self._goal, "aborted", result)
+
+    def _end(self, goal: SkillGoal, end: End, result: dict[str, Any]) -> None:
+        """Stop the robot and tell the client how its goal ended."""
+        self._stop()
+        self._goal = self._blind_until_s = None
+        self._rests_until_s = self.navigator.now_s() + REST_S
+        self._finish(goal, end, result)
+
+    def _finish(self, goal: SkillGoal, end: End, result: dict[str, Any]) -> None:
+        distance_m = result.get("final_distance", goal.distance_m)
+        message = SkillExecution.Result(
+            status=result["status"],
+            message=result["message"],
+            reason=str(result.get("reason", "")),
+            final_distance=math.nan if distance_m is None else float(distance_m),
+            total_time=max(self.navigator.now_s() - goal.begun_s, 0.0),
+        )
+        self._server.finish(goal.handle, end, message)
+
+    def _stop(self) -> None:
+        self.navigator.navigate_to.reset()
+        self.navigator.base.halt()
+
+    def _tell(self, goal: SkillGoal, result: dict[str, Any]) -> None:
+        """Send feedback."""
+        distance_m, eta_s = result.get("distance_to_goal"), result.get("remaining_time")
+        goal.distance_m = math.nan if distance_m is None else float(distance_m)
+        goal.elapsed_s = float(result.get("elapsed_time", goal.elapsed_s))
+        feedback = SkillExecution.Feedback(
+            skill=goal.call.skill,
+            state=self.navigator.skills.get_skill_state(goal.call.skill),
+            status=result["status"],
+            message=result["message"],
+            progress=float(result.get("progress", math.nan)),
+            distance_to_goal=goal.distance_m,
+            velocity=self.navigator.base.get_velocity().tolist(),
+            eta=math.nan if eta_s is None else float(eta_s),
+        )
+        goal.handle.publish_feedback(feedback)

@@ -1,0 +1,55 @@
+"""`proctor skill-server`: what it refuses, what it prints, and how it ends."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from proctor.cli import main
+from proctor.navigation.maps.map_files import save_map
+from proctor.ros2.skill_request import read_request
+from tests.ros.skill_clients import room, skill_goal
+
+
+@pytest.fixture
+def map_file(tmp_path):
+    file = tmp_path / "room.yaml"
+    save_map(room(), file)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--planner", "gird"], "did you mean 'grid'"),
+        (["--limit", "vmax=1"], "did you mean 'v_max'"),
+        (["--odom-origin", "1"], "expected X,Y or X,Y,YAW"),
+        (["--episode", "x"], "--episode is for"),
+        (["--namespace", "a b"], "ROS 2 does not take the name"),
+    ],
+)
+def test_what_makes_no_sense_is_a_user_error(map_file, capsys, arguments, told):
+    assert main(["skill-server", "--map", str(map_file), *arguments]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_it_prints_a_goal_to_try_and_ends_on_ctrl_c(map_file):
+    command = [sys.executable, "-m", "proctor.cli", "skill-server", "--map", str(map_file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        said = []
+        while not said or said[-1] not in ("ready\n", ""):
+            said.append(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    line = re.fullmatch(
+        r"ros2 action send_goal /robot_0/skill_execution plan_msgs/action/SkillExecution '(.*)' --feedback\n",
+        said[-2],
+    )
+    asked = yaml.safe_load(line[1])["skill_request"]["skill_list"][0]
+    params = {param["key"]: param["value"] for param in asked["params"]}
+    (call,) = read_request(skill_goal((asked["skill"], params)).skill_request)
+    assert set(call.params) == {"goal_pos", "timeout"}
