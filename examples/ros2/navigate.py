@@ -4,7 +4,7 @@ In three terminals of the repository, after `make ros`:
 
     .venv-ros/bin/proctor sim-host --suite houses-v1 --episode house_64959_0
     .venv-ros/bin/proctor skill-server --suite houses-v1 --episode house_64959_0 --robot-namespace ""
-    .venv-ros/bin/python examples/ros2_navigate.py X Y [YAW]
+    .venv-ros/bin/python examples/ros2/navigate.py X Y [YAW]
 
 The server prints a goal to try. Ctrl-C cancels the goal.
 """
