@@ -133,7 +133,7 @@ class RosBase:
         """Send the target velocities."""
         (vx, vy, omega), moved = self.target().tolist(), self.odometry.value
         if moved is not None:
-            self._stall.command(moved.stamp_s, moved.pose_odom, math.hypot(vx, vy), omega)
+            self._stall.command(moved.stamp_s, moved.pose_odom, vx, omega, vy)
         self._cmd_vel.publish(vx, omega, vy)
 
     def halt(self) -> None:
