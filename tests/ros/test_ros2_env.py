@@ -99,6 +99,10 @@ def test_a_simulator_that_dies_is_an_error_in_time_and_the_next_episode_has_anot
     os.kill(env._host.pid, signal.SIGKILL)
     with pytest.raises(SimulationError, match=r"nobody|silent|gone|left"):
         env.step(FORWARD)
+    env._robot._simulation._timeout_s = 0.5
+    env._robot._simulation.is_available = lambda *_: False  # as it is when its lease is over
+    with pytest.raises(SimulationError, match="/get_entity_state"):
+        env._robot.pose()  # and not what odometry last said
     seen = env.reset(yard_episode(scene, 0.5, 0.5))
     assert env.info()["position"].x == pytest.approx(0.5)
     assert seen["rgb"].any()
@@ -135,6 +139,7 @@ def test_a_robot_that_is_not_there_is_told_within_the_deadline(scene):
         ({"attach": True, "width": 64}, "width: the robot that is attached to has its own"),
         ({"real_time_factor": 0}, "real_time_factor"),
         ({"sensors": ["sonar"]}, "sensors"),
+        ({"collision_threshold_m": 0}, "collision_threshold_m"),
         ({"timeout_s": math.nan}, "timeout_s"),
     ],
 )

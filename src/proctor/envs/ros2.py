@@ -40,7 +40,7 @@ class _Options(msgspec.Struct, kw_only=True):
     width: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
     height: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
     sensors: list[Literal["rgb", "depth", "scan", "odom"]]
-    collision_threshold_m: Annotated[float, msgspec.Meta(ge=0, le=10)]
+    collision_threshold_m: Annotated[float, msgspec.Meta(gt=0, le=10)]
     linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)]
     angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)]
     end_on_collision: bool
