@@ -78,6 +78,17 @@ def test_topics_are_where_the_robot_is():
     ]
 
 
+def test_odometry_that_goes_by_another_clock_is_told():
+    with RosNode("driver", starts=False) as node:
+        clock = RobotClock(node)
+        base = RosBase(node, clock)
+        clock.hear(12.0)
+        message = Odometry()
+        message.header.stamp = stamp(1_700_000_000.0)
+        base.odometry.hear(message)
+        assert "/odom is stamped 1700000000.000 s, but the robot's time is 12.000 s" in base.problem()
+
+
 def test_the_pose_is_that_of_the_odometry_in_the_map():
     with RosNode("driver", starts=False) as node, KinematicRobot() as robot:
         clock = RobotClock(node)
