@@ -8,6 +8,7 @@ import pytest
 from kinematic_robot import KinematicRobot
 from served_world import save_yard
 
+from mesh_houses import Y_UP, two_storeys, write
 from proctor.cli import main
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Action, Vector3
@@ -83,6 +84,14 @@ def test_each_episode_begins_in_its_scene_at_its_start(env, scene, tmp_path):
         assert info["yaw"] == pytest.approx(episode.start_yaw)
         assert math.hypot(seen["odom"].x, seen["odom"].y) < 1e-6
         assert info["collision_count"] == 0
+
+
+def test_an_episode_upstairs_is_upstairs(env, tmp_path):
+    house = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
+    at_door = Vector3(2.0, 2.0, 2.8)
+    for start in (Vector3(2.0, 2.0, 0.0), at_door):
+        env.reset(Episode(scene_config_path=str(house), start_position=start, goal_position=at_door))
+        assert env.info()["position"] == start
 
 
 def test_an_episode_that_is_over_takes_no_action(env, scene):
