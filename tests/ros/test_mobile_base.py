@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from geometry_msgs.msg import TransformStamped
+from kinematic_robot import KinematicRobot
 from nav_msgs.msg import Odometry
 from tf2_msgs.msg import TFMessage
 
@@ -16,7 +17,6 @@ from proctor.ros2.node import RosNode
 from proctor.ros2.odometry import EXTRAPOLATED_S, Moved, Track, read_odometry
 from proctor.ros2.qos import LATCHED
 from proctor.ros2.robot_clock import RobotClock
-from tests.ros.kinematic_robot import KinematicRobot
 
 
 def moved(stamp_s, x, yaw=0.0, v=0.0, omega=0.0):

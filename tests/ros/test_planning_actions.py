@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import PoseStamped
+from kinematic_robot import KinematicRobot
 from nav_msgs.msg import OccupancyGrid
 from nav_msgs.msg import Path as PathMessage
 from plan_msgs.action import ComputePathToPose, GenerateTrajectory
 from plan_msgs.msg import Dynamics
+from skill_clients import Client, navigate, room
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
@@ -24,8 +26,6 @@ from proctor.ros2.path_messages import path_message, path_of, points_of
 from proctor.ros2.qos import LATCHED
 from proctor.ros2.skill_server import SkillServer
 from proctor.ros2.topic import Topic
-from tests.ros.kinematic_robot import KinematicRobot
-from tests.ros.skill_clients import Client, navigate, room
 
 RTF = 2.0
 LIMITS = Limits()

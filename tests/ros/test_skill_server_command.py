@@ -7,11 +7,11 @@ import sys
 
 import pytest
 import yaml
+from skill_clients import room, skill_goal
 
 from proctor.cli import main
 from proctor.navigation.maps.map_files import save_map
 from proctor.ros2.skill_request import read_request
-from tests.ros.skill_clients import room, skill_goal
 
 
 @pytest.fixture
