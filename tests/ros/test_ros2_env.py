@@ -15,6 +15,7 @@ from proctor.core.types import Action, Vector3
 from proctor.envs.ros2 import Ros2Env
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.vln import Episode
+from proctor.ros2.sim_host_process import SimHostProcess
 
 SMALL = {"width": 64, "height": 48}
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
@@ -115,6 +116,19 @@ def test_a_simulator_that_dies_is_an_error_in_time_and_the_next_episode_has_anot
     seen = env.reset(yard_episode(scene, 0.5, 0.5))
     assert env.info()["position"].x == pytest.approx(0.5)
     assert seen["rgb"].any()
+
+
+def test_where_the_depth_camera_of_a_robot_sees_nothing_is_0(scene):
+    camera = ("--depth-encoding", "32FC1", "--size", "64x48", "--camera-hz", "10")
+    with SimHostProcess("--scene", str(scene), "--rtf", "4", *camera):
+        env = Ros2Env(attach=True, sensors=["depth"], depth_far_m=20.0)
+        try:
+            depth = env.reset(yard_episode(scene))["depth"]
+        finally:
+            env.close()
+    assert depth[0, 0] == 0
+    assert depth.max() > 2000
+    assert depth.max() < 20000
 
 
 def test_a_robot_without_a_simulator_is_put_at_the_start_by_hand(scene):

@@ -33,10 +33,11 @@ class ExamRobot:
         uri: What the simulator is to spawn.
         prefix: Of the names of the simulator's services.
         sensors: What an observation holds: out of rgb, depth, scan and odom.
+        depth_far_m: The far clip distance of the depth camera, see `images.depth_of`.
         timeout_s: How long to wait for a sensor or a service, in real time.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (all but one are named)
         self,
         executor: VLNActionExecutor,
         *,
@@ -45,6 +46,7 @@ class ExamRobot:
         uri: str,
         prefix: str = "",
         sensors: Sequence[str],
+        depth_far_m: float | None = None,
         timeout_s: float,
     ) -> None:
         self._executor = executor
@@ -55,7 +57,9 @@ class ExamRobot:
         self._name, self._namespace, self._uri = name, namespace, uri
         self._wanted, self._timeout_s = tuple(sensors), timeout_s
         heard = [sensor for sensor in sensors if sensor != "odom"] or ["scan"]
-        self._sensors = SensorSubscriber(node=executor, clock=executor.robot_clock, sensors=heard)
+        self._sensors = SensorSubscriber(
+            node=executor, clock=executor.robot_clock, sensors=heard, depth_far_m=depth_far_m
+        )
         self._simulation = SimulationClient(
             executor, prefix=prefix, timeout_s=timeout_s, clock=executor.robot_clock
         )
