@@ -154,7 +154,8 @@ def test_a_path_with_wrong_limits_or_no_length_is_refused(client):
 
 def test_rviz_gets_the_map_and_the_plan_also_later(client, server, robot):
     asked = client.ask(navigate(robot.pose.x + 0.3, robot.pose.y))
-    assert asked.end()[0] == GoalStatus.STATUS_SUCCEEDED
+    status, result = asked.end()
+    assert status == GoalStatus.STATUS_SUCCEEDED, result
     maps = Topic(client, OccupancyGrid, "/robot_0/map", lambda message: (0.0, message), qos=LATCHED)
     plans = Topic(client, PathMessage, "/robot_0/plan", lambda message: (0.0, message), qos=LATCHED)
     assert client.wait_until(lambda: maps.value is not None and plans.value is not None, 20.0)
