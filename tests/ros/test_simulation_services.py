@@ -2,6 +2,7 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,7 +29,10 @@ from proctor.core.errors import UserError
 from proctor.ros2.convert import quaternion
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import SENSORS
+from proctor.ros2.sim_host import SimHost
+from proctor.ros2.simulation_checks import Refusal
 from proctor.ros2.simulation_services import FEATURES, MAX_ROBOTS, MAX_STEPS, ROBOT_URI, SimulationServices
+from proctor.scenes.scene_config import SceneConfig
 
 UNSUPPORTED, OK, NOT_FOUND, INCORRECT_STATE, FAILED = range(5)
 STOPPED, PLAYING, PAUSED, QUITTING, NO_WORLD = range(5)
@@ -476,3 +480,14 @@ def test_no_request_of_random_numbers_and_texts_harms_the_world(call):
         assert len(call(kind, **fields).result.error_message) < 1000
     call.go(PLAYING)
     assert call.state() == PLAYING
+
+
+def test_requests_may_be_of_version_2():
+    resource = SimpleNamespace(uri="nowhere.json", resource_string="")
+    with SimHost(camera_hz=0) as host:
+        services = SimulationServices(host)
+        with pytest.raises(Refusal, match=r"there is no file 'nowhere\.json'"):
+            services._load_world(SimpleNamespace(world_resource=resource), LoadWorld.Response())
+        host.scene = SceneConfig(scene_name="empty")
+        with pytest.raises(Refusal, match=r"uri: expected one of .*, found 'nowhere\.json'"):
+            services._spawn(SimpleNamespace(entity_resource=resource), SpawnEntity.Response())

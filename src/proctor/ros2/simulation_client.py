@@ -27,6 +27,7 @@ from proctor.ros2.convert import quaternion, yaw_of
 from proctor.ros2.node import RosNode
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.service import Service
+from proctor.ros2.simulation_versions import resource_of
 
 STEP_PATIENCE_S = 0.1
 """How long a step may take, on top of the usual time for an answer: ten frames a second."""
@@ -218,11 +219,6 @@ class SimulationClient:
             said = plain(answer.result.error_message[:MAX_MESSAGE]) or "it does not say why"
             raise SimulationError(f"{service.name} failed with {result_name(service.kind, code)}: {said}")
         return answer
-
-
-def resource_of(request: Any, field_of_version_2: str) -> Any:
-    """Return what holds `uri`: a field of the request in version 2 of the interfaces, itself in version 1."""
-    return getattr(request, field_of_version_2, request)
 
 
 def spawn_request(request: Any, name: str, pose: Pose2, z: float, *, uri: str, namespace: str) -> Any:

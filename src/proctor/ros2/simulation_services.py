@@ -50,6 +50,7 @@ from proctor.ros2.simulation_checks import (
     shown,
     standing_pose,
 )
+from proctor.ros2.simulation_versions import resource_of
 from proctor.scenes.scene_config import SceneConfig, load_scene
 
 ROBOT_URI = "proctor://robots/wheeled"
@@ -82,7 +83,7 @@ FEATURES = (
 
 
 class SimulationServices:
-    """Serves simulation_interfaces, version 1, with the rules and results of O3DE.
+    """Serves simulation_interfaces, version 1 or 2, with the rules and results of O3DE.
 
     The entities are the robots; what stands in the scene belongs to the world. Robots that were there when
     the services began are not among the spawned ones that a reset removes.
@@ -128,8 +129,9 @@ class SimulationServices:
 
     def _spawn(self, request: Any, response: Any) -> None:
         codes, host, scene = SpawnEntity.Response, self._host, self._scene()
-        if request.uri not in self._spawnables:
-            self._refuse_resource(request)
+        resource = resource_of(request, "entity_resource")
+        if resource.uri not in self._spawnables:
+            self._refuse_resource(resource)
         if request.name or not request.allow_renaming:
             check_name(request.name)
         check_namespace(request.entity_namespace)
@@ -153,14 +155,14 @@ class SimulationServices:
         self._spawned.add(name)
         response.entity_name = name
 
-    def _refuse_resource(self, request: Any) -> None:
-        if request.resource_string and not request.uri:
+    def _refuse_resource(self, resource: Any) -> None:
+        if resource.resource_string and not resource.uri:
             raise Refusal(
                 Result.RESULT_FEATURE_UNSUPPORTED, "resource_string is not supported, expected a uri"
             )
         raise Refusal(
             SpawnEntity.Response.NO_RESOURCE,
-            f"uri: expected one of {', '.join(self._spawnables)}, found {shown(request.uri)}",
+            f"uri: expected one of {', '.join(self._spawnables)}, found {shown(resource.uri)}",
         )
 
     def _delete(self, request: Any, _response: Any) -> None:
@@ -209,9 +211,10 @@ class SimulationServices:
         self._host.place(request.entity, position, (q.x, q.y, q.z, q.w))
 
     def _get_spawnables(self, request: Any, response: Any) -> None:
-        response.spawnables = [
-            Spawnable(uri=uri, description=description) for uri, description in self._spawnables.items()
-        ]
+        for uri, description in self._spawnables.items():
+            spawnable = Spawnable(description=description)
+            resource_of(spawnable, "entity_resource").uri = uri
+            response.spawnables.append(spawnable)
         if request.sources:
             named = ", ".join(shown(source) for source in request.sources[:3])
             response.result.error_message = f"sources are not searched: {named}"
@@ -219,12 +222,12 @@ class SimulationServices:
     # The world and its time
 
     def _load_world(self, request: Any, response: Any) -> None:
-        codes = LoadWorld.Response
-        if not request.uri:
-            if request.resource_string:
+        codes, resource = LoadWorld.Response, resource_of(request, "world_resource")
+        if not resource.uri:
+            if resource.resource_string:
                 raise Refusal(Result.RESULT_FEATURE_UNSUPPORTED, "resource_string is not supported")
             raise Refusal(codes.NO_RESOURCE, "uri: expected a scene file, found nothing")
-        path = scene_file(request.uri)
+        path = scene_file(resource.uri)
         try:
             scene = load_scene(path)
             self._host.load_world(path)
@@ -235,7 +238,7 @@ class SimulationServices:
             ) from None
         self._spawned.clear()
         self._host.set_state(State.STOPPED)
-        response.world = WorldResource(name=scene.scene_name, world_resource=Resource(uri=request.uri))
+        response.world = WorldResource(name=scene.scene_name, world_resource=Resource(uri=resource.uri))
 
     def _reset(self, request: Any, _response: Any) -> None:
         scopes = ResetSimulation.Request
