@@ -90,7 +90,8 @@ def test_a_robot_with_physics_stops_at_a_wall(tmp_path):
 @pytest.mark.slow
 def test_a_hundred_of_each_land_where_they_should(tmp_path):
     with driven(tmp_path, 3.0) as (executor, simulator):
-        misses_m, misses_deg = misses(executor, simulator, ["forward", "left", "forward", "right"] * 50)
+        actions = (["forward", "left"] * 25 + ["forward", "right"] * 25) * 2
+        misses_m, misses_deg = misses(executor, simulator, actions)
         assert np.median(misses_m) <= 0.005
         assert max(misses_m) <= 0.01
         assert np.median(misses_deg) <= 0.25
