@@ -17,7 +17,7 @@ from proctor.core.geometry import wrap_angle
 from proctor.ros2.action_executor import VLNActionExecutor
 from proctor.ros2.action_executor_wrapper import ActionExecutorWrapper
 
-TIMEOUT_S = 1.0
+TIMEOUT_S = 0.7
 LATE_S = 5.0
 """What a busy machine may add to a deadline."""
 
@@ -81,9 +81,8 @@ def trial(robot, executor, actions):
     return misses_m, misses_deg
 
 
-@pytest.mark.parametrize("lag_s", [0.0, 0.05])
-def test_actions_land_where_they_should(lag_s):
-    with executor_of(lag_s=lag_s) as (robot, executor):
+def test_actions_land_where_they_should():
+    with executor_of(lag_s=0.05) as (robot, executor):
         misses_m, misses_deg = trial(robot, executor, ["forward", "left", "forward", "right", "right"])
         assert max(misses_m) <= 0.01
         assert max(misses_deg) <= 0.5

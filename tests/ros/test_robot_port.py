@@ -19,7 +19,7 @@ from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.robot_port import RosRobotPort
 from proctor.ros2.topic import Topic
 
-TIMEOUT_S = 1.0
+TIMEOUT_S = 0.7
 LATE_S = 5.0
 """What a busy machine may add to a deadline."""
 
