@@ -22,6 +22,8 @@ from proctor.ros2.twist_topic import TwistTopic
 
 STALE_S = 0.5
 """A robot is not driven on by what it said longer ago than this, in its own time."""
+ARRIVED_S = 0.5
+"""A robot that has not moved so soon after the first command, in real time, may not have heard it yet."""
 ROUNDING_S = 1e-6
 ZERO, ZERO_W = 1e-6, 1e-3
 """An empty pose is one within these of the origin, and of the quaternion without a turn."""
@@ -49,6 +51,8 @@ class RosRobotPort:
     def __init__(self, node: RosNode, clock: RobotClock, *, silence_timeout_s: float = 5.0) -> None:
         self._node, self._clock, self._timeout_s = node, clock, silence_timeout_s
         self._is_moving, self._jumps, self._stall = False, clock.jumps, StallWatch()
+        self._is_driven, self._set_off_s = False, 0.0
+        """Whether it was last told to move, and since when, in real time."""
         self._odom_heard_s = self._scan_heard_s = 0.0
         self.cmd_vel = TwistTopic(node)
         self.odom: Topic[_Heard] = Topic(node, Odometry, "odom", _read_odometry, on_value=self._note_odometry)
@@ -67,9 +71,14 @@ class RosRobotPort:
         return self.scans.value
 
     def in_contact(self) -> bool:
-        """Tell whether the robot has hardly moved for half a second, though it was told to."""
+        """Tell whether the robot has hardly moved for half a second, though it was told to.
+
+        Half a second of its own time, and of real time since it stood: commands take real time to arrive.
+        """
         heard = self.odom.value
-        return heard is not None and self._stall.is_stalled(self._odom_heard_s, heard.pose)
+        if heard is None or time.monotonic() - self._set_off_s < ARRIVED_S:
+            return False
+        return self._stall.is_stalled(self.odom.stamp_s, heard.pose)
 
     def command(self, linear_mps: float, angular_radps: float) -> None:
         """Drive at this velocity until the next command.
@@ -86,8 +95,11 @@ class RosRobotPort:
                 f"the robot cannot be driven: {self.cmd_vel.diagnosis()}. Is the simulation running, in game"
                 " mode, and is its drive enabled?"
             )
+        if moves and not self._is_driven:
+            self._set_off_s = time.monotonic()
+        self._is_driven = moves
         heard = self.odom.value
-        self._stall.command(self._odom_heard_s, heard and heard.pose, linear_mps, angular_radps)
+        self._stall.command(self.odom.stamp_s, heard and heard.pose, linear_mps, angular_radps)
         self.cmd_vel.publish(linear_mps, angular_radps)
 
     def now_s(self) -> float:
@@ -107,6 +119,16 @@ class RosRobotPort:
             if self._clock.jumps != jumps:
                 return  # the robot stands, and nobody knows how long it did
             silent_s = 0.0 if self.now_s() != before_s else silent_s + time.monotonic() - begin_s
+
+    def catch_up(self) -> None:
+        """Wait until the robot's time goes on: moves count from then, not from before a pause.
+
+        Raises:
+            SimulationError: It stands still.
+        """
+        now_s = self.now_s()
+        if not self._node.wait_until(lambda: self.now_s() != now_s, self._timeout_s):
+            raise SimulationError(self._standstill())
 
     def close(self) -> None:
         """Stop the robot for good. Comes before the node is closed."""
@@ -159,6 +181,7 @@ class RosRobotPort:
     def _hold(self) -> None:
         """Let the robot stand for as long as nobody knows what it does. The move goes on."""
         self._stall.command(0.0, None, 0.0, 0.0)
+        self._is_driven = False
         self.cmd_vel.publish(0.0, 0.0)
 
     def _standstill(self) -> str:
