@@ -17,6 +17,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, LaserScan
 from tf2_msgs.msg import TFMessage
 
+from proctor.cli import main
 from proctor.core.errors import SimulationError, UnknownName, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Pose2, Vector3
@@ -274,6 +275,8 @@ def test_a_command_holds_without_the_watchdog_and_madness_stops(make):
             if not host._robots["robot"].base.target_linear_velocity.any():
                 break
             ear.wait_until(lambda: False, 0.005)
+        else:
+            pytest.fail("it goes on")
         host.step(10)
         assert host.state_of("robot")[2].x == pytest.approx(0.0, abs=1e-3)
 
@@ -401,3 +404,30 @@ def test_the_command_ends_with_its_parent(scene):
 def test_a_command_that_cannot_start_says_why():
     with pytest.raises(SimulationError, match=r"ended with 2: error: nowhere.json: no such file"):
         SimHostProcess("--scene", "nowhere.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "no robot"),
+        (["--start", "1"], "--start: expected X,Y or X,Y,YAW"),
+        (["--start", "1,2", "--namespace", "a", "--namespace", "b"], "one --namespace for each robot"),
+        (["--start", "1,2", "--namespace", "1a"], "is no namespace"),
+        (["--start", "0,0", "--start", "1,1", "--namespace", "a", "--namespace", "a"], "already"),
+        (["--episode", "e"], "--episode is for"),
+        (["--size", "640"], "--size: expected WIDTHxHEIGHT"),
+        (["--size", "0x1"], "1 to 4096 pixels"),
+        (["--rtf", "fast"], "--rtf: expected a number or max"),
+        (["--rtf", "-1"], "from 0 to 1000"),
+        (["--camera-hz", "61"], "0 to 60 pictures"),
+        (["--depth-encoding", "32fc1"], "did you mean '32FC1'"),
+        (["--cmd-vel-timeout", "0"], "above 0 s"),
+        (["--ros-args", "-r", "nonsense"], "--ros-args -r nonsense"),
+    ],
+)
+def test_the_command_says_what_is_wrong(scene, capsys, monkeypatch, arguments, problem):
+    monkeypatch.setattr(SimHost, "run", lambda _host, **_: None)
+    code = main(["sim-host", "--scene", str(scene), "--camera-hz", "0", *arguments])
+    said = capsys.readouterr()
+    assert problem in said.out + said.err
+    assert code == (2 if arguments else 0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import signal
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -140,13 +141,8 @@ def _host(arguments: argparse.Namespace) -> int:
         for robot in task.robots:
             host.spawn(*robot)
         SimulationServices(host)
-        signals = _stop_on_signals(host)
-        _announce(host, task)
-        with (
-            Live(get_renderable=lambda: _line(host), console=console, refresh_per_second=2, transient=True)
-            if console.is_terminal
-            else nullcontext()
-        ):
+        with _stopped_by_signals(host) as signals, _live_line(host):
+            _announce(host, task)
             host.run(parent_pid=arguments.parent)
     if signal.SIGINT in signals:
         errors.print("interrupted")
@@ -154,8 +150,9 @@ def _host(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _stop_on_signals(host: SimHost) -> list[int]:
-    """End the host in good order on the first signal, at once on the second. Returns those that came."""
+@contextmanager
+def _stopped_by_signals(host: SimHost) -> Iterator[list[int]]:
+    """End the host in good order on the first signal, at once on the second. Yields those that came."""
     came: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -164,9 +161,12 @@ def _stop_on_signals(host: SimHost) -> list[int]:
         signal.signal(number, signal.SIG_DFL)
         host.stop()
 
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
-    return came
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _announce(host: SimHost, task: _Task) -> None:
@@ -185,11 +185,19 @@ def _announce(host: SimHost, task: _Task) -> None:
     console.print(READY)
 
 
-def _line(host: SimHost) -> Text:
-    return Text(
-        f"{host.state.name.lower()}, {host.time_s:.1f} s simulated, "
-        f"real-time factor {host.real_time_factor:.2f}, robots: {', '.join(host.entity_names()) or 'none'}"
-    )
+def _live_line(host: SimHost) -> AbstractContextManager[Any]:
+    """Show how it goes, where somebody may see it."""
+
+    def line() -> Text:
+        robots = ", ".join(host.entity_names()) or "none"
+        state, factor = host.state.name.lower(), host.real_time_factor
+        return Text(
+            f"{state}, {host.time_s:.1f} s simulated, real-time factor {factor:.2f}, robots: {robots}"
+        )
+
+    if not console.is_terminal:
+        return nullcontext()
+    return Live(get_renderable=line, console=console, refresh_per_second=2, transient=True)
 
 
 def _task(arguments: argparse.Namespace) -> _Task:

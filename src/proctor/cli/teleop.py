@@ -7,8 +7,8 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,6 +80,13 @@ def add_teleop(commands: Any) -> None:
         help="forward moves end when something is nearer than this, in metres (default: 0.2)",
     )
     teleop.add_argument(
+        "--timeout",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="real seconds for which the robot may be silent (default: 5)",
+    )
+    teleop.add_argument(
         "--ros-args", nargs=argparse.REMAINDER, default=[], metavar="...", help="for ROS 2; comes last"
     )
     teleop.set_defaults(command=_teleop)
@@ -90,24 +97,27 @@ def _teleop(arguments: argparse.Namespace) -> int:
 
     for ending in (signal.SIGTERM, signal.SIGHUP):  # a robot that is not told to stop drives on
         signal.signal(ending, _interrupt)
-    with VLNActionExecutor(
-        "proctor_teleop",
-        namespace=arguments.namespace,
-        ros_args=arguments.ros_args,
-        linear_speed=arguments.linear_speed,
-        angular_speed=arguments.angular_speed,
-        collision_threshold=arguments.collision_threshold,
-    ) as robot:
+    with (
+        _key_by_key(),
+        VLNActionExecutor(
+            "proctor_teleop",
+            namespace=arguments.namespace,
+            ros_args=arguments.ros_args,
+            linear_speed=arguments.linear_speed,
+            angular_speed=arguments.angular_speed,
+            collision_threshold=arguments.collision_threshold,
+            silence_timeout_s=arguments.timeout,
+        ) as robot,
+    ):
         console.print(KEYS, markup=False)
-        if robot.wait_for_odom():
+        if robot.wait_for_odom(arguments.timeout):
             console.print(_state(robot), markup=False)
         else:  # timed moves need none
             errors.print(f"no odometry yet: {robot.diagnosis()}", markup=False, soft_wrap=True)
-        with closing(_keys()) as keys:
-            for key in keys:
-                if key in QUIT:
-                    break
-                _press(robot, key)
+        for key in _keys():
+            if key in QUIT:
+                break
+            _press(robot, key)
     return DONE
 
 
@@ -136,23 +146,31 @@ def _state(robot: VLNActionExecutor) -> str:
     return f"x {pose.position.x:.3f} m  y {pose.position.y:.3f} m  yaw {yaw_deg:.1f}°  {collisions}"
 
 
-def _keys() -> Generator[str, None, None]:
+def _keys() -> Iterator[str]:
     """Return keys as they are pressed, or what is piped in, without blanks and line ends."""
-    if not sys.stdin.isatty():
+    if sys.stdin.isatty():
+        while key := os.read(sys.stdin.fileno(), 1):
+            yield key.decode(errors="replace").lower()
+    else:
         for line in sys.stdin:
             yield from (key.lower() for key in line if not key.isspace())
+
+
+@contextmanager
+def _key_by_key() -> Iterator[None]:
+    """Let a terminal give each key at once, and not only whole lines."""
+    if not sys.stdin.isatty():
+        yield
         return
     import termios  # there is no such thing on Windows
     import tty
 
-    terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
+    before = termios.tcgetattr(sys.stdin)
     try:
-        tty.setcbreak(terminal)
-        while key := os.read(terminal, 1):
-            yield key.decode(errors="replace").lower()
+        tty.setcbreak(sys.stdin, termios.TCSADRAIN)  # keys that were pressed before count
+        yield
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

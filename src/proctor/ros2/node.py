@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-import rclpy
-from rclpy.context import Context
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from proctor.core.errors import SimulationError, UserError
-from proctor.ros2.profile import use_profile
+from proctor.ros2.context import open_context
 
 JOIN_S = 5.0
 WAKE_S = 0.1
@@ -41,12 +39,7 @@ class RosNode(Node):
     def __init__(
         self, name: str, *, namespace: str = "", ros_args: Sequence[str] = (), starts: bool = True
     ) -> None:
-        use_profile()
-        self._own_context = own = Context()
-        try:
-            rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=own)
-        except RuntimeError as error:
-            raise UserError(f"ROS 2 does not take --ros-args {' '.join(ros_args)}: {error}") from None
+        self._own_context = own = open_context(ros_args)
         try:
             super().__init__(name, namespace=namespace, context=own, start_parameter_services=False)
         except NameValidationException as error:

@@ -6,8 +6,7 @@ import threading
 import time
 from typing import Any
 
-from rclpy.exceptions import NameValidationException
-from rclpy.handle import InvalidHandle
+from rclpy.exceptions import InvalidHandle, NameValidationException
 from rclpy.node import NodeNameNonExistentError
 
 from proctor.core.errors import SimulationError, UserError

@@ -11,9 +11,7 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Time
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
@@ -23,10 +21,10 @@ from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Pose2, Vector3
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.ros2.context import open_context
 from proctor.ros2.convert import stamp
 from proctor.ros2.hosted_robot import HostedRobot, check_name
 from proctor.ros2.pacer import Pacer
-from proctor.ros2.profile import use_profile
 from proctor.ros2.qos import CLOCK
 from proctor.ros2.signals import Signals
 from proctor.scenes.scene_config import SceneConfig, load_scene
@@ -116,9 +114,7 @@ class SimHost:
         self._stopped = threading.Event()
         if scene_path is not None:
             self.load_world(scene_path, floor_z=floor_z)
-        use_profile()
-        self._context = Context()
-        rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=self._context)
+        self._context = open_context(ros_args)
         self.node = Node(name, context=self._context, start_parameter_services=False, enable_rosout=False)
         """Whose services are answered between ticks."""
         self._spinner = SingleThreadedExecutor(context=self._context)

@@ -30,6 +30,7 @@ from proctor.ros2.service import Service
 
 STEP_PATIENCE_S = 0.1
 """How long a step may take, on top of the usual time for an answer: ten frames a second."""
+ROUNDING = 0.01
 MAX_MESSAGE = 300
 """Characters of a simulator's error message that are shown."""
 FEATURES: dict[int, str] = {
@@ -152,14 +153,14 @@ class SimulationClient:
     def position(self, name: str) -> tuple[Vector3, float]:
         """Return the true position of a robot in the world, and its heading."""
         pose = self._ask(self._get_entity, GetEntityState.Request(entity=name)).state.pose
-        yaw = yaw_of(pose.orientation)
+        q = pose.orientation
+        length = math.hypot(q.x, q.y, q.z, q.w)
         try:
-            position = Vector3.of(pose.position)
-            if not math.isfinite(yaw):
-                raise ValueError(f"expected a finite heading, found {yaw}")
+            if not abs(length - 1) < ROUNDING:
+                raise ValueError(f"expected a quaternion of length 1, found {length:g}")
+            return Vector3.of(pose.position), yaw_of(q)
         except ValueError as error:
             raise SimulationError(f"{self._get_entity.name} of '{name}': {error}") from None
-        return position, yaw
 
     def state(self) -> str:
         """Return the state of the simulation: `STOPPED`, `PLAYING`, `PAUSED`."""
@@ -190,7 +191,10 @@ class SimulationClient:
 
         Raises:
             SimulationError: The simulator does not know a scope; the O3DE Editor knows all but ALL.
+            UserError: There is no such scope.
         """
+        if scope != Scope.ALL and scope not in range(8):
+            raise UserError(f"scope: expected TIME, STATE, SPAWNED, a sum of these, or ALL, found {scope!r}")
         # O3DE knows no combinations: they are asked for one by one.
         parts = [scope] if scope in (Scope.ALL, Scope.DEFAULT) else [part for part in Scope if part & scope]
         for part in sorted(parts, reverse=True):

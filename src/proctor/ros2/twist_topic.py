@@ -28,7 +28,7 @@ class TwistTopic:
         self._node = node
         self.publisher = node.create_publisher(Twist, name, COMMANDS)
         self.name = str(self.publisher.topic_name)
-        self._lock, self._is_closed = threading.Lock(), False
+        self._lock, self._is_closed, self._moves = threading.Lock(), False, False
 
     def publish(self, linear_x: float, angular_z: float, linear_y: float = 0.0) -> None:
         """Send a velocity in the robot's frame, in m/s and rad/s; nothing after `close`."""
@@ -36,6 +36,7 @@ class TwistTopic:
         message.linear.x, message.linear.y, message.angular.z = linear_x, linear_y, angular_z
         with self._lock:
             if not self._is_closed:
+                self._moves = message != Twist()
                 self.publisher.publish(message)
 
     def is_heard(self) -> bool:
@@ -44,13 +45,14 @@ class TwistTopic:
             return not self._is_closed and self.publisher.get_subscription_count() > 0
 
     def close(self) -> None:
-        """Stop the robot for good, before the node goes; returns when the robot has it, or after a second."""
+        """Stop the robot for good, before the node goes; if it moves, wait a second that it gets the stop."""
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
             self.publisher.publish(Twist())
-            self.publisher.wait_for_all_acked(Duration(seconds=GONE_S))
+            if self._moves:
+                self.publisher.wait_for_all_acked(Duration(seconds=GONE_S))
 
     def diagnosis(self) -> str:
         """Return why nobody gets what is sent, as far as the graph of nodes tells."""
