@@ -1,5 +1,7 @@
 """What holds for all tests."""
 
+import json
+import os
 import signal
 from importlib.util import find_spec
 
@@ -12,9 +14,22 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # They run in .venv-ros, which `make ros` sets up.
 collect_ignore = [] if find_spec("rclpy") else ["ros"]
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # The workers keep all cores busy: threads in each of them would only be in each other's way.
+    # With 0, Mesa draws in the thread that asks for a picture.
+    for name, count in (("LP_NUM_THREADS", "0"), ("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
+        os.environ.setdefault(name, count)
+
 # On a busy machine anything takes long for once.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable():
+    """Replace halves of surrogate pairs, which hostile text logs and no worker could send as UTF-8."""
+    report = yield
+    return json.loads(json.dumps(report, ensure_ascii=False).encode(errors="replace"))
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,13 @@
 """Agents behind a real WebSocket on this machine, good ones and bad ones."""
 
+import itertools
 import json
 import logging
+import os
 import re
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 from websockets.sync.server import serve
@@ -151,6 +153,12 @@ def accept_upgrade(client):
     client.sendall(f"HTTP/1.1 101 Switching Protocols\r\n{answer}\r\n\r\n".encode())
 
 
+PORTS = itertools.count(12_000 + os.getpid() % 1000 * 20)
+"""Below those that the system gives away, and others in each process: tests run side by side."""
+
+
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    for port in PORTS:
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("there are more ports than that")

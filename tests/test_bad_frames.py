@@ -91,7 +91,11 @@ HEAD = b"\x82" + msgpack.packb("type") + msgpack.packb("action") + msgpack.packb
         (packed({1: 2}), WireFault.WRONG_MESSAGE, "keys of a map"),
         (packed([{b"a": 2}]), WireFault.WRONG_MESSAGE, "keys of a map"),
         (packed(msgpack.ExtType(5, b"x")), WireFault.WRONG_MESSAGE, "found Ext"),
-        (packed([datetime.datetime.now(datetime.UTC)]), WireFault.WRONG_MESSAGE, "found datetime"),
+        (
+            packed([datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)]),
+            WireFault.WRONG_MESSAGE,
+            "found datetime",
+        ),
         (packed_array(dtype="O"), WireFault.MALFORMED, "dtype of numbers such as '<f4', found 'O'"),
         (packed_array(dtype="a4"), WireFault.MALFORMED, "dtype of numbers"),
         (packed_array(dtype="(1,)<f4"), WireFault.MALFORMED, "dtype of numbers"),

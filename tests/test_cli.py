@@ -215,7 +215,7 @@ def test_a_mesh_that_is_no_mesh_is_refused(capsys, dataset, name):
         ),
         (["--suite", "houses-v1", "--policy", "random", "--max-fault-rate", "nan"], "from 0 to 1, found nan"),
         (
-            ["--suite", "houses-v1", "--policy", "replay", "--policy-option", "run=no"],
+            ["--suite", "houses-v1", "--policy", "replay", "--policy-option", "run=no", "--episodes", "1"],
             "is not the directory of a",
         ),
         (
@@ -223,7 +223,7 @@ def test_a_mesh_that_is_no_mesh_is_refused(capsys, dataset, name):
             "expected KEY=VALUE, found 'x'",
         ),
         (
-            ["--suite", "houses-v1", "--policy", "forward", "--policy-option", "step=3"],
+            ["--suite", "houses-v1", "--policy", "forward", "--policy-option", "step=3", "--episodes", "1"],
             "did you mean 'steps'?",
         ),
         (

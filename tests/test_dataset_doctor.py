@@ -40,8 +40,17 @@ def reorder(record):
     record["start_rotation"] = [w, x, y, z]
 
 
-def test_our_own_suite_and_a_clean_split_have_no_errors(tmp_path, files):
+@pytest.mark.slow
+def test_our_own_suite_has_no_findings():
     assert examine(suite_path("houses-v1")).findings.items == []
+
+
+def test_some_episodes_of_our_own_suite_have_no_findings(tmp_path):
+    save_dataset(load_dataset(suite_path("houses-v1")).episodes[::30], tmp_path / "episodes.json")
+    assert examine(tmp_path / "episodes.json").findings.items == []
+
+
+def test_a_clean_split_has_no_errors(tmp_path, files):
     patient = examine(vlnce_files.write_split(tmp_path, *files))
     assert errors(patient) == {}
     assert "R2R-CE v1-3" in findings(patient)["version"].text

@@ -49,13 +49,13 @@ def test_the_exam_is_large_enough_and_every_episode_is_complete(exam):
         assert episode.reference_actions
 
 
-def test_the_oracle_solves_one_episode_in_every_other_house(exam):
+def test_the_oracle_solves_one_episode_in_every_fourth_house(exam):
     one_each = list({episode.scene_id: episode for episode in exam}.values())
-    assert_solved(take(OraclePolicy(), one_each[::2]))
+    assert_solved(take(OraclePolicy(), one_each[::4]))
 
 
 def test_going_straight_ahead_does_not_solve_it(exam):
-    assert take(ForwardPolicy(), exam[::12]).success_rate < 0.5
+    assert take(ForwardPolicy(), exam[::40]).success_rate < 0.5
 
 
 def test_results_on_the_embedded_world_do_not_depend_on_the_number_of_workers(tmp_path):

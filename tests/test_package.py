@@ -6,12 +6,14 @@ import pkgutil
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import proctor
 import vln_evaluator
+from proctor.core.errors import MissingDependency
 
 REPOSITORY = Path(__file__).parent.parent
 SOURCES = sorted((REPOSITORY / "src").rglob("*.py"))
@@ -34,11 +36,26 @@ def test_the_foundation_imports_nothing_heavy(module):
 
 
 def test_every_module_imports_and_every_public_name_exists():
+    lacking = []
+
+    def remember(name):  # of a package whose modules cannot be looked at
+        lacking.append(name)
+
     for package in (proctor, vln_evaluator):
-        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            module = importlib.import_module(info.name)
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", remember):
+            try:
+                module = importlib.import_module(info.name)
+            except MissingDependency:
+                continue
             for name in getattr(module, "__all__", ()):
                 assert hasattr(module, name), f"{info.name}.{name}"
+    assert lacking == ([] if find_spec("rclpy") else ["proctor.ros2"])
+
+
+@pytest.mark.skipif(find_spec("rclpy") is not None, reason="ROS 2 is here")
+def test_without_ros_2_the_two_ways_to_get_it_are_told():
+    with pytest.raises(MissingDependency, match=r"setup.bash.*make ros"):
+        importlib.import_module("proctor.envs.ros2")
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(REPOSITORY / "src")))

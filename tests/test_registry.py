@@ -1,4 +1,5 @@
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -12,7 +13,8 @@ from proctor.registry import build, load, names, suite_path
 def test_every_name_leads_to_a_class_of_its_kind(kind, base):
     assert names(kind)
     for name in names(kind):
-        assert issubclass(load(kind, name), base)
+        if name != "ros2" or find_spec("rclpy"):
+            assert issubclass(load(kind, name), base)
 
 
 def test_every_suite_is_there():

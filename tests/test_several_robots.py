@@ -28,7 +28,7 @@ SCENE = SceneConfig(
 
 
 def _world(*names):
-    return World(SCENE, None, ROBOT, timestep_s=TIMESTEP_S, robots=names)
+    return World(SCENE, None, ROBOT, timestep_s=TIMESTEP_S, robots=names, is_open=True)
 
 
 def _driven(world, name, ahead=0.0, turn=0.0):

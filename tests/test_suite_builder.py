@@ -27,6 +27,7 @@ ROBOT_RADIUS_M = 0.17
 SPLITS = ("val_seen", "val_unseen")
 SCAN_THRESHOLD_M = 0.2
 RECIPE = Recipe((Split("train", 1), Split("val_unseen", 1, HELD_OUT_SEEDS)), episodes_per_house=3, seed=5)
+STRIDE = pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
 SAMPLE = Path(__file__).parent.parent / "datasets" / "sample_r2r.json"
 
 
@@ -195,8 +196,9 @@ def test_the_houses_of_val_seen_are_in_the_training_set(tmp_path):
     assert tasks.isdisjoint((e.scene_id, e.start_position, e.goal_position) for e in seen)
 
 
-def test_starts_and_goals_are_free_and_a_good_walk_apart(built):
-    for episode in (*houses_v1(), *load_dataset(built).episodes):
+@STRIDE
+def test_starts_and_goals_are_free_and_a_good_walk_apart(built, stride):
+    for episode in (*houses_v1()[::stride], *load_dataset(built).episodes):
         grid = map_of_scene(Path(episode.scene_config_path))
         start, goal = ends(episode)
         assert min(grid.clearance_at(*start), grid.clearance_at(*goal)) >= 0.3
@@ -205,8 +207,9 @@ def test_starts_and_goals_are_free_and_a_good_walk_apart(built):
         assert (episode.success_threshold, episode.step_limit, episode.language) == (1.0, 500, "en")
 
 
-def test_houses_v1_reference_paths_are_dense_and_as_short_as_can_be():
-    for episode in houses_v1():
+@STRIDE
+def test_houses_v1_reference_paths_are_dense_and_as_short_as_can_be(stride):
+    for episode in houses_v1()[::stride]:
         start, goal = ends(episode)
         path = np.array([(point.x, point.y) for point in episode.reference_path])
         steps_m = np.linalg.norm(np.diff(path, axis=0), axis=1)

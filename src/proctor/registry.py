@@ -31,6 +31,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "embedded": "proctor.envs.vln:VLNEnv",
         "mock": "proctor.envs.mock:MockEnv",
         "o3de": "proctor.envs.o3de:O3DEEnv",
+        "ros2": "proctor.envs.ros2:Ros2Env",
         "tabletop": "proctor.envs.pick_place:PickPlaceEnv",
     },
     "policy": {
@@ -81,7 +82,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
 }
 ONLY_FOR: dict[Kind, dict[str, str]] = {
     "suite": {"houses-v1": "vln", "houses-v1-zh": "vln", "tabletop-v1": "pick_and_place"},
-    "env": {"embedded": "vln", "mock": "vln", "o3de": "vln", "tabletop": "pick_and_place"},
+    "env": {"embedded": "vln", "mock": "vln", "o3de": "vln", "ros2": "vln", "tabletop": "pick_and_place"},
     "policy": {
         **{"forward": "vln", "oracle": "vln", "navigate_to": "vln", "blind": "vln"},
         **{"hold": "pick_and_place", "expert": "pick_and_place"},

@@ -1,11 +1,6 @@
 """The embedded world as ROS 2 robots, over real DDS: what they publish, obey and see."""
 
 import math
-import os
-import select
-import signal
-import subprocess
-import sys
 import threading
 
 import msgspec
@@ -17,8 +12,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, LaserScan
 from tf2_msgs.msg import TFMessage
 
-from proctor.cli import main
-from proctor.core.errors import SimulationError, UnknownName, UserError
+from proctor.core.errors import UnknownName, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Pose2, Vector3
 from proctor.ros2.convert import pose2, quaternion, seconds, yaw_of
@@ -26,7 +20,6 @@ from proctor.ros2.node import RosNode
 from proctor.ros2.pacer import LAG_S, Pacer
 from proctor.ros2.qos import CLOCK, COMMANDS, LATCHED, SENSORS
 from proctor.ros2.sim_host import SimHost, State
-from proctor.ros2.sim_host_process import SimHostProcess
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
 WALL = SceneObject(
@@ -176,8 +169,9 @@ def test_the_scan_shows_the_wall_and_nothing_else(make):
     host.spawn("robot", "", START)
     with Ear("scan") as ear:
         ear.wait_until_matched(host)
-        host.step(60)
-        scan = ear.last("scan", host)
+        for _ in range(10):  # so few at once that none is lost
+            host.step(6)
+            scan = ear.last("scan", host)
         angles = scan.angle_min + scan.angle_increment * np.arange(len(scan.ranges))
         ranges = np.array(scan.ranges)
         assert angles[-1] == pytest.approx(scan.angle_max, abs=1e-5)
@@ -374,60 +368,3 @@ def test_the_pacer_keeps_its_pace_and_does_not_chase_lost_time(monkeypatch):
         pacer.tick()
         late += 1
     assert late == pytest.approx(LAG_S / 0.005, abs=2)
-
-
-def test_the_command_says_when_it_is_ready_and_ends_on_a_signal(scene):
-    arguments = ("--scene", str(scene), "--start", "-1,0,0.5", "--rtf", "0", "--camera-hz", "0")
-    with SimHostProcess(*arguments) as process, Ear() as ear:
-        assert ear.wait_until(lambda: ear.mouth.get_subscription_count() == 1, HEARD_S)
-        os.kill(process.pid, signal.SIGINT)
-        assert process.close() == 130
-        assert process.said() == "interrupted"
-
-
-def test_the_command_ends_with_its_parent(scene):
-    code = (
-        "from proctor.ros2.sim_host_process import SimHostProcess\n"
-        f"process = SimHostProcess('--scene', {str(scene)!r}, '--camera-hz', '0')\n"
-        "print(process.pid, flush=True)\n"
-        "input()\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as parent:
-        child = os.pidfd_open(int(parent.stdout.readline()))
-        parent.kill()
-        assert select.select([child], [], [], HEARD_S)[0], "it lives on"
-        os.close(child)
-
-
-def test_a_command_that_cannot_start_says_why():
-    with pytest.raises(SimulationError, match=r"ended with 2: error: nowhere.json: no such file"):
-        SimHostProcess("--scene", "nowhere.json")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ([], "no robot"),
-        (["--start", "1"], "--start: expected X,Y or X,Y,YAW"),
-        (["--start", "1,2", "--namespace", "a", "--namespace", "b"], "one --namespace for each robot"),
-        (["--start", "1,2", "--namespace", "1a"], "is no namespace"),
-        (["--start", "0,0", "--start", "1,1", "--namespace", "a", "--namespace", "a"], "already"),
-        (["--episode", "e"], "--episode is for"),
-        (["--size", "640"], "--size: expected WIDTHxHEIGHT"),
-        (["--size", "0x1"], "1 to 4096 pixels"),
-        (["--rtf", "fast"], "--rtf: expected a number or max"),
-        (["--rtf", "-1"], "from 0 to 1000"),
-        (["--camera-hz", "61"], "0 to 60 pictures"),
-        (["--depth-encoding", "32fc1"], "did you mean '32FC1'"),
-        (["--cmd-vel-timeout", "0"], "above 0 s"),
-        (["--ros-args", "-r", "nonsense"], "--ros-args -r nonsense"),
-    ],
-)
-def test_the_command_says_what_is_wrong(scene, capsys, monkeypatch, arguments, problem):
-    monkeypatch.setattr(SimHost, "run", lambda _host, **_: None)
-    code = main(["sim-host", "--scene", str(scene), "--camera-hz", "0", *arguments])
-    said = capsys.readouterr()
-    assert problem in said.out + said.err
-    assert code == (2 if arguments else 0)

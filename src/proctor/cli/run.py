@@ -33,6 +33,7 @@ examples:
   proctor run --suite houses-v1 --policy my_agent:Agent --save-frames
   proctor run --suite houses-v1 --policy ws://localhost:8080 --policy-option action_timeout_s=5
   proctor run --suite houses-v1 --policy ws://gpu1:8080,ws://gpu2:8080 --workers 2
+  proctor run --suite houses-v1 --policy oracle --env ros2 --episodes 3
   proctor run --dataset my_tables.json --policy hold random my_agent:Agent --level 2
 
 An agent at ws:// or wss:// is served elsewhere, for instance with `proctor serve-policy`; several addresses
@@ -95,7 +96,7 @@ def add_run(commands: Any) -> None:
     )
     run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
     _add_recording(run)
-    _add_pick_place(run)
+    _add_special(run)
     run.add_argument(
         "--max-fault-rate",
         type=float,
@@ -124,7 +125,11 @@ def _add_recording(run: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_pick_place(run: argparse.ArgumentParser) -> None:
+def _add_special(run: argparse.ArgumentParser) -> None:
+    ros2 = run.add_argument_group("env ros2 only")
+    ros2.add_argument(
+        "--attach", action="store_true", help="use a robot that is there; else one is simulated for the run"
+    )
     only = run.add_argument_group("pick-and-place only")
     only.add_argument(
         "--level",
@@ -207,6 +212,8 @@ def _job(arguments: argparse.Namespace, policy: str) -> Job:
         options |= {"level": arguments.level, "level_seed": arguments.seed}
     if arguments.object_info:
         options["object_info"] = True
+    if arguments.attach:
+        options["attach"] = True
     threshold_m = arguments.success_threshold
     return Job(
         env=arguments.env,
@@ -223,6 +230,10 @@ def _check_options(arguments: argparse.Namespace, task: str) -> None:
     """Refuse options that mean nothing, or nothing in this task."""
     if arguments.level is not None and arguments.level not in LEVELS:
         raise UserError(f"--level: expected {LEVELS[0]} to {LEVELS[-1]}, found {arguments.level}")
+    if arguments.attach and arguments.env != "ros2":
+        raise UserError("--attach is for --env ros2; the other worlds have their own robots")
+    if arguments.attach and arguments.workers > 1:
+        raise UserError("--attach: one robot can do one episode at a time; leave --workers out")
     only_for = {
         "vln": {"--success-threshold": arguments.success_threshold is not None},
         "pick_and_place": {

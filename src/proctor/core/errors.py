@@ -58,11 +58,17 @@ EXTRAS = {
     "pxr": "usd",
 }
 """Packages that only some parts of Proctor need, and the extra that brings them."""
+ROS_PACKAGES = ("plan_msgs", "simulation_interfaces", "tf2_msgs")
+"""Message packages that a ROS 2 may lack."""
 
 
 def missing_extra(what: str, error: ModuleNotFoundError) -> MissingDependency | None:
     """Return what to tell about a package that an extra would have brought, or None if it is another one."""
-    extra = EXTRAS.get((error.name or "").partition(".")[0])
+    package = (error.name or "").partition(".")[0]
+    if package in ROS_PACKAGES:
+        build = "cd ros2_ws && colcon build && source install/setup.bash"
+        return MissingDependency(what, f"It needs the ROS 2 package {package}. In a checkout run: {build}")
+    extra = EXTRAS.get(package)
     if extra is None:
         return None
     run = f"pip install 'proctor[{extra}]', or in a checkout pip install -e '.[{extra}]'"

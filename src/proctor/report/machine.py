@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, NamedTuple
 
 from proctor import __version__
-from proctor.core.errors import MissingDependency
+from proctor.core.errors import ROS_PACKAGES, MissingDependency
 
 OPTIONAL = {
     "gymnasium": ("Gymnasium adapter", "pip install 'proctor[gym]'"),
@@ -38,10 +38,18 @@ def examine_machine() -> list[Finding]:
         findings.append(
             Finding("ok", what, "installed") if there else Finding("optional", what, "no", remedy)
         )
-    ros = importlib.util.find_spec("rclpy") is not None
-    remedy = "" if ros else "source /opt/ros/DISTRO/setup.bash before starting Proctor"
-    findings.append(Finding("ok" if ros else "optional", "ROS 2 (rclpy)", "yes" if ros else "no", remedy))
-    return findings
+    return [*findings, _ros()]
+
+
+def _ros() -> Finding:
+    if importlib.util.find_spec("rclpy") is None:
+        remedy = "source /opt/ros/DISTRO/setup.bash, or `make ros` and .venv-ros/bin/proctor"
+        return Finding("optional", "ROS 2 (rclpy)", "no", remedy)
+    lacking = [name for name in ROS_PACKAGES if importlib.util.find_spec(name) is None]
+    if lacking:
+        remedy = "cd ros2_ws && colcon build && source install/setup.bash"
+        return Finding("optional", "ROS 2 messages", f"no {', '.join(lacking)}", remedy)
+    return Finding("ok", "ROS 2", "yes")
 
 
 def _package(name: str) -> Finding:

@@ -158,13 +158,19 @@ class VLNActionExecutor(RosNode):
         pose = self.curr_pose
         return 0.0 if pose is None else yaw_of(pose.orientation)
 
-    def wait_for_odom(self, timeout_sec: float = 5.0) -> bool:
-        """Wait for odometry.
+    def wait_for_odom(self, timeout_sec: float = 5.0, newer_than_s: float = 0.0) -> bool:
+        """Wait for odometry, if asked for for some after a moment of the robot's time.
 
         Returns:
             Whether there is any.
         """
-        return self.wait_until(lambda: self.curr_pose is not None, timeout_sec)
+        odom = self._port.odom
+        return self.wait_until(lambda: odom.value is not None and odom.stamp_s >= newer_than_s, timeout_sec)
+
+    def forget(self) -> None:
+        """Drop what was heard of the robot: it is another one now, or elsewhere."""
+        self._port.odom.forget()
+        self._port.scans.forget()
 
     def odom_callback(self, msg: Any) -> None:
         """Take in a nav_msgs/Odometry as if the robot had sent it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -56,6 +57,8 @@ class RosNode(Node):
     def start(self) -> None:
         """Let callbacks run."""
         self._thread.start()
+        # A thread that is in the middle of C++ when Python ends takes the process down.
+        atexit.register(self.close)
 
     def wait_until(self, happened: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until something holds that callbacks bring about; it is looked at after each of them.
@@ -88,6 +91,7 @@ class RosNode(Node):
         if self._closing:
             return
         self._closing = True
+        atexit.unregister(self.close)
         self._spinner.wake()
         if self._thread.ident is not None:
             self._thread.join(JOIN_S)

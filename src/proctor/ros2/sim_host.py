@@ -112,6 +112,8 @@ class SimHost:
         self._cameras: RgbdCamera | None = None
         self._ticks = 0
         self._stopped = threading.Event()
+        self._until: threading.Event | None = None
+        self._parent_pid: int | None = None
         if scene_path is not None:
             self.load_world(scene_path, floor_z=floor_z)
         self._context = open_context(ros_args)
@@ -138,6 +140,7 @@ class SimHost:
             timestep_s=TIMESTEP_S,
             drawn=self._signals.camera_hz > 0,
             robots=(),
+            is_open=True,
         )
         for name in self.entity_names():
             self.delete(name)
@@ -249,10 +252,10 @@ class SimHost:
         """Let ticks pass as fast as possible, whatever the state.
 
         Returns:
-            How many did: `stop` ends it early.
+            How many did: what ends `run` ends this early.
         """
         for done in range(ticks):
-            if self._stopped.is_set():
+            if self._is_over():
                 return done
             self._tick()
         return ticks
@@ -264,16 +267,23 @@ class SimHost:
             until: Ends it when set.
             parent_pid: Ends it as well when this process is no longer our parent.
         """
+        self._until, self._parent_pid = until, parent_pid
         self._pacer.restart()
-        while not self._stopped.is_set() and not (until is not None and until.is_set()):
-            if parent_pid is not None and os.getppid() != parent_pid:
-                return
+        while not self._is_over():
             is_due = self._answer()
             if self.state is not State.PLAYING:
                 self._publish_clock()
             elif is_due:
                 self._pacer.tick()
                 self._tick()
+        self._until = self._parent_pid = None
+
+    def _is_over(self) -> bool:
+        return (
+            self._stopped.is_set()
+            or (self._until is not None and self._until.is_set())
+            or (self._parent_pid is not None and os.getppid() != self._parent_pid)
+        )
 
     def stop(self) -> None:
         """Let `run` and `step` return soon."""

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
 
 from proctor.ros2.node import RosNode
+from proctor.ros2.profile import FILE, VARIABLES
 from proctor.ros2.qos import SENSORS
 
 Value = TypeVar("Value")
@@ -61,8 +63,13 @@ class Topic(Generic[Value]):
         """Values that came."""
         self.problem: str | None = None
         """What is wrong with the newest message, if anything."""
+        self.lost = 0
+        """Messages that were sent and never came, as far as is known."""
         self._heard_s = self._made_s = time.monotonic()
-        self._subscription = node.create_subscription(message_type, name, self.hear, qos)
+        events = SubscriptionEventCallbacks(message_lost=self._lose)
+        self._subscription = node.create_subscription(
+            message_type, name, self.hear, qos, event_callbacks=events
+        )
 
     @property
     def name(self) -> str:
@@ -97,7 +104,8 @@ class Topic(Generic[Value]):
             return f"{self.name}: {self.problem} (published by {who})"
         silent_s = time.monotonic() - self._heard_s
         count = f"{len(publishers)} publisher{'s' * (len(publishers) > 1)}"
-        return f"{self.name} has {count} ({who}), but was silent for {silent_s:.1f} s"
+        lost = f"; {self.lost} messages of it got lost" if self.lost else ""
+        return f"{self.name} has {count} ({who}), but was silent for {silent_s:.1f} s{lost}"
 
     def _type_name(self) -> str:
         return type_name(self._subscription.msg_type)
@@ -117,3 +125,11 @@ class Topic(Generic[Value]):
         self.count += 1
         if self._on_value is not None:
             self._on_value()
+
+    def _lose(self, event: Any) -> None:
+        self.lost = event.total_count
+        self._node.get_logger().warning(
+            f"messages of {self.name} get lost. If they are pictures, start who sends them with "
+            f"{VARIABLES[0]}={FILE}",
+            once=True,
+        )

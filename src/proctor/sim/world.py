@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import mujoco
 
@@ -25,13 +26,14 @@ class World:
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
         drawn: Whether a house that is a mesh is to be seen, which takes long to prepare.
         timestep_s: Of the physics.
-        robots: Names of the robots, which are all alike. There may be none at first.
+        robots: Names of the robots, which are all alike.
+        is_open: Whether robots come and go later; to be able to, takes more memory.
 
     Raises:
         InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what a world is made of, all by keyword)
         self,
         scene: SceneConfig,
         scene_path: Path | None,
@@ -41,14 +43,16 @@ class World:
         drawn: bool = True,
         timestep_s: float = TIMESTEP_S,
         robots: Sequence[str] = (ROBOT,),
+        is_open: bool = False,
     ) -> None:
         self.robot = robot
         self.floor_z = floor_z
         self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
         """The mesh that the scene is, if it is one."""
-        self.model, self._spec = build_model(
+        self.model, spec = build_model(
             scene, scene_path, robot, floor_z=floor_z, drawn=drawn, timestep_s=timestep_s, robots=robots
         )
+        self._spec: Any = spec if is_open else None
         self.data = mujoco.MjData(self.model)
         self.bodies = {name: RobotBody(name, self.model, self.data) for name in robots}
         """The robots by name."""
@@ -59,7 +63,7 @@ class World:
         return next(iter(self.bodies.values()))
 
     def add_robot(self, name: str, pose: Pose2) -> RobotBody:
-        """Put another robot into the world. Everything else stays as it is, but in a new model.
+        """Put another robot into a world that is open. Everything else stays as it is, but in a new model.
 
         Raises:
             ValueError: There is one of this name.
@@ -73,7 +77,7 @@ class World:
         return body
 
     def remove_robot(self, name: str) -> None:
-        """Take a robot out of the world. Everything else stays as it is, but in a new model.
+        """Take a robot out of a world that is open. Everything else stays as it is, but in a new model.
 
         Raises:
             KeyError: There is none of this name.

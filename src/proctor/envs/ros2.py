@@ -1,0 +1,219 @@
+"""The exam on a robot that is on ROS 2: a simulated one that is started for it, or one that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from proctor.core.errors import SimulationError, UserError
+from proctor.core.interfaces import Env
+from proctor.core.types import Info, Observation, Pose2
+from proctor.envs.episode_state import EpisodeState, checked_action, running, started
+from proctor.envs.vln import VLNEnv
+from proctor.episodes.vln import Episode
+from proctor.navigation.maps.grid_map import floor_of_scene
+from proctor.robots.wheeled import Camera
+from proctor.ros2.action_executor import VLNActionExecutor
+from proctor.ros2.domain import Domain
+from proctor.ros2.exam_robot import ExamRobot
+from proctor.ros2.sim_host_process import SimHostProcess
+from proctor.ros2.simulation_services import ROBOT_URI
+
+CAMERA_HZ = 10.0
+"""One picture is looked at per action; more would only take time to draw."""
+REAL_TIME_FACTOR = 4.0
+
+
+class _Options(msgspec.Struct, kw_only=True):
+    """What the options of the exam may be."""
+
+    attach: bool
+    namespace: str
+    robot_name: str
+    robot_uri: str
+    services_prefix: str
+    real_time_factor: Annotated[float, msgspec.Meta(gt=0, le=100)] | None
+    width: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
+    height: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
+    sensors: list[Literal["rgb", "depth", "scan", "odom"]]
+    collision_threshold_m: Annotated[float, msgspec.Meta(ge=0, le=10)]
+    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)]
+    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)]
+    end_on_collision: bool
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)]
+
+
+OF_THE_ROBOT = ("real_time_factor", "width", "height")
+"""Options that say how a robot is simulated; one that is there already is what it is."""
+
+
+class Ros2Env(Env):
+    """A robot behind the topics rgb, depth, scan, odom and cmd_vel.
+
+    Positions are those of the simulator, asked for through `simulation_interfaces`; a robot that has none
+    is put at the start by a person, does one episode, and is where its odometry says.
+
+    Args:
+        attach: Use a robot that is there, in this shell's ROS domain; else one is simulated, in a domain of
+            its own.
+        namespace: Of the robot's topics.
+        robot_name: What the simulator calls the robot.
+        robot_uri: What the simulator is to spawn; by default the robot of a `sim-host`.
+        services_prefix: Comes before the names of the simulator's services, such as `/gzserver`.
+        real_time_factor: How fast the simulated robot's time goes, 4 if missing. Nothing depends on it.
+        width: Of the simulated robot's pictures, 640 pixels if missing.
+        height: Of the simulated robot's pictures, 480 pixels if missing.
+        sensors: Out of rgb, depth, scan and odom.
+        collision_threshold_m: Forward moves stop when the laser sees something nearer than this.
+        linear_speed_mps: Speed of FORWARD.
+        angular_speed_radps: Speed of LEFT and RIGHT.
+        end_on_collision: Whether the first collision ends the episode.
+        timeout_s: How long to wait for a topic or a service, in real time.
+
+    Raises:
+        UserError: An option makes no sense.
+    """
+
+    tasks = ("vln",)
+    needs_scene = True
+
+    def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
+        self,
+        *,
+        attach: bool = False,
+        namespace: str = "",
+        robot_name: str = "robot",
+        robot_uri: str = ROBOT_URI,
+        services_prefix: str = "",
+        real_time_factor: float | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        sensors: Sequence[str] = ("rgb", "depth"),
+        collision_threshold_m: float = 0.2,
+        linear_speed_mps: float = 0.1,
+        angular_speed_radps: float = 0.3,
+        end_on_collision: bool = False,
+        timeout_s: float = 20.0,
+    ) -> None:
+        options = {name: value for name, value in locals().items() if name in _Options.__struct_fields__}
+        options["sensors"] = list(sensors) if isinstance(sensors, tuple) else sensors
+        try:
+            self._options = msgspec.convert(options, _Options)
+        except msgspec.ValidationError as error:
+            raise UserError(str(error).replace(" - at `$.", " for `")) from None
+        given = [name for name in OF_THE_ROBOT if options[name] is not None]
+        if attach and given:
+            raise UserError(f"{', '.join(given)}: the robot that is attached to has its own; leave it out")
+        self._state: EpisodeState | None = None
+        self._resources = ExitStack()
+        self._robot: ExamRobot | None = None
+
+    def check(self, episodes: Sequence[Episode]) -> None:
+        """Build every scene and put the robot at every start, in the embedded world.
+
+        Raises:
+            UserError: Episodes have no scene or bad starts, or there are several for a robot that nobody can
+                put at their starts.
+            InvalidFile: A scene is broken.
+        """
+        VLNEnv(sensors=[]).check(episodes)
+        if self._options.attach and len(episodes) > 1 and not self._connected(None).is_simulated():
+            raise UserError(
+                "the robot has no services of simulation_interfaces that could put it at the start of an "
+                "episode: put it there yourself, and run one episode at a time with --episode ID"
+            )
+
+    def reset(self, episode: Episode) -> Observation:
+        """Put the robot at the episode's start.
+
+        Raises:
+            UserError: The episode has no scene.
+            SimulationError: The simulator refuses, or the robot is silent.
+        """
+        self._state = None
+        if not episode.scene_config_path:
+            raise UserError(f"episode '{episode.episode_id}': it needs a scene; set scene_config_path")
+        scene_path, start = Path(episode.scene_config_path), episode.start_position
+        robot = self._connected(scene_path)
+        robot.begin(
+            scene_path,
+            Pose2(start.x, start.y, episode.start_yaw),
+            floor_of_scene(scene_path, episode.start_position),
+        )
+        position, yaw = robot.pose()
+        self._state = EpisodeState(episode, position, yaw)
+        return robot.observe()
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
+        """Do one action by driving the robot.
+
+        Raises:
+            SimulationError: There was no reset, the episode is over, or the robot is silent.
+            ValueError: The action is not an integer from 0 to 3.
+        """
+        state, action = running(self._state), checked_action(action)
+        if self._robot is None:
+            raise SimulationError("step() was called after close()")
+        collided = self._robot.act(action)
+        position, yaw = self._robot.pose()
+        state.record(action, position, yaw, collision=collided)
+        state.done = state.done or (self._options.end_on_collision and collided)
+        return self._robot.observe(), 0.0, state.done, state.info()
+
+    def info(self) -> Info:
+        """Return the ground truth of the present state."""
+        return started(self._state).info()
+
+    def close(self) -> None:
+        """Stop the robot, and what was started for it."""
+        self._state = self._robot = None
+        self._resources.close()
+
+    def _connected(self, scene_path: Path | None) -> ExamRobot:
+        """Return the robot; starting one takes seconds, so only when it is needed, and in its first scene."""
+        if self._robot is None:
+            with ExitStack() as starting:  # what was started is stopped again, should the rest fail
+                if scene_path is None or self._options.attach:
+                    self._robot = self._reached(starting)
+                else:
+                    domain = Domain()
+                    starting.callback(domain.close)
+                    with domain.entered():
+                        starting.callback(self._host(scene_path).close)
+                        self._robot = self._reached(starting)
+                self._resources = starting.pop_all()
+        return self._robot
+
+    def _host(self, scene_path: Path) -> SimHostProcess:
+        options, camera = self._options, Camera()
+        camera_hz = CAMERA_HZ if {"rgb", "depth"} & set(options.sensors) else 0
+        return SimHostProcess(
+            *("--scene", str(scene_path)),
+            *("--rtf", str(options.real_time_factor or REAL_TIME_FACTOR)),
+            *("--camera-hz", str(camera_hz)),
+            *("--size", f"{options.width or camera.width}x{options.height or camera.height}"),
+        )
+
+    def _reached(self, resources: ExitStack) -> ExamRobot:
+        options = self._options
+        executor = VLNActionExecutor(
+            namespace=options.namespace,
+            linear_speed=options.linear_speed_mps,
+            angular_speed=options.angular_speed_radps,
+            collision_threshold=options.collision_threshold_m,
+            silence_timeout_s=options.timeout_s,
+        )
+        resources.callback(executor.close)
+        return ExamRobot(
+            executor,
+            name=options.robot_name,
+            namespace=options.namespace,
+            uri=options.robot_uri,
+            prefix=options.services_prefix,
+            sensors=options.sensors,
+            timeout_s=options.timeout_s,
+        )

@@ -1,0 +1,255 @@
+"""What a robot on ROS 2 senses, as an observation."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import Image, LaserScan
+
+from proctor.control.clearance import clearance_ahead_m
+from proctor.core.errors import SimulationError
+from proctor.core.types import Observation, Scan
+from proctor.ros2.convert import scan_of, seconds
+from proctor.ros2.images import Depth, Rgb, depth_of, rgb_of
+from proctor.ros2.node import RosNode
+from proctor.ros2.pairing import TOLERANCE_S, Frame, newest_pair
+from proctor.ros2.qos import SENSORS
+from proctor.ros2.robot_clock import JUMP_S, RobotClock
+from proctor.ros2.topic import Topic
+
+SENSOR_NAMES = ("rgb", "depth", "scan")
+KEPT = 10
+"""Frames per sensor that may still find their partner."""
+
+
+class SensorSubscriber:
+    """Hears `rgb`, `depth` and `scan` and hands out what belongs together.
+
+    Pictures of one stamp make an observation. What was sensed before the last action ended never does, nor
+    what comes from a simulator's life before its time was set back.
+
+    Args:
+        qos_profile: How to listen; as sensors usually publish, if it is None.
+        namespace: Of the robot, if the node is to be made here.
+        node: Who listens; one of its own, if it is None.
+        clock: The robot's clock, if somebody has it already.
+        sensors: What an observation holds: some of rgb, depth, scan.
+        collision_threshold_m: A range below this within 30° of straight ahead is a collision.
+        depth_far_m: The far clip distance of the depth camera, see `images.depth_of`.
+        ros_args: What ROS 2 takes after `--ros-args`, if the node is to be made here.
+
+    Attributes:
+        node: Who listens.
+        collision_detected: Whether there was a collision; stays so until it is set to False.
+        collision_count: How often something came too near. As long as it stays there, that is once.
+    """
+
+    def __init__(  # noqa: PLR0913  (all but one are named)
+        self,
+        qos_profile: QoSProfile | None = None,
+        *,
+        namespace: str = "",
+        node: RosNode | None = None,
+        clock: RobotClock | None = None,
+        sensors: Sequence[str] = ("rgb", "depth"),
+        collision_threshold_m: float = 0.3,
+        depth_far_m: float | None = None,
+        ros_args: Sequence[str] = (),
+    ) -> None:
+        if not sensors or not set(sensors) <= set(SENSOR_NAMES):
+            raise ValueError(f"sensors are some of {', '.join(SENSOR_NAMES)}, found {list(sensors)}")
+        if not collision_threshold_m >= 0 or (depth_far_m is not None and not depth_far_m > 0):
+            raise ValueError(
+                "collision_threshold_m is at least 0 and depth_far_m above 0, found "
+                f"{collision_threshold_m} and {depth_far_m}"
+            )
+        if node is not None and (namespace or ros_args):
+            raise ValueError("namespace and ros_args are for a node that is made here: give them to the node")
+        self._sensors = tuple(name for name in SENSOR_NAMES if name in sensors)
+        self._collision_threshold_m = collision_threshold_m
+        self._owns_node = node is None
+        self.node = node or RosNode("sensor_subscriber", namespace=namespace, ros_args=ros_args)
+        self._clock = clock or RobotClock(self.node)
+        self._lock = threading.RLock()
+        self._jumps, self._after_s = self._clock.jumps, -math.inf
+        self._frames: dict[str, deque[Frame[Any]]] = {name: deque(maxlen=KEPT) for name in SENSOR_NAMES}
+        self.collision_detected, self.collision_count, self._is_near = False, 0, False
+        kinds: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+            "rgb": (Image, rgb_of),
+            "depth": (Image, lambda message: depth_of(message, depth_far_m)),
+            "scan": (LaserScan, _scan_of),
+        }
+        self._topics = {
+            name: self._topic(name, *kinds[name], qos_profile or SENSORS)
+            for name in SENSOR_NAMES
+            if name in sensors or name == "scan"  # which also shows collisions
+        }
+
+    @property
+    def latest_rgb(self) -> Rgb | None:
+        """The newest colour picture, uint8 (H, W, 3)."""
+        rgb: Rgb | None = self._latest("rgb")
+        return rgb
+
+    @property
+    def latest_depth(self) -> Depth | None:
+        """The newest depth picture, uint16 millimetres (H, W)."""
+        depth: Depth | None = self._latest("depth")
+        return depth
+
+    @property
+    def lost_frames(self) -> int:
+        """Messages that the robot sent and that never came, as far as the network layer knows."""
+        return sum(topic.lost for topic in self._topics.values())
+
+    def rgb_callback(self, msg: Any) -> None:
+        """Take a sensor_msgs/Image in as colour, as the subscription does."""
+        self._topics["rgb"].hear(msg)
+
+    def depth_callback(self, msg: Any) -> None:
+        """Take a sensor_msgs/Image in as depth, as the subscription does."""
+        self._topics["depth"].hear(msg)
+
+    def scan_callback(self, msg: Any) -> None:
+        """Take a sensor_msgs/LaserScan in, as the subscription does."""
+        self._topics["scan"].hear(msg)
+
+    def mark_action(self, stamp_s: float) -> None:
+        """Let only what is sensed after this moment of the robot's time count: an action ended then."""
+        with self._lock:
+            self._notice_jump()
+            self._after_s = stamp_s
+
+    def reset(self) -> None:
+        """Forget all that was sensed: another episode begins."""
+        with self._lock:
+            self._notice_jump()
+            self._forget()
+            self.collision_detected, self.collision_count, self._is_near = False, 0, False
+
+    def get_observation(self, timeout_s: float = 5.0, newer_than_s: float | None = None) -> Observation:
+        """Return what is sensed after the last action.
+
+        Args:
+            timeout_s: How long to wait for it, in real time.
+            newer_than_s: The robot's time that it must be after; that of `mark_action` if it is None.
+
+        Returns:
+            `rgb` uint8 (H, W, 3), `depth` uint16 millimetres (H, W), and `scan` as a `Scan`: those asked for.
+
+        Raises:
+            SimulationError: It did not come in time. The error says which topic is silent, and why.
+        """
+        if newer_than_s is not None:
+            self.mark_action(newer_than_s)
+        found: Observation | None = None
+
+        def is_there() -> bool:
+            nonlocal found
+            found = self._observation()
+            return found is not None
+
+        if not self.node.wait_until(is_there, timeout_s) or found is None:
+            raise SimulationError(f"no new observation within {timeout_s:g} s: {self._reasons()}")
+        return found
+
+    def close(self) -> None:
+        """Stop listening, if the node is this one's own. May be called twice."""
+        if self._owns_node:
+            self.node.close()
+
+    def _topic(
+        self, name: str, message_type: Any, decode: Callable[[Any], Any], qos: QoSProfile
+    ) -> Topic[Any]:
+        def read(message: Any) -> tuple[float, Any]:
+            stamp_s = seconds(message.header.stamp)
+            if self._clock.is_simulated and stamp_s > self._clock.now_s + JUMP_S:
+                # Sent before the simulator's time was set back, or by a driver that goes by another clock.
+                raise ValueError(
+                    f"a message is stamped {stamp_s:.3f} s, but /clock is at {self._clock.now_s:.3f} s"
+                )
+            value = decode(message)
+            self._keep(name, Frame(stamp_s, value))
+            return stamp_s, value
+
+        return Topic(self.node, message_type, name, read, qos=qos)
+
+    def _keep(self, name: str, frame: Frame[Any]) -> None:
+        with self._lock:
+            self._notice_jump()
+            frames = self._frames[name]
+            went_back = bool(frames) and frame.stamp_s < frames[-1].stamp_s - JUMP_S
+            if went_back and not self._clock.is_simulated:  # else the clock will tell
+                self._forget()
+            if not frames or frame.stamp_s > frames[-1].stamp_s:
+                frames.append(frame)
+            if name == "scan":
+                self._watch(frame.value)
+
+    def _watch(self, scan: Scan) -> None:
+        was_near, self._is_near = self._is_near, clearance_ahead_m(scan) < self._collision_threshold_m
+        if self._is_near and not was_near:
+            self.collision_detected = True
+            self.collision_count += 1
+
+    def _notice_jump(self) -> None:
+        if self._clock.jumps != self._jumps:
+            self._jumps = self._clock.jumps
+            self._forget()
+
+    def _forget(self) -> None:
+        self._after_s = -math.inf
+        for frames in self._frames.values():
+            frames.clear()
+
+    def _observation(self) -> Observation | None:
+        with self._lock:
+            self._notice_jump()
+            newest = {name: self._newest(name) for name in self._sensors}
+            if None in newest.values():
+                return None
+            if "rgb" in newest and "depth" in newest:
+                pair = newest_pair(self._frames["rgb"], self._frames["depth"], self._after_s)
+                if pair is None:
+                    return None
+                newest["rgb"], newest["depth"] = pair
+            return {name: frame.value for name, frame in newest.items() if frame is not None}
+
+    def _latest(self, name: str) -> Any:
+        with self._lock:
+            return self._frames[name][-1].value if self._frames[name] else None
+
+    def _newest(self, name: str) -> Frame[Any] | None:
+        frames = self._frames[name]
+        return frames[-1] if frames and frames[-1].stamp_s > self._after_s else None
+
+    def _reasons(self) -> str:
+        with self._lock:
+            lacking = [name for name in self._sensors if self._newest(name) is None]
+            last_s = {name: self._frames[name][-1].stamp_s for name in SENSOR_NAMES if self._frames[name]}
+            after_s = self._after_s
+        if not lacking:
+            stamps = " and ".join(
+                f"{self._topics[name].name} of {last_s[name]:.3f} s" for name in ("rgb", "depth")
+            )
+            return f"{stamps} do not belong together: their stamps are never within {TOLERANCE_S} s"
+        reasons = []
+        for name in lacking:
+            reason = self._topics[name].diagnosis()
+            if name in last_s:
+                reason += f"; its newest is of {last_s[name]:.3f} s, expected one after {after_s:.3f} s"
+            reasons.append(reason)
+        return "; ".join(reasons)
+
+
+def _scan_of(message: Any) -> Scan:
+    scan = scan_of(message)
+    if np.isnan(scan.ranges).all():
+        raise ValueError(f"all {len(scan.ranges)} ranges of the scan are NaN: the sensor is broken")
+    return scan
