@@ -111,6 +111,7 @@ class Ros2Env(Env):
         self._state: EpisodeState | None = None
         self._resources = ExitStack()
         self._robot: ExamRobot | None = None
+        self._host: SimHostProcess | None = None
 
     def check(self, episodes: Sequence[Episode]) -> None:
         """Build every scene and put the robot at every start, in the embedded world.
@@ -170,11 +171,13 @@ class Ros2Env(Env):
 
     def close(self) -> None:
         """Stop the robot, and what was started for it."""
-        self._state = self._robot = None
+        self._state = self._robot = self._host = None
         self._resources.close()
 
     def _connected(self, scene_path: Path | None) -> ExamRobot:
         """Return the robot; starting one takes seconds, so only when it is needed, and in its first scene."""
+        if self._host is not None and not self._host.is_running:
+            self.close()  # it has died, and the next episode is to have another one
         if self._robot is None:
             with ExitStack() as starting:  # what was started is stopped again, should the rest fail
                 if scene_path is None or self._options.attach:
@@ -183,12 +186,13 @@ class Ros2Env(Env):
                     domain = Domain()
                     starting.callback(domain.close)
                     with domain.entered():
-                        starting.callback(self._host(scene_path).close)
+                        self._host = self._started(scene_path)
+                        starting.callback(self._host.close)
                         self._robot = self._reached(starting)
                 self._resources = starting.pop_all()
         return self._robot
 
-    def _host(self, scene_path: Path) -> SimHostProcess:
+    def _started(self, scene_path: Path) -> SimHostProcess:
         options, camera = self._options, Camera()
         camera_hz = CAMERA_HZ if {"rgb", "depth"} & set(options.sensors) else 0
         return SimHostProcess(

@@ -130,6 +130,6 @@ class Topic(Generic[Value]):
         self.lost = event.total_count
         self._node.get_logger().warning(
             f"messages of {self.name} get lost. If they are pictures, start who sends them with "
-            f"{VARIABLES[0]}={FILE}",
+            f"{VARIABLES[0]}={FILE}, and with at least 20 MB free in /dev/shm",
             once=True,
         )

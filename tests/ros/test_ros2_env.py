@@ -1,0 +1,148 @@
+"""The exam on a robot behind ROS 2: the same as in the embedded world, and honest about what is silent."""
+
+import math
+import os
+import signal
+
+import pytest
+from kinematic_robot import KinematicRobot
+from served_world import save_yard
+
+from proctor.cli import main
+from proctor.core.errors import SimulationError, UserError
+from proctor.core.types import Action, Vector3
+from proctor.envs.ros2 import Ros2Env
+from proctor.envs.vln import VLNEnv
+from proctor.episodes.vln import Episode
+
+SMALL = {"width": 64, "height": 48}
+FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
+
+
+def yard_episode(scene, x=0.0, y=0.0, yaw_deg=0.0, **fields):
+    return Episode(
+        scene_config_path=str(scene),
+        start_position=Vector3(x, y, 0.0),
+        start_rotation=Vector3(0.0, 0.0, yaw_deg),
+        goal_position=Vector3(2.0, 0.0, 0.0),
+        **fields,
+    )
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    return save_yard(tmp_path_factory.mktemp("yard") / "yard.json")
+
+
+@pytest.fixture(scope="module")
+def env():
+    env = Ros2Env(**SMALL, sensors=["rgb", "depth", "scan", "odom"], real_time_factor=4.0)
+    yield env
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("start", "actions"),
+    [
+        ((0.0, 0.0, 30.0), [FORWARD, RIGHT, FORWARD, STOP]),
+        ((2.3, 0.0, 0.0), [FORWARD, FORWARD, FORWARD, LEFT]),  # into the post
+    ],
+)
+def test_a_robot_on_ros_2_does_what_the_embedded_one_does(env, scene, start, actions):
+    x, y, yaw_deg = start
+    episode = yard_episode(scene, x, y, yaw_deg)
+    embedded = VLNEnv(**SMALL, sensors=["odom"])
+    seen, expected = env.reset(episode), embedded.reset(episode)
+    assert seen["rgb"].shape == (48, 64, 3)
+    assert seen["depth"].shape == (48, 64)
+    assert len(seen["scan"].ranges) == 360
+    assert env.info()["step"] == 0
+    for action in actions:
+        seen, reward, done, info = env.step(action)
+        expected, _, expected_done, truth = embedded.step(action)
+        where, right = info["position"], truth["position"]
+        # What is in the way is seen as late as messages are, and on a busy machine they are.
+        near_m = 0.03 if info["collision_count"] else 0.01
+        assert math.dist((where.x, where.y, where.z), (right.x, right.y, right.z)) < near_m
+        assert info["yaw"] == pytest.approx(truth["yaw"], abs=math.radians(0.5))
+        assert (seen["odom"].x, seen["odom"].y) == pytest.approx(
+            (expected["odom"].x, expected["odom"].y), abs=near_m
+        )
+        assert info["collision"] == truth["collision"]
+        assert info["collision_count"] == truth["collision_count"]
+        assert (reward, done) == (0.0, expected_done)
+    assert len(info["trajectory"]) == len(actions) + 1
+
+
+def test_each_episode_begins_in_its_scene_at_its_start(env, scene, tmp_path):
+    other = save_yard(tmp_path / "other.json", "other")
+    for episode in (yard_episode(other, -1.0, 2.0, 90.0), yard_episode(scene, 1.0, -1.0, -45.0)):
+        seen = env.reset(episode)
+        info = env.info()
+        assert info["position"] == Vector3(episode.start_position.x, episode.start_position.y, 0.0)
+        assert info["yaw"] == pytest.approx(episode.start_yaw)
+        assert math.hypot(seen["odom"].x, seen["odom"].y) < 1e-6
+        assert info["collision_count"] == 0
+
+
+def test_an_episode_that_is_over_takes_no_action(env, scene):
+    env.reset(yard_episode(scene, max_steps=1))
+    *_, done, _ = env.step(LEFT)
+    assert done
+    with pytest.raises(SimulationError, match="was done"):
+        env.step(LEFT)
+
+
+def test_a_simulator_that_dies_is_an_error_in_time_and_the_next_episode_has_another(env, scene):
+    env.reset(yard_episode(scene))
+    env._robot._timeout_s = env._robot._executor._port._timeout_s = 2.0
+    os.kill(env._host.pid, signal.SIGKILL)
+    with pytest.raises(SimulationError, match=r"nobody|silent|gone|left"):
+        env.step(FORWARD)
+    seen = env.reset(yard_episode(scene, 0.5, 0.5))
+    assert env.info()["position"].x == pytest.approx(0.5)
+    assert seen["rgb"].any()
+
+
+def test_a_robot_without_a_simulator_is_put_at_the_start_by_hand(scene):
+    options = {"attach": True, "sensors": ["scan", "odom"], "timeout_s": 5.0}
+    with KinematicRobot(real_time_factor=4.0):
+        env = Ros2Env(**options)
+        try:
+            with pytest.raises(UserError, match="run one episode at a time with --episode"):
+                env.check([yard_episode(scene), yard_episode(scene)])
+            env.check([yard_episode(scene, 1.0, 1.0, 90.0)])
+            env.reset(yard_episode(scene, 1.0, 1.0, 90.0))
+            seen, *_, info = env.step(FORWARD)
+        finally:
+            env.close()
+        where = info["position"]
+        assert (where.x, where.y) == pytest.approx((1.0, 1.25), abs=0.01)
+        assert seen["odom"].x == pytest.approx(0.25, abs=0.01)
+
+
+def test_a_robot_that_is_not_there_is_told_within_the_deadline(scene):
+    env = Ros2Env(attach=True, timeout_s=0.5)
+    with pytest.raises(SimulationError, match="nobody publishes /odom"):
+        env.reset(yard_episode(scene))
+    env.close()
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"attach": True, "width": 64}, "width: the robot that is attached to has its own"),
+        ({"real_time_factor": 0}, "real_time_factor"),
+        ({"sensors": ["sonar"]}, "sensors"),
+        ({"timeout_s": math.nan}, "timeout_s"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, problem):
+    with pytest.raises(UserError, match=problem):
+        Ros2Env(**options)
+
+
+def test_the_command_line_says_what_attach_is_for(capsys):
+    assert main(["run", "--suite", "houses-v1", "--policy", "oracle", "--attach"]) == 2
+    assert "--attach is for --env ros2" in capsys.readouterr().err
