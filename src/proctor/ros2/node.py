@@ -42,13 +42,9 @@ class RosNode(Node):
     ) -> None:
         self._own_context = own = open_context(ros_args)
         try:
-<<<<<<< HEAD
-            super().__init__(name, namespace=namespace, context=own, start_parameter_services=False)
-=======
             super().__init__(
                 name, namespace=namespace, context=own, start_parameter_services=False, enable_rosout=False
             )
->>>>>>> main
         except NameValidationException as error:
             own.try_shutdown()
             raise UserError(f"ROS 2 does not take the name: {error}") from None
