@@ -48,17 +48,24 @@ def test_a_pose_is_known_where_messages_were_close():
 @pytest.mark.parametrize("told", [(0.3, 0.0, 0.0), (-0.3, 0.0, 0.5), (0.0, 0.2, 0.0), (0.0, 0.0, 0.5)])
 def test_a_robot_that_is_told_to_move_and_does_not_is_held(told):
     held, told = Held(), np.array(told)
+    mps, radps = float(np.hypot(*told[:2])), abs(float(told[2]))
     for time_s in np.arange(0.0, 0.49, 0.05):
-        held.update(time_s, told, 0.05 * told)
+        held.update(time_s, told, 0.05 * mps, 0.05 * radps)
     assert not held.is_held
-    held.update(0.5, told, 0.05 * told)
+    held.update(0.5, told, 0.05 * mps, 0.05 * radps)
     assert held.is_held
-    held.update(0.55, told, 0.5 * told)
+    held.update(0.55, told, 0.5 * mps, 0.5 * radps)
     assert not held.is_held
-    held.update(2.0, 0.0 * told, 0.0 * told)
-    held.update(3.0, 0.01 * told, 0.0 * told)  # too slow to say anything
-    held.update(4.0, 0.01 * told, 0.0 * told)
+    for time_s in (2.0, 3.0, 4.0):
+        held.update(time_s, 0.01 * told, 0.0, 0.0)  # too slow to say anything
     assert not held.is_held
+
+
+def test_speeds_are_those_of_the_poses():
+    track = Track()
+    for count in range(20):
+        track.add(moved(0.05 * count, 0.01 * count, yaw=3.1 + 0.02 * count, v=9.0))
+    assert track.newest_speeds() == pytest.approx((0.2, 0.4))
 
 
 def test_a_turning_robot_is_carried_on_along_its_arc():

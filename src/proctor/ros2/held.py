@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from proctor.core.types import Array
 
 HELD_S = 0.5
@@ -23,14 +25,13 @@ class Held:
         self.is_held = False
         """Whether the robot has been held for HELD_S of its time."""
 
-    def update(self, time_s: float, told: Array, measured: Array) -> None:
-        """Take note of a velocity [vx, vy, omega] that was told and of the one that is measured."""
-        (vx, vy, omega), (is_vx, is_vy, is_omega) = told, measured
-        told_mps, told_radps = (vx * vx + vy * vy) ** 0.5, abs(omega)
-        drives, turns = told_mps > LEAST_MPS, told_radps > LEAST_RADPS
-        held_back = drives and (is_vx * is_vx + is_vy * is_vy) ** 0.5 < LEAST_SHARE * told_mps
-        kept_from_turning = turns and abs(is_omega) < LEAST_SHARE * told_radps
-        held = (held_back and (kept_from_turning or not turns)) or (kept_from_turning and not drives)
+    def update(self, time_s: float, told: Array, moves_mps: float, turns_radps: float) -> None:
+        """Take note of the velocity [vx, vy, omega] that was told, and of how fast the robot is."""
+        vx, vy, omega = told.tolist()
+        told_mps, told_radps = math.hypot(vx, vy), abs(omega)
+        is_to_drive, is_to_turn = told_mps > LEAST_MPS, told_radps > LEAST_RADPS
+        drives, turns = moves_mps >= LEAST_SHARE * told_mps, turns_radps >= LEAST_SHARE * told_radps
+        held = (is_to_drive or is_to_turn) and not (is_to_drive and drives) and not (is_to_turn and turns)
         if not held:
             self._since_s = None
         elif self._since_s is None or time_s < self._since_s:

@@ -158,7 +158,7 @@ class RosBase:
             self._odom_frame = message.header.frame_id or self._odom_frame
             self.frame = message.child_frame_id or self.frame
             self._track.add(moved)
-            self._held.update(moved.stamp_s, self.target(), moved.velocity)
+            self._held.update(moved.stamp_s, self.target(), *self._track.newest_speeds())
         return read
 
 
