@@ -56,3 +56,15 @@ def test_who_got_going_and_is_then_held_is_stalled_soon():
         if watch.is_stalled(time_s + PERIOD_S, pose):
             break
     assert 2.4 < time_s < 2.7
+
+
+def test_a_robot_that_turned_and_only_begins_to_drive_is_not_stalled():
+    watch, x, late_s = StallWatch(), 0.0, 0.1
+    for period in range(120):
+        time_s = period * PERIOD_S
+        drives_s = max(0.0, time_s - 1.0)  # after a second of turning, with the creep of a controller
+        told_mps, omega = (0.5 * drives_s, 0.0) if drives_s else (1e-4, 0.5)
+        x = 0.25 * max(0.0, drives_s - late_s) ** 2
+        pose = Pose2(x, 0.0, 0.5 * min(time_s, 1.0))
+        watch.command(time_s, pose, told_mps, omega)
+        assert not watch.is_stalled(time_s, pose), time_s

@@ -11,6 +11,8 @@ from proctor.core.types import Pose2
 
 WINDOW_S = 0.5
 """Of the robot's time: robots with latency get going within it."""
+LEAST_M, LEAST_RAD = 0.02, 0.02
+"""Who was asked for less says nothing: a robot that only begins to move is late by more than that."""
 HELD = 0.1
 """Who covers less than this share of the way that was asked for is held by something."""
 
@@ -47,9 +49,9 @@ class StallWatch:
             return False
         first, now = samples[0], self._sample(time_s, pose)
         asked_m, asked_rad = now.asked_m - first.asked_m, now.asked_rad - first.asked_rad
-        if asked_m > 0:
+        if asked_m > LEAST_M:
             return math.hypot(pose.x - first.pose.x, pose.y - first.pose.y) < HELD * asked_m
-        return abs(wrap_angle(pose.yaw - first.pose.yaw)) < HELD * asked_rad
+        return asked_rad > LEAST_RAD and abs(wrap_angle(pose.yaw - first.pose.yaw)) < HELD * asked_rad
 
     def _sample(self, time_s: float, pose: Pose2) -> _Sample:
         if not self._samples:
