@@ -1,19 +1,9 @@
 # `make run` and `make test` do all set-up by themselves.
 BIN := .venv/bin
 SETUP_INPUTS := pyproject.toml constraints.txt scripts/setup.sh
-ROS_INPUTS := $(shell find ros2_ws -type f)
+ROS_INPUTS := $(shell find ros2_ws/src ros2_ws/wheels -type f)
 
-caches: .venv/.ready
-	@$(BIN)/python scripts/fill_caches.py
-
-# Linters keep one core busy; what all tests would compile is compiled on another.
-test: .venv/.ready
-	@scripts/setup.sh --browser
-	@scripts/setup.sh --node
-	@scripts/setup.sh --compiler
-	@$(MAKE) --no-print-directory -j2 check ros caches
-	$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
-	.venv-ros/bin/python -m pytest tests/ros
+.PHONY: help run ros caches test check slow bench clean
 
 help:
 	@echo "make run     set up, let four baselines take some of the houses-v1 exam, write a report"
@@ -48,13 +38,6 @@ check: .venv/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-<<<<<<< HEAD
-test: check ros
-	@scripts/setup.sh --browser
-	@scripts/setup.sh --node
-	$(BIN)/pytest
-	.venv-ros/bin/python -m pytest tests/ros
-=======
 caches: .venv/.ready
 	@$(BIN)/python scripts/fill_caches.py
 
@@ -62,9 +45,10 @@ caches: .venv/.ready
 test: .venv/.ready
 	@scripts/setup.sh --browser
 	@scripts/setup.sh --node
-	@$(MAKE) --no-print-directory -j2 check caches
+	@scripts/setup.sh --compiler
+	@$(MAKE) --no-print-directory -j2 check ros caches
 	$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
->>>>>>> testspeed
+	.venv-ros/bin/python -m pytest tests/ros
 
 slow: .venv/.ready ros
 	@scripts/setup.sh --browser

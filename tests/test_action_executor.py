@@ -253,6 +253,26 @@ def test_a_robot_that_does_not_move_raises_instead_of_looping_and_is_stopped(mov
     assert not executor.is_running
 
 
+def test_a_robot_that_obeys_late_is_not_given_up_because_its_time_runs_fast(monkeypatch):
+    real_s = [1000.0]
+    monkeypatch.setattr("proctor.control.action_executor.time.monotonic", lambda: real_s[0])
+
+    class FastRobot(BlockedRobot):
+        """Each of its periods takes a millisecond; it is known to be held after half a second."""
+
+        def wait(self, duration_s, alarm=None):
+            super().wait(duration_s)
+            real_s[0] += 0.001
+            self.contact = can_feel and real_s[0] > 1000.5
+
+    can_feel = True
+    assert ActionExecutor(FastRobot(), landing=WITH_LATENCY).rotate(0.26).collided
+    can_feel, real_s[0] = False, 1000.0
+    with pytest.raises(SimulationError, match="touches nothing"):
+        ActionExecutor(FastRobot(), landing=WITH_LATENCY).rotate(0.26)
+    assert 1001.0 <= real_s[0] < 1001.1
+
+
 def test_a_robot_held_by_contact_has_collided():
     robot = BlockedRobot()
     robot.contact = True

@@ -145,7 +145,8 @@ def test_collisions_count_once_in_a_move_and_only_in_moves():
 
 
 def test_what_the_scan_does_not_show_is_a_collision_when_the_robot_is_held():
-    with executor_of(bump_x_m=0.1) as (robot, executor):
+    # That half a second of real time passes, too, is left to its own test.
+    with executor_of(bump_x_m=0.1, real_time_factor=2.0) as (robot, executor):
         motion = executor.execute_forward_25cm()
         assert motion.collided
         assert motion.duration_s < 1.0 + 4.0

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from geometry_msgs.msg import TransformStamped
+from kinematic_robot import KinematicRobot
 from nav_msgs.msg import Odometry
 from tf2_msgs.msg import TFMessage
 
@@ -17,7 +18,6 @@ from proctor.ros2.node import RosNode
 from proctor.ros2.odometry import EXTRAPOLATED_S, Moved, Track, read_odometry
 from proctor.ros2.qos import LATCHED
 from proctor.ros2.robot_clock import RobotClock
-from tests.ros.kinematic_robot import KinematicRobot
 
 
 def moved(stamp_s, x, yaw=0.0, v=0.0, omega=0.0):
@@ -100,6 +100,17 @@ def test_topics_are_where_the_robot_is():
         "/robot_0/odom",
         "/a/b/odom",
     ]
+
+
+def test_odometry_that_goes_by_another_clock_is_told():
+    with RosNode("driver", starts=False) as node:
+        clock = RobotClock(node)
+        base = RosBase(node, clock)
+        clock.hear(12.0)
+        message = Odometry()
+        message.header.stamp = stamp(1_700_000_000.0)
+        base.odometry.hear(message)
+        assert "/odom is stamped 1700000000.000 s, but the robot's time is 12.000 s" in base.problem()
 
 
 def test_the_pose_is_that_of_the_odometry_in_the_map():

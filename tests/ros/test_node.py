@@ -5,7 +5,7 @@ import time
 import pytest
 from geometry_msgs.msg import Twist
 
-from proctor.core.errors import SimulationError
+from proctor.core.errors import SimulationError, UserError
 from proctor.ros2.convert import seconds, stamp
 from proctor.ros2.node import RosNode
 from proctor.ros2.topic import Topic
@@ -32,7 +32,27 @@ def test_a_message_wakes_who_waits():
         assert listener.wait_until(heard, 10.0)
 
 
-def test_waiting_ends_at_its_deadline_and_when_a_callback_fails():
+@pytest.mark.parametrize("domain", ["233", "-1", "one", "1.5"])
+def test_a_domain_that_is_none_is_a_user_error(monkeypatch, domain):
+    monkeypatch.setenv("ROS_DOMAIN_ID", domain)
+    with pytest.raises(UserError, match=f"ROS_DOMAIN_ID: expected a number from 0 to 232, found '{domain}'"):
+        RosNode("nowhere")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_waiting_ends_when_a_callback_fails():
+    def fail():
+        raise ZeroDivisionError
+
+    with RosNode("listener") as node:
+        assert node.is_listening
+        node.create_timer(0.01, fail)
+        with pytest.raises(SimulationError, match="the ROS 2 node listener no longer listens"):
+            node.wait_until(lambda: False, 10.0)
+        assert not node.is_listening
+
+
+def test_waiting_ends_at_its_deadline_and_when_the_node_is_closed():
     with RosNode("listener") as node:
         begin_s = time.monotonic()
         assert not node.wait_until(lambda: False, 0.2)

@@ -6,15 +6,19 @@ import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import PoseStamped
+from kinematic_robot import KinematicRobot
 from nav_msgs.msg import OccupancyGrid
 from nav_msgs.msg import Path as PathMessage
 from plan_msgs.action import ComputePathToPose, GenerateTrajectory
 from plan_msgs.msg import Dynamics
+from skill_clients import Client, navigate, room
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.navigation.maps.occupancy import Occupancy
 from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.timing.moves import straight
+from proctor.robots.dynamics import Dynamics as Limits
 from proctor.ros2.convert import quaternion
 from proctor.ros2.mpc_node import NodeMpcController
 from proctor.ros2.navigator import NavigatorOptions
@@ -22,10 +26,9 @@ from proctor.ros2.path_messages import path_message, path_of, points_of
 from proctor.ros2.qos import LATCHED
 from proctor.ros2.skill_server import SkillServer
 from proctor.ros2.topic import Topic
-from tests.ros.kinematic_robot import KinematicRobot
-from tests.ros.skill_clients import Client, navigate, room
 
 RTF = 2.0
+LIMITS = Limits()
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +98,19 @@ def test_a_path_becomes_a_trajectory_that_the_controller_follows_to_the_goal(cli
         assert controller.wait_until(lambda: controller.last is not None and controller.last.resting, 30.0)
     assert math.dist((robot.pose.x, robot.pose.y), (1.0, 0.4)) < 0.05
     assert robot.pose.yaw == pytest.approx(0.3, abs=0.05)
+
+
+def test_the_controller_stops_a_robot_without_a_clock_that_falls_silent():
+    with KinematicRobot(namespace="other", has_clock=False) as robot:
+        remap = ["-r", "/clock:=/no_clock"]  # that of the other robot
+        with NodeMpcController("other_mpc", namespace="other", ros_args=remap) as controller:
+            assert controller.wait_until(lambda: controller.robot.problem() is None, 20.0)
+            controller.set_reference_trajectory(straight(Pose2(0.0, 0.0, 0.0), 5.0, LIMITS))
+            assert robot.wait_until(lambda: robot.velocity[0] > 0.1, 20.0)
+            robot.silent.update({"odom", "scan"})
+            assert robot.wait_until(lambda: robot.velocity == (0.0, 0.0), 10.0)
+            assert "/other/odom has 1 publisher" in controller.problem
+            assert not controller.has_reference_trajectory()
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ def test_a_robot_that_listens_in_another_way_is_told():
 
 
 def test_a_robot_that_is_held_is_in_contact():
-    with port_to(bump_x_m=0.05) as (_, port):
+    with port_to(bump_x_m=0.05, real_time_factor=2.0) as (_, port):
         touched = []
         drive(port, 5.0, ask=lambda: touched.append(port.in_contact()))
         assert not any(touched[:10])

@@ -8,12 +8,14 @@ import pytest
 from kinematic_robot import KinematicRobot
 from served_world import save_yard
 
+from mesh_houses import Y_UP, two_storeys, write
 from proctor.cli import main
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Action, Vector3
 from proctor.envs.ros2 import Ros2Env
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.vln import Episode
+from proctor.ros2.sim_host_process import SimHostProcess
 
 SMALL = {"width": 64, "height": 48}
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
@@ -85,6 +87,14 @@ def test_each_episode_begins_in_its_scene_at_its_start(env, scene, tmp_path):
         assert info["collision_count"] == 0
 
 
+def test_an_episode_upstairs_is_upstairs(env, tmp_path):
+    house = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
+    at_door = Vector3(2.0, 2.0, 2.8)
+    for start in (Vector3(2.0, 2.0, 0.0), at_door):
+        env.reset(Episode(scene_config_path=str(house), start_position=start, goal_position=at_door))
+        assert env.info()["position"] == start
+
+
 def test_an_episode_that_is_over_takes_no_action(env, scene):
     env.reset(yard_episode(scene, max_steps=1))
     *_, done, _ = env.step(LEFT)
@@ -99,9 +109,26 @@ def test_a_simulator_that_dies_is_an_error_in_time_and_the_next_episode_has_anot
     os.kill(env._host.pid, signal.SIGKILL)
     with pytest.raises(SimulationError, match=r"nobody|silent|gone|left"):
         env.step(FORWARD)
+    env._robot._simulation._timeout_s = 0.5
+    env._robot._simulation.is_available = lambda *_: False  # as it is when its lease is over
+    with pytest.raises(SimulationError, match="/get_entity_state"):
+        env._robot.pose()  # and not what odometry last said
     seen = env.reset(yard_episode(scene, 0.5, 0.5))
     assert env.info()["position"].x == pytest.approx(0.5)
     assert seen["rgb"].any()
+
+
+def test_where_the_depth_camera_of_a_robot_sees_nothing_is_0(scene):
+    camera = ("--depth-encoding", "32FC1", "--size", "64x48", "--camera-hz", "10")
+    with SimHostProcess("--scene", str(scene), "--rtf", "4", *camera):
+        env = Ros2Env(attach=True, sensors=["depth"], depth_far_m=20.0)
+        try:
+            depth = env.reset(yard_episode(scene))["depth"]
+        finally:
+            env.close()
+    assert depth[0, 0] == 0
+    assert depth.max() > 2000
+    assert depth.max() < 20000
 
 
 def test_a_robot_without_a_simulator_is_put_at_the_start_by_hand(scene):
@@ -135,6 +162,7 @@ def test_a_robot_that_is_not_there_is_told_within_the_deadline(scene):
         ({"attach": True, "width": 64}, "width: the robot that is attached to has its own"),
         ({"real_time_factor": 0}, "real_time_factor"),
         ({"sensors": ["sonar"]}, "sensors"),
+        ({"collision_threshold_m": 0}, "collision_threshold_m"),
         ({"timeout_s": math.nan}, "timeout_s"),
     ],
 )

@@ -12,6 +12,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, LaserScan
 from tf2_msgs.msg import TFMessage
 
+from mesh_houses import Y_UP, two_storeys, write
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Pose2, Vector3
@@ -341,6 +342,20 @@ def test_a_new_world_is_empty_and_wrong_requests_are_refused(make, scene):
         empty.spawn("robot", "", START)
     empty.close()
     empty.close()
+
+
+def test_a_house_has_one_floor_at_a_time(make, tmp_path):
+    house = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
+    host = make()
+    host.load_world(house)
+    host.step(6)
+    host.use_floor(Vector3(2.0, 2.0, 2.9))
+    host.spawn("robot", "", Pose2(2.0, 2.0, 0.0))
+    assert host.state_of("robot")[0].z == pytest.approx(2.8)
+    assert host.time_s == pytest.approx(0.1), "it goes on"
+    host.use_floor(Vector3(1.0, 2.0, 2.8))
+    with pytest.raises(UserError, match=r"all robots are on one floor, at 2\.8 m, found one at 0 m"):
+        host.use_floor(Vector3(2.0, 2.0, 0.0))
 
 
 def test_a_long_step_ends_when_the_host_is_stopped(make):

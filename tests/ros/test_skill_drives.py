@@ -8,6 +8,7 @@ import pytest
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
+from skill_clients import Client, navigate
 
 from proctor.core.types import Pose2
 from proctor.episodes.datasets import load_dataset
@@ -20,7 +21,6 @@ from proctor.ros2.qos import COMMANDS, SENSORS
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.sim_host_process import SimHostProcess
 from proctor.ros2.skill_server import SkillServer
-from tests.ros.skill_clients import Client, navigate
 
 HOUSES, GOALS = 4, 5
 TICKS_HZ, A_MAX = 60, 0.5

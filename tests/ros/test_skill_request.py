@@ -1,11 +1,11 @@
 """What clients of the skill server ask for is read whole, or refused with a reason."""
 
 import pytest
+from skill_clients import skill_goal
 
 from proctor.core.errors import UserError
 from proctor.ros2.skill_request import LONGEST_VALUE, read_request
 from proctor.ros2.skill_server import SkillGoal
-from tests.ros.skill_clients import skill_goal
 
 
 def read(*calls):

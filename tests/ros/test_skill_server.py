@@ -5,12 +5,12 @@ import time
 
 import pytest
 from action_msgs.msg import GoalStatus
+from kinematic_robot import TICK_S, KinematicRobot
+from skill_clients import Client, navigate, room, skill_goal
 
 from proctor.navigation.process.client import PlanningClient
 from proctor.ros2.navigator import NavigatorOptions
 from proctor.ros2.skill_server import SkillServer
-from tests.ros.kinematic_robot import TICK_S, KinematicRobot
-from tests.ros.skill_clients import Client, navigate, room, skill_goal
 
 RTF, SILENCE_S = 2.0, 0.8
 NEAR_M = 0.1

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 import yaml
+from skill_clients import room, skill_goal
 
 from proctor.cli import main
 from proctor.navigation.maps.map_files import save_map
 from proctor.ros2.skill_request import read_request
-from tests.ros.skill_clients import room, skill_goal
 
 
 @pytest.fixture
@@ -29,6 +29,7 @@ def map_file(tmp_path):
         (["--odom-origin", "1"], "expected X,Y or X,Y,YAW"),
         (["--episode", "x"], "--episode is for"),
         (["--namespace", "a b"], "ROS 2 does not take the name"),
+        (["--robot-namespace", "a b"], "'a b' is no namespace of a robot"),
     ],
 )
 def test_what_makes_no_sense_is_a_user_error(map_file, capsys, arguments, told):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -183,6 +184,7 @@ class ActionExecutor:
     ) -> None:
         start_s, touched_before = self._port.now_s(), self._port.in_contact()
         deadline_s = start_s + DEADLINE_FACTOR * approach.goal / approach.speed + DEADLINE_MARGIN_S
+        give_up_s = time.monotonic() + self._landing.patience_s
         done, starting = 0.0, True  # it takes a period to get going
 
         def alarm() -> bool:
@@ -193,11 +195,11 @@ class ActionExecutor:
             if watch_scan and self._is_blocked_ahead():
                 self._note_collision()
                 break
-            if self._port.now_s() > deadline_s:
+            if self._port.now_s() > deadline_s and time.monotonic() >= give_up_s:
                 raise SimulationError(
                     f"the robot covered {done:.3f} of {approach.goal:.3f} m or rad in"
-                    f" {deadline_s - start_s:.1f} s of its time and touches nothing: check its drive and"
-                    " its odometry"
+                    f" {self._port.now_s() - start_s:.1f} s of its time and touches nothing: check its drive"
+                    " and its odometry"
                 )
             step = approach.step(done, self._period_s)
             drive(step / self._period_s)

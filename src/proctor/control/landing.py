@@ -24,11 +24,13 @@ class Landing(NamedTuple):
     """A turn likewise."""
     settles: bool
     """Whether to wait after the stop until the odometry shows that the robot stands."""
+    patience_s: float
+    """No move is given up before so much real time: commands may be underway while a simulation runs fast."""
 
 
-AT_ONCE = Landing(0.3, 0.1, 0.3, 0.0, 0.0, settles=False)
+AT_ONCE = Landing(0.3, 0.1, 0.3, 0.0, 0.0, settles=False, patience_s=0.0)
 """For robots that obey at once: the last command is scaled, so that it ends at the goal."""
-WITH_LATENCY = Landing(0.25, 0.02, 0.03, 0.002, math.radians(0.1), settles=True)
+WITH_LATENCY = Landing(0.25, 0.02, 0.03, 0.002, math.radians(0.1), settles=True, patience_s=1.0)
 """For robots that obey, and tell where they are, up to 0.1 s late: they creep up to the goal.
 
 Their creep times their latency is the way by which they miss it.

@@ -40,7 +40,8 @@ class _Options(msgspec.Struct, kw_only=True):
     width: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
     height: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
     sensors: list[Literal["rgb", "depth", "scan", "odom"]]
-    collision_threshold_m: Annotated[float, msgspec.Meta(ge=0, le=10)]
+    depth_far_m: Annotated[float, msgspec.Meta(gt=0, le=1e4)] | None
+    collision_threshold_m: Annotated[float, msgspec.Meta(gt=0, le=10)]
     linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)]
     angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)]
     end_on_collision: bool
@@ -68,6 +69,8 @@ class Ros2Env(Env):
         width: Of the simulated robot's pictures, 640 pixels if missing.
         height: Of the simulated robot's pictures, 480 pixels if missing.
         sensors: Out of rgb, depth, scan and odom.
+        depth_far_m: What the robot's depth camera tells where there is nothing, its far clip distance; it
+            becomes 0. Where that is 0, infinite or above 65.5 m, as in O3DE, it is known.
         collision_threshold_m: Forward moves stop when the laser sees something nearer than this.
         linear_speed_mps: Speed of FORWARD.
         angular_speed_radps: Speed of LEFT and RIGHT.
@@ -93,6 +96,7 @@ class Ros2Env(Env):
         width: int | None = None,
         height: int | None = None,
         sensors: Sequence[str] = ("rgb", "depth"),
+        depth_far_m: float | None = None,
         collision_threshold_m: float = 0.2,
         linear_speed_mps: float = 0.1,
         angular_speed_radps: float = 0.3,
@@ -219,5 +223,6 @@ class Ros2Env(Env):
             uri=options.robot_uri,
             prefix=options.services_prefix,
             sensors=options.sensors,
+            depth_far_m=options.depth_far_m,
             timeout_s=options.timeout_s,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import rclpy
@@ -9,6 +10,9 @@ from rclpy.context import Context
 
 from proctor.core.errors import UserError
 from proctor.ros2.profile import use_profile
+
+LAST_DOMAIN = 232
+"""Those above have no ports; Fast DDS ends the process then, without a word to Python."""
 
 
 def open_context(ros_args: Sequence[str] = ()) -> Context:
@@ -18,8 +22,11 @@ def open_context(ros_args: Sequence[str] = ()) -> Context:
         ros_args: What ROS 2 takes after `--ros-args`.
 
     Raises:
-        UserError: It does not take these.
+        UserError: It does not take these, or the domain of the environment is none.
     """
+    domain = os.environ.get("ROS_DOMAIN_ID", "")
+    if domain and not (domain.isdecimal() and int(domain) <= LAST_DOMAIN):
+        raise UserError(f"ROS_DOMAIN_ID: expected a number from 0 to {LAST_DOMAIN}, found '{domain}'")
     use_profile()
     context = Context()
     try:

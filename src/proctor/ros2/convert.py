@@ -39,11 +39,16 @@ def pose2(pose: Any) -> Pose2:
 
 
 def scan_of(message: Any) -> Scan:
-    """Return a sensor_msgs/LaserScan as a scan."""
-    return Scan(
-        np.asarray(message.ranges, float),
-        message.angle_min,
-        message.angle_increment,
-        message.range_min,
-        message.range_max,
-    )
+    """Return a sensor_msgs/LaserScan as a scan.
+
+    Raises:
+        ValueError: It tells nothing. One that is all infinite does: there is nothing near.
+    """
+    ranges = np.asarray(message.ranges, float)
+    if not len(ranges):
+        raise ValueError("its scans have no beams")
+    if np.isnan(ranges).all():
+        raise ValueError(f"all {len(ranges)} ranges of the scan are NaN: the scanner is broken")
+    if not (math.isfinite(message.angle_min) and math.isfinite(message.angle_increment)):
+        raise ValueError("the angles of the scan are not finite")
+    return Scan(ranges, message.angle_min, message.angle_increment, message.range_min, message.range_max)

@@ -33,10 +33,11 @@ class ExamRobot:
         uri: What the simulator is to spawn.
         prefix: Of the names of the simulator's services.
         sensors: What an observation holds: out of rgb, depth, scan and odom.
+        depth_far_m: The far clip distance of the depth camera, see `images.depth_of`.
         timeout_s: How long to wait for a sensor or a service, in real time.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (all but one are named)
         self,
         executor: VLNActionExecutor,
         *,
@@ -45,6 +46,7 @@ class ExamRobot:
         uri: str,
         prefix: str = "",
         sensors: Sequence[str],
+        depth_far_m: float | None = None,
         timeout_s: float,
     ) -> None:
         self._executor = executor
@@ -55,7 +57,9 @@ class ExamRobot:
         self._name, self._namespace, self._uri = name, namespace, uri
         self._wanted, self._timeout_s = tuple(sensors), timeout_s
         heard = [sensor for sensor in sensors if sensor != "odom"] or ["scan"]
-        self._sensors = SensorSubscriber(node=executor, clock=executor.robot_clock, sensors=heard)
+        self._sensors = SensorSubscriber(
+            node=executor, clock=executor.robot_clock, sensors=heard, depth_far_m=depth_far_m
+        )
         self._simulation = SimulationClient(
             executor, prefix=prefix, timeout_s=timeout_s, clock=executor.robot_clock
         )
@@ -64,6 +68,8 @@ class ExamRobot:
         self._origin = Pose2(0.0, 0.0, 0.0)
         """What odometry said at the start."""
         self._world: Path | None = None
+        self._has_simulator = False
+        """In this episode. A simulator that goes away in it is an error, and not a robot without one."""
 
     def is_simulated(self) -> bool:
         """Tell whether there is a simulator that can be told where the robot is to stand."""
@@ -77,7 +83,8 @@ class ExamRobot:
         """
         self._start, self._floor_z = start, floor_z
         since_s = 0.0
-        if self.is_simulated():
+        self._has_simulator = self.is_simulated()
+        if self._has_simulator:
             self._enter(scene_path)
             since_s = self._simulation.respawn(
                 self._name, start, floor_z, uri=self._uri, namespace=self._namespace
@@ -113,7 +120,7 @@ class ExamRobot:
 
     def pose(self) -> tuple[Vector3, float]:
         """Return the position in the world and the heading: the truth where a simulator knows it."""
-        if self._simulation.is_available(0.0):
+        if self._has_simulator:
             return self._simulation.position(self._name)
         at = pose_out_of(self._start, self._driven())
         return Vector3(at.x, at.y, self._floor_z), at.yaw

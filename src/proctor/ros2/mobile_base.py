@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 from nav_msgs.msg import Odometry
+from rclpy.exceptions import NameValidationException
+from rclpy.validate_namespace import validate_namespace
 
-from proctor.core.errors import SimulationError
+from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Array, Pose2
 from proctor.robots.dynamics import Dynamics
@@ -76,6 +78,11 @@ class RosBase:
         """Return why the robot cannot be driven now, or None if it can."""
         if self.odometry.value is None or self._age_s() > STALE_S:
             return self.odometry.diagnosis()
+        if self._age_s() < -STALE_S:  # its silence would not be noticed
+            return (
+                f"{self.odometry.name} is stamped {self._newest_s:.3f} s, but the robot's time is "
+                f"{self._clock.now_s:.3f} s: does its driver go by /clock (use_sim_time)?"
+            )
         return None if self._cmd_vel.is_heard() else self._cmd_vel.diagnosis()
 
     def pose(self) -> Pose2:
@@ -163,7 +170,16 @@ class RosBase:
 
 
 def topic_in(namespace: str | None, name: str) -> str:
-    """Return the name of a topic in a namespace; relative to the node's if there is none."""
+    """Return the name of a topic in a namespace; relative to the node's if there is none.
+
+    Raises:
+        UserError: ROS 2 takes no such namespace.
+    """
     if namespace is None:
         return name
-    return f"/{namespace.strip('/')}/{name}" if namespace.strip("/") else f"/{name}"
+    path = f"/{namespace.strip('/')}"
+    try:
+        validate_namespace(path)
+    except NameValidationException as error:
+        raise UserError(f"'{namespace}' is no namespace of a robot: {error}") from None
+    return f"{path.rstrip('/')}/{name}"

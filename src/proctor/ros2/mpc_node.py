@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rclpy.clock import Clock as RclpyClock
+from rclpy.clock import ClockType
 from rosgraph_msgs.msg import Clock
 
 from proctor.core.errors import SimulationError
@@ -14,13 +17,15 @@ from proctor.navigation.timing.trajectory import Trajectory
 from proctor.navigation.tracking.mpc import PERIOD_S, Command, ControlReport, MpcController
 from proctor.robots.dynamics import Dynamics
 from proctor.ros2.convert import seconds
-from proctor.ros2.mobile_base import RosBase
+from proctor.ros2.mobile_base import RosBase, topic_in
 from proctor.ros2.node import RosNode
 from proctor.ros2.path_messages import trajectory_of
 from proctor.ros2.robot_clock import RobotClock
 
 EARLY = 0.9
 """Ticks are due after this share of their period, for stamps are rounded."""
+BLIND_S, WATCH_S = 0.5, 0.1
+"""A robot whose time is that of its messages is stopped after so long without any, and how often to look."""
 
 
 class NodeMpcController(RosNode):
@@ -48,6 +53,7 @@ class NodeMpcController(RosNode):
         odom_origin: Pose2 | None = None,
         ros_args: Sequence[str] = (),
     ) -> None:
+        topic_in(robot_namespace, "odom")  # raises before there is a node to close
         super().__init__(node_name, namespace=namespace, ros_args=ros_args, starts=False)
         self._lock = threading.RLock()
         """References come from any thread, ticks from the node's."""
@@ -65,6 +71,9 @@ class NodeMpcController(RosNode):
         self.problem: str | None = None
         """Why the latest reference was given up, if it was."""
         self._ticked_s, self._jumps = 0.0, 0
+        self._heard_s: float | None = None
+        """When time was last told, on this machine's clock."""
+        self.create_timer(WATCH_S, self._watch, clock=RclpyClock(clock_type=ClockType.STEADY_TIME))
         self.start()
 
     @property
@@ -146,7 +155,7 @@ class NodeMpcController(RosNode):
         super().close()
 
     def _on_time(self) -> None:
-        now_s = self.get_current_time()
+        now_s, self._heard_s = self.get_current_time(), time.monotonic()
         if self.robot_clock.jumps != self._jumps:
             self._jumps = self.robot_clock.jumps
             with self._lock:
@@ -157,6 +166,15 @@ class NodeMpcController(RosNode):
         elif now_s - self._ticked_s >= EARLY * PERIOD_S:
             self._ticked_s = now_s
             self.control_loop()
+
+    def _watch(self) -> None:
+        """Stop a robot that has fallen silent and whose messages were the ticks: it may still be moving."""
+        if self._heard_s is None or self.robot_clock.is_simulated:
+            return
+        silent_s = time.monotonic() - self._heard_s
+        with self._lock:
+            if silent_s > BLIND_S and self.has_reference_trajectory():
+                self._give_up(self.robot.odometry.diagnosis())
 
     def _give_up(self, problem: str) -> None:
         self.problem = problem

@@ -16,6 +16,8 @@ from proctor.ros2.robot_clock import JUMP_S
 
 KEPT = 128
 """Messages that are remembered: two seconds at 60 Hz."""
+ZERO, ZERO_W = 1e-6, 1e-3
+"""An empty pose is one within these of the origin, and of the quaternion without a turn."""
 SAME_S = 1e-3
 GAP_S = 0.15
 """Between two messages that are further apart nobody knows where the robot was: it may have turned."""
@@ -59,8 +61,9 @@ def read_odometry(message: Any) -> tuple[float, Moved] | None:
 def is_empty(message: Any) -> bool:
     """Tell whether odometry has neither a time nor a pose: O3DE sends such messages when it starts."""
     at, turned = message.pose.pose.position, message.pose.pose.orientation
-    numbers = (at.x, at.y, at.z, turned.x, turned.y, turned.z, 1e-3 * (turned.w - 1.0))
-    return message.header.stamp.sec == 0 and all(abs(number) < 1e-6 for number in numbers)
+    numbers = (at.x, at.y, at.z, turned.x, turned.y, turned.z)
+    is_origin = all(abs(number) < ZERO for number in numbers) and abs(turned.w - 1.0) < ZERO_W
+    return is_origin and message.header.stamp.sec == 0
 
 
 class Track:

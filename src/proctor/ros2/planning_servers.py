@@ -12,7 +12,7 @@ from plan_msgs.action import ComputePathToPose, GenerateTrajectory
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 
-from proctor.core.errors import ProctorError, UserError
+from proctor.core.errors import ProctorError, SimulationError, UserError
 from proctor.core.types import Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.path import Path
@@ -117,8 +117,7 @@ class PlanningServers:
                 raise UserError(f"{MOST_JOBS} plans are asked for already; try again later")
             submit, result = read(handle.request)
         except ProctorError as error:
-            reason = error.reason if isinstance(error, NavigationFailure) else Reason.INVALID_GOAL
-            server.finish(handle, "aborted", failed(reason, str(error)))
+            server.finish(handle, "aborted", failed(_reason(error), str(error)))
             return
         self._jobs.append(Job(server, handle, submit, result, failed))
         self._timer.reset()
@@ -210,7 +209,7 @@ class PlanningServers:
         try:
             self._request_id = job.submit()
         except ProctorError as error:
-            self._fail(job, Reason.INVALID_GOAL, str(error))
+            self._fail(job, _reason(error), str(error))
 
     def _answer(self, job: Job, reply: Reply) -> None:
         if isinstance(reply.result, NavigationFailure):
@@ -237,6 +236,12 @@ class PlanningServers:
                 del self._jobs[index]
                 job.server.finish(handle, "aborted", job.failed(Reason.CANCELLED, "cancelled"))
                 return
+
+
+def _reason(error: ProctorError) -> Reason:
+    if isinstance(error, NavigationFailure):
+        return error.reason
+    return Reason.POSE_UNKNOWN if isinstance(error, SimulationError) else Reason.INVALID_GOAL
 
 
 def _pose_in_map(stamped: Any, what: str) -> Pose2:

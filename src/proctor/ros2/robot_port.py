@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import LaserScan
 
@@ -16,6 +15,7 @@ from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2, Scan
 from proctor.ros2.convert import pose2, scan_of, seconds
 from proctor.ros2.node import RosNode
+from proctor.ros2.odometry import is_empty
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.topic import Topic
 from proctor.ros2.twist_topic import TwistTopic
@@ -25,8 +25,6 @@ STALE_S = 0.5
 ARRIVED_S = 0.5
 """A robot that has not moved so soon after the first command, in real time, may not have heard it yet."""
 ROUNDING_S = 1e-6
-ZERO, ZERO_W = 1e-6, 1e-3
-"""An empty pose is one within these of the origin, and of the quaternion without a turn."""
 
 
 class _Heard(NamedTuple):
@@ -200,23 +198,14 @@ class RosRobotPort:
 
 
 def _read_odometry(message: Odometry) -> tuple[float, _Heard] | None:
-    pose, header = message.pose.pose, message.header
+    if is_empty(message):
+        return None
+    pose = message.pose.pose
     at, turn = pose.position, pose.orientation
     if not all(map(math.isfinite, (at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w))):
         raise ValueError("its pose has numbers that are not finite")
-    if header.stamp.sec == 0:  # O3DE begins with such messages, before it knows where the robot is
-        small = (at.x, at.y, at.z, turn.x, turn.y, turn.z)
-        if all(abs(value) < ZERO for value in small) and abs(turn.w - 1) < ZERO_W:
-            return None
-    return seconds(header.stamp), _Heard(pose2(pose), pose)
+    return seconds(message.header.stamp), _Heard(pose2(pose), pose)
 
 
 def _read_scan(message: LaserScan) -> tuple[float, Scan]:
-    scan = scan_of(message)
-    if not len(scan.ranges):
-        raise ValueError("its scans have no beams")
-    if np.isnan(scan.ranges).all():
-        raise ValueError(f"all {len(scan.ranges)} ranges of the scan are NaN: the scanner is broken")
-    if not (math.isfinite(scan.angle_min) and math.isfinite(scan.angle_increment)):
-        raise ValueError("the angles of the scan are not finite")
-    return seconds(message.header.stamp), scan
+    return seconds(message.header.stamp), scan_of(message)

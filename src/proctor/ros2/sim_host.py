@@ -109,6 +109,7 @@ class SimHost:
         self._pacer = Pacer(TICK_S, 1.0 if real_time_factor == 0 else real_time_factor)
         self._robots: dict[str, HostedRobot] = {}
         self._world: World | None = None
+        self._scene_path: Path | None = None
         self._cameras: RgbdCamera | None = None
         self._ticks = 0
         self._stopped = threading.Event()
@@ -144,8 +145,22 @@ class SimHost:
         )
         for name in self.entity_names():
             self.delete(name)
-        self._world, self.scene = world, scene
+        self._world, self.scene, self._scene_path = world, scene, scene_path
         self.reset_time()
+
+    def use_floor(self, at: Vector3) -> None:
+        """Let the world be the floor that a point lies on; a house that is a mesh may have several.
+
+        Raises:
+            UserError: There is no world, or there are robots on another floor of it.
+        """
+        world, path, ticks = self._loaded_world(), self._scene_path, self._ticks
+        if path is None or (floor_z := floor_of_scene(path, at)) == world.floor_z:
+            return
+        if self._robots:
+            raise UserError(f"all robots are on one floor, at {world.floor_z:g} m, found one at {at.z:g} m")
+        self.load_world(path, floor_z=floor_z)
+        self._ticks = ticks  # for those who listen it is the same world
 
     def spawn(self, name: str, namespace: str, pose: Pose2) -> None:
         """Put a robot into the world. Its topics are below the namespace, which may be empty.

@@ -148,6 +148,7 @@ class SimulationServices:
         namespaces = [host.namespace_of(other) for other in robots]
         if request.entity_namespace.strip("/") in namespaces:
             raise Refusal(codes.NAMESPACE_INVALID, "another robot has this namespace already")
+        host.use_floor(Vector3.of(request.initial_pose.pose.position))
         host.spawn(name, request.entity_namespace.strip("/"), pose)
         self._spawned.add(name)
         response.entity_name = name
@@ -203,8 +204,9 @@ class SimulationServices:
             raise Refusal(
                 Result.RESULT_FEATURE_UNSUPPORTED, "twist: robots are put down at rest, expected zeros"
             )
-        q = pose.orientation
-        self._host.place(request.entity, Vector3.of(pose.position), (q.x, q.y, q.z, q.w))
+        q, position = pose.orientation, Vector3.of(pose.position)
+        self._host.use_floor(position)  # refuses another one than the robot is on
+        self._host.place(request.entity, position, (q.x, q.y, q.z, q.w))
 
     def _get_spawnables(self, request: Any, response: Any) -> None:
         response.spawnables = [

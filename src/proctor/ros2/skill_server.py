@@ -17,6 +17,7 @@ from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.tracking.mpc import PERIOD_S
 from proctor.ros2.goal_server import End, GoalServer
+from proctor.ros2.mobile_base import topic_in
 from proctor.ros2.navigator import NavigatorOptions, RosNavigator
 from proctor.ros2.node import RosNode
 from proctor.ros2.planning_servers import PlanningServers
@@ -110,6 +111,7 @@ class SkillServer(RosNode):
             raise UserError(f"expected a timeout of more than 0 s, found {silence_timeout_s}")
         options = options or NavigatorOptions()
         options.params.checked()
+        topic_in(options.robot_namespace, "odom")  # raises before there is a node to close
         super().__init__("skill_server", namespace=namespace, ros_args=ros_args, starts=False)
         self._silence_s = silence_timeout_s
         self.robot_clock = RobotClock(self, self._on_time)
