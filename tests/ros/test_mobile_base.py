@@ -12,7 +12,6 @@ from tf2_msgs.msg import TFMessage
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
 from proctor.ros2.convert import quaternion, stamp
-from proctor.ros2.held import Held
 from proctor.ros2.mobile_base import RosBase, topic_in
 from proctor.ros2.node import RosNode
 from proctor.ros2.odometry import EXTRAPOLATED_S, Moved, Track, read_odometry
@@ -43,22 +42,6 @@ def test_a_pose_is_known_where_messages_were_close():
         track.add(moved(stamp_s, 0.0))
     asked = {1.0: True, 1.05: True, 1.1: True, 1.2: False, 1.4: True, 1.45: False, 0.9: False}
     assert {time_s: track.covers(time_s) for time_s in asked} == asked
-
-
-@pytest.mark.parametrize("told", [(0.3, 0.0, 0.0), (-0.3, 0.0, 0.5), (0.0, 0.2, 0.0), (0.0, 0.0, 0.5)])
-def test_a_robot_that_is_told_to_move_and_does_not_is_held(told):
-    held, told = Held(), np.array(told)
-    mps, radps = float(np.hypot(*told[:2])), abs(float(told[2]))
-    for time_s in np.arange(0.0, 0.49, 0.05):
-        held.update(time_s, told, 0.05 * mps, 0.05 * radps)
-    assert not held.is_held
-    held.update(0.5, told, 0.05 * mps, 0.05 * radps)
-    assert held.is_held
-    held.update(0.55, told, 0.5 * mps, 0.5 * radps)
-    assert not held.is_held
-    for time_s in (2.0, 3.0, 4.0):
-        held.update(time_s, 0.01 * told, 0.0, 0.0)  # too slow to say anything
-    assert not held.is_held
 
 
 def test_speeds_are_those_of_the_poses():

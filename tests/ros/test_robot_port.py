@@ -191,7 +191,7 @@ def test_scans_and_poses_that_make_no_sense_are_told():
         message = Odometry()
         message.pose.pose.position.x = math.nan
         port.odom.hear(message)
-        assert port.odom.problem == "its pose has numbers that are not finite"
+        assert "expected finite numbers, found the pose Pose2(x=nan" in port.odom.problem
         assert port.odom.value is None
 
 

@@ -11,11 +11,11 @@ from nav_msgs.msg import Odometry
 from rclpy.exceptions import NameValidationException
 from rclpy.validate_namespace import validate_namespace
 
+from proctor.control.held import Held
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Array, Pose2
 from proctor.robots.dynamics import Dynamics
-from proctor.ros2.held import Held
 from proctor.ros2.node import RosNode
 from proctor.ros2.odometry import Moved, Track, read_odometry
 from proctor.ros2.robot_clock import RobotClock

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import LaserScan
 
-from proctor.control.stall import StallWatch
+from proctor.control.held import Held
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2, Scan
-from proctor.ros2.convert import pose2, scan_of, seconds
+from proctor.ros2.convert import scan_of, seconds
 from proctor.ros2.node import RosNode
-from proctor.ros2.odometry import is_empty
+from proctor.ros2.odometry import Moved, Track, read_odometry
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.topic import Topic
 from proctor.ros2.twist_topic import TwistTopic
 
 STALE_S = 0.5
 """A robot is not driven on by what it said longer ago than this, in its own time."""
-ARRIVED_S = 0.5
-"""A robot that has not moved so soon after the first command, in real time, may not have heard it yet."""
 ROUNDING_S = 1e-6
 
 
 class _Heard(NamedTuple):
-    pose: Pose2
+    moved: Moved
     message: Any
     """The geometry_msgs/Pose."""
 
@@ -48,9 +46,8 @@ class RosRobotPort:
 
     def __init__(self, node: RosNode, clock: RobotClock, *, silence_timeout_s: float = 5.0) -> None:
         self._node, self._clock, self._timeout_s = node, clock, silence_timeout_s
-        self._is_moving, self._jumps, self._stall = False, clock.jumps, StallWatch()
-        self._is_driven, self._set_off_s = False, 0.0
-        """Whether it was last told to move, and since when, in real time."""
+        self._is_moving, self._jumps = False, clock.jumps
+        self._told, self._track, self._held = np.zeros(3), Track(), Held()
         self._odom_heard_s = self._scan_heard_s = 0.0
         self.cmd_vel = TwistTopic(node)
         self.odom: Topic[_Heard] = Topic(node, Odometry, "odom", _read_odometry, on_value=self._note_odometry)
@@ -60,7 +57,7 @@ class RosRobotPort:
         """Return the newest pose in the odometry frame."""
         self._await_fresh(self.odom, lambda: self._odom_heard_s)
         assert self.odom.value is not None  # noqa: S101  (for the type checker)
-        return self.odom.value.pose
+        return self.odom.value.moved.pose_odom
 
     def scan(self) -> Scan:
         """Return the newest scan."""
@@ -69,14 +66,8 @@ class RosRobotPort:
         return self.scans.value
 
     def in_contact(self) -> bool:
-        """Tell whether the robot has hardly moved for half a second, though it was told to.
-
-        Half a second of its own time, and of real time since it stood: commands take real time to arrive.
-        """
-        heard = self.odom.value
-        if heard is None or time.monotonic() - self._set_off_s < ARRIVED_S:
-            return False
-        return self._stall.is_stalled(self.odom.stamp_s, heard.pose)
+        """Tell whether the robot has hardly moved for half a second, though it was told to."""
+        return self._held.is_held
 
     def command(self, linear_mps: float, angular_radps: float) -> None:
         """Drive at this velocity until the next command.
@@ -93,12 +84,7 @@ class RosRobotPort:
                 f"the robot cannot be driven: {self.cmd_vel.diagnosis()}. Is the simulation running, in game"
                 " mode, and is its drive enabled?"
             )
-        if moves and not self._is_driven:
-            self._set_off_s = time.monotonic()
-        self._is_driven = moves
-        heard = self.odom.value
-        self._stall.command(self.odom.stamp_s, heard and heard.pose, linear_mps, angular_radps)
-        self.cmd_vel.publish(linear_mps, angular_radps)
+        self._tell(linear_mps, angular_radps)
 
     def now_s(self) -> float:
         """Return the robot's time."""
@@ -178,9 +164,13 @@ class RosRobotPort:
 
     def _hold(self) -> None:
         """Let the robot stand for as long as nobody knows what it does. The move goes on."""
-        self._stall.command(0.0, None, 0.0, 0.0)
-        self._is_driven = False
-        self.cmd_vel.publish(0.0, 0.0)
+        self._tell(0.0, 0.0)
+
+    def _tell(self, linear_mps: float, angular_radps: float) -> None:
+        self._told = np.array([linear_mps, 0.0, angular_radps])
+        if not self._told.any():
+            self._held = Held()  # who stands is held by nothing
+        self.cmd_vel.publish(linear_mps, angular_radps)
 
     def _standstill(self) -> str:
         told = f"the robot's time stands still at {self.now_s():.2f} s; the robot was told to stop."
@@ -191,6 +181,9 @@ class RosRobotPort:
     def _note_odometry(self) -> None:
         self._clock.hear_stamp(self.odom.stamp_s)
         self._odom_heard_s = self._clock.now_s
+        if self.odom.value is not None:
+            self._track.add(self.odom.value.moved)
+            self._held.update(self.odom.stamp_s, self._told, *self._track.newest_speeds())
 
     def _note_scan(self) -> None:
         self._clock.hear_stamp(self.scans.stamp_s)
@@ -198,13 +191,8 @@ class RosRobotPort:
 
 
 def _read_odometry(message: Odometry) -> tuple[float, _Heard] | None:
-    if is_empty(message):
-        return None
-    pose = message.pose.pose
-    at, turn = pose.position, pose.orientation
-    if not all(map(math.isfinite, (at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w))):
-        raise ValueError("its pose has numbers that are not finite")
-    return seconds(message.header.stamp), _Heard(pose2(pose), pose)
+    read = read_odometry(message)
+    return None if read is None else (read[0], _Heard(read[1], message.pose.pose))
 
 
 def _read_scan(message: LaserScan) -> tuple[float, Scan]:
