@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -415,6 +416,23 @@ def test_a_robot_that_hears_the_stop_far_too_late_comes_back(turns, busy_until_s
     assert any(min(command) < 0 for command in robot.commands), "it was too far"
     assert robot.true_pose.x == pytest.approx(0.0 if turns else 0.25, abs=0.007)
     assert math.degrees(robot.true_pose.yaw) == pytest.approx(15 if turns else 0, abs=0.35)
+
+
+def test_a_robot_that_comes_back_too_far_comes_again():
+    class Twitchy(LateRobot):
+        """Hears the stop, and the stop of the way back, half a second late."""
+
+        def command(self, linear_mps, angular_radps):
+            self.drive_lag_s = 0.5 if not any((linear_mps, angular_radps)) and self.stops < 2 else 0.0
+            self.stops += (linear_mps, angular_radps) == (0.0, 0.0)
+            super().command(linear_mps, angular_radps)
+
+    robot = Twitchy(0.0)
+    robot.stops = 0
+    ActionExecutor(robot, landing=WITH_LATENCY).rotate(math.radians(15))
+    signs = [math.copysign(1, angular) for _, angular in robot.commands if angular]
+    assert [sign for sign, _ in itertools.groupby(signs)] == [1, -1, 1]
+    assert math.degrees(robot.true_pose.yaw) == pytest.approx(15, abs=0.3)
 
 
 def test_a_robot_that_goes_on_after_the_stop_is_an_error():

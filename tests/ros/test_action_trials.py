@@ -22,6 +22,8 @@ from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
 WALL_X_M = 20.0
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def driven(tmp_path, factor, *, start="0,0,0"):
@@ -87,17 +89,16 @@ def test_a_robot_with_physics_stops_at_a_wall(tmp_path):
         assert check_stop(executor, simulator._node) <= 0.05 + 1e-6
 
 
-@pytest.mark.slow
 def test_a_hundred_of_each_land_where_they_should(tmp_path):
     with driven(tmp_path, 3.0) as (executor, simulator):
-        misses_m, misses_deg = misses(executor, simulator, ["forward", "left", "forward", "right"] * 50)
+        actions = (["forward", "left"] * 25 + ["forward", "right"] * 25) * 2
+        misses_m, misses_deg = misses(executor, simulator, actions)
         assert np.median(misses_m) <= 0.005
         assert max(misses_m) <= 0.01
         assert np.median(misses_deg) <= 0.25
         assert max(misses_deg) <= 0.5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.2, 1.0, 5.0])
 def test_the_speed_of_time_does_not_matter(tmp_path, factor):
     with driven(tmp_path, factor) as (executor, simulator):

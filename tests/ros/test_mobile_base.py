@@ -44,6 +44,13 @@ def test_a_pose_is_known_where_messages_were_close():
     assert {time_s: track.covers(time_s) for time_s in asked} == asked
 
 
+def test_speeds_are_those_of_the_poses():
+    track = Track()
+    for count in range(20):
+        track.add(moved(0.05 * count, 0.01 * count, yaw=3.1 + 0.02 * count, v=9.0))
+    assert track.newest_speeds() == pytest.approx((0.2, 0.4))
+
+
 def test_a_turning_robot_is_carried_on_along_its_arc():
     after = moved(0.0, 0.0, v=1.0, omega=1.0).after(0.1)
     assert (after.x, after.y, after.yaw) == pytest.approx((math.sin(0.1), 1 - math.cos(0.1), 0.1), abs=1e-4)

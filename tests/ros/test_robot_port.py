@@ -19,17 +19,17 @@ from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.robot_port import RosRobotPort
 from proctor.ros2.topic import Topic
 
-TIMEOUT_S = 0.5
+TIMEOUT_S = 0.7
 LATE_S = 5.0
 """What a busy machine may add to a deadline."""
 
 
 @contextmanager
-def port_to(**options):
+def port_to(timeout_s=TIMEOUT_S, **options):
     """A robot that runs five times as fast as real time, and the port that drives it."""
     options = {"real_time_factor": 5.0, **options}
     with KinematicRobot(**options) as robot, RosNode("driver") as node:
-        port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
+        port = RosRobotPort(node, RobotClock(node), silence_timeout_s=timeout_s)
         assert node.wait_until(lambda: port.odom.value is not None, 10.0)
         assert node.wait_until(lambda: port.scans.value is not None, 10.0)
         assert node.wait_until(port.cmd_vel.is_heard, 10.0)
@@ -123,7 +123,7 @@ def test_a_robot_is_held_while_its_odometry_is_away_and_goes_on_after():
         robot.silent.add("odom")
         timer = threading.Timer(TIMEOUT_S / 2, robot.silent.clear)
         timer.start()
-        drive(port, 2.0, ask=port.odometry)
+        drive(port, 4.0, ask=port.odometry)
         timer.join()
         held = [command for command in robot.applied[1:] if command.linear_mps == 0.0]
         assert len(held) == 1
@@ -144,6 +144,17 @@ def test_a_robot_that_falls_silent_altogether(has_clock):
         assert stands(robot)
 
 
+def test_a_robot_in_real_time_is_stopped_long_before_its_silence_is_an_error():
+    with port_to(timeout_s=1.5, has_clock=False, real_time_factor=1.0) as (robot, port):
+        drive(port, 0.2)
+        silent_s = robot.time_s
+        robot.silent.update({"odom", "scan"})
+        with pytest.raises(SimulationError):
+            drive(port)
+        assert robot.applied[-1].linear_mps == 0.0
+        assert robot.applied[-1].time_s - silent_s < 1.2
+
+
 def test_a_simulation_that_is_paused():
     with port_to() as (robot, port):
         drive(port, 0.2)
@@ -155,10 +166,12 @@ def test_a_simulation_that_is_paused():
 def test_a_scan_of_nan_is_an_error():
     with port_to() as (robot, port):
         assert len(port.scan().ranges) == 360
-        robot.scan_filled_with = math.nan
+        drive(port, 0.2)
+        robot.real_time_factor, robot.scan_filled_with, broken_s = 0.5, math.nan, robot.time_s
         with fails_in_time("/scan: all 360 ranges of the scan are NaN"):
             drive(port, ask=port.scan)
         assert stands(robot)
+        assert robot.applied[-1].time_s - broken_s < 0.3, "by the first of them"
 
 
 def test_a_scan_of_inf_is_free_floor():
@@ -178,7 +191,7 @@ def test_scans_and_poses_that_make_no_sense_are_told():
         message = Odometry()
         message.pose.pose.position.x = math.nan
         port.odom.hear(message)
-        assert port.odom.problem == "its pose has numbers that are not finite"
+        assert "expected finite numbers, found the pose Pose2(x=nan" in port.odom.problem
         assert port.odom.value is None
 
 
@@ -224,11 +237,32 @@ def test_a_robot_that_listens_in_another_way_is_told():
 def test_a_robot_that_is_held_is_in_contact():
     with port_to(bump_x_m=0.05, real_time_factor=2.0) as (_, port):
         touched = []
-        drive(port, 2.0, ask=lambda: touched.append(port.in_contact()))
+        drive(port, 5.0, ask=lambda: touched.append(port.in_contact()))
         assert not any(touched[:10])
         assert touched[-1]
         port.command(0.0, 0.0)
         assert not port.in_contact()
+
+
+def test_a_robot_that_has_not_heard_yet_is_not_in_contact():
+    with port_to(lag_s=1.0) as (robot, port):
+        touched = []
+        drive(port, 3.0, ask=lambda: touched.append(port.in_contact()))
+        assert robot.pose.x > 0.1
+        assert not any(touched)
+
+
+def test_a_robot_that_stands_because_it_is_held_back_is_not_in_contact():
+    with port_to(bump_x_m=0.0) as (robot, port):
+        drive(port, 3.0)
+        assert port.in_contact()
+        robot.silent.add("odom")
+        port.wait(0.6)
+        timer = threading.Timer(TIMEOUT_S / 2, robot.silent.clear)
+        timer.start()
+        port.odometry()
+        assert not port.in_contact()
+        timer.join()
 
 
 def test_the_last_thing_a_port_says_is_stop():

@@ -5,6 +5,7 @@ from skill_clients import skill_goal
 
 from proctor.core.errors import UserError
 from proctor.ros2.skill_request import LONGEST_VALUE, read_request
+from proctor.ros2.skill_server import SkillGoal
 
 
 def read(*calls):
@@ -43,3 +44,12 @@ def test_a_parameter_that_is_given_twice_is_refused():
     request.skill_list[0].params *= 2
     with pytest.raises(UserError, match="given twice"):
         read_request(request)
+
+
+def test_the_same_goal_asked_for_again_has_its_whole_time_again():
+    first = SkillGoal(None, read(("navigate_to", {"goal_pos": [1, 2], "timeout": 60})), 0.0)
+    first.elapsed_s = 50.0
+    (again,) = read(("navigate_to", {"goal_pos": [1, 2, 0], "timeout": 30}))
+    assert first.followed_by(again).params["timeout"] == 80.0
+    (elsewhere,) = read(("navigate_to", {"goal_pos": [1, 3], "timeout": 30}))
+    assert first.followed_by(elsewhere) == elsewhere

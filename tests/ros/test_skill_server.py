@@ -68,7 +68,7 @@ def test_a_goal_is_reached_with_feedback_at_each_tick(client, robot, server):
     assert math.dist((robot.pose.x, robot.pose.y), (0.5, 0.1)) < NEAR_M
     assert abs(robot.pose.yaw) < NEAR_M
     assert result.final_distance < NEAR_M
-    assert len(asked.feedback) == pytest.approx(result.total_time / TICK_S, rel=0.2)
+    assert 0.5 < len(asked.feedback) * TICK_S / result.total_time < 1.1  # a busy machine misses some
     states = [feedback.state for feedback in asked.feedback]
     assert states[-1] == "SUCCEEDED"
     assert {"PATH_PLANNING", "EXECUTING"} < set(states)

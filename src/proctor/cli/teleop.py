@@ -143,7 +143,7 @@ def _state(robot: VLNActionExecutor) -> str:
     if pose is None:
         return f"no odometry  {collisions}"
     yaw_deg = math.degrees(robot.get_yaw())
-    return f"x {pose.position.x:.3f} m  y {pose.position.y:.3f} m  yaw {yaw_deg:.1f}°  {collisions}"
+    return f"x {pose.position.x:z.3f} m  y {pose.position.y:z.3f} m  yaw {yaw_deg:z.1f}°  {collisions}"
 
 
 def _keys() -> Iterator[str]:

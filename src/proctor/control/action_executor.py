@@ -18,6 +18,7 @@ from proctor.core.types import STEP_M, TURN_RAD, Action
 UNHINDERED = 0.98
 """Who gets this share of the way that was asked for moves freely, though it may touch something."""
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
+CORRECTIONS = 3
 REST_S, REST_M, REST_RAD, REST_DEADLINE_S = 0.1, 5e-4, 1e-3, 3.0
 """A robot rests if it moves less than this in the time; it has to within the deadline."""
 
@@ -170,7 +171,7 @@ class ActionExecutor:
             self._approach(approach, covered, drive, watch_scan=watch_scan)
             if self._landing.settles:
                 self._settle()
-                self._return(approach, covered, drive)
+                self._correct(approach, covered, drive, watch_scan=watch_scan)
         return self._at_rest(start_s)
 
     def _approach(
@@ -231,21 +232,30 @@ class ActionExecutor:
                 )
             before = now
 
-    def _return(
-        self, approach: Approach, covered: Callable[[], float], drive: Callable[[float], None]
+    def _correct(
+        self,
+        approach: Approach,
+        covered: Callable[[], float],
+        drive: Callable[[float], None],
+        *,
+        watch_scan: bool,
     ) -> None:
-        """Creep back if the robot obeyed so late that it is too far: a computer may be busy elsewhere."""
-        if self.collision_detected or not approach.is_too_far(covered()):
-            return
+        """Creep to the goal if the robot obeyed so late that it is off: its computer may be busy."""
+        for _ in range(CORRECTIONS):
+            off = covered() - approach.goal
+            if self.collision_detected or not self.is_running or not approach.is_off(off):
+                return
+            sign = -math.copysign(1.0, off)
+            deadline_s = self._port.now_s() + abs(off) / approach.slowest + DEADLINE_MARGIN_S
 
-        def back() -> bool:
-            return not self.is_running or covered() <= approach.goal + approach.near
+            def ends(sign: float = sign) -> bool:
+                there = sign * (approach.goal - covered()) <= approach.near
+                return there or not self.is_running or (watch_scan and sign > 0 and self._is_blocked_ahead())
 
-        deadline_s = self._port.now_s() + (covered() - approach.goal) / approach.slowest + DEADLINE_MARGIN_S
-        while not back() and not self._port.in_contact() and self._port.now_s() < deadline_s:
-            drive(-approach.slowest)
-            self._port.wait(self._period_s, back)
-        self._settle()
+            while not ends() and not self._port.in_contact() and self._port.now_s() < deadline_s:
+                drive(sign * approach.slowest)
+                self._port.wait(self._period_s, ends)
+            self._settle()
 
     @contextmanager
     def _running(self) -> Iterator[None]:

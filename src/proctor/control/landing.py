@@ -8,8 +8,8 @@ from typing import NamedTuple
 LANDED = 0.002
 """A move is over when less than this fraction of its length is left."""
 
-TOO_FAR = 3.0
-"""So many times as far beyond the goal as a move may end before it is too far."""
+OFF = 3.0
+"""A robot is off its goal if it is so many times as far from it as moves may end before it."""
 
 
 class Landing(NamedTuple):
@@ -63,9 +63,9 @@ class Approach(NamedTuple):
         """Tell whether so much of the way is enough."""
         return self.goal - covered <= self.near
 
-    def is_too_far(self, covered: float) -> bool:
-        """Tell whether so much of the way is more than the robot should be left with."""
-        return covered - self.goal > TOO_FAR * self.near
+    def is_off(self, off: float) -> bool:
+        """Tell whether a robot that stands so far from the goal should not be left there."""
+        return abs(off) > OFF * self.near
 
     def step(self, covered: float, period_s: float) -> float:
         """Return how far to go in the next period."""

@@ -23,7 +23,7 @@ from proctor.ros2.exam_robot import ExamRobot
 from proctor.ros2.sim_host_process import SimHostProcess
 from proctor.ros2.simulation_services import ROBOT_URI
 
-CAMERA_HZ = 10.0
+CAMERA_HZ, SCAN_HZ = 5, 30
 """One picture is looked at per action; more would only take time to draw."""
 REAL_TIME_FACTOR = 4.0
 
@@ -203,6 +203,7 @@ class Ros2Env(Env):
             *("--scene", str(scene_path)),
             *("--rtf", str(options.real_time_factor or REAL_TIME_FACTOR)),
             *("--camera-hz", str(camera_hz)),
+            *("--scan-hz", str(SCAN_HZ)),
             *("--size", f"{options.width or camera.width}x{options.height or camera.height}"),
         )
 

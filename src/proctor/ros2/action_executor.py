@@ -57,7 +57,6 @@ class VLNActionExecutor(RosNode):
         }
         _above_0("silence_timeout_s", silence_timeout_s)
         super().__init__(node_name, namespace=namespace, ros_args=ros_args)
-        self._timeout_s = silence_timeout_s
         self.robot_clock = RobotClock(self)
         self._port = RosRobotPort(self, self.robot_clock, silence_timeout_s=silence_timeout_s)
         self._motion = ActionExecutor(self._port, landing=WITH_LATENCY, **speeds)
@@ -194,8 +193,7 @@ class VLNActionExecutor(RosNode):
         if not self._one_at_a_time.acquire(blocking=False):
             raise SimulationError("the robot is moving: wait for the end of its move, or stop it")
         try:
-            if not self.robot_clock.now_s:  # the first message may be underway
-                self.wait_until(lambda: self.robot_clock.now_s > 0, self._timeout_s)
+            self._port.catch_up()
             before = self._motion.collision_count
             yield
             if self._motion.collision_count > before:

@@ -11,7 +11,7 @@ from nav_msgs.msg import Odometry
 from rclpy.exceptions import NameValidationException
 from rclpy.validate_namespace import validate_namespace
 
-from proctor.control.stall import StallWatch
+from proctor.control.held import Held
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Array, Pose2
@@ -63,7 +63,7 @@ class RosBase:
         self.frame = "base_link"
         """The name of the robot's own frame."""
         self._odom_frame, self._newest_s = "odom", 0.0
-        self._track, self._stall = Track(), StallWatch()
+        self._track, self._held = Track(), Held()
         self.transforms = Transforms(node)
         self.odometry: Topic[Moved] = Topic(
             node,
@@ -129,8 +129,7 @@ class RosBase:
 
     def is_collision_detected(self) -> bool:
         """Tell whether the robot is held by something: it is told to move and does not."""
-        moved = self.odometry.value
-        return moved is not None and self._stall.is_stalled(moved.stamp_s, moved.pose_odom)
+        return self._held.is_held
 
     def target(self) -> Array:
         """Return [vx, vy, omega], what the base is to do."""
@@ -138,9 +137,7 @@ class RosBase:
 
     def publish(self) -> None:
         """Send the target velocities."""
-        (vx, vy, omega), moved = self.target().tolist(), self.odometry.value
-        if moved is not None:
-            self._stall.command(moved.stamp_s, moved.pose_odom, vx, omega, vy)
+        vx, vy, omega = self.target().tolist()
         self._cmd_vel.publish(vx, omega, vy)
 
     def halt(self) -> None:
@@ -151,7 +148,7 @@ class RosBase:
     def forget(self) -> None:
         """Forget where the robot was: its time began anew."""
         self._track.forget()
-        self._stall = StallWatch()
+        self._held = Held()
         self.odometry.forget()
 
     def close(self) -> None:
@@ -168,6 +165,7 @@ class RosBase:
             self._odom_frame = message.header.frame_id or self._odom_frame
             self.frame = message.child_frame_id or self.frame
             self._track.add(moved)
+            self._held.update(moved.stamp_s, self.target(), *self._track.newest_speeds())
         return read
 
 

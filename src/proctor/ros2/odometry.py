@@ -21,6 +21,7 @@ ZERO, ZERO_W = 1e-6, 1e-3
 SAME_S = 1e-3
 GAP_S = 0.15
 """Between two messages that are further apart nobody knows where the robot was: it may have turned."""
+SPEED_S = 0.1
 EXTRAPOLATED_S = 0.1
 """A robot is taken to go on as it did for this long after the newest message."""
 
@@ -96,6 +97,16 @@ class Track:
         return abs(after_s - time_s) <= SAME_S or (
             index > 0 and after_s - self._moves[index - 1].stamp_s <= GAP_S
         )
+
+    def newest_speeds(self) -> tuple[float, float]:
+        """Return m/s and rad/s of the last moments, by poses alone: wheels that slip do not count."""
+        if len(self._moves) < 2:
+            return 0.0, 0.0
+        newest = self._moves[-1]
+        index = bisect_left(self._moves, newest.stamp_s - SPEED_S, key=lambda moved: moved.stamp_s)
+        before = self._moves[min(index, len(self._moves) - 2)]
+        passed_s, a, b = newest.stamp_s - before.stamp_s, before.pose_odom, newest.pose_odom
+        return math.dist((a.x, a.y), (b.x, b.y)) / passed_s, abs(wrap_angle(b.yaw - a.yaw)) / passed_s
 
     def at(self, time_s: float) -> Pose2 | None:
         """Return where the robot was at a time, or is by now as far as can be told; None if not known."""

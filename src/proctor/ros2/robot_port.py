@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import LaserScan
 
-from proctor.control.stall import StallWatch
+from proctor.control.held import Held
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2, Scan
-from proctor.ros2.convert import pose2, scan_of, seconds
+from proctor.ros2.convert import scan_of, seconds
 from proctor.ros2.node import RosNode
-from proctor.ros2.odometry import is_empty
+from proctor.ros2.odometry import Moved, Track, read_odometry
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.topic import Topic
 from proctor.ros2.twist_topic import TwistTopic
@@ -26,7 +26,7 @@ ROUNDING_S = 1e-6
 
 
 class _Heard(NamedTuple):
-    pose: Pose2
+    moved: Moved
     message: Any
     """The geometry_msgs/Pose."""
 
@@ -46,7 +46,8 @@ class RosRobotPort:
 
     def __init__(self, node: RosNode, clock: RobotClock, *, silence_timeout_s: float = 5.0) -> None:
         self._node, self._clock, self._timeout_s = node, clock, silence_timeout_s
-        self._is_moving, self._jumps, self._stall = False, clock.jumps, StallWatch()
+        self._is_moving, self._jumps = False, clock.jumps
+        self._told, self._track, self._held = np.zeros(3), Track(), Held()
         self._odom_heard_s = self._scan_heard_s = 0.0
         self.cmd_vel = TwistTopic(node)
         self.odom: Topic[_Heard] = Topic(node, Odometry, "odom", _read_odometry, on_value=self._note_odometry)
@@ -56,7 +57,7 @@ class RosRobotPort:
         """Return the newest pose in the odometry frame."""
         self._await_fresh(self.odom, lambda: self._odom_heard_s)
         assert self.odom.value is not None  # noqa: S101  (for the type checker)
-        return self.odom.value.pose
+        return self.odom.value.moved.pose_odom
 
     def scan(self) -> Scan:
         """Return the newest scan."""
@@ -66,8 +67,7 @@ class RosRobotPort:
 
     def in_contact(self) -> bool:
         """Tell whether the robot has hardly moved for half a second, though it was told to."""
-        heard = self.odom.value
-        return heard is not None and self._stall.is_stalled(self._odom_heard_s, heard.pose)
+        return self._held.is_held
 
     def command(self, linear_mps: float, angular_radps: float) -> None:
         """Drive at this velocity until the next command.
@@ -84,9 +84,7 @@ class RosRobotPort:
                 f"the robot cannot be driven: {self.cmd_vel.diagnosis()}. Is the simulation running, in game"
                 " mode, and is its drive enabled?"
             )
-        heard = self.odom.value
-        self._stall.command(self._odom_heard_s, heard and heard.pose, linear_mps, angular_radps)
-        self.cmd_vel.publish(linear_mps, angular_radps)
+        self._tell(linear_mps, angular_radps)
 
     def now_s(self) -> float:
         """Return the robot's time."""
@@ -105,6 +103,16 @@ class RosRobotPort:
             if self._clock.jumps != jumps:
                 return  # the robot stands, and nobody knows how long it did
             silent_s = 0.0 if self.now_s() != before_s else silent_s + time.monotonic() - begin_s
+
+    def catch_up(self) -> None:
+        """Wait until the robot's time goes on: moves count from then, not from before a pause.
+
+        Raises:
+            SimulationError: It stands still.
+        """
+        now_s = self.now_s()
+        if not self._node.wait_until(lambda: self.now_s() != now_s, self._timeout_s):
+            raise SimulationError(self._standstill())
 
     def close(self) -> None:
         """Stop the robot for good. Comes before the node is closed."""
@@ -156,8 +164,13 @@ class RosRobotPort:
 
     def _hold(self) -> None:
         """Let the robot stand for as long as nobody knows what it does. The move goes on."""
-        self._stall.command(0.0, None, 0.0, 0.0)
-        self.cmd_vel.publish(0.0, 0.0)
+        self._tell(0.0, 0.0)
+
+    def _tell(self, linear_mps: float, angular_radps: float) -> None:
+        self._told = np.array([linear_mps, 0.0, angular_radps])
+        if not self._told.any():
+            self._held = Held()  # who stands is held by nothing
+        self.cmd_vel.publish(linear_mps, angular_radps)
 
     def _standstill(self) -> str:
         told = f"the robot's time stands still at {self.now_s():.2f} s; the robot was told to stop."
@@ -168,6 +181,9 @@ class RosRobotPort:
     def _note_odometry(self) -> None:
         self._clock.hear_stamp(self.odom.stamp_s)
         self._odom_heard_s = self._clock.now_s
+        if self.odom.value is not None:
+            self._track.add(self.odom.value.moved)
+            self._held.update(self.odom.stamp_s, self._told, *self._track.newest_speeds())
 
     def _note_scan(self) -> None:
         self._clock.hear_stamp(self.scans.stamp_s)
@@ -175,13 +191,8 @@ class RosRobotPort:
 
 
 def _read_odometry(message: Odometry) -> tuple[float, _Heard] | None:
-    if is_empty(message):
-        return None
-    pose = message.pose.pose
-    at, turn = pose.position, pose.orientation
-    if not all(map(math.isfinite, (at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w))):
-        raise ValueError("its pose has numbers that are not finite")
-    return seconds(message.header.stamp), _Heard(pose2(pose), pose)
+    read = read_odometry(message)
+    return None if read is None else (read[0], _Heard(read[1], message.pose.pose))
 
 
 def _read_scan(message: LaserScan) -> tuple[float, Scan]:

@@ -38,6 +38,8 @@ REST_S = 0.5
 EARLY = 0.9
 """Ticks are due after this share of their period, for stamps are rounded."""
 CLOSE_S = 2.0
+LINGER_S = 0.2
+"""What a client has not received when the server goes is lost, and nothing in ROS 2 tells when it has."""
 
 
 class SkillGoal:
@@ -149,8 +151,11 @@ class SkillServer(RosNode):
         self._is_closed = True
         try:
             if self.executor is not None:
+                had_goal = self._goal is not None
                 ended = self.executor.create_task(self._end_all)
                 self.wait_until(lambda: ended.done() and not self._unsent(), CLOSE_S)
+                if had_goal:
+                    self.wait_until(lambda: False, LINGER_S)
         except SimulationError:
             pass  # its thread has ended already
         finally:

@@ -26,6 +26,8 @@ from proctor.robots.dynamics import Dynamics
 from proctor.robots.wheeled import WheeledRobot
 
 PERIOD_S = 1 / 60
+MISSED, CATCH_UP_S = 1.5, 0.1
+"""From so many periods on a tick was missed, and so much of the time without one is made up for."""
 FULLY_TURNED_RAD = 4.0
 """A heading error beyond half a turn, and some: the shorter way round is better again."""
 Command = tuple[float, float, float]
@@ -254,9 +256,11 @@ class MpcController:
         """Return the velocity to have at the next tick, and whether the plain law made it."""
         model = self._model(dynamics)
         planned = model.plan(pose, velocity, rows, dynamics, passed_s, self._field(), self._radius_m)
+        # After ticks that were missed, it makes up for what they would have changed.
+        step_s = self._period_s if passed_s < MISSED * self._period_s else min(passed_s, CATCH_UP_S)
         if planned is None:
-            return follow(pose, velocity, rows[0], dynamics, self._period_s), True
-        return within_limits(velocity + self._period_s * planned, velocity, dynamics, self._period_s), False
+            return follow(pose, velocity, rows[0], dynamics, step_s), True
+        return within_limits(velocity + step_s * planned, velocity, dynamics, step_s), False
 
     def _velocity_now(self, time_s: float, pose: Array, dynamics: Dynamics) -> Array:
         """Return what to go on from: the velocity sent last, unless someone else has sent one since."""
