@@ -48,7 +48,7 @@ test: .venv/.ready
 	@scripts/setup.sh --compiler
 	@$(MAKE) --no-print-directory -j2 check ros caches
 	$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
-	.venv-ros/bin/python -m pytest tests/ros
+	.venv-ros/bin/python -m pytest -n 2 --dist loadfile tests/ros
 
 slow: .venv/.ready ros
 	@scripts/setup.sh --browser

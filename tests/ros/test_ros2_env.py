@@ -132,7 +132,7 @@ def test_where_the_depth_camera_of_a_robot_sees_nothing_is_0(scene):
 
 
 def test_a_robot_without_a_simulator_is_put_at_the_start_by_hand(scene):
-    options = {"attach": True, "sensors": ["scan", "odom"], "timeout_s": 5.0}
+    options = {"attach": True, "sensors": ["scan", "odom"], "timeout_s": 2.0}
     with KinematicRobot(real_time_factor=4.0):
         env = Ros2Env(**options)
         try:

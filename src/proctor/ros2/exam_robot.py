@@ -17,7 +17,7 @@ from proctor.ros2.sensors import SensorSubscriber
 from proctor.ros2.simulation_client import SimulationClient
 
 SERVICES_S = 5.0
-"""So long is looked for the services of a simulator."""
+"""So long, at most, is looked for the services of a simulator."""
 
 
 class ExamRobot:
@@ -73,7 +73,7 @@ class ExamRobot:
 
     def is_simulated(self) -> bool:
         """Tell whether there is a simulator that can be told where the robot is to stand."""
-        return self._simulation.is_available(SERVICES_S)
+        return self._simulation.is_available(min(SERVICES_S, self._timeout_s))
 
     def begin(self, scene_path: Path, start: Pose2, floor_z: float) -> None:
         """Put the robot at the start of an episode, and wait until it can sense and move.
