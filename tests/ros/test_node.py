@@ -8,7 +8,7 @@ from geometry_msgs.msg import Twist
 from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
 
-from proctor.core.errors import SimulationError
+from proctor.core.errors import SimulationError, UserError
 from proctor.ros2.convert import seconds, stamp
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import CLOCK
@@ -66,6 +66,14 @@ def test_who_spins_the_node_as_is_usual_in_ros_does_no_harm():
             assert node.wait_until(lambda: len(heard) > so_far + 2, 10.0)
     finally:
         rclpy.shutdown()
+
+
+def test_names_that_ros_does_not_take_are_an_error_of_the_user():
+    for wrong in ({"name": "a b"}, {"name": "a", "namespace": "b c"}):
+        with pytest.raises(UserError, match="does not take the name"):
+            RosNode(**wrong)
+    with pytest.raises(UserError, match="does not take the name"):
+        RosNode("a", ros_args=["-r", "__ns:=/b/"])
 
 
 def test_a_node_that_is_destroyed_is_closed():

@@ -11,6 +11,9 @@ from geometry_msgs.msg import Quaternion
 
 from proctor.core.types import Pose2, Scan
 
+UNIT = 0.01
+"""Quaternions of drivers that reckon in single precision, or round, are this near to length 1."""
+
 
 def seconds(stamp: Time) -> float:
     """Return a stamp in seconds."""
@@ -21,6 +24,17 @@ def stamp(time_s: float) -> Time:
     """Return seconds as a stamp."""
     nanoseconds = round(time_s * 1e9)
     return Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+def check_rotation(q: Quaternion) -> None:
+    """Check an orientation that somebody sent.
+
+    Raises:
+        ValueError: It is none: its length is not 1.
+    """
+    length = math.hypot(q.x, q.y, q.z, q.w)
+    if not abs(length - 1) < UNIT:
+        raise ValueError(f"its orientation is a quaternion of length {length:g}, expected 1")
 
 
 def yaw_of(q: Quaternion) -> float:
@@ -39,11 +53,22 @@ def pose2(pose: Any) -> Pose2:
 
 
 def scan_of(message: Any) -> Scan:
-    """Return a sensor_msgs/LaserScan as a scan."""
-    return Scan(
+    """Return a sensor_msgs/LaserScan as a scan.
+
+    Raises:
+        ValueError: It has no beams, tells nothing, or nobody knows where its beams point.
+    """
+    if not len(message.ranges):
+        raise ValueError("its scans have no beams")
+    if not (math.isfinite(message.angle_min) and math.isfinite(message.angle_increment)):
+        raise ValueError("the angles of the scan are not finite")
+    scan = Scan(
         np.asarray(message.ranges, float),
         message.angle_min,
         message.angle_increment,
         message.range_min,
         message.range_max,
     )
+    if np.isnan(scan.ranges).all():
+        raise ValueError(f"all {len(scan.ranges)} ranges of the scan are NaN: the scanner is broken")
+    return scan

@@ -153,8 +153,6 @@ class RosNavigator:
             ValueError: It is no scan.
         """
         scan, stamp_s = scan_of(message), seconds(message.header.stamp)
-        if not len(scan.ranges) or np.isnan(scan.ranges).all():
-            raise ValueError("all ranges are NaN: the scanner is broken")
         if not 0 <= stamp_s - self._marked_s < MARK_S:
             Beams.of(scan, Pose2(0.0, 0.0, 0.0))  # raises if it is none
             self._unmarked = _Unmarked(scan, stamp_s, message.header.frame_id)

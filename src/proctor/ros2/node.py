@@ -45,7 +45,7 @@ class RosNode(Node):
             super().__init__(
                 name, namespace=namespace, context=own, start_parameter_services=False, enable_rosout=False
             )
-        except NameValidationException as error:
+        except (NameValidationException, RuntimeError) as error:  # the latter for names in ros_args
             own.try_shutdown()
             raise UserError(f"ROS 2 does not take the name: {error}") from None
         self._news = threading.Condition()

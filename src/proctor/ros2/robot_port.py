@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import LaserScan
 
 from proctor.control.stall import StallWatch
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2, Scan
-from proctor.ros2.convert import pose2, scan_of, seconds
+from proctor.ros2.convert import check_rotation, pose2, scan_of, seconds
 from proctor.ros2.node import RosNode
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.topic import Topic
@@ -151,10 +150,12 @@ class RosRobotPort:
         if not self._is_moving or self._clock.jumps == self._jumps:
             return
         self._hold()
-        raise SimulationError(
-            f"the robot's time jumped back to {self.now_s():.2f} s in the middle of a move, so that its"
-            " odometry has another origin: the simulator was started or reset anew"
-        )
+        told = f"the robot's time jumped back to {self.now_s():.2f} s in the middle of a move"
+        why = "so that its odometry has another origin: the simulator was started or reset anew"
+        if not self._clock.is_simulated:
+            stamps = f"{self.odom.stamp_s:.2f} and {self.scans.stamp_s:.2f} s"
+            why += f", or {self.odom.name} and {self.scans.name} are stamped by two clocks ({stamps})"
+        raise SimulationError(f"{told}, {why}")
 
     def _hold(self) -> None:
         """Let the robot stand for as long as nobody knows what it does. The move goes on."""
@@ -185,15 +186,9 @@ def _read_odometry(message: Odometry) -> tuple[float, _Heard] | None:
         small = (at.x, at.y, at.z, turn.x, turn.y, turn.z)
         if all(abs(value) < ZERO for value in small) and abs(turn.w - 1) < ZERO_W:
             return None
+    check_rotation(turn)
     return seconds(header.stamp), _Heard(pose2(pose), pose)
 
 
 def _read_scan(message: LaserScan) -> tuple[float, Scan]:
-    scan = scan_of(message)
-    if not len(scan.ranges):
-        raise ValueError("its scans have no beams")
-    if np.isnan(scan.ranges).all():
-        raise ValueError(f"all {len(scan.ranges)} ranges of the scan are NaN: the scanner is broken")
-    if not (math.isfinite(scan.angle_min) and math.isfinite(scan.angle_increment)):
-        raise ValueError("the angles of the scan are not finite")
-    return seconds(message.header.stamp), scan
+    return seconds(message.header.stamp), scan_of(message)
