@@ -87,7 +87,9 @@ def test_empty_frames_at_the_start_are_no_odometry():
         port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
         assert node.wait_until(lambda: port.scans.count > 5, 10.0)
         assert port.odom.value is None
-        with fails_in_time(r"/odom: all \d+ messages are empty, without time \(published by /kinematic_robot\)"):
+        with fails_in_time(
+            r"/odom: all \d+ messages are empty, without time \(published by /kinematic_robot\)"
+        ):
             port.odometry()
         robot._zero_frames = 0
         assert port.odometry().x == 0.0
