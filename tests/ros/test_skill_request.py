@@ -25,6 +25,8 @@ def test_values_are_json():
         ([("navigate_to", {"goal_pos": "[1, 2"})], r"skill_list\[0\]: the parameter 'goal_pos' is not JSON"),
         ([("navigate_to", {"goal_pos": "north"})], "not JSON"),
         ([("navigate_to", {"goal_pos": "[1, NaN, 0]"})], "not JSON"),
+        ([("navigate_to", {"goal_pos": "[" * LONGEST_VALUE})], "not JSON"),
+        ([("x" * 10**6, {})], "unknown skill '.{60}';"),
         ([("navigate_to", {"goal_pos": [1]})], "expected \\[x, y, z\\]"),
         ([("navigate_to", {"goal_pos": [1, 2], "time_out": 3})], "did you mean 'timeout'"),
         ([("navigate_to", {"goal_pos": [1, 2], "timeout": -3})], "timeout is -3"),

@@ -45,7 +45,7 @@ def read_request(request: Any) -> list[SkillCall]:
 
 def _read_call(call: Any, place: str) -> SkillCall:
     if call.skill not in SKILLS:
-        raise UnknownName("skill", call.skill, SKILLS)
+        raise UnknownName("skill", _shown(call.skill), SKILLS)
     if len(call.params) > MOST_PARAMS:
         raise UserError(
             f"{place}.params: expected at most {MOST_PARAMS} parameters, found {len(call.params)}"
@@ -53,12 +53,14 @@ def _read_call(call: Any, place: str) -> SkillCall:
     params: dict[str, Any] = {}
     for param in call.params:
         if param.key in params:
-            raise UserError(f"{place}: the parameter '{param.key}' is given twice")
-        params[param.key] = _read_value(param.value, f"{place}: the parameter '{param.key}'")
+            raise UserError(f"{place}: the parameter '{_shown(param.key)}' is given twice")
+        params[param.key] = _read_value(param.value, f"{place}: the parameter '{_shown(param.key)}'")
     try:
         SKILLS[call.skill](params)
     except UserError as error:
         raise UserError(f"{place}: {error}") from None
+    except RecursionError:  # to show a value that could just be read
+        raise UserError(f"{place}: a value has too many brackets in brackets") from None
     return SkillCall(call.skill, params)
 
 
@@ -67,8 +69,11 @@ def _read_value(text: str, what: str) -> Any:
         raise UserError(f"{what} has {len(text)} characters, expected at most {LONGEST_VALUE}")
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        shown = text if len(text) <= 60 else f"{text[:57]}..."
+    except (msgspec.DecodeError, RecursionError) as error:  # the latter for brackets in brackets in brackets
         raise UserError(
-            f"{what} is not JSON: '{shown}' ({error}); expected a value such as [10, 20, 0] or 60.0"
+            f"{what} is not JSON: '{_shown(text)}' ({error}); expected a value such as [10, 20, 0] or 60.0"
         ) from None
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
