@@ -26,6 +26,7 @@ def test_values_are_json():
         ([("navigate_to", {"goal_pos": "north"})], "not JSON"),
         ([("navigate_to", {"goal_pos": "[1, NaN, 0]"})], "not JSON"),
         ([("navigate_to", {"goal_pos": "[" * LONGEST_VALUE})], "not JSON"),
+        ([("navigate_to", {"x" * 10**6: 1})], "no parameter '.{60}'$"),
         ([("x" * 10**6, {})], "unknown skill '.{60}';"),
         ([("navigate_to", {"goal_pos": [1]})], "expected \\[x, y, z\\]"),
         ([("navigate_to", {"goal_pos": [1, 2], "time_out": 3})], "did you mean 'timeout'"),

@@ -10,7 +10,7 @@ import msgspec
 from proctor.core.errors import UnknownName, UserError
 from proctor.skills.goal import asked_for
 
-MOST_SKILLS, MOST_PARAMS, LONGEST_VALUE = 100, 50, 10_000
+MOST_SKILLS, MOST_PARAMS, LONGEST_KEY, LONGEST_VALUE = 100, 50, 60, 10_000
 
 
 class SkillCall(NamedTuple):
@@ -52,9 +52,11 @@ def _read_call(call: Any, place: str) -> SkillCall:
         )
     params: dict[str, Any] = {}
     for param in call.params:
+        if len(param.key) > LONGEST_KEY:
+            raise UserError(f"{place}: there is no parameter '{_shown(param.key)}'")
         if param.key in params:
-            raise UserError(f"{place}: the parameter '{_shown(param.key)}' is given twice")
-        params[param.key] = _read_value(param.value, f"{place}: the parameter '{_shown(param.key)}'")
+            raise UserError(f"{place}: the parameter '{param.key}' is given twice")
+        params[param.key] = _read_value(param.value, f"{place}: the parameter '{param.key}'")
     try:
         SKILLS[call.skill](params)
     except UserError as error:
