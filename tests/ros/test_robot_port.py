@@ -196,6 +196,14 @@ def test_a_robot_whose_sensors_have_different_clocks_is_told_from_one_that_was_r
             drive(port, ask=lambda: port.scans.hear(late))
 
 
+def test_a_robot_that_stands_because_its_port_was_closed_touches_nothing():
+    with port_to(bump_x_m=0.01) as (_, port):
+        drive(port, 1.5)
+        assert port.in_contact()
+        port.close()
+        assert not port.in_contact()
+
+
 def test_time_that_jumps_back_ends_a_move_but_not_a_rest():
     with port_to() as (robot, port):
         drive(port, 0.2)

@@ -68,6 +68,8 @@ class RosRobotPort:
     def in_contact(self) -> bool:
         """Tell whether the robot has hardly moved for half a second, though it was told to."""
         heard = self.odom.value
+        if self.cmd_vel.is_closed:  # that it stands is as it should be
+            return False
         return heard is not None and self._stall.is_stalled(self._odom_heard_s, heard.pose)
 
     def command(self, linear_mps: float, angular_radps: float) -> None:
