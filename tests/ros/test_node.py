@@ -3,11 +3,15 @@
 import time
 
 import pytest
+import rclpy
 from geometry_msgs.msg import Twist
+from rclpy.task import Future
+from rosgraph_msgs.msg import Clock
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.ros2.convert import seconds, stamp
 from proctor.ros2.node import RosNode
+from proctor.ros2.qos import CLOCK
 from proctor.ros2.topic import Topic
 
 
@@ -64,3 +68,36 @@ def test_waiting_ends_at_its_deadline_and_when_the_node_is_closed():
 def test_stamps_survive_the_way_there_and_back():
     assert seconds(stamp(12.000000001)) == pytest.approx(12.000000001, abs=1e-9)
     assert stamp(0.9999999999).sec == 1
+
+
+def test_who_spins_the_node_as_is_usual_in_ros_does_no_harm():
+    rclpy.init()
+    try:
+        with RosNode("listener") as node, RosNode("talker") as talker:
+            heard = []
+            node.create_subscription(Clock, "/clock", heard.append, CLOCK)
+            publisher = talker.create_publisher(Clock, "/clock", CLOCK)
+            talker.create_timer(0.02, lambda: publisher.publish(Clock()))
+            assert node.wait_until(lambda: len(heard) > 0, 10.0)
+            rclpy.spin_once(node)
+            rclpy.spin_once(node, timeout_sec=0.05)
+            rclpy.spin_until_future_complete(node, Future(), timeout_sec=0.05)
+            so_far = len(heard)
+            assert node.wait_until(lambda: len(heard) > so_far + 2, 10.0)
+    finally:
+        rclpy.shutdown()
+
+
+def test_names_that_ros_does_not_take_are_an_error_of_the_user():
+    for wrong in ({"name": "a b"}, {"name": "a", "namespace": "b c"}):
+        with pytest.raises(UserError, match="does not take the name"):
+            RosNode(**wrong)
+    with pytest.raises(UserError, match="does not take the name"):
+        RosNode("a", ros_args=["-r", "__ns:=/b/"])
+
+
+def test_a_node_that_is_destroyed_is_closed():
+    node = RosNode("gone")
+    node.destroy_node()
+    assert not node.is_listening
+    node.close()

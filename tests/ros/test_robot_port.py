@@ -87,7 +87,9 @@ def test_empty_frames_at_the_start_are_no_odometry():
         port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
         assert node.wait_until(lambda: port.scans.count > 5, 10.0)
         assert port.odom.value is None
-        with fails_in_time(r"/odom has 1 publisher \(/kinematic_robot\)"):
+        with fails_in_time(
+            r"/odom: all \d+ messages are empty, without time \(published by /kinematic_robot\)"
+        ):
             port.odometry()
         robot._zero_frames = 0
         assert port.odometry().x == 0.0
@@ -104,6 +106,7 @@ def test_only_empty_poses_at_time_zero_are_empty_frames(second, x, w, counts):
         message.header.stamp.sec, message.header.stamp.nanosec = second, 500
         message.pose.pose = Pose()
         message.pose.pose.position.x, message.pose.pose.orientation.w = x, w
+        message.pose.pose.orientation.z = math.sqrt(1 - w * w)
         port.odom.hear(message)
         assert (port.odom.value is not None) is counts
 
@@ -192,7 +195,26 @@ def test_scans_and_poses_that_make_no_sense_are_told():
         message.pose.pose.position.x = math.nan
         port.odom.hear(message)
         assert "expected finite numbers, found the pose Pose2(x=nan" in port.odom.problem
+        message.pose.pose.position.x, message.pose.pose.orientation.w = 1.0, 0.0
+        port.odom.hear(message)
+        assert port.odom.problem == "its orientation is a quaternion of length 0, expected 1"
         assert port.odom.value is None
+
+
+def test_a_robot_whose_sensors_have_different_clocks_is_told_from_one_that_was_reset():
+    with port_to(has_clock=False) as (_, port):
+        drive(port, 0.2)
+        late = LaserScan(ranges=[1.0], angle_increment=0.1)
+        with pytest.raises(SimulationError, match=r"/odom and /scan are stamped by two clocks \(10\d\."):
+            drive(port, ask=lambda: port.scans.hear(late))
+
+
+def test_a_robot_that_stands_because_its_port_was_closed_touches_nothing():
+    with port_to(bump_x_m=0.01) as (_, port):
+        drive(port, 1.5)
+        assert port.in_contact()
+        port.close()
+        assert not port.in_contact()
 
 
 def test_time_that_jumps_back_ends_a_move_but_not_a_rest():

@@ -6,9 +6,11 @@ import threading
 import numpy as np
 import pytest
 from camera import MATCH_S, Camera
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import Image, LaserScan
 
 from proctor.core.errors import SimulationError
+from proctor.ros2.convert import stamp
+from proctor.ros2.images import image_message
 from proctor.ros2.node import RosNode
 from proctor.ros2.sensors import SensorSubscriber
 
@@ -58,6 +60,25 @@ def test_pictures_of_one_moment_after_the_last_action(camera, sensors):
     assert hears(sensors, lambda: sensors.latest_rgb[0, 0, 0] == 14)
     assert shades(sensors.get_observation(MATCH_S)) == {"rgb": 13, "depth": 13}
     later.join()
+
+
+def test_the_newest_picture_of_a_robot_that_sets_no_stamps(camera, sensors):
+    camera.look(0.0)
+    assert hears(sensors, lambda: sensors.latest_rgb is not None)
+    for shade in (7, 8):
+        rgb = image_message(np.full((2, 3, 3), shade, np.uint8), "rgb8", stamp(0.0), "camera")
+        sensors.rgb_callback(rgb)
+        assert sensors.latest_rgb[0, 0, 0] == shade
+    assert shades(sensors.get_observation(MATCH_S))["rgb"] == 8
+
+
+def test_a_scan_whose_angles_nobody_knows_is_an_error(camera):
+    with RosNode("agent") as node:
+        sensors = SensorSubscriber(node=node, sensors=["scan"])
+        camera.wait_for(sensors)
+        sensors.scan_callback(LaserScan(ranges=[0.1], range_max=10.0, angle_min=math.nan))
+        with pytest.raises(SimulationError, match=r"/scan: the angles of the scan are not finite"):
+            sensors.get_observation(SOON_S)
 
 
 def test_pictures_that_are_stamped_apart(camera, sensors):

@@ -11,6 +11,9 @@ from geometry_msgs.msg import Quaternion
 
 from proctor.core.types import Pose2, Scan
 
+UNIT = 0.01
+"""Quaternions of drivers that reckon in single precision, or round, are this near to length 1."""
+
 
 def seconds(stamp: Time) -> float:
     """Return a stamp in seconds."""
@@ -21,6 +24,17 @@ def stamp(time_s: float) -> Time:
     """Return seconds as a stamp."""
     nanoseconds = round(time_s * 1e9)
     return Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+def check_rotation(q: Quaternion) -> None:
+    """Check an orientation that somebody sent.
+
+    Raises:
+        ValueError: It is none: its length is not 1.
+    """
+    length = math.hypot(q.x, q.y, q.z, q.w)
+    if not abs(length - 1) < UNIT:
+        raise ValueError(f"its orientation is a quaternion of length {length:g}, expected 1")
 
 
 def yaw_of(q: Quaternion) -> float:

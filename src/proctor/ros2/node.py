@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rclpy.exceptions import NameValidationException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from proctor.core.errors import SimulationError, UserError
@@ -45,11 +45,13 @@ class RosNode(Node):
             super().__init__(
                 name, namespace=namespace, context=own, start_parameter_services=False, enable_rosout=False
             )
-        except NameValidationException as error:
+        except (NameValidationException, RuntimeError) as error:  # the latter for names in ros_args
             own.try_shutdown()
             raise UserError(f"ROS 2 does not take the name: {error}") from None
         self._news = threading.Condition()
         self._closing, self._deaf = False, False
+        self._visited: Executor | None = None
+        """Of the user's, waits for a callback of this node."""
         self._spinner = SingleThreadedExecutor(context=self._own_context)
         self._spinner.add_node(self)
         self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
@@ -88,6 +90,26 @@ class RosNode(Node):
         """Whether callbacks still run: not after `close`, nor after one has failed."""
         return not (self._deaf or self._closing)
 
+    @property
+    def executor(self) -> Any:
+        """What runs the callbacks. `rclpy.spin_once(node)` and its like leave it so, and wait for one."""
+        return Node.executor.fget(self)
+
+    @executor.setter
+    def executor(self, wanted: Executor | None) -> None:
+        if wanted is None or wanted is self._spinner:
+            Node.executor.fset(self, wanted)
+        else:  # it would take the node from its own thread, and leave it deaf
+            wanted.remove_node(self)
+            self._visited = wanted
+
+    def destroy_node(self) -> None:
+        """Do the same as `close`, for those who end their nodes as is usual in ROS 2."""
+        if self._closing:
+            super().destroy_node()
+        else:
+            self.close()
+
     def close(self) -> None:
         """Leave the graph. May be called twice, and always returns."""
         if self._closing:
@@ -116,6 +138,9 @@ class RosNode(Node):
         try:
             while not self._closing:
                 self._spinner.spin_once(timeout_sec=WAKE_S)
+                visited, self._visited = self._visited, None
+                if visited is not None:
+                    visited.create_task(_nothing)
                 with self._news:
                     self._news.notify_all()
         except ExternalShutdownException:
@@ -124,3 +149,7 @@ class RosNode(Node):
             self._deaf = True
             with self._news:
                 self._news.notify_all()
+
+
+def _nothing() -> None:
+    """Give an executor that waits something to do."""

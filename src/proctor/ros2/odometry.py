@@ -11,7 +11,7 @@ import numpy as np
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Pose2
-from proctor.ros2.convert import pose2, seconds
+from proctor.ros2.convert import check_rotation, pose2, seconds
 from proctor.ros2.robot_clock import JUMP_S
 
 KEPT = 128
@@ -47,7 +47,7 @@ def read_odometry(message: Any) -> tuple[float, Moved] | None:
     """Read a nav_msgs/Odometry; None if it is one of the empty ones that simulators send when they start.
 
     Raises:
-        ValueError: It holds what is not finite.
+        ValueError: It holds what is not finite, or is no orientation.
     """
     if is_empty(message):
         return None
@@ -55,6 +55,7 @@ def read_odometry(message: Any) -> tuple[float, Moved] | None:
     velocity = np.array([twist.linear.x, twist.linear.y, twist.angular.z])
     if not (math.isfinite(pose.x + pose.y + pose.yaw) and np.isfinite(velocity).all()):
         raise ValueError(f"expected finite numbers, found the pose {pose} and the velocity {velocity}")
+    check_rotation(message.pose.pose.orientation)
     return stamp_s, Moved(stamp_s, pose, velocity)
 
 

@@ -67,7 +67,7 @@ class RosRobotPort:
 
     def in_contact(self) -> bool:
         """Tell whether the robot has hardly moved for half a second, though it was told to."""
-        return self._held.is_held
+        return self._held.is_held and not self.cmd_vel.is_closed
 
     def command(self, linear_mps: float, angular_radps: float) -> None:
         """Drive at this velocity until the next command.
@@ -157,10 +157,12 @@ class RosRobotPort:
         if not self._is_moving or self._clock.jumps == self._jumps:
             return
         self._hold()
-        raise SimulationError(
-            f"the robot's time jumped back to {self.now_s():.2f} s in the middle of a move, so that its"
-            " odometry has another origin: the simulator was started or reset anew"
-        )
+        told = f"the robot's time jumped back to {self.now_s():.2f} s in the middle of a move"
+        why = "so that its odometry has another origin: the simulator was started or reset anew"
+        if not self._clock.is_simulated:
+            stamps = f"{self.odom.stamp_s:.2f} and {self.scans.stamp_s:.2f} s"
+            why += f", or {self.odom.name} and {self.scans.name} are stamped by two clocks ({stamps})"
+        raise SimulationError(f"{told}, {why}")
 
     def _hold(self) -> None:
         """Let the robot stand for as long as nobody knows what it does. The move goes on."""

@@ -118,8 +118,12 @@ class SimHost:
         if scene_path is not None:
             self.load_world(scene_path, floor_z=floor_z)
         self._context = open_context(ros_args)
-        self.node = Node(name, context=self._context, start_parameter_services=False, enable_rosout=False)
-        """Whose services are answered between ticks."""
+        try:
+            self.node = Node(name, context=self._context, start_parameter_services=False, enable_rosout=False)
+            """Whose services are answered between ticks."""
+        except RuntimeError as error:  # for names in ros_args
+            self._context.try_shutdown()
+            raise UserError(f"ROS 2 does not take the name: {error}") from None
         self._spinner = SingleThreadedExecutor(context=self._context)
         self._spinner.add_node(self.node)
         self._clock_publisher = self.node.create_publisher(Clock, "/clock", CLOCK)

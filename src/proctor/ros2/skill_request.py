@@ -10,7 +10,7 @@ import msgspec
 from proctor.core.errors import UnknownName, UserError
 from proctor.skills.goal import asked_for
 
-MOST_SKILLS, MOST_PARAMS, LONGEST_VALUE = 100, 50, 10_000
+MOST_SKILLS, MOST_PARAMS, LONGEST_KEY, LONGEST_VALUE = 100, 50, 60, 10_000
 
 
 class SkillCall(NamedTuple):
@@ -45,13 +45,15 @@ def read_request(request: Any) -> list[SkillCall]:
 
 def _read_call(call: Any, place: str) -> SkillCall:
     if call.skill not in SKILLS:
-        raise UnknownName("skill", call.skill, SKILLS)
+        raise UnknownName("skill", _shown(call.skill), SKILLS)
     if len(call.params) > MOST_PARAMS:
         raise UserError(
             f"{place}.params: expected at most {MOST_PARAMS} parameters, found {len(call.params)}"
         )
     params: dict[str, Any] = {}
     for param in call.params:
+        if len(param.key) > LONGEST_KEY:
+            raise UserError(f"{place}: there is no parameter '{_shown(param.key)}'")
         if param.key in params:
             raise UserError(f"{place}: the parameter '{param.key}' is given twice")
         params[param.key] = _read_value(param.value, f"{place}: the parameter '{param.key}'")
@@ -59,6 +61,8 @@ def _read_call(call: Any, place: str) -> SkillCall:
         SKILLS[call.skill](params)
     except UserError as error:
         raise UserError(f"{place}: {error}") from None
+    except RecursionError:  # to show a value that could just be read
+        raise UserError(f"{place}: a value has too many brackets in brackets") from None
     return SkillCall(call.skill, params)
 
 
@@ -67,8 +71,11 @@ def _read_value(text: str, what: str) -> Any:
         raise UserError(f"{what} has {len(text)} characters, expected at most {LONGEST_VALUE}")
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        shown = text if len(text) <= 60 else f"{text[:57]}..."
+    except (msgspec.DecodeError, RecursionError) as error:  # the latter for brackets in brackets in brackets
         raise UserError(
-            f"{what} is not JSON: '{shown}' ({error}); expected a value such as [10, 20, 0] or 60.0"
+            f"{what} is not JSON: '{_shown(text)}' ({error}); expected a value such as [10, 20, 0] or 60.0"
         ) from None
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

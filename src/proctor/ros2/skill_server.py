@@ -165,8 +165,9 @@ class SkillServer(RosNode):
 
     def destroy_node(self) -> None:
         """Take the actions from the graph, too: rclpy would leave them there, deaf."""
-        for server in (self._server, self._planning.paths, self._planning.trajectories):
-            server.destroy()
+        if self._is_closed:
+            for server in (self._server, self._planning.paths, self._planning.trajectories):
+                server.destroy()
         super().destroy_node()
 
     def _unsent(self) -> int:

@@ -65,7 +65,7 @@ class Topic(Generic[Value]):
         """What is wrong with the newest message, if anything."""
         self.lost = 0
         """Messages that were sent and never came, as far as is known."""
-        self._heard_s = self._made_s = time.monotonic()
+        self._heard_s, self._ignored = time.monotonic(), 0
         events = SubscriptionEventCallbacks(message_lost=self._lose)
         self._subscription = node.create_subscription(
             message_type, name, self.hear, qos, event_callbacks=events
@@ -78,7 +78,7 @@ class Topic(Generic[Value]):
 
     def forget(self) -> None:
         """Drop the value: what comes next is of another episode or another simulator."""
-        self.value, self.stamp_s, self.problem = None, 0.0, None
+        self.value, self.stamp_s, self.problem, self._ignored = None, 0.0, None, 0
 
     def diagnosis(self) -> str:
         """Return why there is no new message, as far as the graph of nodes tells."""
@@ -100,6 +100,8 @@ class Topic(Generic[Value]):
         ]
         if len(clashes) == len(publishers):
             return f"{self.name} is published by {who} with an incompatible QoS: {'; '.join(clashes)}"
+        if self.value is None and self._ignored:
+            return f"{self.name}: all {self._ignored} messages are empty, without time (published by {who})"
         if self.problem is not None:
             return f"{self.name}: {self.problem} (published by {who})"
         silent_s = time.monotonic() - self._heard_s
@@ -119,9 +121,10 @@ class Topic(Generic[Value]):
             self.problem = str(error)
             return
         if read is None:
+            self._ignored += 1
             return
         self.stamp_s, self.value = read
-        self.problem = None
+        self.problem, self._ignored = None, 0
         self.count += 1
         if self._on_value is not None:
             self._on_value()

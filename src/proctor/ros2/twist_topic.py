@@ -28,28 +28,28 @@ class TwistTopic:
         self._node = node
         self.publisher = node.create_publisher(Twist, name, COMMANDS)
         self.name = str(self.publisher.topic_name)
-        self._lock, self._is_closed, self._moves = threading.Lock(), False, False
+        self._lock, self.is_closed, self._moves = threading.Lock(), False, False
 
     def publish(self, linear_x: float, angular_z: float, linear_y: float = 0.0) -> None:
         """Send a velocity in the robot's frame, in m/s and rad/s; nothing after `close`."""
         message = Twist()
         message.linear.x, message.linear.y, message.angular.z = linear_x, linear_y, angular_z
         with self._lock:
-            if not self._is_closed:
+            if not self.is_closed:
                 self._moves = message != Twist()
                 self.publisher.publish(message)
 
     def is_heard(self) -> bool:
         """Tell whether anyone gets what is sent."""
         with self._lock:
-            return not self._is_closed and self.publisher.get_subscription_count() > 0
+            return not self.is_closed and self.publisher.get_subscription_count() > 0
 
     def close(self) -> None:
         """Stop the robot for good, before the node goes; if it moves, wait a second that it gets the stop."""
         with self._lock:
-            if self._is_closed:
+            if self.is_closed:
                 return
-            self._is_closed = True
+            self.is_closed = True
             self.publisher.publish(Twist())
             if self._moves:
                 self.publisher.wait_for_all_acked(Duration(seconds=GONE_S))
