@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
 from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
 
 from proctor.ros2.node import RosNode
@@ -67,9 +67,12 @@ class Topic(Generic[Value]):
         """Messages that were sent and never came, as far as is known."""
         self._heard_s, self._ignored = time.monotonic(), 0
         events = SubscriptionEventCallbacks(message_lost=self._lose)
-        self._subscription = node.create_subscription(
-            message_type, name, self.hear, qos, event_callbacks=events
-        )
+        try:
+            self._subscription = node.create_subscription(
+                message_type, name, self.hear, qos, event_callbacks=events
+            )
+        except UnsupportedEventTypeError:  # not every DDS tells what it has lost
+            self._subscription = node.create_subscription(message_type, name, self.hear, qos)
 
     @property
     def name(self) -> str:
