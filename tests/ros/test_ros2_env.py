@@ -15,6 +15,7 @@ from proctor.core.types import Action, Vector3
 from proctor.envs.ros2 import Ros2Env
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.vln import Episode
+from proctor.registry import ONLY_FOR, load
 from proctor.ros2.sim_host_process import SimHostProcess
 
 SMALL = {"width": 64, "height": 48}
@@ -169,6 +170,11 @@ def test_a_robot_that_is_not_there_is_told_within_the_deadline(scene):
 def test_options_that_make_no_sense_are_refused(options, problem):
     with pytest.raises(UserError, match=problem):
         Ros2Env(**options)
+
+
+def test_the_registry_knows_it():
+    assert load("env", "ros2") is Ros2Env
+    assert Ros2Env.tasks == (ONLY_FOR["env"]["ros2"],)
 
 
 def test_the_command_line_says_what_attach_is_for(capsys):
