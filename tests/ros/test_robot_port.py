@@ -211,7 +211,7 @@ def test_a_robot_whose_sensors_have_different_clocks_is_told_from_one_that_was_r
 
 def test_a_robot_that_stands_because_its_port_was_closed_touches_nothing():
     with port_to(bump_x_m=0.01) as (_, port):
-        drive(port, 1.5)
+        drive(port, 5.0)
         assert port.in_contact()
         port.close()
         assert not port.in_contact()

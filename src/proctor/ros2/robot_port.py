@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from nav_msgs.msg import Odometry
@@ -17,7 +17,7 @@ from proctor.ros2.convert import scan_of, seconds
 from proctor.ros2.node import RosNode
 from proctor.ros2.odometry import Moved, Track, read_odometry
 from proctor.ros2.robot_clock import RobotClock
-from proctor.ros2.topic import Topic
+from proctor.ros2.topic import Topic, Value
 from proctor.ros2.twist_topic import TwistTopic
 
 STALE_S = 0.5
@@ -55,15 +55,11 @@ class RosRobotPort:
 
     def odometry(self) -> Pose2:
         """Return the newest pose in the odometry frame."""
-        self._await_fresh(self.odom, lambda: self._odom_heard_s)
-        assert self.odom.value is not None  # noqa: S101  (for the type checker)
-        return self.odom.value.moved.pose_odom
+        return self._fresh(self.odom, lambda: self._odom_heard_s).moved.pose_odom
 
     def scan(self) -> Scan:
         """Return the newest scan."""
-        self._await_fresh(self.scans, lambda: self._scan_heard_s)
-        assert self.scans.value is not None  # noqa: S101
-        return self.scans.value
+        return self._fresh(self.scans, lambda: self._scan_heard_s)
 
     def in_contact(self) -> bool:
         """Tell whether the robot has hardly moved for half a second, though it was told to."""
@@ -136,22 +132,23 @@ class RosRobotPort:
     def _heard(self) -> tuple[float, int, int, int]:
         return self.now_s(), self._clock.jumps, self.odom.count, self.scans.count
 
-    def _await_fresh(self, topic: Topic[Any], heard_s: Callable[[], float]) -> None:
-        """Wait until the newest value of a topic may be relied upon; till then the robot stands."""
+    def _fresh(self, topic: Topic[Value], heard_s: Callable[[], float]) -> Value:
+        """Return the newest value of a topic when it may be relied upon; till then the robot stands."""
 
         def fresh() -> bool:
             late_s = abs(self.now_s() - heard_s())  # below 0 after time was set back
             return topic.value is not None and topic.problem is None and late_s <= STALE_S
 
-        if fresh():
-            return
-        self._hold()
-        jumps = self._clock.jumps
-        if not self._node.wait_until(lambda: fresh() or self._clock.jumps != jumps, self._timeout_s):
-            raise SimulationError(
-                f"{topic.diagnosis()}; the robot was told to stop. Is the simulation running, in game mode?"
-            )
-        self._check_time()
+        if not fresh():
+            self._hold()
+            jumps = self._clock.jumps
+            there = self._node.wait_until(lambda: fresh() or self._clock.jumps != jumps, self._timeout_s)
+            if there:
+                self._check_time()
+            if not there or topic.value is None:
+                told = "the robot was told to stop. Is the simulation running, in game mode?"
+                raise SimulationError(f"{topic.diagnosis()}; {told}")
+        return cast(Value, topic.value)
 
     def _check_time(self) -> None:
         if not self._is_moving or self._clock.jumps == self._jumps:
