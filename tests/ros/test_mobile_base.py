@@ -112,8 +112,12 @@ def test_the_pose_is_that_of_the_odometry_in_the_map():
         static.publish(TFMessage(transforms=[told]))
         assert node.wait_until(lambda: base.pose().x == pytest.approx(2.0), 20.0)
         base.target_linear_velocity = np.array([0.5, 0.0, 0.0])
-        base.publish()
-        assert node.wait_until(lambda: base.get_velocity()[0] == 0.5 and base.pose().y > 0.1, 20.0)
+
+        def is_driving():
+            base.publish()  # again and again, until the robot knows of us
+            return base.get_velocity()[0] == 0.5 and base.pose().y > 0.1
+
+        assert node.wait_until(is_driving, 20.0)
         position, (_, _, z, w) = base.get_world_pose()
         assert position[0] == pytest.approx(2.0)
         assert 2 * math.atan2(z, w) == pytest.approx(math.pi / 2)

@@ -69,13 +69,17 @@ class Ear(RosNode):
 
     def wait_until_matched(self, host):
         """Until both sides know of each other."""
-        publishers = [publisher for robot in host._robots.values() for publisher in robot.node.publishers]
+        robots = host._robots.values()
+        publishers = [publisher for robot in robots for publisher in robot.node.publishers]
+        (ear,) = [robot._commands for robot in robots if f"/{robot.namespace}" == self.get_namespace()]
 
         def is_matched():
             heard = {publisher.topic_name for publisher in publishers if publisher.get_subscription_count()}
-            return self.mouth.get_subscription_count() == 1 and all(
-                reader.topic_name in heard and self.count_publishers(reader.topic_name)
-                for reader in self.readers
+            known = {reader.topic_name for reader in self.readers if reader.get_publisher_count()}
+            return (
+                self.mouth.get_subscription_count() == 1
+                and ear.get_publisher_count() == 1
+                and all(reader.topic_name in heard & known for reader in self.readers)
             )
 
         assert self.wait_until(is_matched, HEARD_S)
@@ -98,8 +102,9 @@ class Ear(RosNode):
             name for name in host.entity_names() if f"/{host.namespace_of(name)}" == self.get_namespace()
         )
         base = host._robots[name].base
-        self.mouth.publish(command)
-        for _ in range(1000):
+        for turn_taken in range(1000):
+            if turn_taken % 100 == 0:
+                self.mouth.publish(command)  # nobody promises that the first one arrives
             host.step()
             if (base.target_linear_velocity[0], base.target_angular_velocity[2]) == (ahead, turn):
                 return

@@ -138,8 +138,12 @@ def test_a_spawned_robot_drives_and_its_odometry_begins_where_it_is(call):
     subscription = node.create_subscription(Odometry, "/rover/odom", heard.append, SENSORS)
     publisher = node.create_publisher(Twist, "/rover/cmd_vel", 10)
     assert node.wait_until(lambda: publisher.get_subscription_count() == 1, 10.0)
-    publisher.publish(Twist(linear=Vector3(x=0.5)))
-    assert node.wait_until(lambda: bool(heard) and heard[-1].pose.pose.position.x > 0.2, 10.0)
+
+    def has_driven():
+        publisher.publish(Twist(linear=Vector3(x=0.5)))  # again and again, until the robot knows of us
+        return bool(heard) and heard[-1].pose.pose.position.x > 0.2
+
+    assert node.wait_until(has_driven, 10.0)
     assert abs(heard[-1].pose.pose.position.y) < 0.01
     state = call(GetEntityState, entity="rover").state
     assert state.pose.position.y > 1.2

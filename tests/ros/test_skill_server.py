@@ -205,4 +205,5 @@ def test_what_the_scanner_does_not_see_is_a_collision(client, planner):
         assert asked.wait_for(lambda one: "Collision" in one.message)
         assert robot.wait_until(lambda: robot.velocity[0] < 0, 5.0)  # it backs off
         asked.cancel()
-        assert asked.end()[0] == CANCELED
+        status, result = asked.end()
+        assert status == CANCELED, result.message
