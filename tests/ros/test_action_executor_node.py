@@ -21,6 +21,28 @@ TIMEOUT_S = 0.7
 LATE_S = 5.0
 """What a busy machine may add to a deadline."""
 
+BEREFT = f"""
+import os, signal, sys, threading
+from proctor.core.errors import SimulationError
+from proctor.ros2.action_executor import VLNActionExecutor
+
+executor = VLNActionExecutor(silence_timeout_s={TIMEOUT_S})
+assert executor.wait_for_odom(10.0)
+
+def kill():
+    assert executor.wait_until(lambda: executor.curr_pose.position.x > 0.05, {LATE_S})
+    os.kill(int(sys.argv[1]), signal.SIGKILL)
+
+threading.Thread(target=kill).start()
+try:
+    executor.execute_forward_25cm()
+except SimulationError as error:
+    print(error, flush=True)
+os._exit(0)
+"""
+"""Kills the robot that it drives. It ends without goodbye: who dies while writing to shared memory leaves a
+lock behind, and Fast DDS 2.14 may then crash, once in fifty times, in who closes what was written to."""
+
 
 @contextmanager
 def executor_of(timeout_s=5.0, **options):
@@ -218,14 +240,13 @@ def test_a_topic_that_falls_silent_in_a_move_ends_it_in_time(topic):
 
 
 def test_a_robot_whose_process_is_killed_is_an_error():
-    with VLNActionExecutor(silence_timeout_s=TIMEOUT_S) as executor, process("--real-time-factor=5") as robot:
-        assert executor.wait_for_odom(10.0)
-        thread, ends = in_background(executor.execute_forward_25cm)
-        assert executor.wait_until(lambda: executor.curr_pose.position.x > 0.05, LATE_S)
-        robot.kill()
-        thread.join(TIMEOUT_S + LATE_S)
-        assert "time stands still" in str(ends[0])
-        assert "/clock has 1 publisher (/kinematic_robot), but was silent" in str(ends[0])
+    with process("--real-time-factor=5") as robot:
+        executor = subprocess.Popen(
+            [sys.executable, "-c", BEREFT, str(robot.pid)], stdout=subprocess.PIPE, text=True
+        )
+        said, _ = executor.communicate(timeout=60.0)
+        assert "time stands still" in said
+        assert "/clock has 1 publisher (/kinematic_robot), but was silent" in said
 
 
 def test_a_simulator_that_is_started_again_in_a_move_ends_it_and_is_driven_on():
