@@ -85,3 +85,11 @@ def test_the_command_says_what_is_wrong(scene, capsys, monkeypatch, arguments, p
     said = capsys.readouterr()
     assert problem in said.out + said.err
     assert code == (2 if arguments else 0)
+
+
+def test_without_a_scene_the_command_waits_for_a_world(capsys, monkeypatch):
+    monkeypatch.setattr(SimHost, "run", lambda _host, **_: None)
+    assert main(["sim-host"]) == 0
+    assert "no world yet" in capsys.readouterr().out
+    assert main(["sim-host", "--start", "1,2"]) == 2
+    assert "--start needs a world" in capsys.readouterr().err

@@ -34,7 +34,7 @@ Each robot publishes odom, scan, rgb, depth and camera_info, obeys cmd_vel (geom
 frames odom, base_link, base_scan and camera below map. The clock is /clock: set use_sim_time in your nodes.
 Sensors are best effort, so listen best effort, too: a reliable subscription hears nothing. What nobody
 listens to costs nothing. The services of simulation_interfaces (/spawn_entity, /set_simulation_state,
-/step_simulation, ...) pause, step, reset and fill the world.
+/step_simulation, ...) pause, step, reset and fill the world; without a scene it waits for /load_world.
 Places are x,y in metres in the world frame; a third number is a heading in radians. One robot has its topics
 at /odom and so on; several have them at /robot_0/odom, /robot_1/odom, unless --namespace says otherwise.
 
@@ -45,7 +45,7 @@ exit codes: 0 ended by SIGTERM, 1 the world broke, 2 user error, 130 interrupted
 class _Task(NamedTuple):
     """Which world, and who stands where in it."""
 
-    scene: Path
+    scene: Path | None
     floor_at: Vector3 | None
     robots: list[tuple[str, str, Pose2]]
     """Name, namespace and place of each."""
@@ -62,7 +62,7 @@ def add_sim_host(commands: Any) -> None:
         allow_abbrev=False,
     )
     allow_negative_places(host)
-    where = host.add_mutually_exclusive_group(required=True)
+    where = host.add_mutually_exclusive_group()
     where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
     where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
     where.add_argument("--scene", type=Path, metavar="FILE", help="a scene file, or a house that is a mesh")
@@ -127,7 +127,7 @@ def _host(arguments: argparse.Namespace) -> int:
 
     with SimHost(
         task.scene,
-        floor_z=floor_of_scene(task.scene, task.floor_at),
+        floor_z=None if task.scene is None else floor_of_scene(task.scene, task.floor_at),
         real_time_factor=real_time_factor,
         camera_hz=arguments.camera_hz,
         scan_hz=arguments.scan_hz,
@@ -179,7 +179,9 @@ def _announce(host: SimHost, task: _Task) -> None:
             markup=False,
             soft_wrap=True,
         )
-    if not task.robots:
+    if task.scene is None:
+        console.print("no world yet: --suite or --scene brings one, /load_world does it later")
+    elif not task.robots:
         console.print("no robot yet: --start puts one there, /spawn_entity does it later")
     console.print("/clock /tf /tf_static. Ctrl-C ends it.")
     console.print(READY)
@@ -203,13 +205,15 @@ def _live_line(host: SimHost) -> AbstractContextManager[Any]:
 def _task(arguments: argparse.Namespace) -> _Task:
     starts = [place_of("--start", text) for text in arguments.start]
     scene, floor_at = arguments.scene, None
-    if scene is None:
+    if arguments.suite or arguments.dataset:
         episode = episode_of(arguments)
         scene, floor_at = Path(str(episode.scene_config_path)), episode.start_position
         starts = starts or [(floor_at.x, floor_at.y, episode.start_yaw)]
     elif arguments.episode is not None:
         raise UserError("--episode is for --suite and --dataset; with --scene give --start")
-    if not scene.is_file():
+    if scene is None and starts:
+        raise UserError("--start needs a world: give --suite, --dataset or --scene")
+    if scene is not None and not scene.is_file():
         raise InvalidFile(scene, "no such file")
     poses = [Pose2(*(*start, 0.0)[:3]) for start in starts if start is not None]
     namespaces = [namespace.strip("/") for namespace in arguments.namespace]

@@ -126,7 +126,7 @@ class Ros2Env(Env):
             InvalidFile: A scene is broken.
         """
         VLNEnv(sensors=[]).check(episodes)
-        if self._options.attach and len(episodes) > 1 and not self._connected(None).is_simulated():
+        if self._options.attach and len(episodes) > 1 and not self._connected().is_simulated():
             raise UserError(
                 "the robot has no services of simulation_interfaces that could put it at the start of an "
                 "episode: put it there yourself, and run one episode at a time with --episode ID"
@@ -143,7 +143,7 @@ class Ros2Env(Env):
         if not episode.scene_config_path:
             raise UserError(f"episode '{episode.episode_id}': it needs a scene; set scene_config_path")
         scene_path, start = Path(episode.scene_config_path), episode.start_position
-        robot = self._connected(scene_path)
+        robot = self._connected()
         robot.begin(
             scene_path,
             Pose2(start.x, start.y, episode.start_yaw),
@@ -178,29 +178,28 @@ class Ros2Env(Env):
         self._state = self._robot = self._host = None
         self._resources.close()
 
-    def _connected(self, scene_path: Path | None) -> ExamRobot:
-        """Return the robot; starting one takes seconds, so only when it is needed, and in its first scene."""
+    def _connected(self) -> ExamRobot:
+        """Return the robot; starting one takes seconds, so only when it is needed."""
         if self._host is not None and not self._host.is_running:
             self.close()  # it has died, and the next episode is to have another one
         if self._robot is None:
             with ExitStack() as starting:  # what was started is stopped again, should the rest fail
-                if scene_path is None or self._options.attach:
+                if self._options.attach:
                     self._robot = self._reached(starting)
                 else:
                     domain = Domain()
                     starting.callback(domain.close)
                     with domain.entered():
-                        self._host = self._started(scene_path)
+                        self._host = self._started()
                         starting.callback(self._host.close)
                         self._robot = self._reached(starting)
                 self._resources = starting.pop_all()
         return self._robot
 
-    def _started(self, scene_path: Path) -> SimHostProcess:
+    def _started(self) -> SimHostProcess:
         options, camera = self._options, Camera()
         camera_hz = CAMERA_HZ if {"rgb", "depth"} & set(options.sensors) else 0
         return SimHostProcess(
-            *("--scene", str(scene_path)),
             *("--rtf", str(options.real_time_factor or REAL_TIME_FACTOR)),
             *("--camera-hz", str(camera_hz)),
             *("--scan-hz", str(SCAN_HZ)),
