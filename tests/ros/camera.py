@@ -4,11 +4,11 @@ import array
 import math
 
 import numpy as np
+from picture_messages import image_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image, LaserScan
 
 from proctor.ros2.convert import stamp
-from proctor.ros2.images import image_message
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import CLOCK, SENSORS
 
@@ -40,10 +40,10 @@ class Camera(RosNode):
         rgb = np.full((2, 3, 3), shade, np.uint8)
         depth = np.full((2, 3), shade, np.uint16)
         if "rgb" in names:
-            self._out["rgb"].publish(image_message(rgb, encodings[0], stamp(time_s), "camera"))
+            self._out["rgb"].publish(image_message(rgb, encodings[0], stamp(time_s)))
         if "depth" in names:
             at = stamp(time_s if depth_s is None else depth_s)
-            self._out["depth"].publish(image_message(depth, encodings[1], at, "camera"))
+            self._out["depth"].publish(image_message(depth, encodings[1], at))
 
     def scan(self, time_s, ranges):
         message = LaserScan(angle_min=-math.pi, angle_increment=math.tau / len(ranges))

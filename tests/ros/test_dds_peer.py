@@ -12,9 +12,9 @@ import pytest
 from dds_peer import DEPTHS_M, LOOPBACK, PIXELS, RANGES_M, SIDE
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
+from picture_messages import image_message
 
 from proctor.ros2.convert import pose2, quaternion, seconds, stamp
-from proctor.ros2.images import image_message
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import COMMANDS, SENSORS
 from proctor.ros2.sensors import SensorSubscriber
@@ -76,7 +76,7 @@ def test_the_peer_understands_us(node, peer):
     sent = {
         "cmd_vel": (drive, COMMANDS),
         "odom_here": (odometry, SENSORS),
-        "rgb_here": (image_message(rgb, "rgb8", stamp(12.25), "camera"), SENSORS),
+        "rgb_here": (image_message(rgb, "rgb8", stamp(12.25)), SENSORS),
     }
     publishers = {
         name: node.create_publisher(type(message), name, qos) for name, (message, qos) in sent.items()

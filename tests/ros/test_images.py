@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sensor_msgs.msg import Image
 
-from proctor.ros2.convert import stamp
-from proctor.ros2.images import COLOURS, DEPTHS, depth_of, image_message, rgb_of
+from proctor.ros2.images import COLOURS, depth_of, rgb_of
 
 SIDES = st.integers(1, 7)
 
@@ -26,21 +25,6 @@ def message(encoding, width, height, step, data, *, is_bigendian=0):
 def padded(rows, padding):
     """Bytes of rows, with something in between that is not to be seen."""
     return b"".join(row + b"\xaa" * padding for row in rows)
-
-
-@given(hnp.arrays(np.uint8, st.tuples(SIDES, SIDES, st.just(3))), st.sampled_from([*COLOURS]))
-def test_colour_comes_back_from_any_encoding(rgb, encoding):
-    sent = image_message(rgb, encoding, stamp(1.5), "camera")
-    np.testing.assert_array_equal(rgb_of(sent), rgb)
-    assert (sent.header.stamp.sec, sent.header.stamp.nanosec) == (1, 500_000_000)
-    assert (sent.header.frame_id, sent.encoding) == ("camera", encoding)
-    assert (sent.height, sent.width) == rgb.shape[:2]
-    assert sent.step * sent.height == len(sent.data)
-
-
-@given(hnp.arrays(np.uint16, st.tuples(SIDES, SIDES)), st.sampled_from([*DEPTHS]))
-def test_depth_comes_back_from_any_encoding(depth, encoding):
-    np.testing.assert_array_equal(depth_of(image_message(depth, encoding, stamp(0), "camera")), depth)
 
 
 @given(
@@ -105,8 +89,8 @@ def test_background_at_the_far_clip_is_no_return():
     far = message("32FC1", 3, 1, 12, struct.pack("<3f", 9.9999, 10.0, 9.5))
     assert depth_of(far, 10.0).tolist() == [[0, 0, 9500]]
     assert depth_of(far).tolist() == [[10000, 10000, 9500]]
-    near = np.array([[29996, 29997, 30000]], np.uint16)
-    assert depth_of(image_message(near, "16UC1", stamp(0), ""), 30.0).tolist() == [[29996, 0, 0]]
+    near = message("16UC1", 3, 1, 6, struct.pack("<3H", 29996, 29997, 30000))
+    assert depth_of(near, 30.0).tolist() == [[29996, 0, 0]]
     edges = message("32FC1", 4, 1, 16, struct.pack("<4f", 65.535, 65.536, 100.0, 1e-4))
     assert depth_of(edges).tolist() == [[65535, 0, 0, 0]]
 
@@ -136,14 +120,8 @@ def test_wrong_pictures_are_refused_with_what_would_be_right(sent, complaint):
         rgb_of(sent)
 
 
-def test_wrong_depth_and_wrong_arrays_are_refused():
+def test_wrong_depth_is_refused():
     with pytest.raises(ValueError, match="'rgb8', expected that of a depth: 16UC1, 32FC1"):
         depth_of(message("rgb8", 1, 1, 3, [0] * 3))
     with pytest.raises(ValueError, match="step is 4 bytes, but a row of 2 pixels of 32FC1 needs 8"):
         depth_of(message("32FC1", 2, 1, 4, [0] * 4))
-    with pytest.raises(ValueError, match=r"16UC1 is made of uint16 \(H, W\), found uint8 \(1, 2, 3\)"):
-        image_message(np.zeros((1, 2, 3), np.uint8), "16UC1", stamp(0), "camera")
-    with pytest.raises(ValueError, match=r"rgb8 is made of uint8 \(H, W, 3\), found uint8 \(1, 2, 4\)"):
-        image_message(np.zeros((1, 2, 4), np.uint8), "rgb8", stamp(0), "camera")
-    with pytest.raises(ValueError, match="'yuv422', expected"):
-        image_message(np.zeros((1, 2, 3), np.uint8), "yuv422", stamp(0), "camera")

@@ -6,11 +6,11 @@ import threading
 import numpy as np
 import pytest
 from camera import MATCH_S, Camera
+from picture_messages import image_message
 from sensor_msgs.msg import Image, LaserScan
 
 from proctor.core.errors import SimulationError
 from proctor.ros2.convert import stamp
-from proctor.ros2.images import image_message
 from proctor.ros2.node import RosNode
 from proctor.ros2.sensors import SensorSubscriber
 
@@ -66,7 +66,7 @@ def test_the_newest_picture_of_a_robot_that_sets_no_stamps(camera, sensors):
     camera.look(0.0)
     assert hears(sensors, lambda: sensors.latest_rgb is not None)
     for shade in (7, 8):
-        rgb = image_message(np.full((2, 3, 3), shade, np.uint8), "rgb8", stamp(0.0), "camera")
+        rgb = image_message(np.full((2, 3, 3), shade, np.uint8), "rgb8", stamp(0.0))
         sensors.rgb_callback(rgb)
         assert sensors.latest_rgb[0, 0, 0] == shade
     assert shades(sensors.get_observation(MATCH_S))["rgb"] == 8

@@ -31,6 +31,17 @@ class Motion(NamedTuple):
     """In the robot's time."""
 
 
+class _Move(NamedTuple):
+    """A drive or a turn; all numbers are in metres, or all in radians."""
+
+    approach: Approach
+    covered: Callable[[], float]
+    """Returns how much of the way is done."""
+    drive: Callable[[float], None]
+    """Commands a speed along the way."""
+    watches_scan: bool
+
+
 class ActionExecutor:
     """Drives a robot by its odometry and stops it before, or when, it hits something.
 
@@ -99,7 +110,7 @@ class ActionExecutor:
             self._port.command(sign * speed_mps, 0.0)
 
         approach = Approach.driving(abs(distance_m), self.linear_speed_mps, self._landing)
-        return self._move(approach, driven_m, drive, watch_scan=distance_m > 0)
+        return self._do(_Move(approach, driven_m, drive, watches_scan=distance_m > 0))
 
     def rotate(self, angle_rad: float) -> Motion:
         """Turn on the spot; positive is left. Angles beyond a full turn are fine.
@@ -120,7 +131,7 @@ class ActionExecutor:
             self._port.command(0.0, sign * speed_radps)
 
         approach = Approach.turning(abs(angle_rad), self.angular_speed_radps, self._landing)
-        return self._move(approach, turned, turn, watch_scan=False)
+        return self._do(_Move(approach, turned, turn, watches_scan=False))
 
     def move_timed(self, linear_x: float = 0.0, angular_z: float = 0.0, duration_s: float = 1.0) -> Motion:
         """Drive at this velocity for this long, without odometry; the last command is scaled to land."""
@@ -157,42 +168,29 @@ class ActionExecutor:
             pass
         return self._at_rest(start_s)
 
-    def _move(
-        self,
-        approach: Approach,
-        covered: Callable[[], float],
-        drive: Callable[[float], None],
-        *,
-        watch_scan: bool,
-    ) -> Motion:
-        """Drive until `covered` has reached the goal; all are in metres, or all in radians."""
+    def _do(self, move: _Move) -> Motion:
         start_s = self._port.now_s()
         with self._running():
-            self._approach(approach, covered, drive, watch_scan=watch_scan)
+            self._approach(move)
             if self._landing.settles:
                 self._settle()
-                self._correct(approach, covered, drive, watch_scan=watch_scan)
+                self._correct(move)
         return self._at_rest(start_s)
 
-    def _approach(
-        self,
-        approach: Approach,
-        covered: Callable[[], float],
-        drive: Callable[[float], None],
-        *,
-        watch_scan: bool,
-    ) -> None:
+    def _approach(self, move: _Move) -> None:
+        """Drive until the goal is reached, or something is in the way."""
+        approach = move.approach
         start_s, touched_before = self._port.now_s(), self._port.in_contact()
         deadline_s = start_s + DEADLINE_FACTOR * approach.goal / approach.speed + DEADLINE_MARGIN_S
         give_up_s = time.monotonic() + self._landing.patience_s
         done, starting = 0.0, True  # it takes a period to get going
 
         def alarm() -> bool:
-            blocked = watch_scan and self._is_blocked_ahead()
-            return blocked or not self.is_running or approach.is_over(covered())
+            blocked = move.watches_scan and self._is_blocked_ahead()
+            return blocked or not self.is_running or approach.is_over(move.covered())
 
         while self.is_running and not approach.is_over(done):
-            if watch_scan and self._is_blocked_ahead():
+            if move.watches_scan and self._is_blocked_ahead():
                 self._note_collision()
                 break
             if self._port.now_s() > deadline_s and time.monotonic() >= give_up_s:
@@ -202,9 +200,9 @@ class ActionExecutor:
                     " and its odometry"
                 )
             step = approach.step(done, self._period_s)
-            drive(step / self._period_s)
+            move.drive(step / self._period_s)
             self._port.wait(self._period_s, alarm)
-            before, done = done, covered()
+            before, done = done, move.covered()
             touched = self._port.in_contact()
             if touched and not (touched_before and (starting or done - before > UNHINDERED * step)):
                 self._note_collision()
@@ -218,10 +216,8 @@ class ActionExecutor:
         while True:
             self._port.wait(REST_S)
             now = self._port.odometry()
-            moved_m, turned_rad = (
-                math.hypot(now.x - before.x, now.y - before.y),
-                wrap_angle(now.yaw - before.yaw),
-            )
+            moved_m = math.hypot(now.x - before.x, now.y - before.y)
+            turned_rad = wrap_angle(now.yaw - before.yaw)
             if moved_m < REST_M and abs(turned_rad) < REST_RAD:
                 return
             if self._port.now_s() > deadline_s:
@@ -232,28 +228,23 @@ class ActionExecutor:
                 )
             before = now
 
-    def _correct(
-        self,
-        approach: Approach,
-        covered: Callable[[], float],
-        drive: Callable[[float], None],
-        *,
-        watch_scan: bool,
-    ) -> None:
+    def _correct(self, move: _Move) -> None:
         """Creep to the goal if the robot obeyed so late that it is off: its computer may be busy."""
+        approach = move.approach
         for _ in range(CORRECTIONS):
-            off = covered() - approach.goal
+            off = move.covered() - approach.goal
             if self.collision_detected or not self.is_running or not approach.is_off(off):
                 return
             sign = -math.copysign(1.0, off)
             deadline_s = self._port.now_s() + abs(off) / approach.slowest + DEADLINE_MARGIN_S
 
             def ends(sign: float = sign) -> bool:
-                there = sign * (approach.goal - covered()) <= approach.near
-                return there or not self.is_running or (watch_scan and sign > 0 and self._is_blocked_ahead())
+                there = sign * (approach.goal - move.covered()) <= approach.near
+                blocked = move.watches_scan and sign > 0 and self._is_blocked_ahead()
+                return there or blocked or not self.is_running
 
             while not ends() and not self._port.in_contact() and self._port.now_s() < deadline_s:
-                drive(sign * approach.slowest)
+                move.drive(sign * approach.slowest)
                 self._port.wait(self._period_s, ends)
             self._settle()
 

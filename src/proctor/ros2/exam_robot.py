@@ -27,7 +27,7 @@ class ExamRobot:
     at the start, and its odometry tells where it is.
 
     Args:
-        executor: Moves it; closed with this.
+        executor: Moves it. Who made it closes it, and with it all that listens here.
         name: Of the robot in the simulator.
         namespace: Of its topics.
         uri: What the simulator is to spawn.
@@ -124,10 +124,6 @@ class ExamRobot:
             return self._simulation.position(self._name)
         at = pose_out_of(self._start, self._driven())
         return Vector3(at.x, at.y, self._floor_z), at.yaw
-
-    def close(self) -> None:
-        """Stop the robot and leave. May be called twice."""
-        self._actions.close()
 
     def _driven(self) -> Pose2:
         return pose_into(self._origin, pose2(self._executor.curr_pose))

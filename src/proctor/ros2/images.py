@@ -1,16 +1,11 @@
-"""sensor_msgs/Image and numpy arrays: colour as RGB, depth in millimetres."""
+"""Reads sensor_msgs/Image into numpy arrays: colour as RGB, depth in millimetres."""
 
 from __future__ import annotations
 
-import array
-import math
 from typing import Any, TypeAlias
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
-from sensor_msgs.msg import Image
-from std_msgs.msg import Header
 
 Rgb: TypeAlias = NDArray[np.uint8]
 Depth: TypeAlias = NDArray[np.uint16]
@@ -74,48 +69,6 @@ def depth_of(message: Any, far_m: float | None = None) -> Depth:
     return native if limit_mm > MAX_MM else np.where(native < limit_mm, native, np.uint16(0))
 
 
-def image_message(picture: Rgb | Depth, encoding: str, stamp: Time, frame_id: str) -> Any:
-    """Return a picture as a message.
-
-    Args:
-        picture: RGB, uint8 (H, W, 3), or depth in millimetres, uint16 (H, W).
-        encoding: One of `COLOURS` or of `DEPTHS`. In 32FC1, no return is infinity.
-        stamp: When it was taken.
-        frame_id: The camera's optical frame.
-
-    Raises:
-        ValueError: The encoding is unknown, or not for such an array.
-    """
-    if encoding in COLOURS:
-        _expect(picture, np.uint8, 3, encoding)
-        pixels: NDArray[Any] = _colours(picture, encoding)
-    elif encoding in DEPTHS:
-        _expect(picture, np.uint16, 2, encoding)
-        pixels = picture.astype("<u2", copy=False)
-        if encoding == "32FC1":
-            pixels = np.where(picture > 0, picture.astype("<f4") / np.float32(1000), np.float32(math.inf))
-    else:
-        raise ValueError(_unknown(encoding, "picture", COLOURS | DEPTHS))
-    height, width = picture.shape[:2]
-    message = Image(header=Header(stamp=stamp, frame_id=frame_id), encoding=encoding)
-    message.height, message.width = height, width
-    message.step = pixels.nbytes // height
-    data = array.array("B")  # of any other kind, each number would be checked
-    data.frombytes(np.ascontiguousarray(pixels).view(np.uint8).data)
-    message.data = data
-    return message
-
-
-def _colours(rgb: NDArray[Any], encoding: str) -> Rgb:
-    if encoding == "rgb8":
-        return rgb
-    pixels = np.empty((*rgb.shape[:2], len(encoding) - 1), np.uint8)
-    for channel, target in enumerate(COLOURS[encoding]):
-        pixels[..., target] = rgb[..., channel]
-    pixels[..., 3:] = 255
-    return pixels
-
-
 def _rows(message: Any, channels: int, numbers: np.dtype[Any]) -> NDArray[Any]:
     """Return the numbers of a picture, row by row, without the padding."""
     height, width, step = message.height, message.width, message.step
@@ -133,15 +86,6 @@ def _rows(message: Any, channels: int, numbers: np.dtype[Any]) -> NDArray[Any]:
         )
     data = np.frombuffer(message.data, np.uint8).reshape(height, step)
     return data[:, :row].view(numbers)
-
-
-def _expect(picture: NDArray[Any], kind: type, dimensions: int, encoding: str) -> None:
-    fits = picture.dtype == kind and picture.ndim == dimensions and picture.size > 0
-    if not fits or (dimensions == 3 and picture.shape[2] != 3):
-        shape = "(H, W, 3)" if dimensions == 3 else "(H, W)"
-        raise ValueError(
-            f"{encoding} is made of {np.dtype(kind)} {shape}, found {picture.dtype} {picture.shape}"
-        )
 
 
 def _unknown(encoding: str, what: str, known: dict[str, Any]) -> str:

@@ -17,14 +17,12 @@ from proctor.core.geometry import pose_out_of
 from proctor.core.types import Array, Pose2
 from proctor.robots.dynamics import Dynamics
 from proctor.ros2.node import RosNode
-from proctor.ros2.odometry import Moved, Track, read_odometry
+from proctor.ros2.odometry import STALE_S, Moved, Track, read_odometry
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.topic import Topic
 from proctor.ros2.transforms import Transforms
 from proctor.ros2.twist_topic import TwistTopic
 
-STALE_S = 0.5
-"""Odometry that is older than this, in the robot's time, tells no longer where it is."""
 MAP_FRAME = "map"
 
 

@@ -20,12 +20,7 @@ from proctor.ros2.convert import seconds
 from proctor.ros2.mobile_base import RosBase, topic_in
 from proctor.ros2.node import RosNode
 from proctor.ros2.path_messages import trajectory_of
-from proctor.ros2.robot_clock import RobotClock
-
-EARLY = 0.9
-"""Ticks are due after this share of their period, for stamps are rounded."""
-BLIND_S, WATCH_S = 0.5, 0.1
-"""A robot whose time is that of its messages is stopped after so long without any, and how often to look."""
+from proctor.ros2.robot_clock import BLIND_S, EARLY, WATCH_S, RobotClock
 
 
 class NodeMpcController(RosNode):

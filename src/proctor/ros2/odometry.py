@@ -22,6 +22,8 @@ SAME_S = 1e-3
 GAP_S = 0.15
 """Between two messages that are further apart nobody knows where the robot was: it may have turned."""
 SPEED_S = 0.1
+STALE_S = 0.5
+"""What is older than this, in the robot's time, no longer tells where it is: it is not driven on by that."""
 EXTRAPOLATED_S = 0.1
 """A robot is taken to go on as it did for this long after the newest message."""
 

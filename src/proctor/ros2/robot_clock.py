@@ -11,6 +11,11 @@ from proctor.ros2.node import RosNode
 from proctor.ros2.qos import CLOCK
 from proctor.ros2.topic import Topic
 
+BLIND_S, WATCH_S = 0.5, 0.1
+"""A robot whose time is that of its messages is stopped after so long without any, for it may still move; and
+how often to look."""
+EARLY = 0.9
+"""Ticks of the clock are due after this share of their period, for stamps are rounded."""
 JUMP_S = 0.5
 """Messages overtake each other by less than this; a clock that is further back was set back."""
 

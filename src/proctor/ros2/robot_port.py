@@ -15,13 +15,11 @@ from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2, Scan
 from proctor.ros2.convert import scan_of, seconds
 from proctor.ros2.node import RosNode
-from proctor.ros2.odometry import Moved, Track, read_odometry
+from proctor.ros2.odometry import STALE_S, Moved, Track, read_odometry
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.topic import Topic, Value
 from proctor.ros2.twist_topic import TwistTopic
 
-STALE_S = 0.5
-"""A robot is not driven on by what it said longer ago than this, in its own time."""
 ROUNDING_S = 1e-6
 
 

@@ -102,11 +102,6 @@ class SensorSubscriber:
         depth: Depth | None = self._latest("depth")
         return depth
 
-    @property
-    def lost_frames(self) -> int:
-        """Messages that the robot sent and that never came, as far as the network layer knows."""
-        return sum(topic.lost for topic in self._topics.values())
-
     def rgb_callback(self, msg: Any) -> None:
         """Take a sensor_msgs/Image in as colour, as the subscription does."""
         self._topics["rgb"].hear(msg)

@@ -23,7 +23,7 @@ from simulation_interfaces.srv import (
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.plain_text import plain
 from proctor.core.types import Pose2, Vector3
-from proctor.ros2.convert import quaternion, yaw_of
+from proctor.ros2.convert import check_rotation, quaternion, yaw_of
 from proctor.ros2.node import RosNode
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.service import Service
@@ -31,7 +31,6 @@ from proctor.ros2.simulation_versions import resource_of
 
 STEP_PATIENCE_S = 0.1
 """How long a step may take, on top of the usual time for an answer: ten frames a second."""
-ROUNDING = 0.01
 MAX_MESSAGE = 300
 """Characters of a simulator's error message that are shown."""
 FEATURES: dict[int, str] = {
@@ -154,12 +153,9 @@ class SimulationClient:
     def position(self, name: str) -> tuple[Vector3, float]:
         """Return the true position of a robot in the world, and its heading."""
         pose = self._ask(self._get_entity, GetEntityState.Request(entity=name)).state.pose
-        q = pose.orientation
-        length = math.hypot(q.x, q.y, q.z, q.w)
         try:
-            if not abs(length - 1) < ROUNDING:
-                raise ValueError(f"expected a quaternion of length 1, found {length:g}")
-            return Vector3.of(pose.position), yaw_of(q)
+            check_rotation(pose.orientation)
+            return Vector3.of(pose.position), yaw_of(pose.orientation)
         except ValueError as error:
             raise SimulationError(f"{self._get_entity.name} of '{name}': {error}") from None
 

@@ -21,22 +21,17 @@ from proctor.ros2.mobile_base import topic_in
 from proctor.ros2.navigator import NavigatorOptions, RosNavigator
 from proctor.ros2.node import RosNode
 from proctor.ros2.planning_servers import PlanningServers
-from proctor.ros2.robot_clock import RobotClock
+from proctor.ros2.robot_clock import BLIND_S, EARLY, WATCH_S, RobotClock
 from proctor.ros2.skill_request import SkillCall, read_request
 from proctor.ros2.views import Views
 from proctor.skills.goal import MAX_TIMEOUT_S, Goal, asked_for
 
 SILENCE_S = 5.0
 """After so long without the robot's time, odometry or scans a goal fails."""
-BLIND_S = 0.5
-"""A robot whose time is that of its messages is stopped after so long without any: it may still be moving."""
 BLIND_TICKS = 3
 """So many ticks in a row must find nothing new: when this machine stalls, the clock is heard first."""
-WATCH_S = 0.1
 REST_S = 0.5
 """For so long after the end of a goal the robot is told to stand: who listens may miss a single message."""
-EARLY = 0.9
-"""Ticks are due after this share of their period, for stamps are rounded."""
 CLOSE_S = 2.0
 LINGER_S = 0.2
 """What a client has not received when the server goes is lost, and nothing in ROS 2 tells when it has."""
