@@ -1,0 +1,1 @@
+"""What the agent can be asked to do: one file for each tool."""

@@ -1,0 +1,1 @@
+"""The ways to reach the engine, and the tools that use them."""

@@ -1,0 +1,1 @@
+"""The tools that not every engine has: simulation and ROS 2."""

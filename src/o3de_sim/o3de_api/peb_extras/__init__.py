@@ -1,0 +1,1 @@
+"""The tools of `interface_extras` as plain functions, on an agent of their own."""

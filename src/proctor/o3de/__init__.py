@@ -1,0 +1,1 @@
+"""O3DE as a world to be examined in."""
