@@ -228,7 +228,7 @@ def test_a_mesh_that_is_no_mesh_is_refused(capsys, dataset, name):
         ),
         (
             ["--suite", "houses-v1", "--policy", "random", "--env", "o3de"],
-            "The O3DE backend is not available here",
+            "ROS 2 is not available here",
         ),
     ],
 )

@@ -215,6 +215,9 @@ def _job(arguments: argparse.Namespace, policy: str) -> Job:
     if arguments.attach:
         options["attach"] = True
     threshold_m = arguments.success_threshold
+    own_m = options.get("success_threshold")
+    if threshold_m is None and isinstance(own_m, int | float):  # said to the env
+        threshold_m = own_m
     return Job(
         env=arguments.env,
         policy=policy,

@@ -28,6 +28,9 @@ class Env(abc.ABC):
     needs_scene: ClassVar[bool] = False
     """Whether an episode without a scene file makes no sense here."""
 
+    success_threshold_m: float | None = None
+    """How near to the goal a STOP counts, where the env was told so and the episode does not say it."""
+
     @abc.abstractmethod
     def reset(self, episode: Any) -> Observation:
         """Put the world into the episode's first state and return the first observation."""

@@ -1,75 +1,49 @@
-"""The production world: O3DE, reached over ROS 2."""
+"""The production world: O3DE, reached over ROS 2 and the agent in its Editor."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import msgspec
-
-from proctor.core.errors import MissingDependency, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation
-
-
-class SensorQos(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Quality of service of the sensor topics, in ROS 2's words."""
-
-    reliability: Literal["BEST_EFFORT", "RELIABLE"] = "BEST_EFFORT"
-    durability: Literal["VOLATILE", "TRANSIENT_LOCAL"] = "VOLATILE"
-    depth: int = 10
-
-
-class O3DEConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to reach O3DE, and how its robot moves."""
-
-    mode: Literal["socket", "peb"] = "socket"
-    socket_host: str = "127.0.0.1"
-    socket_port: int = 8080
-    sensor_qos: SensorQos = SensorQos()
-    success_threshold: float = 0.2
-    collision_threshold: float = 0.3
-    linear_speed: float = 0.1
-    angular_speed: float = 0.3
-    robot_asset_path: str = "Assets/Models/robot/robot.gltf"
-    robot_name: str = "robot"
-
-
-O3DE_SIMULATOR_CONFIG: dict[str, Any] = msgspec.to_builtins(O3DEConfig())
+from proctor.envs.o3de_simulator import O3DESimulator
+from proctor.episodes.vln import Episode
 
 
 class O3DEEnv(Env):
-    """An env that needs a running O3DE and ROS 2.
+    """An env on a running O3DE.
 
     Args:
         simulator_config: Keys of `O3DE_SIMULATOR_CONFIG` that should differ from its defaults.
+        keys: The same, one by one.
 
     Raises:
-        UserError: A key or value of the configuration is wrong.
-        MissingDependency: This version of Proctor has no O3DE connection.
+        UserError: A key or value of the configuration is wrong, or there is no O3DE.
     """
 
     tasks = ("vln",)
-    needs_scene = True
 
-    def __init__(self, simulator_config: Mapping[str, Any] | None = None) -> None:
-        try:
-            self.config = msgspec.convert(dict(simulator_config or {}), O3DEConfig)
-        except msgspec.ValidationError as error:
-            raise UserError(f"simulator_config: {error}; keys: {', '.join(O3DE_SIMULATOR_CONFIG)}") from None
-        raise MissingDependency(
-            "The O3DE backend",
-            "It needs O3DE with its ROS 2 gems and a sourced ROS 2, and this version of Proctor does not "
-            "connect to them yet; the same episodes run on the embedded world: env 'embedded'.",
-        )
+    def __init__(self, simulator_config: Mapping[str, Any] | None = None, **keys: Any) -> None:
+        self.simulator = O3DESimulator(config={**(simulator_config or {}), **keys})
+        self.success_threshold_m = self.simulator.config.success_threshold
 
-    def reset(self, episode: Any) -> Observation:
-        """Not reached without a connection."""
-        raise NotImplementedError
+    def check(self, episodes: Sequence[Episode]) -> None:
+        """See `O3DESimulator.check`."""
+        self.simulator.check(episodes)
+
+    def reset(self, episode: Episode) -> Observation:
+        """See `O3DESimulator.reset`."""
+        return self.simulator.reset(episode)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
-        """Not reached without a connection."""
-        raise NotImplementedError
+        """See `O3DESimulator.step`."""
+        return self.simulator.step(action)
+
+    def info(self) -> Info:
+        """Return the ground truth of the present state."""
+        return self.simulator.info()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Stop the robot, and leave O3DE."""
+        self.simulator.close()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from proctor.core.errors import SimulationError, UserError
-from proctor.core.interfaces import Env
-from proctor.core.types import Info, Observation, Pose2
-from proctor.envs.episode_state import EpisodeState, checked_action, running, started
+from proctor.core.errors import UserError
+from proctor.core.types import Observation, Pose2
+from proctor.envs.episode_state import EpisodeState
+from proctor.envs.ros_robot import RosRobotEnv
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.vln import Episode
 from proctor.navigation.maps.grid_map import floor_of_scene
@@ -52,7 +52,7 @@ OF_THE_ROBOT = ("real_time_factor", "width", "height")
 """Options that say how a robot is simulated; one that is there already is what it is."""
 
 
-class Ros2Env(Env):
+class Ros2Env(RosRobotEnv):
     """A robot behind the topics rgb, depth, scan, odom and cmd_vel.
 
     Positions are those of the simulator, asked for through `simulation_interfaces`; a robot that has none
@@ -81,7 +81,6 @@ class Ros2Env(Env):
         UserError: An option makes no sense.
     """
 
-    tasks = ("vln",)
     needs_scene = True
 
     def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
@@ -112,9 +111,8 @@ class Ros2Env(Env):
         given = [name for name in OF_THE_ROBOT if options[name] is not None]
         if attach and given:
             raise UserError(f"{', '.join(given)}: the robot that is attached to has its own; leave it out")
-        self._state: EpisodeState | None = None
+        super().__init__(end_on_collision=self._options.end_on_collision)
         self._resources = ExitStack()
-        self._robot: ExamRobot | None = None
         self._host: SimHostProcess | None = None
 
     def check(self, episodes: Sequence[Episode]) -> None:
@@ -144,34 +142,11 @@ class Ros2Env(Env):
             raise UserError(f"episode '{episode.episode_id}': it needs a scene; set scene_config_path")
         scene_path, start = Path(episode.scene_config_path), episode.start_position
         robot = self._connected()
-        robot.begin(
-            scene_path,
-            Pose2(start.x, start.y, episode.start_yaw),
-            floor_of_scene(scene_path, episode.start_position),
-        )
+        robot.load_world(scene_path)
+        robot.begin(Pose2(start.x, start.y, episode.start_yaw), floor_of_scene(scene_path, start))
         position, yaw = robot.pose()
         self._state = EpisodeState(episode, position, yaw)
         return robot.observe()
-
-    def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
-        """Do one action by driving the robot.
-
-        Raises:
-            SimulationError: There was no reset, the episode is over, or the robot is silent.
-            ValueError: The action is not an integer from 0 to 3.
-        """
-        state, action = running(self._state), checked_action(action)
-        if self._robot is None:
-            raise SimulationError("step() was called after close()")
-        collided = self._robot.act(action)
-        position, yaw = self._robot.pose()
-        state.record(action, position, yaw, collision=collided)
-        state.done = state.done or (self._options.end_on_collision and collided)
-        return self._robot.observe(), 0.0, state.done, state.info()
-
-    def info(self) -> Info:
-        """Return the ground truth of the present state."""
-        return started(self._state).info()
 
     def close(self) -> None:
         """Stop the robot, and what was started for it."""

@@ -81,7 +81,8 @@ class VLNEvaluator(Evaluator):
     Args:
         env: The world.
         policy: The agent.
-        success_threshold: Metres from the goal within which a STOP counts, for episodes that do not say.
+        success_threshold: Metres from the goal within which a STOP counts, for episodes that do not say;
+            the env's own, else 0.2 m, if missing.
         seed: All randomness of the run depends on it.
     """
 
@@ -90,10 +91,12 @@ class VLNEvaluator(Evaluator):
         env: Env,
         policy: Policy,
         *,
-        success_threshold: float = DEFAULT_SUCCESS_THRESHOLD_M,
+        success_threshold: float | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(env, policy, Job(policy="", seed=seed, success_threshold_m=success_threshold))
+        told = (success_threshold, env.success_threshold_m, DEFAULT_SUCCESS_THRESHOLD_M)
+        threshold_m = next(each for each in told if each is not None)
+        super().__init__(env, policy, Job(policy="", seed=seed, success_threshold_m=threshold_m))
 
 
 class PickPlaceEvaluator(Evaluator):

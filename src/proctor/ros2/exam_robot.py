@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rclpy.logging import LoggingSeverity
+from rclpy.qos import QoSProfile
 
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import pose_into, pose_out_of
@@ -34,7 +35,12 @@ class ExamRobot:
         prefix: Of the names of the simulator's services.
         sensors: What an observation holds: out of rgb, depth, scan and odom.
         depth_far_m: The far clip distance of the depth camera, see `images.depth_of`.
+        qos: How to listen to the sensors; as they usually publish, if it is None.
         timeout_s: How long to wait for a sensor or a service, in real time.
+
+    Attributes:
+        actions: Does the four actions.
+        sensors: Listens to the sensors.
     """
 
     def __init__(  # noqa: PLR0913  (all but one are named)
@@ -47,18 +53,17 @@ class ExamRobot:
         prefix: str = "",
         sensors: Sequence[str],
         depth_far_m: float | None = None,
+        qos: QoSProfile | None = None,
         timeout_s: float,
     ) -> None:
         self._executor = executor
         executor.get_logger().set_level(LoggingSeverity.ERROR)  # collisions are told in the results
-        self._actions = ActionExecutorWrapper(
-            executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor
-        )
+        self.actions = ActionExecutorWrapper(executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor)
         self._name, self._namespace, self._uri = name, namespace, uri
         self._wanted, self._timeout_s = tuple(sensors), timeout_s
         heard = [sensor for sensor in sensors if sensor != "odom"] or ["scan"]
-        self._sensors = SensorSubscriber(
-            node=executor, clock=executor.robot_clock, sensors=heard, depth_far_m=depth_far_m
+        self.sensors = SensorSubscriber(
+            qos, node=executor, clock=executor.robot_clock, sensors=heard, depth_far_m=depth_far_m
         )
         self._simulation = SimulationClient(
             executor, prefix=prefix, timeout_s=timeout_s, clock=executor.robot_clock
@@ -67,7 +72,7 @@ class ExamRobot:
         self._floor_z = 0.0
         self._origin = Pose2(0.0, 0.0, 0.0)
         """What odometry said at the start."""
-        self._world: Path | None = None
+        self._world: Path | str | None = None
         self._has_simulator = False
         """In this episode. A simulator that goes away in it is an error, and not a robot without one."""
 
@@ -75,7 +80,20 @@ class ExamRobot:
         """Tell whether there is a simulator that can be told where the robot is to stand."""
         return self._simulation.is_available(min(SERVICES_S, self._timeout_s))
 
-    def begin(self, scene_path: Path, start: Pose2, floor_z: float) -> None:
+    def load_world(self, scene: Path | str) -> None:
+        """Have a scene loaded, if the simulator can; else it is taken to be in it.
+
+        Args:
+            scene: A file, or the address of what only the simulator knows.
+
+        Raises:
+            SimulationError: The simulator refuses.
+        """
+        if scene != self._world and self.is_simulated() and "WORLD_LOADING" in self._simulation.features():
+            self._simulation.load_world(str(scene.resolve() if isinstance(scene, Path) else scene))
+        self._world = scene
+
+    def begin(self, start: Pose2, floor_z: float) -> None:
         """Put the robot at the start of an episode, and wait until it can sense and move.
 
         Raises:
@@ -85,7 +103,6 @@ class ExamRobot:
         since_s = 0.0
         self._has_simulator = self.is_simulated()
         if self._has_simulator:
-            self._enter(scene_path)
             since_s = self._simulation.respawn(
                 self._name, start, floor_z, uri=self._uri, namespace=self._namespace
             )
@@ -93,19 +110,13 @@ class ExamRobot:
         if not self._executor.wait_for_odom(self._timeout_s, since_s):
             raise SimulationError(f"the robot does not tell where it is: {self._executor.diagnosis()}")
         self._origin = pose2(self._executor.curr_pose)
-        self._sensors.reset()
-        self._sensors.mark_action(since_s)
-
-    def _enter(self, scene_path: Path) -> None:
-        """Load the scene, if the simulator can; else it is taken to be in it."""
-        if scene_path != self._world and "WORLD_LOADING" in self._simulation.features():
-            self._simulation.load_world(str(scene_path.resolve()))
-        self._world = scene_path
+        self.sensors.reset()
+        self.sensors.mark_action(since_s)
 
     def act(self, action: Action) -> bool:
         """Do an action and return whether the robot collided."""
-        self._actions.execute_action(int(action))
-        self._sensors.mark_action(self._executor.robot_clock.now_s)
+        self.actions.execute_action(int(action))
+        self.sensors.mark_action(self._executor.robot_clock.now_s)
         return action is not Action.STOP and self._executor.collision_detected
 
     def observe(self) -> Observation:
@@ -114,7 +125,7 @@ class ExamRobot:
         Raises:
             SimulationError: A topic is silent, and why.
         """
-        observation = self._sensors.get_observation(self._timeout_s)
+        observation = self.sensors.get_observation(self._timeout_s)
         observation["odom"] = self._driven()
         return {name: observation[name] for name in self._wanted}
 

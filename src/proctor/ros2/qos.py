@@ -35,3 +35,13 @@ LATCHED = QoSProfile(
     depth=1,
 )
 """For maps and static transforms: who comes later still gets the last one."""
+
+
+def sensor_qos(reliability: str, durability: str, depth: int) -> QoSProfile:
+    """Return how to listen, of the words that ROS 2 uses: `BEST_EFFORT`, `VOLATILE`."""
+    return QoSProfile(
+        reliability=ReliabilityPolicy[reliability],
+        durability=DurabilityPolicy[durability],
+        history=HistoryPolicy.KEEP_LAST,
+        depth=depth,
+    )

@@ -1,0 +1,251 @@
+"""O3DE as a simulator: the Editor through its agent, the robot through ROS 2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from o3de_sim.constants import O3DE_AGENT_SOCKET_MODE, Mode
+from o3de_sim.errors import O3DEError
+from o3de_sim.o3de_api.interface import math as o3de_math
+from o3de_sim.o3de_api.interface.entity_id import EntityId
+from proctor.core.errors import SimulationError, UserError
+from proctor.core.geometry import distance
+from proctor.core.types import Observation, Pose2, Vector3
+from proctor.envs.episode_state import EpisodeState
+from proctor.envs.ros_robot import RosRobotEnv
+from proctor.envs.vln import VLNEnv
+from proctor.episodes.vln import Episode
+from proctor.navigation.maps.grid_map import floor_of_scene
+from proctor.o3de.agent_manager import O3DEAgentManager, level_of
+from proctor.o3de.config import O3DEConfig, config_of
+from proctor.ros2.action_executor import VLNActionExecutor
+from proctor.ros2.exam_robot import ExamRobot
+from proctor.ros2.qos import sensor_qos as qos_of
+from proctor.scenes.scene_config import load_scene
+
+
+class O3DESimulator(RosRobotEnv):
+    """The robot of an O3DE project.
+
+    Levels are built and game mode is entered through the agent in the Editor. Where the project has the
+    SimulationInterfaces Gem, each episode's robot is spawned by it, and it tells where the robot is; else the
+    agent puts the robot's prefab into the level and tells it. A GameLauncher has no agent: it needs the Gem,
+    and loads levels that were built before.
+
+    Args:
+        mode: How to reach the Editor: `socket`, or `peb` from inside it.
+        sensor_qos: How to listen to the sensors: a QoSProfile, or a dict as in O3DE_SIMULATOR_CONFIG.
+        config: Keys of O3DE_SIMULATOR_CONFIG that should differ from it; they win over the other two.
+
+    Attributes:
+        agent_manager: The Editor's side of it. None if there is only a GameLauncher.
+
+    Raises:
+        UserError: The configuration is wrong, or there is no O3DE.
+    """
+
+    Episode: ClassVar[type[Episode]] = Episode
+
+    def __init__(
+        self,
+        mode: Mode = O3DE_AGENT_SOCKET_MODE,
+        sensor_qos: Any = None,
+        *,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        keys: dict[str, Any] = {"mode": mode, **(config or {})}
+        is_profile = sensor_qos is not None and not isinstance(sensor_qos, Mapping)
+        if isinstance(sensor_qos, Mapping):
+            keys.setdefault("sensor_qos", dict(sensor_qos))
+        self.config: O3DEConfig = config_of(keys)
+        super().__init__()
+        self.agent_manager: O3DEAgentManager | None = None
+        self._has_services: bool | None = None
+        """Whether there is the SimulationInterfaces Gem; not known before the first game mode."""
+        self._is_playing = False
+        self._robot_entity_id: EntityId | None = None
+        with ExitStack() as starting:
+            executor = VLNActionExecutor(
+                namespace=self.config.namespace,
+                linear_speed=self.config.linear_speed,
+                angular_speed=self.config.angular_speed,
+                collision_threshold=self.config.collision_threshold,
+                silence_timeout_s=self.config.timeout_s,
+            )
+            starting.callback(executor.close)
+            self._robot = ExamRobot(
+                executor,
+                name=self.config.robot_name,
+                namespace=self.config.namespace,
+                uri=self.config.robot_uri,
+                sensors=("rgb", "depth"),
+                qos=sensor_qos if is_profile else qos_of(**msgspec.structs.asdict(self.config.sensor_qos)),
+                timeout_s=self.config.timeout_s,
+            )
+            self.agent_manager = self._reached(self._robot)
+            self._resources = starting.pop_all()
+
+    @property
+    def robot_entity_id(self) -> EntityId | None:
+        """The robot's entity, None before the first episode. Spawned robots go by their names."""
+        return self._robot_entity_id
+
+    @property
+    def current_step(self) -> int:
+        """Actions done in this episode."""
+        return 0 if self._state is None else self._state.step
+
+    @property
+    def goal_position(self) -> Vector3 | None:
+        """Where this episode is to end."""
+        return None if self._state is None else self._state.episode.goal_position
+
+    def check(self, episodes: Sequence[Episode]) -> None:
+        """Build every scene and put the robot at every start, in the embedded world.
+
+        Raises:
+            UserError: Episodes have bad starts, or neither a scene nor a level.
+            InvalidFile: A scene is broken.
+        """
+        VLNEnv(sensors=[]).check([episode for episode in episodes if episode.scene_config_path])
+        nameless = [e.episode_id for e in episodes if not e.scene_config_path and not e.scene_id]
+        if nameless:
+            raise UserError(
+                f"episode '{nameless[0]}': it needs a scene; set scene_config_path, or scene_id to a level"
+            )
+
+    def reset(self, episode: Episode) -> Observation:
+        """Open the episode's level, building it if need be, and put the robot at the start.
+
+        Raises:
+            UserError: The episode has neither a scene nor a level.
+            SimulationError: The engine refuses, or the robot is silent.
+        """
+        self._state = None
+        if self._robot is None:
+            raise SimulationError("reset() was called after close()")
+        self.check([episode])
+        start = episode.start_position
+        floor_z = start.z
+        if episode.scene_config_path:
+            floor_z = floor_of_scene(Path(episode.scene_config_path), start)
+        with self._explained():
+            self._enter(episode)
+            self._place(episode, floor_z)
+            self._robot.begin(Pose2(start.x, start.y, episode.start_yaw), floor_z)
+            self._robot_entity_id = self._found_robot()
+            position, yaw = self._pose(self._robot)
+            observation = self._robot.observe()
+        self._state = EpisodeState(episode, position, yaw)
+        return observation
+
+    def get_current_position(self) -> o3de_math.Vector3:
+        """Return where the robot is, as the engine says.
+
+        Raises:
+            SimulationError: There was no reset, or the engine does not answer.
+        """
+        if self._robot is None or self._state is None:
+            raise SimulationError("get_current_position() was called before reset()")
+        position, _ = self._pose(self._robot)
+        return o3de_math.Vector3(position.x, position.y, position.z)
+
+    def get_distance_to_goal(self) -> float:
+        """Return the straight distance from the robot to the goal, in metres."""
+        position = Vector3.of(self.get_current_position())
+        goal = self.goal_position
+        return math.nan if goal is None else distance(position, goal)
+
+    def get_robot_entity_id(self) -> EntityId | None:
+        """Return the robot's entity, None before the first episode."""
+        return self.robot_entity_id
+
+    def close(self) -> None:
+        """Stop the robot, leave the game mode that was entered for it, and go."""
+        self._state = self._robot = None
+        self._resources.close()
+        if self.agent_manager is not None:
+            with suppress(O3DEError):  # an Editor that is gone is in no game mode either
+                if self._is_playing:
+                    self.agent_manager.leave_game_mode()
+            self._is_playing = False
+            self.agent_manager.close()
+
+    def _reached(self, robot: ExamRobot) -> O3DEAgentManager | None:
+        """Connect to the Editor; without one there has to be a GameLauncher."""
+        try:
+            manager = O3DEAgentManager(self.config.mode, config=self.config)
+            manager.agent.ping()
+        except O3DEError as error:
+            if error.code == "connection" and robot.is_simulated():
+                self._has_services = True
+                return None
+            raise UserError(f"O3DE cannot be reached: {error}") from None
+        return manager
+
+    def _enter(self, episode: Episode) -> None:
+        """Open the level of an episode."""
+        path = episode.scene_config_path
+        if self.agent_manager is None:
+            level = level_of(load_scene(Path(path))) if path else episode.scene_id
+            self._robot_here().load_world(f"levels/{level}/{level}.spawnable".lower())
+        elif path:
+            self.agent_manager.create_scene(path)
+        elif not self.agent_manager.open_level(episode.scene_id):
+            raise SimulationError(
+                f"the O3DE project has no level '{episode.scene_id}': the episode '{episode.episode_id}' has no "
+                "scene_config_path, so its scene_id names a level"
+            )
+
+    def _place(self, episode: Episode, floor_z: float) -> None:
+        """Enter game mode, with the robot in the level if nobody can spawn it later."""
+        manager = self.agent_manager
+        if manager is None:
+            return
+        if self._has_services is None:
+            manager.enter_game_mode()
+            self._is_playing = True
+            self._has_services = self._robot_here().is_simulated()
+        if not self._has_services:
+            start = episode.start_position
+            manager.set_robot_position((start.x, start.y, floor_z), episode.start_rotation)
+        manager.enter_game_mode()
+        self._is_playing = True
+
+    def _found_robot(self) -> EntityId:
+        if self._has_services or self.agent_manager is None:
+            return EntityId(self.config.robot_name)
+        found = self.agent_manager.find_robot()
+        if found is None:
+            raise SimulationError(
+                f"O3DE is in game mode, but no entity in it is called '{self.config.robot_name}'"
+            )
+        return found
+
+    def _pose(self, robot: ExamRobot) -> tuple[Vector3, float]:
+        """Return position and heading in the world, from the engine: odometry begins at the start."""
+        manager = self.agent_manager
+        with self._explained():
+            if self._has_services or manager is None:
+                return robot.pose()
+            rotation = manager.get_robot_rotation()
+            return Vector3.of(manager.get_robot_position()), rotation.yaw()
+
+    def _robot_here(self) -> ExamRobot:
+        if self._robot is None:
+            raise SimulationError("the simulator was closed")
+        return self._robot
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say of a failure what the engine is doing."""
+        try:
+            yield
+        except O3DEError as error:
+            raise SimulationError(f"O3DE: {error}") from error
