@@ -25,8 +25,8 @@ class PebLink:
         if not azlmbr_is_here():
             raise O3DEError(
                 "connection",
-                "mode 'peb' works only in the Python of the O3DE Editor, where azlmbr can be imported; from other "
-                "processes use mode 'socket'",
+                "mode 'peb' works only in the Python of the O3DE Editor, where azlmbr can be imported; from "
+                "other processes use mode 'socket'",
             )
         self._engine = Engine()
         self._dispatcher = Dispatcher(self._engine)

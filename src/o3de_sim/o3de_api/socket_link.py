@@ -33,12 +33,12 @@ HOW_TO_START = (
     f".../o3de_sim/editor/start_agent.py --runpythonargs PORT`); {PORT_VARIABLE} says which port both use"
 )
 STALLED = (
-    "It may still be doing it. Likely causes: a dialog is open in the Editor, it is loading or processing assets, or "
-    "it lost the focus and stands still (its console: ed_keepEditorActive 1)"
+    "It may still be doing it. Likely causes: a dialog is open in the Editor, it is loading or processing "
+    "assets, or it lost the focus and stands still (its console: ed_keepEditorActive 1)"
 )
 WEB_SERVER = (
-    "a web server answers there, perhaps that of a policy: 8080 is a busy default. Give the agent another port "
-    f"({PORT_VARIABLE}, or socket_port)"
+    "a web server answers there, perhaps that of a policy: 8080 is a busy default. Give the agent another "
+    f"port ({PORT_VARIABLE}, or socket_port)"
 )
 
 
@@ -140,8 +140,8 @@ class SocketLink:
         if not isinstance(info, dict) or found != PROTOCOL:
             raise O3DEError(
                 "connection",
-                f"{self._place}: expected an agent of protocol {PROTOCOL}, found {found!r}; both ends must have "
-                "the same o3de_sim",
+                f"{self._place}: expected an agent of protocol {PROTOCOL}, found {found!r}; both ends must "
+                "have the same o3de_sim",
             )
         return info
 
@@ -150,7 +150,10 @@ class SocketLink:
     ) -> None:
         self._last_id += 1
         request = {"v": PROTOCOL, "id": self._last_id, "op": op, "args": args, "timeout_s": timeout_s}
-        connection.send(request, ends)
+        try:
+            connection.send(request, ends)
+        except WireError as error:
+            raise O3DEError("bad_request", f"{op}: {error}") from None
 
     def _receive(self, connection: Connection, ends: float) -> Message:
         """Wait for the answer to the last request, past late ones to those before it."""
@@ -167,14 +170,14 @@ class SocketLink:
             return reply.get("result")
         error = reply.get("error")
         fault = error if isinstance(error, dict) else {}
-        code = fault.get("code")
+        code: Code = fault["code"] if fault.get("code") in get_args(Code) else "internal"
         if code in ("unauthorised", "busy"):  # after which the agent closes
             self.close()
-        raise O3DEError(code if code in get_args(Code) else "internal", str(fault.get("message", reply)))
+        raise O3DEError(code, str(fault.get("message", reply)))
 
     @contextmanager
     def _closing(self, op: str, timeout_s: float) -> Iterator[None]:
-        """End the connection where the answer is not known to be the next thing that comes; say what is wrong."""
+        """Say what went wrong, and end the connection unless its next message is sure to be the next answer."""
         is_done = False
         try:
             yield
@@ -207,9 +210,9 @@ class SocketLink:
             problem = error.strerror if isinstance(error, OSError) else "not text"
             raise O3DEError(
                 "unauthorised",
-                f"{self._place}: no token. {TOKEN_VARIABLE} is not set, and {path} cannot be read: {problem}. The "
-                "agent leaves it there for programs of the same user on the same machine; for others, start it with "
-                f"{TOKEN_VARIABLE} set and set it here, too",
+                f"{self._place}: no token. {TOKEN_VARIABLE} is not set, and {path} cannot be read: {problem}. "
+                "The agent leaves it there for programs of the same user on the same machine; for others, start "
+                f"it with {TOKEN_VARIABLE} set and set it here, too",
             ) from None
         return token, str(path)
 
