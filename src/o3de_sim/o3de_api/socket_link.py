@@ -177,7 +177,7 @@ class SocketLink:
 
     @contextmanager
     def _closing(self, op: str, timeout_s: float) -> Iterator[None]:
-        """Say what went wrong, and end the connection unless its next message is sure to be the next answer."""
+        """Say what went wrong; end the connection unless its next message is sure to be the next answer."""
         is_done = False
         try:
             yield
@@ -210,9 +210,9 @@ class SocketLink:
             problem = error.strerror if isinstance(error, OSError) else "not text"
             raise O3DEError(
                 "unauthorised",
-                f"{self._place}: no token. {TOKEN_VARIABLE} is not set, and {path} cannot be read: {problem}. "
-                "The agent leaves it there for programs of the same user on the same machine; for others, start "
-                f"it with {TOKEN_VARIABLE} set and set it here, too",
+                f"{self._place}: no token. {TOKEN_VARIABLE} is not set, and {path} cannot be read: {problem}."
+                " The agent leaves it there for programs of the same user on the same machine; for others,"
+                f" start it with {TOKEN_VARIABLE} set and set it here, too",
             ) from None
         return token, str(path)
 

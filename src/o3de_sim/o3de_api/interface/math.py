@@ -1,8 +1,8 @@
 """Vectors, rotations, and the two orders of Euler angles that meet here.
 
 World: right-handed, Z up, metres; a robot's forward is +x. Quaternions are w, x, y, z here and x, y, z, w on
-the wire. Scene and episode files turn by Z·Y·X (about x first), O3DE's own angles by X·Y·Z (about z first): the
-two agree only where one axis is turned about.
+the wire. Scene and episode files turn by Z·Y·X (about x first), O3DE's own angles by X·Y·Z (about z first):
+the two agree only where one axis is turned about.
 """
 
 from __future__ import annotations
