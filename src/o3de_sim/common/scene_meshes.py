@@ -23,7 +23,9 @@ def find_meshes(agent: O3DEAgent, scene: Scene) -> dict[str, str]:
     there: set[str] = set()
     for start in range(0, len(paths), MAX_LIST):
         asked = paths[start : start + MAX_LIST]
-        there |= {path for path, is_there in zip(asked, agent.asset_tool.exists(asked), strict=True) if is_there}
+        there |= {
+            path for path, is_there in zip(asked, agent.asset_tool.exists(asked), strict=True) if is_there
+        }
     found = {name: next((path for path in some if path in there), None) for name, some in candidates.items()}
     return {name: path for name, path in found.items() if path is not None}
 

@@ -6,21 +6,22 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
+import numpy as np
 
 from o3de_sim.constants import O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface import math as o3de_math
 from o3de_sim.o3de_api.interface.entity_id import EntityId
 from proctor.core.errors import SimulationError, UserError
-from proctor.core.geometry import distance
+from proctor.core.geometry import distance, yaw_of_quaternion
 from proctor.core.types import Observation, Pose2, Vector3
 from proctor.envs.episode_state import EpisodeState
 from proctor.envs.ros_robot import RosRobotEnv
 from proctor.envs.vln import VLNEnv
-from proctor.episodes.vln import Episode
+from proctor.episodes import vln
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.o3de.agent_manager import O3DEAgentManager, level_of
 from proctor.o3de.config import O3DEConfig, config_of
@@ -50,7 +51,7 @@ class O3DESimulator(RosRobotEnv):
         UserError: The configuration is wrong, or there is no O3DE.
     """
 
-    Episode: ClassVar[type[Episode]] = Episode
+    Episode = vln.Episode
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class O3DESimulator(RosRobotEnv):
         """Where this episode is to end."""
         return None if self._state is None else self._state.episode.goal_position
 
-    def check(self, episodes: Sequence[Episode]) -> None:
+    def check(self, episodes: Sequence[vln.Episode]) -> None:
         """Build every scene and put the robot at every start, in the embedded world.
 
         Raises:
@@ -120,7 +121,7 @@ class O3DESimulator(RosRobotEnv):
                 f"episode '{nameless[0]}': it needs a scene; set scene_config_path, or scene_id to a level"
             )
 
-    def reset(self, episode: Episode) -> Observation:
+    def reset(self, episode: vln.Episode) -> Observation:
         """Open the episode's level, building it if need be, and put the robot at the start.
 
         Raises:
@@ -189,7 +190,7 @@ class O3DESimulator(RosRobotEnv):
             raise UserError(f"O3DE cannot be reached: {error}") from None
         return manager
 
-    def _enter(self, episode: Episode) -> None:
+    def _enter(self, episode: vln.Episode) -> None:
         """Open the level of an episode."""
         path = episode.scene_config_path
         if self.agent_manager is None:
@@ -199,11 +200,11 @@ class O3DESimulator(RosRobotEnv):
             self.agent_manager.create_scene(path)
         elif not self.agent_manager.open_level(episode.scene_id):
             raise SimulationError(
-                f"the O3DE project has no level '{episode.scene_id}': the episode '{episode.episode_id}' has no "
-                "scene_config_path, so its scene_id names a level"
+                f"the O3DE project has no level '{episode.scene_id}', which the episode "
+                f"'{episode.episode_id}' names by its scene_id; with scene_config_path it would be built"
             )
 
-    def _place(self, episode: Episode, floor_z: float) -> None:
+    def _place(self, episode: vln.Episode, floor_z: float) -> None:
         """Enter game mode, with the robot in the level if nobody can spawn it later."""
         manager = self.agent_manager
         if manager is None:
@@ -234,8 +235,9 @@ class O3DESimulator(RosRobotEnv):
         with self._explained():
             if self._has_services or manager is None:
                 return robot.pose()
-            rotation = manager.get_robot_rotation()
-            return Vector3.of(manager.get_robot_position()), rotation.yaw()
+            q = manager.get_robot_rotation()
+            yaw = yaw_of_quaternion(np.array([q.w, q.x, q.y, q.z]))
+            return Vector3.of(manager.get_robot_position()), yaw
 
     def _robot_here(self) -> ExamRobot:
         if self._robot is None:
