@@ -1,0 +1,233 @@
+"""The engine from another process: one connection to the agent in the Editor, one request at a time."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+from o3de_sim.constants import (
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    PORT_VARIABLE,
+    PROTOCOL,
+    TOKEN_FOLDER,
+    TOKEN_VARIABLE,
+)
+from o3de_sim.errors import Code, O3DEError
+from o3de_sim.o3de_api.connection import Connection, WebServerFound, speaks_http
+from o3de_sim.o3de_api.wire import Message, WireError
+
+CONNECT_TIMEOUT_S = 5.0
+MARGIN_S = 5.0
+"""How much longer than the agent this end waits: the agent's own word of a timeout says more."""
+PATIENCE_S = 2.0
+"""After this long without a greeting it is asked whether a web server listens there."""
+MAX_TOKEN_BYTES = 4096
+HOW_TO_START = (
+    "Start the O3DE Editor with its agent (`Editor --project-path PROJECT --runpython "
+    f".../o3de_sim/editor/start_agent.py --runpythonargs PORT`); {PORT_VARIABLE} says which port both use"
+)
+STALLED = (
+    "It may still be doing it. Likely causes: a dialog is open in the Editor, it is loading or processing "
+    "assets, or it lost the focus and stands still (its console: ed_keepEditorActive 1)"
+)
+WEB_SERVER = (
+    "a web server answers there, perhaps that of a policy: 8080 is a busy default. Give the agent another "
+    f"port ({PORT_VARIABLE}, or socket_port)"
+)
+
+
+class SocketLink:
+    """A connection that is made when it is needed, and made anew after it broke.
+
+    Args:
+        host: Where the Editor runs; this machine if missing.
+        port: From O3DE_AGENT_PORT, else 8080, if missing.
+        token: From O3DE_AGENT_TOKEN, else from the file that the agent left, if missing.
+
+    Raises:
+        O3DEError: The port is none.
+    """
+
+    def __init__(self, host: str | None = None, port: int | None = None, token: str | None = None) -> None:
+        self.host = host or DEFAULT_HOST
+        self.port = _port(port)
+        self._token = token
+        self._connection: Connection | None = None
+        self._info: dict[str, Any] = {}
+        self._last_id = 0
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection, as far as is known."""
+        return self._connection is not None
+
+    def greet(self, timeout_s: float) -> dict[str, Any]:
+        """Return what the agent said when the connection was made, which is now if there is none.
+
+        Raises:
+            O3DEError: There is no agent, or it does not want us.
+        """
+        if self._connection is not None and self._connection.is_stale():
+            self.close()
+        if self._connection is None:
+            self._connect(timeout_s)
+        return self._info
+
+    def call(self, op: str, args: dict[str, Any], timeout_s: float) -> Any:
+        """Do an operation and return its result.
+
+        A request is never sent twice: where the connection breaks or the time is over, the operation may have
+        been done, or may still be under way.
+
+        Raises:
+            O3DEError: It failed, the time is over, or the connection broke. The next call makes a new one.
+        """
+        self.greet(timeout_s)
+        connection = self._connection
+        assert connection is not None  # noqa: S101 - greeted
+        with self._closing(op, timeout_s):
+            ends = time.monotonic() + timeout_s + MARGIN_S
+            self._send(connection, op, args, timeout_s, ends)
+            reply = self._receive(connection, ends)
+        return self._result(reply)
+
+    def close(self) -> None:
+        """End the connection, if there is one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connect(self, timeout_s: float) -> None:
+        try:
+            connected = socket.create_connection((self.host, self.port), min(CONNECT_TIMEOUT_S, timeout_s))
+        except ConnectionRefusedError:
+            raise O3DEError("connection", f"nothing listens on {self._place}. {HOW_TO_START}") from None
+        except OSError as error:
+            problem = error.strerror or "no answer"
+            raise O3DEError("connection", f"{self._place} cannot be reached: {problem}") from None
+        self._connection = Connection(connected)
+        with self._closing("hello", timeout_s):
+            token, origin = self._find_token()
+            reply = self._hello(self._connection, token, timeout_s)
+        try:
+            self._info = self._checked(self._result(reply))
+        except O3DEError as error:
+            self.close()
+            if error.code != "unauthorised":
+                raise
+            hint = f"the token from {origin} was refused; perhaps it is that of an Editor that has ended"
+            raise O3DEError("unauthorised", f"{self._place}: {hint} ({error.message})") from None
+
+    def _hello(self, connection: Connection, token: str, timeout_s: float) -> Message:
+        """Introduce ourselves; where no answer comes, find out whether it ever will."""
+        ends = time.monotonic() + timeout_s + MARGIN_S
+        self._send(connection, "hello", {"token": token}, timeout_s, ends)
+        try:
+            return self._receive(connection, min(ends, time.monotonic() + PATIENCE_S))
+        except TimeoutError:
+            if speaks_http((self.host, self.port), PATIENCE_S):
+                raise WebServerFound from None
+            return self._receive(connection, ends)
+
+    def _checked(self, info: Any) -> dict[str, Any]:
+        found = info.get("protocol") if isinstance(info, dict) else info
+        if not isinstance(info, dict) or found != PROTOCOL:
+            raise O3DEError(
+                "connection",
+                f"{self._place}: expected an agent of protocol {PROTOCOL}, found {found!r}; both ends must "
+                "have the same o3de_sim",
+            )
+        return info
+
+    def _send(
+        self, connection: Connection, op: str, args: dict[str, Any], timeout_s: float, ends: float
+    ) -> None:
+        self._last_id += 1
+        request = {"v": PROTOCOL, "id": self._last_id, "op": op, "args": args, "timeout_s": timeout_s}
+        try:
+            connection.send(request, ends)
+        except WireError as error:
+            raise O3DEError("bad_request", f"{op}: {error}") from None
+
+    def _receive(self, connection: Connection, ends: float) -> Message:
+        """Wait for the answer to the last request, past late ones to those before it."""
+        while True:
+            reply = connection.receive(ends)
+            answered = reply.get("id")
+            if answered == self._last_id or (answered is None and reply.get("ok") is False):
+                return reply
+            if not isinstance(answered, int) or answered > self._last_id:
+                raise WireError(f"an answer to request {answered!r}, which nobody made")
+
+    def _result(self, reply: Message) -> Any:
+        if reply.get("ok") is True:
+            return reply.get("result")
+        error = reply.get("error")
+        fault = error if isinstance(error, dict) else {}
+        code: Code = fault["code"] if fault.get("code") in get_args(Code) else "internal"
+        if code in ("unauthorised", "busy"):  # after which the agent closes
+            self.close()
+        raise O3DEError(code, str(fault.get("message", reply)))
+
+    @contextmanager
+    def _closing(self, op: str, timeout_s: float) -> Iterator[None]:
+        """Say what went wrong; end the connection unless its next message is sure to be the next answer."""
+        is_done = False
+        try:
+            yield
+            is_done = True
+        except TimeoutError:
+            problem = f"the Editor did not answer '{op}' within {timeout_s:g} s. {STALLED}"
+            raise O3DEError("timeout", f"{self._place}: {problem}") from None
+        except WebServerFound:
+            raise O3DEError("connection", f"{self._place}: {WEB_SERVER}") from None
+        except WireError as error:
+            raise O3DEError("connection", f"{self._place}: no talk with an agent: {error}") from None
+        except OSError as error:
+            problem = f"the connection broke at '{op}': {error.strerror or error}. Did the Editor end?"
+            raise O3DEError("connection", f"{self._place}: {problem}") from None
+        finally:
+            if not is_done:
+                self.close()
+
+    def _find_token(self) -> tuple[str, str]:
+        """Return the token and where it is from."""
+        if self._token is not None:
+            return self._token, "the arguments"
+        if os.environ.get(TOKEN_VARIABLE):
+            return os.environ[TOKEN_VARIABLE], TOKEN_VARIABLE
+        path = Path.home() / TOKEN_FOLDER / f"token-{self.port}"
+        try:
+            with path.open("rb") as stream:
+                token = stream.read(MAX_TOKEN_BYTES).decode().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            problem = error.strerror if isinstance(error, OSError) else "not text"
+            raise O3DEError(
+                "unauthorised",
+                f"{self._place}: no token. {TOKEN_VARIABLE} is not set, and {path} cannot be read: {problem}."
+                " The agent leaves it there for programs of the same user on the same machine; for others,"
+                f" start it with {TOKEN_VARIABLE} set and set it here, too",
+            ) from None
+        return token, str(path)
+
+    @property
+    def _place(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def _port(given: int | None) -> int:
+    value: Any = os.environ.get(PORT_VARIABLE, DEFAULT_PORT) if given is None else given
+    origin = "port" if given is not None else PORT_VARIABLE
+    try:
+        port = int(value)
+    except (TypeError, ValueError):
+        port = 0
+    if not 1 <= port <= 65535:
+        raise O3DEError("bad_request", f"{origin}: expected a port from 1 to 65535, found {value!r}")
+    return port
