@@ -11,7 +11,7 @@ from typing import Any
 from o3de_sim.common.scene_checks import Light, Scene, SceneObject, load_scene
 from o3de_sim.common.scene_meshes import find_meshes, is_y_up
 from o3de_sim.constants import GROUND
-from o3de_sim.editor.arguments import MAX_NAME
+from o3de_sim.editor.arguments import MAX_LIST, MAX_NAME
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.entity_id import EntityId
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion, turn_from_y
@@ -179,7 +179,8 @@ class BasicSceneBuilder:
             mass = DENSITY * sum(map(_volume_m3, colliders))
         is_static = item.rigid_body_type == "static"
         self._agent.pc.add_rigid_body(entity, item.rigid_body_type, None if is_static else mass)
-        self._agent.pc.add_colliders(entity, colliders)
+        for start in range(0, len(colliders), MAX_LIST):
+            self._agent.pc.add_colliders(entity, colliders[start : start + MAX_LIST])
 
     def _add_surface(self, item: SceneObject, mesh: str, entity: EntityId, report: SceneReport) -> None:
         self._agent.pc.add_rigid_body(entity, "static")
@@ -213,7 +214,7 @@ class BasicSceneBuilder:
         intensity = LAMP_LM * light.intensity
         if light.type == "directional":
             self._agent.tc.set_rotation(entity, turn_from_y(light.direction))
-            intensity = SUN_EV + math.log2(light.intensity)
+            intensity = max(SUN_EV + math.log2(light.intensity), 0.0)
         self._agent.render_tool.add_light(entity, light.type, light.color, intensity)
 
 

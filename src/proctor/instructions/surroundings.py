@@ -110,7 +110,7 @@ class Surroundings(NamedTuple):
     landmarks: tuple[Landmark, ...]
     solids: tuple[Solid, ...]
     has_meshes: bool
-    """Whether there are mesh files, whose shape the scene file does not tell."""
+    """Whether there are objects whose shape only a mesh file tells."""
 
     @classmethod
     def of(cls, scene: SceneConfig) -> Surroundings:
@@ -130,7 +130,7 @@ class Surroundings(NamedTuple):
                 solid for solid, part in zip(placed, item.parts, strict=True) if _alpha(part) >= OPAQUE
             ]
         rooms = tuple(_room(name, parts) for name, parts in floors.items())
-        meshes = any(item.asset_path is not None for item in scene.objects)
+        meshes = any(not item.parts for item in scene.objects)
         return cls(rooms, tuple(doors), tuple(landmarks), tuple(solids), meshes)
 
     def rooms_at(self, points: Array) -> list[str]:

@@ -229,10 +229,10 @@ def _freest(taken: Array, low: Array, high: Array, size: Point) -> Point:
 
 
 def _surfaces(scene: SceneConfig, path: Path) -> list[trimesh.Trimesh]:
-    """Return all mesh surfaces of a scene in the world frame."""
+    """Return the surfaces of all that is only a mesh in the world frame."""
     found = []
     for index, item in enumerate(scene.objects):
-        if item.asset_path is None:
+        if item.asset_path is None or item.parts:
             continue
         file = asset_file(path, item.asset_path)
         try:

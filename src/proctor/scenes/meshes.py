@@ -75,6 +75,16 @@ def load_mesh_asset(file: Path) -> MeshAsset:
     return _asset_of_version(file, file.stat().st_mtime_ns)
 
 
+def load_drawn_surfaces(file: Path) -> list[Surface]:
+    """Read what is to be seen of a mesh file of a thing that collides as something else.
+
+    Raises:
+        ValueError: It is not a mesh.
+        MissingDependency: The reader for this format is not installed.
+    """
+    return _drawn_surfaces_of_version(file, file.stat().st_mtime_ns)
+
+
 def load_surfaces(file: Path) -> list[Surface]:
     """Read what is to be seen of a mesh file, turned to Z up like a thing, once for each version of it.
 
@@ -107,6 +117,12 @@ def _asset_of_version(file: Path, version: int) -> MeshAsset:
     del version  # only there to tell versions apart
     meshes = _read(file)
     return MeshAsset([_surface(mesh) for mesh in meshes], _pieces(meshes, file))
+
+
+@lru_cache(maxsize=512)  # a house full of things
+def _drawn_surfaces_of_version(file: Path, version: int) -> list[Surface]:
+    del version
+    return [_surface(mesh) for mesh in _read(file)]
 
 
 @lru_cache(maxsize=2)  # houses are large

@@ -71,7 +71,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
 
 class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A thing in the world: a mesh file, or parts."""
+    """A thing in the world: a mesh file, or parts, or a mesh that is seen and parts that collide."""
 
     name: str
     category: str = ""
@@ -86,6 +86,7 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     asset_path: str | None = None
     """A mesh file, relative to the scene file's folder and inside it."""
     parts: list[Part] = []
+    """What it consists of. Where there is a mesh as well, that is seen, and these are only bumped into."""
     rigid_body_type: Literal["static", "dynamic", "kinematic", "none"] = "static"
     mass: float | None = None
     """Kilograms of a dynamic object; from its volume at 300 kg/m³ if missing."""
@@ -99,14 +100,16 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
             raise ValueError(f"scale: expected factors above 0, found {[scale.x, scale.y, scale.z]}")
         if len({scale.x, scale.y, scale.z}) > 1:
             self._check_uneven_scale(scale)
-        if (self.asset_path is None) == (not self.parts):
-            raise ValueError("expected either asset_path or parts")
+        if self.asset_path is None and not self.parts:
+            raise ValueError("expected asset_path, parts, or both")
         if self.asset_path is not None:
             _check_asset_path(self.asset_path)
         if self.mass is not None and self.mass <= 0:
             raise ValueError(f"mass: expected kilograms above 0, found {self.mass}")
         if self.collision == "surface" and (self.asset_path is None or self.rigid_body_type != "static"):
             raise ValueError("collision: only a static mesh collides as its surface")
+        if self.collision == "surface" and self.parts:
+            raise ValueError("collision: a mesh collides as its surface or as its parts, not as both")
 
     def _check_uneven_scale(self, scale: Vector3) -> None:
         """Refuse a scale that would make a part something else than its shape."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import mujoco
 import numpy as np
@@ -16,7 +16,7 @@ from proctor.core.types import Array, Vector3
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.frames import Frame, frame_of, frame_of_part
 from proctor.scenes.mesh_house import house_of
-from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, load_surfaces
+from proctor.scenes.meshes import Surface, convex_body, load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
 from proctor.sim.boxes import boxes_of_floor
 from proctor.sim.contacts import FLOOR, SOLID, Group
@@ -35,6 +35,7 @@ DAYLIGHT = (
     Light(type="directional", direction=Vector3(0.1, 0.2, 1.0), intensity=0.35),
 )
 
+Found = TypeVar("Found")
 ROBOT = "robot"
 SLICE, SLICE_M = "#slice", 0.02
 FLOOR_END = "#the end of the floor"
@@ -199,22 +200,30 @@ class _Builder:
         if item.collision == "surface":
             if self.drawn:
                 self._draw_house(item, frame)
-        elif item.asset_path is not None:
-            self._add_mesh(item, body, frame, place)
+        elif item.asset_path is None:
+            self._draw_parts(item, frame, painter)
+            self._add_parts(item, body, frame)
+        elif item.parts:
+            self._draw_mesh(item, body, frame, place)
+            self._add_parts(item, body, frame)
         else:
-            self._add_parts(item, body, frame, painter)
+            self._add_mesh(item, body, frame, place)
         if painter is not self.painter:
             painter.draw_parts(body, Group.DRAWN)
 
-    def _add_parts(self, item: SceneObject, body: Any, frame: Frame, painter: Painter) -> None:
+    def _draw_parts(self, item: SceneObject, frame: Frame, painter: Painter) -> None:
+        for part in item.parts:
+            painter.add_part(part, frame_of_part(part, frame))
+
+    def _add_parts(self, item: SceneObject, body: Any, frame: Frame) -> None:
+        if item.rigid_body_type == "none":
+            return
         placements = [frame_of_part(part, frame) for part in item.parts]
-        solid = item.rigid_body_type != "none"
         volume_m3 = sum(
             _volume_m3(p, at.size) for p, at in zip(item.parts, placements, strict=True) if p.collision
         )
         for index, (part, at) in enumerate(zip(item.parts, placements, strict=True)):
-            painter.add_part(part, at)
-            if solid and part.collision:
+            if part.collision:
                 half = at.size / 2
                 body.add_geom(
                     type=SHAPES[part.shape],
@@ -225,12 +234,7 @@ class _Builder:
                 )
 
     def _add_mesh(self, item: SceneObject, body: Any, frame: Frame, place: str) -> None:
-        if self.scene_path is None:
-            raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
-        try:
-            asset = load_mesh_asset(asset_file(self.scene_path, str(item.asset_path)))
-        except ValueError as error:
-            raise self._invalid(str(error), f"{place}.asset_path") from None
+        asset = self._read_mesh(load_mesh_asset, item, place)
         solid = item.rigid_body_type != "none"
         for surface in asset.surfaces:
             placed = place_surface(surface, frame)
@@ -250,6 +254,19 @@ class _Builder:
                 meshname=name,
                 **self._solid(item, index, Group.UNSEEN, volume_m3),
             )
+
+    def _draw_mesh(self, item: SceneObject, body: Any, frame: Frame, place: str) -> None:
+        """Draw a mesh that nothing bumps into and no lidar sees, since there are parts for that."""
+        for surface in self._read_mesh(load_drawn_surfaces, item, place):
+            self.painter.draw(place_surface(surface, frame), body, Group.DRAWN)
+
+    def _read_mesh(self, reader: Callable[[Path], Found], item: SceneObject, place: str) -> Found:
+        if self.scene_path is None:
+            raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
+        try:
+            return reader(asset_file(self.scene_path, str(item.asset_path)))
+        except ValueError as error:
+            raise self._invalid(str(error), f"{place}.asset_path") from None
 
     def _draw_house(self, item: SceneObject, frame: Frame) -> None:
         """Draw a house. What it collides as depends on all of its meshes, and comes later."""

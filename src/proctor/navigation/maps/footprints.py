@@ -66,7 +66,7 @@ def footprints_of_scene(
 def _solids_of_object(item: SceneObject, scene_path: Path | None, place: str) -> list[Solid]:
     """Return the solids of an object in the world frame."""
     frame = frame_of(item)
-    if item.asset_path is None:
+    if item.asset_path is None or item.parts:
         return [
             _unit_solid(part.shape).placed(frame_of_part(part, frame))
             for part in item.parts

@@ -1,0 +1,116 @@
+"""What primitive parts look like: surfaces with texture coordinates, merged per material.
+
+Whoever shows a scene, be it a simulator or a file for another one, shows these.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+
+from proctor.core.types import Array
+from proctor.scenes.frames import Frame
+from proctor.scenes.meshes import Surface
+from proctor.scenes.scene_config import Part, Texture
+from proctor.scenes.textures import GRAINED, TILE_M, texture_image
+
+Rgba = tuple[float, float, float, float]
+ROUND_SIDES = 24
+
+# For faces that look along x, y and z: which axes run right and down in the texture.
+RIGHT_AXIS = np.array([1, 0, 0])
+DOWN_AXIS = np.array([2, 2, 1])
+
+
+class PartSurface(NamedTuple):
+    """All that some parts show of one material."""
+
+    surface: Surface
+    texture: Texture | None
+    """The name of its image."""
+
+
+def surfaces_of_parts(placed: Iterable[tuple[Part, Frame]]) -> list[PartSurface]:
+    """Return the surfaces of parts in the frame that their own frames lead to, the smallest first."""
+    pieces: dict[tuple[Texture | None, Rgba], list[tuple[Array, Array, Array]]] = defaultdict(list)
+    for part, frame in placed:
+        red, green, blue, *alpha = part.color
+        rgba = (red, green, blue, alpha[0] if alpha else 1.0)
+        pieces[part.texture, rgba].append(_triangles(part, frame))
+    merged = {
+        material: [np.concatenate(arrays) for arrays in zip(*own, strict=True)]
+        for material, own in pieces.items()
+    }
+    return [
+        PartSurface(
+            Surface(
+                vertices,
+                normals,
+                texcoords,
+                np.arange(len(vertices)).reshape(-1, 3),
+                rgba,
+                None if texture is None else texture_image(texture),
+            ),
+            texture,
+        )
+        for (texture, rgba), (vertices, normals, texcoords) in sorted(
+            merged.items(), key=lambda drawing: area_m2(drawing[1][0])
+        )
+    ]
+
+
+def area_m2(corners: Array) -> float:
+    """Return the area of triangles whose corners (3 N, 3) follow each other."""
+    a, b, c = corners[::3], corners[1::3], corners[2::3]
+    return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2)
+
+
+def _triangles(part: Part, frame: Frame) -> tuple[Array, Array, Array]:
+    """Return vertices, normals and texture coordinates, three for each triangle."""
+    template = _template(part.shape)
+    vertices = frame.points(template.corners)
+    normals = template.normals @ frame.rotation.T
+    texcoords = np.zeros((len(vertices), 2))
+    if part.texture is not None:
+        # Measured from the frame's origin, so that the pieces of one wall continue each other's pattern.
+        along_axes = vertices @ frame.rotation
+        texcoords = _metric_texcoords(along_axes, template.facing, frame.size, part.texture)
+    return vertices, normals, texcoords
+
+
+class _Template(NamedTuple):
+    corners: Array  # (3 * faces, 3), of a shape of size 1
+    normals: Array  # (3 * faces, 3)
+    facing: NDArray[np.int64]  # (3 * faces,): the axis that the triangle looks along
+
+
+@cache
+def _template(shape: str) -> _Template:
+    if shape == "box":
+        mesh = trimesh.creation.box()
+    elif shape == "cylinder":
+        mesh = trimesh.creation.cylinder(radius=0.5, height=1.0, sections=ROUND_SIDES)
+    else:
+        mesh = trimesh.creation.uv_sphere(radius=0.5, count=(ROUND_SIDES // 3, ROUND_SIDES * 2 // 3))
+    mesh = mesh.smooth_shaded
+    return _Template(
+        mesh.triangles.reshape(-1, 3),
+        mesh.vertex_normals[mesh.faces].reshape(-1, 3),
+        np.repeat(np.abs(mesh.face_normals).argmax(axis=1), 3),
+    )
+
+
+def _metric_texcoords(points: Array, facing: NDArray[np.int64], size: Array, texture: Texture) -> Array:
+    """Return texture coordinates that repeat by the metre on every face."""
+    right, down = RIGHT_AXIS[facing], DOWN_AXIS[facing]
+    if texture in GRAINED:
+        turned = size[down] > size[right]
+        right, down = np.where(turned, down, right), np.where(turned, right, down)
+    index = np.arange(len(points))
+    return np.asarray(np.stack([points[index, right], -points[index, down]], axis=1) / TILE_M[texture])
