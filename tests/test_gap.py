@@ -6,9 +6,9 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from house_runs import edit_journal
 from rich.console import Console
 
+from house_runs import edit_journal
 from proctor import cli
 from proctor.core.results import EpisodeResult
 from proctor.core.types import STEP_M, TURN_RAD, Action, Vector3

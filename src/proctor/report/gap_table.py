@@ -91,18 +91,20 @@ def _partings(gap: Gap) -> list[str]:
     other = [each.other_action_step for each in found if each.other_action_step is not None]
     then_m = [each.apart_then_m for each in found if each.apart_then_m is not None]
     parted = [each.parted_step for each in found if each.parted_step is not None]
-    worst = max(found, key=lambda each: each.final_apart_m)
-    final_m = median(each.final_apart_m for each in found)
+    final_m = [each.final_apart_m for each in found]
+    farthest = max(found, key=lambda each: each.final_apart_m).episode_id
     rows = {
         "Same actions": f"{n - len(other)} of {n} episodes{_since('else until step', other)}",
-        "Apart by then": f"{_length(median(then_m))} (median), {_length(max(then_m))} (worst)"
-        if then_m
-        else "",
+        "Apart by then": _lengths(then_m) if then_m else "",
         f"Over {_length(PARTED_M)} apart": f"{len(parted)} of {n} episodes{_since('from step', parted)}",
-        "Apart at the end": f"{_length(final_m)} (median), {_length(worst.final_apart_m)} ({worst.episode_id})",
+        "Apart at the end": f"{_lengths(final_m)} in {farthest}",
         "Same success": f"{sum(each.same_success for each in found)} of {n} episodes",
     }
     return [f"{label:<18} {text}" for label, text in rows.items() if text]
+
+
+def _lengths(lengths_m: Sequence[float]) -> str:
+    return f"{_length(median(lengths_m))} (median), {_length(max(lengths_m))} (worst)"
 
 
 def _since(words: str, steps: Sequence[int]) -> str:
