@@ -76,13 +76,15 @@ def gap_warnings(a: ComparableRun, b: ComparableRun) -> list[str]:
 
 
 def agent_differences(a: ComparableRun, b: ComparableRun) -> list[str]:
-    """Return in what the agents of two runs differ."""
+    """Return in what the agents of two runs differ; of two that are called otherwise, only that."""
     found = []
     for key, name in AGENT_KEYS.items():
         x, y = a.identity.get(key), b.identity.get(key)
         if x != y:
             values = "" if key.endswith("sha256") else f" ({short(x)} and {short(y)})"
             found.append(f"{name} differ{values}")
+            if key == "policy":
+                break
     return found
 
 
