@@ -96,7 +96,7 @@ def test_a_record_without_headings_has_no_turns():
     path = [Vector3(x, y, 0) for x, y in CORNER]
     episode = Episode(goal_position=Vector3(*GOAL, 0), success_threshold=1.0, reference_path=path)
     assert diagnose(result, episode, goal_distances_m=away).kind == "wrong_first_turn"
-    assert diagnose(old, episode, goal_distances_m=away).kind == "stopped_elsewhere"
+    assert diagnose(old, episode, goal_distances_m=away).kind == "stopped_far"
 
 
 def test_one_step_is_a_movement():

@@ -52,7 +52,7 @@ def gap_notes(gap: Gap) -> str:
     if gap.a_execution or gap.b_execution:
         lines += [
             "Errors of single actions, each from where the one before it ended.",
-            "Bias: their mean; + is too far, or to the left. Median, p95, worst: of their size.",
+            "Bias: their mean, + too far or to the left. Median, p95, worst: of their size.",
             "Bumped: moves that ended in a collision, which are in no other number.",
         ]
     if gap.unmeasured:
@@ -94,13 +94,13 @@ def _partings(gap: Gap) -> list[str]:
     final_m = [each.final_apart_m for each in found]
     farthest = max(found, key=lambda each: each.final_apart_m).episode_id
     rows = {
-        "Same actions": f"{n - len(other)} of {n} episodes{_since('else until step', other)}",
+        "Same actions": f"{n - len(other)} of {n}{_since('others from step', other)}",
         "Apart by then": _lengths(then_m) if then_m else "",
-        f"Over {_length(PARTED_M)} apart": f"{len(parted)} of {n} episodes{_since('from step', parted)}",
+        f"Over {_length(PARTED_M)} apart": f"{len(parted)} of {n}{_since('from step', parted)}",
         "Apart at the end": f"{_lengths(final_m)} in {farthest}",
-        "Same success": f"{sum(each.same_success for each in found)} of {n} episodes",
+        "Same success": f"{sum(each.same_success for each in found)} of {n}",
     }
-    return [f"{label:<18} {text}" for label, text in rows.items() if text]
+    return ["Both ways through each episode:", *(f"  {k:<18} {text}" for k, text in rows.items() if text)]
 
 
 def _lengths(lengths_m: Sequence[float]) -> str:
