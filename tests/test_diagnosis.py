@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -86,6 +87,16 @@ def test_success_says_how_near_and_how_many_bumps():
 )
 def test_never_moved(text, sentence):
     assert drive(text) == ("never_moved", len(text), sentence)
+
+
+def test_a_record_without_headings_has_no_turns():
+    text = ahead(3) + RIGHT + ahead(3) + "S"
+    result, away = record(poses_of(text), text)
+    old = msgspec.structs.replace(result, headings=[])
+    path = [Vector3(x, y, 0) for x, y in CORNER]
+    episode = Episode(goal_position=Vector3(*GOAL, 0), success_threshold=1.0, reference_path=path)
+    assert diagnose(result, episode, goal_distances_m=away).kind == "wrong_first_turn"
+    assert diagnose(old, episode, goal_distances_m=away).kind == "stopped_far"
 
 
 def test_one_step_is_a_movement():

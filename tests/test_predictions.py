@@ -204,6 +204,12 @@ def test_a_run_is_written_in_habitats_axes_from_the_start_to_the_stop(tmp_path, 
     assert prediction.stop_at == 4
 
 
+def test_a_run_without_headings_cannot_be_written_for_r2r(tmp_path, driven):
+    old = [msgspec.structs.replace(result, headings=[]) for result in driven]
+    with pytest.raises(UserError, match="'a': no headings are recorded"):
+        write_predictions(old, tmp_path / "p.json", format_="r2r", instruction_ids={})
+
+
 def test_rxr_lines_hold_changed_positions_sorted_by_number(tmp_path, driven):
     write_predictions(driven, tmp_path / "p.jsonl", format_="rxr", instruction_ids={"a": "70", "b": "8"})
     lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]

@@ -12,8 +12,10 @@ EXAMPLES = """\
 examples:
   proctor compare runs/houses-v1/forward runs/houses-v1/my_agent.Agent
   proctor compare runs/before runs/after --json > difference.json
+  proctor compare runs/embedded/my_agent runs/ros2/my_agent   # one agent on two backends
 
-Differences are B - A, over the episodes that both runs have finished.
+Differences are B - A, over the episodes that both runs have finished. Of one agent on two backends also
+told: how exactly each did its actions, and where the two ways through an episode part.
 """
 
 
@@ -39,6 +41,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     from proctor.report.comparable import load_comparable
     from proctor.report.compare import compare
     from proctor.report.comparison_table import comparison_header, comparison_notes, comparison_table
+    from proctor.report.gap_table import execution_table, gap_notes
 
     comparison = compare(load_comparable(arguments.a), load_comparable(arguments.b))
     if arguments.json:
@@ -47,5 +50,9 @@ def _compare(arguments: argparse.Namespace) -> int:
         return DONE
     console.print(comparison_header(comparison), markup=False, soft_wrap=True)
     console.print(comparison_table(comparison))
+    if comparison.gap:
+        if table := execution_table(comparison.gap):
+            console.print(table)
+        console.print(f"{gap_notes(comparison.gap)}\n", markup=False, soft_wrap=True)
     console.print(comparison_notes(comparison), markup=False, soft_wrap=True)
     return DONE

@@ -72,10 +72,10 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     collision_count: int
     trajectory: list[Vector3]
     """Where the robot was at the start and after each step, in the world frame."""
-    headings: list[float]
-    """Which way it looked there, as a yaw in radians."""
-    collision_steps: list[int]
-    """The steps, counted from 1, in which it bumped into something."""
+    headings: list[float] = []
+    """Which way it looked there, as a yaw in radians; empty in runs of versions that did not keep it."""
+    collision_steps: list[int] = []
+    """The steps, counted from 1, in which it bumped into something; empty there as well."""
     actions: list[Any]
     metrics: dict[str, float]
     """By name; a metric that does not apply to the episode is missing."""

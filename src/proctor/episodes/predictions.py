@@ -85,7 +85,7 @@ def write_predictions(
         instruction_ids: By episode id; for RxR only.
 
     Raises:
-        UserError: An RxR id is missing or no number.
+        UserError: An RxR id is missing or no number, or headings, which R2R wants, are not recorded.
     """
     if format_ == "r2r":
         write_json(path, {result.episode_id: _states(result) for result in results})
@@ -112,6 +112,10 @@ def _point(given: Triple, path: Path, place: str) -> Vector3:
 
 
 def _states(result: EpisodeResult) -> list[dict[str, Any]]:
+    if not result.headings:
+        raise UserError(
+            f"episode '{result.episode_id}': no headings are recorded, which R2R predictions hold"
+        )
     stopped = bool(result.actions) and result.actions[-1] == Action.STOP
     last = len(result.trajectory) - 1
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -13,6 +13,7 @@ from proctor.core.geometry import distance
 from proctor.core.results import EpisodeResult, Interval
 from proctor.metrics.aggregate import clustered_bootstrap
 from proctor.report.comparable import ComparableRun
+from proctor.report.gap import BACKEND_KEYS, Gap, gap_of, gap_warnings, short
 from proctor.report.latency import Latency, latency_of
 
 LEVEL = 0.05
@@ -98,6 +99,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Of all episodes of the runs, paired or not."""
     warnings: list[str]
     verdict: str
+    gap: Gap | None
+    """If one agent was on two backends."""
 
 
 def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
@@ -122,6 +125,7 @@ def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
     lost = [_flip(y) for x, y in pairs if x.success and not y.success]
     p_value = mcnemar_p(len(gained), len(lost))
     metrics = _differences(pairs, seed)
+    gap = gap_of(a, b, pairs)
     return Comparison(
         a=a.name,
         b=b.name,
@@ -142,8 +146,11 @@ def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
         metrics=metrics,
         a_latency=latency_of(a.episodes),
         b_latency=latency_of(b.episodes),
-        warnings=_warnings(a, b, pairs, strangers=len(common) - len(same)),
+        warnings=_warnings(
+            a, b, pairs, strangers=len(common) - len(same), wanted=BACKEND_KEYS if gap else ()
+        ),
         verdict=_verdict(pairs, len(gained), len(lost), p_value, metrics.get("success")),
+        gap=gap,
     )
 
 
@@ -212,16 +219,20 @@ def _reading(name: str, change: Interval) -> Literal["better", "worse", "higher"
     return "higher" if change.mean > 0 else "lower"
 
 
-def _warnings(a: ComparableRun, b: ComparableRun, pairs: Sequence[Pair], *, strangers: int) -> list[str]:
-    """Return what a reader must know before believing any number."""
-    found = []
+def _warnings(
+    a: ComparableRun, b: ComparableRun, pairs: Sequence[Pair], *, strangers: int, wanted: Sequence[str]
+) -> list[str]:
+    """Return what a reader must know before believing any number; keys in `wanted` are meant to differ."""
+    found = gap_warnings(a, b)
     same_ids = a.identity.get("episode_ids_sha256") == b.identity.get("episode_ids_sha256")
     for key, name in EXAM_KEYS.items():
+        if key in wanted:
+            continue
         if key == "scenes_sha256" and not same_ids:
             continue  # it is of the scenes of the episodes that were chosen
         x, y = a.identity.get(key), b.identity.get(key)
         if a.identity and b.identity and x != y:
-            values = "" if key.endswith("sha256") else f" ({_short(x)} and {_short(y)})"
+            values = "" if key.endswith("sha256") else f" ({short(x)} and {short(y)})"
             found.append(f"not the same exam: {name} differ{values}")
     if a.definition and b.definition and a.definition != b.definition:
         found.append(f"not the same exam: metrics by {a.definition} and by {b.definition}")
@@ -243,11 +254,6 @@ def _warnings(a: ComparableRun, b: ComparableRun, pairs: Sequence[Pair], *, stra
         letter = "A" if a.is_privileged else "B"
         found.append(f"{letter} is privileged: it was shown the truth, and the other was not")
     return found
-
-
-def _short(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _verdict(

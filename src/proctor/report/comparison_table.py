@@ -10,6 +10,7 @@ from rich.table import Table
 
 from proctor.core.plain_text import plain
 from proctor.report.compare import Comparison, Flip
+from proctor.report.gap_table import gap_heading
 
 ROWS = {
     "success": ("SR %", 100.0, 0),
@@ -80,7 +81,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 def comparison_header(comparison: Comparison) -> str:
     """Return which runs are compared, on what, and what is wrong with that."""
-    lines = []
+    lines = [gap_heading(comparison.gap)] if comparison.gap else []
     for letter, name, path, privileged in (
         ("A", comparison.a, comparison.a_path, comparison.a_is_privileged),
         ("B", comparison.b, comparison.b_path, comparison.b_is_privileged),

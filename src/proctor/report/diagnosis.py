@@ -83,7 +83,9 @@ def diagnose(
     if result.metrics.get("oracle_success") == 1.0:
         return _passed(result, distances_m, last, error_m)
     reference = _reference_of(episode)
-    departure = None if reference is None else departure_from(reference, positions, result.headings)
+    departure = None
+    if reference is not None and result.headings:
+        departure = departure_from(reference, positions, result.headings)
     candidates = [
         _wrong_first_turn(departure, error_m),
         _loop(positions, result.headings, error_m),
