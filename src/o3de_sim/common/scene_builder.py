@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ THINNEST_M = 0.001
 DENSITY = 300.0
 """Of a dynamic object whose mass is not given, in kg/m³; the engine's own guess would be 1000."""
 SUN_EV, LAMP_LM = 4.0, 2000.0
-"""What an intensity of 1 means: the engine's own sun, 40 lux, and a lamp that gives the same from 2 m away."""
+"""What an intensity of 1 means: the engine's own sun of 40 lux, and a lamp that gives as much from 2 m away."""
 
 
 @dataclass
@@ -81,11 +82,12 @@ class BasicSceneBuilder:
         report = SceneReport(scene.scene_name, notes=list(scene.notes))
         steps: list[tuple[str, Callable[[], None]]] = []
         if not any(item.collision == "surface" for item in scene.objects):
-            steps.append((GROUND, lambda: self._add_ground(scene, report)))
-        for item in scene.objects:
-            steps.append((item.name, lambda item=item: self._add_object(item, meshes.get(item.name), report)))
-        for light in scene.lights:
-            steps.append((light.name, lambda light=light: self._add_light(light, report)))
+            steps.append((GROUND, partial(self._add_ground, scene, report)))
+        steps += [
+            (item.name, partial(self._add_object, item, meshes.get(item.name), report))
+            for item in scene.objects
+        ]
+        steps += [(light.name, partial(self._add_light, light, report)) for light in scene.lights]
         for index, (name, step) in enumerate(steps):
             if self._progress is not None:
                 self._progress(index, len(steps), name)
@@ -222,8 +224,8 @@ def _note_looks(report: SceneReport) -> None:
     if report.as_primitives:
         count = len(report.as_primitives)
         report.notes.append(
-            f"{count} of {len(report.entities)} objects are plain primitives without colours and textures: the "
-            "project has no exported mesh of them (proctor export-o3de), or it is not processed yet"
+            f"{count} of {len(report.entities)} objects are plain primitives without colours and textures: "
+            "the project has no exported mesh of them (proctor export-o3de), or it is not processed yet"
         )
     if report.missing:
         names = ", ".join(f"'{name}'" for name in report.missing[:5])

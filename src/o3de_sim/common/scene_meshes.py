@@ -10,20 +10,22 @@ from o3de_sim.editor.arguments import MAX_LIST, PATH, Unfit
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 
 Y_UP_SUFFIXES = (".gltf", ".glb")
-"""Of files that are Y up by definition. The engine takes their numbers as they are, so they lie on their backs."""
+"""Of files that are Y up by definition. The engine takes their numbers as they are: they lie on their backs."""
 
 
 def find_meshes(agent: O3DEAgent, scene: Scene) -> dict[str, str]:
     """Return the mesh of each object that has one in the project, by the object's name.
 
-    An exported mesh goes before the object's own, which is looked for beside it and from the project's folder.
+    An exported mesh goes before the object's own, which is looked for beside it, then in the project.
     """
     candidates = {item.name: _candidates(scene, item) for item in scene.objects}
     paths = sorted({path for some in candidates.values() for path in some})
     there: set[str] = set()
     for start in range(0, len(paths), MAX_LIST):
         asked = paths[start : start + MAX_LIST]
-        there |= {path for path, is_there in zip(asked, agent.asset_tool.exists(asked), strict=True) if is_there}
+        there |= {
+            path for path, is_there in zip(asked, agent.asset_tool.exists(asked), strict=True) if is_there
+        }
     found = {name: next((path for path in some if path in there), None) for name, some in candidates.items()}
     return {name: path for name, path in found.items() if path is not None}
 

@@ -110,7 +110,7 @@ class SocketLink:
         while True:
             try:
                 return self._connect_once(timeout_s)
-            except O3DEError as error:
+            except O3DEError as error:  # noqa: PERF203 - rare
                 if error.code != "busy" or time.monotonic() > ends:
                     raise
 
