@@ -35,7 +35,7 @@ class PebLink:
     def greet(self, timeout_s: float) -> dict[str, Any]:
         """Return what the agent says of itself."""
         if self._info is None:
-            self._info = dict(self.call("hello", {"token": ""}, timeout_s))
+            self._info = dict(self.call("hello", {}, timeout_s))
         return self._info
 
     def call(self, op: str, args: dict[str, Any], timeout_s: float) -> Any:
