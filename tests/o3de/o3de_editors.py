@@ -3,6 +3,7 @@
 import select
 import threading
 from contextlib import contextmanager
+from importlib import import_module
 
 from o3de_sim.editor.azlmbr_calls import Engine
 from o3de_sim.editor.dispatcher import Dispatcher
@@ -18,10 +19,8 @@ def editor_with_level(project):
     """A made-up Editor with an empty level, in this process."""
     editor = FakeEditor(project)
     with editor.installed():
-        general = __import__("azlmbr.legacy.general", fromlist=["general"])
-        assert (
-            general.create_level_no_prompt("Prefabs/Default_Level.prefab", LEVEL, 1024, 1, 4096, False) == 0
-        )
+        general = import_module("azlmbr.legacy.general")
+        general.create_level_no_prompt("Prefabs/Default_Level.prefab", LEVEL, 1024, 1, 4096, False)
         editor.frame()
         yield editor
 

@@ -44,8 +44,8 @@ def test_a_method_takes_the_arguments_of_its_operation(op):
     assert inspect.getdoc(methods()[op])
 
 
-def use_the_tools(agent):
-    """Do a bit of everything, and return what came of it."""
+def use_the_tools(agent):  # noqa: PLR0915
+    """Do a bit of everything."""
     assert agent.info["protocol"] == 1
     assert agent.info["level"] == LEVEL
     assert set(agent.info["operations"]) == set(TABLE)
@@ -146,5 +146,5 @@ def test_a_mode_or_port_that_is_none_is_refused(monkeypatch):
     with pytest.raises(O3DEError, match="port: expected a port from 1 to 65535, found 70000"):
         O3DEAgent(port=70000)
     monkeypatch.setenv("O3DE_AGENT_PORT", "http")
-    with pytest.raises(O3DEError, match="O3DE_AGENT_PORT: .* found 'http'"):
+    with pytest.raises(O3DEError, match=r"O3DE_AGENT_PORT: .* found 'http'"):
         O3DEAgent()

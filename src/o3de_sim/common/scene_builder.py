@@ -31,7 +31,7 @@ THINNEST_M = 0.001
 DENSITY = 300.0
 """Of a dynamic object whose mass is not given, in kg/m³; the engine's own guess would be 1000."""
 SUN_EV, LAMP_LM = 4.0, 2000.0
-"""What an intensity of 1 means: the engine's own sun of 40 lux, and a lamp that gives as much from 2 m away."""
+"""What an intensity of 1 means: the engine's own sun, 40 lux, and a lamp as bright from 2 m away."""
 
 
 @dataclass

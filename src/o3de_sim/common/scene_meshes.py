@@ -10,7 +10,7 @@ from o3de_sim.editor.arguments import MAX_LIST, PATH, Unfit
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 
 Y_UP_SUFFIXES = (".gltf", ".glb")
-"""Of files that are Y up by definition. The engine takes their numbers as they are: they lie on their backs."""
+"""Of files that are Y up by definition. The engine takes their numbers as they are: it lays them down."""
 
 
 def find_meshes(agent: O3DEAgent, scene: Scene) -> dict[str, str]:
