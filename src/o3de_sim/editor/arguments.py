@@ -1,0 +1,272 @@
+"""The kinds of arguments that operations take, and what is wrong with those that are none.
+
+A check takes what came as JSON and returns what the operation gets, or raises `Unfit` with what is right.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from o3de_sim.errors import O3DEError
+
+MAX_NAME = 128
+MAX_PATH = 255
+MAX_LIST = 4096
+FARTHEST_M = 100_000.0
+LEVEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+ENTITY_TEXT = re.compile(r"\[?[0-9]{1,20}\]?")
+SHAPES = ("box", "sphere", "cylinder", "capsule")
+
+
+class Unfit(Exception):
+    """A value is not of its kind. The text says what is right."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of argument.
+
+    Args:
+        check: Returns the value as the operation gets it.
+        is_entity: It is the text of an entity's id, or a list of them, which is looked up before the call.
+        must_be_edited: Such an entity may not be one of the running game.
+    """
+
+    check: Callable[[Any], Any]
+    is_entity: bool = False
+    must_be_edited: bool = False
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of an operation.
+
+    Args:
+        name: Its name.
+        kind: What it must be.
+        is_needed: Whether it must be given.
+        default: What it is otherwise. `null` is taken for it, too, if it is None.
+    """
+
+    name: str
+    kind: Kind
+    is_needed: bool = True
+    default: Any = None
+
+    def value(self, operation: str, given: dict[str, Any]) -> Any:
+        """Return the checked value.
+
+        Raises:
+            O3DEError: bad_request: It is missing, or not of its kind.
+        """
+        if self.name not in given:
+            if self.is_needed:
+                raise O3DEError("bad_request", f'{operation} needs the argument "{self.name}"')
+            return self.default
+        found = given[self.name]
+        if found is None and not self.is_needed and self.default is None:
+            return None
+        try:
+            return self.kind.check(found)
+        except Unfit as right:
+            problem = f'{operation}: "{self.name}" must be {right}; found {shown(found)}'
+            raise O3DEError("bad_request", problem) from None
+
+
+def optional(name: str, kind: Kind, default: Any = None) -> Argument:
+    """Return an argument that need not be given."""
+    return Argument(name, kind, is_needed=False, default=default)
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error shows it: short, whatever it is."""
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return f"an object with {len(value)} keys"
+    if isinstance(value, str) and len(value) > 80:
+        return f"a text of {len(value)} characters"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**20:
+        return "a number of more than 20 digits"
+    return ascii(value)
+
+
+def _number(value: Any, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise Unfit(f"a number from {low:g} to {high:g}")
+    return float(value)
+
+
+def _numbers(value: Any, count: int, low: float, high: float) -> tuple[float, ...]:
+    right = f"a list of {count} numbers from {low:g} to {high:g}"
+    if not isinstance(value, list) or len(value) != count:
+        raise Unfit(right)
+    try:
+        return tuple(_number(part, low, high) for part in value)
+    except Unfit:
+        raise Unfit(right) from None
+
+
+def _text(value: Any, right: str, longest: int) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
+        raise Unfit(right)
+    return value
+
+
+def _name(value: Any) -> str:
+    return _text(value, f"a name of 1 to {MAX_NAME} printable characters", MAX_NAME)
+
+
+def _level_name(value: Any) -> str:
+    if not isinstance(value, str) or not LEVEL_NAME.fullmatch(value):
+        raise Unfit("the name of a level, 1 to 64 of the characters A-Z a-z 0-9 _ -, without a folder")
+    return value
+
+
+def _entity_text(value: Any) -> str:
+    if not isinstance(value, str) or not ENTITY_TEXT.fullmatch(value):
+        raise Unfit('the id of an entity as it was given, such as "[1234]"')
+    return value
+
+
+def _project_path(value: Any) -> str:
+    right = f"a path in the project of at most {MAX_PATH} characters, relative, with / and without .."
+    path = _text(value, right, MAX_PATH)
+    parts = path.split("/")
+    if any(mark in path for mark in '\\:@~*?"<>|') or any(
+        part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts
+    ):
+        raise Unfit(right)
+    return path
+
+
+def _rotation(value: Any) -> tuple[float, ...]:
+    right = "a quaternion [x, y, z, w] of length one"
+    try:
+        found = _numbers(value, 4, -1.001, 1.001)
+    except Unfit:
+        raise Unfit(right) from None
+    length = math.sqrt(math.fsum(part * part for part in found))
+    if abs(length - 1.0) > 1e-3:
+        raise Unfit(right)
+    return tuple(part / length for part in found)
+
+
+def _scale(value: Any) -> float | tuple[float, ...]:
+    low, high = 1e-3, 1e4
+    try:
+        return _numbers(value, 3, low, high) if isinstance(value, list) else _number(value, low, high)
+    except Unfit:
+        raise Unfit(f"a number from {low:g} to {high:g}, or three of them") from None
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit("true or false")
+    return value
+
+
+@dataclass(frozen=True)
+class Collider:
+    """A shape of `size` metres along its own axes, round ones about z, placed in the entity's frame."""
+
+    shape: str
+    size: tuple[float, ...]
+    position: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rotation: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0)
+
+
+def _collider(value: Any) -> Collider:
+    right = (
+        f'an object with "shape" ({", ".join(SHAPES)}), "size" (three lengths in metres), and if need be '
+        '"translate" (three metres) and "rotate" (a quaternion [x, y, z, w])'
+    )
+    if not isinstance(value, dict) or not {"shape", "size"} <= set(value) <= {
+        "shape",
+        "size",
+        "translate",
+        "rotate",
+    }:
+        raise Unfit(right)
+    if not isinstance(value["shape"], str) or value["shape"] not in SHAPES:
+        raise Unfit(right)
+    try:
+        found = Collider(
+            value["shape"],
+            _numbers(value["size"], 3, 1e-4, 1e4),
+            _numbers(value.get("translate", [0.0, 0.0, 0.0]), 3, -FARTHEST_M, FARTHEST_M),
+            _rotation(value.get("rotate", [0.0, 0.0, 0.0, 1.0])),
+        )
+    except Unfit as part:
+        raise Unfit(f"{right}; one of its parts must be {part}") from None
+    if found.shape == "capsule" and found.size[2] <= found.size[0]:
+        raise Unfit(f"{right}; a capsule is higher (its third length) than it is wide (its first)")
+    return found
+
+
+ENTITY = Kind(_entity_text, is_entity=True)
+EDITED_ENTITY = Kind(_entity_text, is_entity=True, must_be_edited=True)
+ENTITY_TEXT_ONLY = Kind(_entity_text)
+NAME = Kind(_name)
+LEVEL = Kind(_level_name)
+PATH = Kind(_project_path)
+POSITION = Kind(lambda value: _numbers(value, 3, -FARTHEST_M, FARTHEST_M))
+COLOR = Kind(lambda value: _numbers(value, 3, 0.0, 1.0))
+ROTATION = Kind(_rotation)
+SCALE = Kind(_scale)
+FLAG = Kind(_flag)
+COLLIDER = Kind(_collider)
+
+
+def number(low: float, high: float) -> Kind:
+    """Return the kind of numbers between two."""
+    return Kind(lambda value: _number(value, low, high))
+
+
+def integer(low: int, high: int) -> Kind:
+    """Return the kind of whole numbers between two."""
+
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise Unfit(f"a whole number from {low} to {high}")
+        return value
+
+    return Kind(check)
+
+
+def choice(*words: str) -> Kind:
+    """Return the kind of a few words."""
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise Unfit(f"one of {', '.join(words)}")
+        return value
+
+    return Kind(check)
+
+
+def list_of(kind: Kind, shortest: int = 1, longest: int = MAX_LIST) -> Kind:
+    """Return the kind of lists of another kind."""
+
+    def check(value: Any) -> list[Any]:
+        if not isinstance(value, list) or not shortest <= len(value) <= longest:
+            raise Unfit(f"a list of {shortest} to {longest}")
+        return [_element(kind, index, part) for index, part in enumerate(value)]
+
+    return Kind(check, kind.is_entity, kind.must_be_edited)
+
+
+def _element(kind: Kind, index: int, value: Any) -> Any:
+    try:
+        return kind.check(value)
+    except Unfit as right:
+        raise Unfit(f"a list, and its [{index}], which is {shown(value)}, must be {right}") from None
+
+
+def text_up_to(longest: int) -> Kind:
+    """Return the kind of texts that are not looked into, such as a token."""
+    return Kind(lambda value: _text(value, f"a text of 1 to {longest} printable characters", longest))

@@ -1,0 +1,226 @@
+"""The one place that calls `azlmbr`, the Editor's Python bindings.
+
+They never raise: an unknown event, a wrong number of arguments or a wrong type gives a warning in the
+Editor's log and `None`. So whoever calls says here whether a value is due, and its absence is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from o3de_sim.errors import O3DEError
+
+MODULES = ("bus", "editor", "entity", "components", "math", "asset", "prefab", "physics", "atom", "paths")
+CAUSE = (
+    "The Editor's log has a warning; the usual causes are an event that this engine does not have, "
+    "an argument of another type, or an entity that is not there"
+)
+Values = tuple[float, ...]
+Returns = Literal["value", "outcome", "nothing"]
+Stop = Callable[[], None]
+
+
+def azlmbr_is_here() -> bool:
+    """Return whether this is the Editor's Python, and not, say, an asset builder's."""
+    try:
+        import_module("azlmbr.legacy.general")
+    except ImportError:
+        return False
+    return True
+
+
+def on_each_tick(callback: Callable[[], object]) -> Stop:
+    """Call back once in each frame, as long as frames pass; return what ends it."""
+    return _handled("components", "TickBusHandler", "OnTick", callback)
+
+
+def when_editor_is_ready(callback: Callable[[], object]) -> Stop:
+    """Call back when the Editor has started; return what forgets it."""
+    return _handled("editor", "EditorEventBusHandler", "NotifyEditorInitialized", callback)
+
+
+def loop_callback_slot() -> Any:
+    """Return the helpers of the Gem QtForPython, whose one loop callback is free to be set.
+
+    Raises:
+        ImportError: The Gem is not enabled, or somebody else has the callback.
+    """
+    helpers = import_module("azlmbr.qt_helpers")
+    if helpers.loop_is_running():
+        raise ImportError("the loop callback of azlmbr.qt_helpers is in use")
+    return helpers
+
+
+def _handled(module: str, handler: str, event: str, callback: Callable[[], object]) -> Stop:
+    bus_handler = getattr(import_module(f"azlmbr.{module}"), handler)()
+    bus_handler.connect()
+    bus_handler.add_callback(event, lambda _arguments: callback())
+
+    def stop() -> None:
+        bus_handler.disconnect()
+
+    return stop
+
+
+class Engine:
+    """The engine as the operations see it. It may only be called on the Editor's main thread."""
+
+    def __init__(self) -> None:
+        self._modules = {name: import_module(f"azlmbr.{name}") for name in MODULES}
+        self._general = import_module("azlmbr.legacy.general")
+        self._frames = 0
+        self._stop_counting = on_each_tick(self._count_frame)
+
+    def close(self) -> None:
+        """Stop counting frames."""
+        self._stop_counting()
+
+    # What is asked of it
+
+    def broadcast(self, bus: str, event: str, *arguments: Any, returns: Returns = "value") -> Any:
+        """Ask everybody on a bus, such as `editor.ToolsApplicationRequestBus`.
+
+        Args:
+            bus: The module of azlmbr and the bus in it.
+            event: What to ask.
+            arguments: With what.
+            returns: What is due: a value, an `Outcome` whose value is taken out of it, or nothing. It must be
+                said, because an object that is asked for what it has not answers None, and warns.
+
+        Raises:
+            O3DEError: az_call_failed: nothing came back though a value is due, or an outcome is a failure.
+        """
+        answer = self._bus(bus)(self._modules["bus"].Broadcast, event, *arguments)
+        return _due(answer, returns, f"{bus} {event}")
+
+    def event(self, bus: str, event: str, entity: Any, *arguments: Any, returns: Returns = "value") -> Any:
+        """Ask one entity. As `broadcast`."""
+        answer = self._bus(bus)(self._modules["bus"].Event, event, entity, *arguments)
+        return _due(answer, returns, f"{bus} {event}")
+
+    def general(self, function: str, *arguments: Any, returns: Returns = "value") -> Any:
+        """Call a function of `azlmbr.legacy.general`. As `broadcast`."""
+        found = getattr(self._general, function, None)
+        if found is None:
+            raise O3DEError(
+                "az_call_failed", f"azlmbr.legacy.general has no {function}; is this O3DE 24.09 or newer?"
+            )
+        answer = found(*arguments)
+        return _due(answer, returns, f"general.{function}")
+
+    def constant(self, module: str, name: str) -> Any:
+        """Return a constant, such as `physics` `ShapeType_Box`."""
+        return _due(getattr(self._modules[module], name, None), "value", f"azlmbr.{module}.{name}")
+
+    # Values
+
+    def vector(self, values: Values) -> Any:
+        """Return an `azlmbr.math.Vector3`."""
+        return self._modules["math"].Vector3(*map(float, values))
+
+    def quaternion(self, xyzw: Values) -> Any:
+        """Return an `azlmbr.math.Quaternion`, whose parts are in the order x, y, z, w."""
+        return self._modules["math"].Quaternion(*map(float, xyzw))
+
+    def color(self, rgb: Values) -> Any:
+        """Return an opaque `azlmbr.math.Color`."""
+        return self._modules["math"].Color(*map(float, rgb), 1.0)
+
+    def transform(self, xyzw: Values, position: Values) -> Any:
+        """Return an `azlmbr.math.Transform` of scale one."""
+        make = self.constant("math", "Transform_CreateFromQuaternionAndTranslation")
+        return _due(make(self.quaternion(xyzw), self.vector(position)), "value", "math.Transform")
+
+    def no_entity(self) -> Any:
+        """Return the id of no entity, which as a parent means the level's root.
+
+        Ids cannot be made from numbers: the engine then gives an invalid one without a word.
+        """
+        return self._modules["entity"].EntityId()
+
+    def game_entity_type(self) -> Any:
+        """Return the kind of entity that components are looked up for."""
+        return _due(self._modules["entity"].EntityType().Game, "value", "entity.EntityType().Game")
+
+    def search_filter(self, names: list[str]) -> Any:
+        """Return a filter of names that are matched with their case."""
+        found = self._modules["entity"].SearchFilter()
+        if names:
+            found.names = names
+        found.names_case_sensitive = True
+        return found
+
+    def asset_id(self, product_path: str) -> Any | None:
+        """Return the id of a product of the Asset Processor, or None if there is none."""
+        found = self.broadcast(
+            "asset.AssetCatalogRequestBus",
+            "GetAssetIdByPath",
+            product_path,
+            self._modules["math"].Uuid(),
+            False,  # noqa: FBT003  (buses know no keywords)
+        )
+        return found if found.is_valid() else None
+
+    # Where and when it is
+
+    @property
+    def project(self) -> Path:
+        """The folder of the project."""
+        return Path(_due(self._modules["paths"].projectroot, "value", "paths.projectroot"))
+
+    @property
+    def engine_folder(self) -> Path:
+        """The folder of the engine."""
+        return Path(_due(self._modules["paths"].engroot, "value", "paths.engroot"))
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames have passed since this was made."""
+        return self._frames
+
+    def idle_wait_frames(self, frames: int) -> None:
+        """Wait in a nested loop. Only for scripts: in a pump that hangs on ticks no tick would come."""
+        self.general("idle_wait_frames", frames, returns="nothing")
+
+    def on_frame_captured(self, capture: Any, callback: Callable[[bool, str], object]) -> Stop:
+        """Call back with the result of a screenshot that was asked for; return what forgets it."""
+        handler = self._modules["atom"].FrameCaptureNotificationBusHandler()
+        success = self.constant("atom", "FrameCaptureResult_Success")
+
+        def finished(arguments: Any) -> None:
+            callback(arguments[0] == success, str(arguments[1]) if len(arguments) > 1 else "")
+
+        handler.connect(capture)
+        handler.add_callback("OnFrameCaptureFinished", finished)
+
+        def stop() -> None:
+            handler.disconnect()
+
+        return stop
+
+    def _count_frame(self) -> None:
+        self._frames += 1
+
+    def _bus(self, name: str) -> Any:
+        module, _, bus = name.partition(".")
+        found = getattr(self._modules[module], bus, None)
+        if found is None:
+            raise O3DEError(
+                "az_call_failed", f"azlmbr.{module} has no {bus}; is its Gem enabled in the project?"
+            )
+        return found
+
+
+def _due(answer: Any, returns: Returns, call: str) -> Any:
+    if returns == "nothing":
+        return None
+    if answer is None:
+        raise O3DEError("az_call_failed", f"{call} gave nothing. {CAUSE}")
+    if returns == "value":
+        return answer
+    if not answer.IsSuccess():
+        raise O3DEError("az_call_failed", f"{call} failed: {answer.GetError()}")
+    return answer.GetValue()

@@ -1,0 +1,157 @@
+"""What the agent can be asked to do: every operation with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from o3de_sim.editor.arguments import (
+    COLLIDER,
+    COLOR,
+    EDITED_ENTITY,
+    ENTITY,
+    ENTITY_TEXT_ONLY,
+    FLAG,
+    LEVEL,
+    NAME,
+    PATH,
+    POSITION,
+    ROTATION,
+    SCALE,
+    Argument,
+    choice,
+    integer,
+    list_of,
+    number,
+    optional,
+    text_up_to,
+)
+from o3de_sim.editor.operations import (
+    asset_tool,
+    editor_tool,
+    entity_tool,
+    general,
+    physics,
+    prefab_tool,
+    render_tool,
+    ros2_tool,
+    simulation_tool,
+    transform,
+)
+from o3de_sim.editor.operations.selftest import selftest
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that can be asked for.
+
+    Args:
+        name: Tool and operation.
+        function: Called with the session and the checked arguments; a generator if it needs frames.
+        arguments: What it takes.
+        edits: It changes the level, which cannot be done in game mode.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Argument, ...] = ()
+    edits: bool = False
+
+
+def _asks(name: str, function: Callable[..., Any], *arguments: Argument) -> Operation:
+    return Operation(name, function, arguments)
+
+
+def _edits(name: str, function: Callable[..., Any], *arguments: Argument) -> Operation:
+    return Operation(name, function, arguments, edits=True)
+
+
+ORIGIN = (0.0, 0.0, 0.0)
+UPRIGHT = (0.0, 0.0, 0.0, 1.0)
+ANY = Argument("entity", ENTITY)
+EDITED = Argument("entity", EDITED_ENTITY)
+PARENT = optional("parent", EDITED_ENTITY)
+WHERE = Argument("position", POSITION)
+LEVEL_NAME = Argument("name", LEVEL)
+NAMED = Argument("name", NAME)
+FILE = Argument("path", PATH)
+
+OPERATIONS = (
+    Operation("hello", general.greeting, (optional("token", text_up_to(1024)),)),
+    _asks("ping", general.ping),
+    Operation("selftest", selftest, edits=True),
+    _edits("entity_tool.create", entity_tool.create, NAMED, optional("position", POSITION, ORIGIN), PARENT),
+    _asks("entity_tool.find", entity_tool.find, NAMED),
+    _asks("entity_tool.find_game", entity_tool.find_game, NAMED),
+    _edits("entity_tool.delete", entity_tool.delete, EDITED),
+    _asks("entity_tool.exists", entity_tool.exists, Argument("entity", ENTITY_TEXT_ONLY)),
+    _asks("entity_tool.get_name", entity_tool.get_name, EDITED),
+    _edits("entity_tool.set_name", entity_tool.set_name, EDITED, NAMED),
+    _edits("entity_tool.set_parent", entity_tool.set_parent, EDITED, Argument("parent", EDITED_ENTITY)),
+    _asks("entity_tool.children", entity_tool.children, EDITED),
+    _asks("entity_tool.components", entity_tool.has_components, EDITED, Argument("names", list_of(NAME))),
+    _edits(
+        "editor_tool.create_new_entity_at_position", editor_tool.create_new_entity_at_position, WHERE, PARENT
+    ),
+    _edits("editor_tool.create_level", editor_tool.create_level, LEVEL_NAME),
+    _edits("editor_tool.open_level", editor_tool.open_level, LEVEL_NAME),
+    _edits("editor_tool.save_level", editor_tool.save_level),
+    _asks("editor_tool.level_exists", editor_tool.level_exists, LEVEL_NAME),
+    _asks("editor_tool.current_level", editor_tool.current_level),
+    _asks("tc.get_position", transform.get_position, ANY),
+    _edits("tc.set_position", transform.set_position, EDITED, WHERE),
+    _asks("tc.get_rotation", transform.get_rotation, ANY),
+    _edits("tc.set_rotation", transform.set_rotation, EDITED, Argument("rotation", ROTATION)),
+    _edits("tc.set_pose", transform.set_pose, EDITED, WHERE, Argument("rotation", ROTATION)),
+    _edits("tc.set_scale", transform.set_scale, EDITED, Argument("scale", SCALE)),
+    _edits(
+        "pc.add_rigid_body",
+        physics.add_rigid_body,
+        EDITED,
+        Argument("type", choice("static", "dynamic", "kinematic")),
+        optional("mass", number(1e-6, 1e6)),
+    ),
+    _edits("pc.add_colliders", physics.add_colliders, EDITED, Argument("colliders", list_of(COLLIDER))),
+    _edits("pc.add_mesh_collider", physics.add_mesh_collider, EDITED, Argument("asset_path", PATH)),
+    _asks("pc.has_physics", physics.has_physics, EDITED),
+    _edits(
+        "render_tool.add_mesh",
+        render_tool.add_mesh,
+        EDITED,
+        optional("asset_path", PATH),
+        optional("primitive", choice(*render_tool.PRIMITIVES)),
+    ),
+    _edits(
+        "render_tool.add_light",
+        render_tool.add_light,
+        EDITED,
+        Argument("type", choice(*render_tool.LIGHTS)),
+        optional("color", COLOR, (1.0, 1.0, 1.0)),
+        optional("intensity", number(0.0, 1e9)),
+    ),
+    _asks("render_tool.screenshot", render_tool.screenshot, FILE),
+    _asks("asset_tool.exists", asset_tool.exists, Argument("paths", list_of(PATH))),
+    _asks("asset_tool.bounds", asset_tool.bounds, FILE),
+    _edits(
+        "prefab_tool.instantiate",
+        prefab_tool.instantiate,
+        FILE,
+        optional("position", POSITION, ORIGIN),
+        optional("rotation", ROTATION, UPRIGHT),
+        optional("name", NAME),
+    ),
+    _edits("prefab_tool.create", prefab_tool.create, Argument("entities", list_of(EDITED_ENTITY)), FILE),
+    _asks(
+        "general.wait_for_propagation",
+        general.wait_for_propagation,
+        optional("frames", integer(1, 10_000), 1),
+    ),
+    _asks("simulation_tool.enter_game_mode", simulation_tool.enter_game_mode),
+    _asks("simulation_tool.exit_game_mode", simulation_tool.exit_game_mode),
+    _asks("simulation_tool.is_in_game_mode", simulation_tool.is_in_game_mode),
+    _asks("simulation_tool.toggle_physics", simulation_tool.toggle_physics, Argument("enabled", FLAG)),
+    _asks("ros2_tool.is_available", ros2_tool.is_available),
+    _asks("ros2_tool.missing_components", ros2_tool.missing_components, EDITED),
+)
+TABLE = {operation.name: operation for operation in OPERATIONS}

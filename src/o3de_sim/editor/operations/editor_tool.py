@@ -1,0 +1,78 @@
+"""Levels, and entities without a name."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from o3de_sim.editor.handles import Entity
+from o3de_sim.editor.operations.entity_tool import make
+from o3de_sim.editor.session import Frames, Session
+from o3de_sim.errors import O3DEError
+
+TEMPLATE = "Prefabs/Default_Level.prefab"
+TERRAIN = (
+    1024,
+    1,
+    4096,
+    False,
+)  # resolution, unit size, texture size, texture: not used, but six arguments are due
+FAILURES = {1: "it exists", 2: "its folder cannot be made", 3: "its path is too long"}
+
+
+def create_new_entity_at_position(
+    session: Session, position: tuple[float, ...], parent: Entity | None
+) -> Frames[str]:
+    """Make an entity; return its id."""
+    made = make(session, position, parent)
+    yield from session.pass_frames()
+    return session.handles.remember(made)
+
+
+def create_level(session: Session, name: str) -> Frames[None]:
+    """Make a level and open it."""
+    if level_exists(session, name):
+        raise O3DEError("bad_state", f"the level {name} exists: editor_tool.open_level opens it")
+    session.handles.forget_all()
+    code = session.engine.general("create_level_no_prompt", TEMPLATE, name, *TERRAIN)
+    if code != 0:
+        raise O3DEError(
+            "az_call_failed", f"the level {name} was not made: {FAILURES.get(code, f'code {code}')}"
+        )
+    yield from _until_open(session, name)
+
+
+def open_level(session: Session, name: str) -> Frames[None]:
+    """Open a level. What was not saved of the one before is lost."""
+    if not level_exists(session, name):
+        folder = session.file("Levels")
+        levels = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+        close = get_close_matches(name, levels, n=3) or levels[:3]
+        raise O3DEError("not_found", f"no level {name} in {folder}; there are {', '.join(close) or 'none'}")
+    session.handles.forget_all()
+    if not session.engine.general("open_level_no_prompt", name):
+        raise O3DEError("az_call_failed", f"the level {name} was not opened; the Editor's log says why")
+    yield from _until_open(session, name)
+
+
+def save_level(session: Session) -> None:
+    """Write the open level."""
+    if not session.level():
+        raise O3DEError("bad_state", "no level is open: editor_tool.create_level or open_level opens one")
+    if not session.engine.general("save_level"):
+        raise O3DEError("az_call_failed", "the level was not saved: is its file read-only, or the disk full?")
+
+
+def level_exists(session: Session, name: str) -> bool:
+    """Return whether the project has a level of this name."""
+    return session.file(f"Levels/{name}/{name}.prefab").is_file()
+
+
+def current_level(session: Session) -> str:
+    """Return the name of the open level; empty if none is."""
+    return session.level()
+
+
+def _until_open(session: Session, name: str) -> Frames[None]:
+    yield from session.wait(lambda: session.level() == name, f"the level {name} to be open")
+    session.notice_changes()
+    yield from session.pass_frames()

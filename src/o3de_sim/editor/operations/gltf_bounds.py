@@ -1,0 +1,126 @@
+"""The box around what a glTF file shows, from the bounds that the format makes every file state."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import struct
+from pathlib import Path
+from typing import Any
+
+from o3de_sim.errors import O3DEError
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+MAX_NODES = 100_000
+GLB_HEAD = struct.Struct(
+    "<4sIIII"
+)  # magic, version, length; length and kind of the first chunk, which is JSON
+Matrix = tuple[float, ...]  # 4 x 4, column after column, as the format has it
+IDENTITY: Matrix = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+def gltf_bounds(file: Path, path: str) -> tuple[list[float], list[float]]:
+    """Return the lowest and highest coordinates, in the file's own axes and metres.
+
+    Args:
+        file: A .gltf or .glb file.
+        path: How errors name it.
+
+    Raises:
+        O3DEError: bad_request: It is no such file, or not a sound one.
+    """
+    try:
+        corners = list(_corners(_document(file)))
+    except (
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+        struct.error,
+    ) as error:
+        raise O3DEError(
+            "bad_request", f"{path} is no sound .gltf or .glb file: {error or type(error)}"
+        ) from None
+    except OSError as error:
+        raise O3DEError("bad_request", f"{path} cannot be read: {error.strerror}") from None
+    if not corners:
+        raise O3DEError("bad_request", f"{path} shows no mesh")
+    axes = list(zip(*corners, strict=True))
+    return [min(axis) for axis in axes], [max(axis) for axis in axes]
+
+
+def _document(file: Path) -> dict[str, Any]:
+    size = file.stat().st_size
+    if size > MAX_FILE_BYTES:
+        raise ValueError(f"{size} bytes are more than {MAX_FILE_BYTES}")
+    data = file.read_bytes()
+    if data[:4] == b"glTF":
+        _, _, _, length, _ = GLB_HEAD.unpack_from(data)
+        data = data[GLB_HEAD.size : GLB_HEAD.size + length]
+    document = json.loads(data)
+    if not isinstance(document, dict):
+        raise TypeError("not an object")
+    return document
+
+
+def _corners(document: dict[str, Any]) -> Any:
+    nodes = document.get("nodes", [])
+    scene = document["scenes"][_index(document.get("scene", 0))]
+    waiting: list[tuple[int, Matrix]] = [(_index(root), IDENTITY) for root in scene.get("nodes", [])]
+    seen = 0
+    while waiting:
+        seen += 1
+        if seen > MAX_NODES:  # also if they go round in a circle
+            raise ValueError(f"more than {MAX_NODES} nodes")
+        number, above = waiting.pop()
+        node = nodes[number]
+        place = _product(above, _local(node))
+        waiting += [(_index(child), place) for child in node.get("children", [])]
+        if "mesh" in node:
+            for primitive in document["meshes"][_index(node["mesh"])]["primitives"]:
+                accessor = document["accessors"][_index(primitive["attributes"]["POSITION"])]
+                box = (_numbers(accessor["min"], 3), _numbers(accessor["max"], 3))
+                for which in itertools.product((0, 1), repeat=3):
+                    yield _moved(place, [box[side][axis] for axis, side in enumerate(which)])
+
+
+def _local(node: dict[str, Any]) -> Matrix:
+    if "matrix" in node:
+        return _numbers(node["matrix"], 16)
+    x, y, z, w = _numbers(node.get("rotation", (0, 0, 0, 1)), 4)
+    sx, sy, sz = _numbers(node.get("scale", (1, 1, 1)), 3)
+    tx, ty, tz = _numbers(node.get("translation", (0, 0, 0)), 3)
+    return (
+        (1 - 2 * (y * y + z * z)) * sx, 2 * (x * y + z * w) * sx, 2 * (x * z - y * w) * sx, 0.0,
+        2 * (x * y - z * w) * sy, (1 - 2 * (x * x + z * z)) * sy, 2 * (y * z + x * w) * sy, 0.0,
+        2 * (x * z + y * w) * sz, 2 * (y * z - x * w) * sz, (1 - 2 * (x * x + y * y)) * sz, 0.0,
+        tx, ty, tz, 1.0,
+    )  # fmt: skip
+
+
+def _product(a: Matrix, b: Matrix) -> Matrix:
+    return tuple(
+        math.fsum(a[4 * k + row] * b[4 * column + k] for k in range(4))
+        for column in range(4)
+        for row in range(4)
+    )
+
+
+def _moved(matrix: Matrix, point: list[float]) -> list[float]:
+    return [math.fsum(matrix[4 * k + row] * (*point, 1.0)[k] for k in range(4)) for row in range(3)]
+
+
+def _numbers(found: Any, count: int) -> tuple[float, ...]:
+    values = tuple(float(part) for part in found)
+    if len(values) != count or not all(map(math.isfinite, values)):
+        raise ValueError(f"expected {count} finite numbers")
+    return values
+
+
+def _index(found: Any) -> int:
+    if not isinstance(found, int) or found < 0:
+        raise ValueError(f"{found!r} is no index")
+    return found

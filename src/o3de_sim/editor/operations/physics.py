@@ -1,0 +1,104 @@
+"""Rigid bodies and colliders. A collider needs a body on its entity, or it stays pending."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from o3de_sim.editor import components
+from o3de_sim.editor.arguments import Collider
+from o3de_sim.editor.azlmbr_calls import Engine
+from o3de_sim.editor.handles import Entity
+from o3de_sim.editor.operations.asset_tool import product
+from o3de_sim.editor.session import Session
+from o3de_sim.errors import O3DEError
+
+STATIC = "PhysX Static Rigid Body"
+DYNAMIC = "PhysX Dynamic Rigid Body"
+PRIMITIVE = "PhysX Primitive Collider"
+MESH = "PhysX Mesh Collider"
+KINEMATIC = "Configuration|Type"  # a flag, for all its name
+CAPSULE = 2  # ShapeType_Capsule is not given to Python
+
+
+def add_rigid_body(session: Session, entity: Entity, kind: str, mass: float | None) -> None:
+    """Give it a body."""
+    engine = session.engine
+    if _body(engine, entity.id) is not None:
+        raise O3DEError("bad_state", f"{entity.text} has a rigid body; one entity has one")
+    if kind == "static":
+        if mass is not None:
+            raise O3DEError("bad_request", 'pc.add_rigid_body: a static body has no "mass"')
+        components.add(engine, entity.id, STATIC)
+        return
+    body = components.add(engine, entity.id, DYNAMIC)
+    components.write(engine, body, KINEMATIC, kind == "kinematic")
+    if mass is not None:
+        components.write(engine, body, "Configuration|Compute Mass", value=False)
+        components.write(engine, body, "Configuration|Mass", mass)
+
+
+def add_colliders(session: Session, entity: Entity, colliders: list[Collider]) -> None:
+    """Give it shapes to collide with."""
+    _need_body(session, entity)
+    for collider in colliders:
+        _add_primitive(session.engine, entity.id, collider)
+
+
+def add_mesh_collider(session: Session, entity: Entity, asset_path: str) -> None:
+    """Give it the mesh that the Asset Processor has made for collisions."""
+    engine = session.engine
+    if _need_body(session, entity) == DYNAMIC:
+        body = components.get(engine, entity.id, DYNAMIC)
+        if not components.read(engine, body, KINEMATIC):
+            raise O3DEError(
+                "bad_state",
+                f"{entity.text} has a dynamic body, on which a mesh of triangles is not allowed: "
+                "use pc.add_colliders, or a static or kinematic body",
+            )
+    mesh = product(session, asset_path, ".pxmesh")
+    collider = components.add(engine, entity.id, MESH)
+    components.write(engine, collider, "Shape Configuration|Asset|PhysX Mesh", mesh)
+
+
+def has_physics(session: Session, entity: Entity) -> bool:
+    """Return whether it has a body and something to collide with."""
+    engine = session.engine
+    return _body(engine, entity.id) is not None and any(
+        components.has(engine, entity.id, name) for name in (PRIMITIVE, MESH)
+    )
+
+
+def _body(engine: Engine, entity_id: Any) -> str | None:
+    for name in (STATIC, DYNAMIC):
+        if components.has(engine, entity_id, name):
+            return name
+    return None
+
+
+def _need_body(session: Session, entity: Entity) -> str:
+    found = _body(session.engine, entity.id)
+    if found is None:
+        raise O3DEError(
+            "bad_state", f"{entity.text} has no rigid body, which a collider needs: pc.add_rigid_body"
+        )
+    return found
+
+
+def _add_primitive(engine: Engine, entity_id: Any, collider: Collider) -> None:
+    added = components.add(engine, entity_id, PRIMITIVE)
+    components.write(engine, added, "Shape Configuration|Shape", _shape(engine, collider.shape))
+    width, _, height = collider.size
+    if collider.shape == "box":
+        components.write(engine, added, "Shape Configuration|Box|Dimensions", engine.vector(collider.size))
+    elif collider.shape == "sphere":
+        components.write(engine, added, "Shape Configuration|Sphere|Radius", width / 2)
+    else:
+        group = f"Shape Configuration|{collider.shape.capitalize()}"
+        components.write(engine, added, f"{group}|Height", height)
+        components.write(engine, added, f"{group}|Radius", width / 2)
+    components.write(engine, added, "Collider Configuration|Offset", engine.vector(collider.position))
+    components.write(engine, added, "Collider Configuration|Rotation", engine.quaternion(collider.rotation))
+
+
+def _shape(engine: Engine, shape: str) -> Any:
+    return CAPSULE if shape == "capsule" else engine.constant("physics", f"ShapeType_{shape.capitalize()}")

@@ -1,0 +1,93 @@
+"""Starts the agent in the Editor.
+
+As a script: `Editor --project-path P --runpython .../o3de_sim/editor/start_agent.py --runpythonargs "8080"`.
+The script runs before the Editor's main loop, so it sets everything up and returns.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+if __package__ in (None, ""):  # run as a script, where the package may be in no folder that Python knows
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from o3de_sim.constants import DEFAULT_PORT, PORT_VARIABLE
+from o3de_sim.editor.azlmbr_calls import Engine, Stop, when_editor_is_ready
+from o3de_sim.editor.dispatcher import Dispatcher
+from o3de_sim.editor.pump import start_pump
+from o3de_sim.editor.server import AgentServer
+from o3de_sim.errors import O3DEError
+
+KEEP_ACTIVE = "ed_keepEditorActive"
+
+
+class _Agent:
+    """The agent that runs, with all that must be undone when it stops."""
+
+    def __init__(self, port: int) -> None:
+        self.engine = Engine()
+        self.server = AgentServer(Dispatcher(self.engine), port=port)
+        self._was_active = str(self.engine.general("get_cvar", KEEP_ACTIVE))
+        self.keep_active()
+        self._stops: list[Stop] = [start_pump(self.server.pump), when_editor_is_ready(self.keep_active)]
+
+    def keep_active(self) -> None:
+        """Let frames pass also while the Editor has no focus. Said again when it has started."""
+        self.engine.general("set_cvar_integer", KEEP_ACTIVE, 1, returns="nothing")
+        self.engine.general("idle_enable", True, returns="nothing")  # noqa: FBT003  (it knows no keywords)
+
+    def stop(self) -> None:
+        for stop in self._stops:
+            stop()
+        self.server.close()
+        was = int(self._was_active) if self._was_active.isdigit() else 0
+        self.engine.general("set_cvar_integer", KEEP_ACTIVE, was, returns="nothing")
+        self.engine.close()
+
+
+_running: list[_Agent] = []  # at most one
+
+
+def start(port: int | None = None) -> AgentServer:
+    """Start the agent, or return the one that runs.
+
+    Args:
+        port: Where it listens; else what O3DE_AGENT_PORT says, else 8080.
+
+    Raises:
+        O3DEError: The port is taken, or is none.
+    """
+    if not _running:
+        agent = _Agent(
+            chosen_port(os.environ.get(PORT_VARIABLE) or str(DEFAULT_PORT)) if port is None else port
+        )
+        _running.append(agent)
+        where = agent.server.token_path or "as the environment says"
+        sys.stdout.write(f"O3DE agent on 127.0.0.1 port {agent.server.port}, token: {where}\n")
+    return _running[0].server
+
+
+def stop() -> None:
+    """Stop the agent, if it runs."""
+    while _running:
+        _running.pop().stop()
+
+
+def chosen_port(text: str) -> int:
+    """Return the port that a text names.
+
+    Raises:
+        O3DEError: bad_request: It names none.
+    """
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
+        raise O3DEError("bad_request", f"the agent's port must be from 1 to 65535; found {text[:80]!a}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    # Under its own name, so that a second run of the script finds the agent of the first.
+    from o3de_sim.editor import start_agent  # noqa: PLW0406
+
+    start_agent.start(start_agent.chosen_port(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -1,0 +1,240 @@
+"""An O3DE Editor as its Python bindings see it: as unforgiving as the real one, and without the engine."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from proctor.o3de.standin.asset_catalog import AssetCatalog
+from proctor.o3de.standin.az_transform import Placement
+from proctor.o3de.standin.az_values import AzValue, EntityId
+from proctor.o3de.standin.fake_azlmbr import PACKAGE, QT_HELPERS, BusHandler, modules_of
+from proctor.o3de.standin.frame_capture import FrameCaptures
+from proctor.o3de.standin.level import Entities, Entity, Level
+from proctor.o3de.standin.prefab_files import load_entities, save_entities
+
+FRAME_S = 1 / 60
+KEEP_ACTIVE = "ed_keepEditorActive"
+TICK, EDITOR_EVENTS = "TickBus", "EditorEventBus"
+
+
+class EditorHang(RuntimeError):
+    """The real Editor would wait here without end."""
+
+
+class FakeEditor:
+    """Entities, levels and frames behind a made-up `azlmbr`.
+
+    Calls that the real Editor would not take give None, and are written down in `unknown_calls`. Nothing
+    happens by itself: every `frame` is somebody's call.
+
+    Args:
+        project: The folder of the project.
+        qt_helpers: Whether the gem QtForPython is on, which brings `azlmbr.qt_helpers`.
+        is_starting: Whether scripts are run before the main window is there: its first frame says that it is.
+    """
+
+    def __init__(self, project: Path, *, qt_helpers: bool = False, is_starting: bool = False) -> None:
+        self.project = project
+        self.assets = AssetCatalog(project)
+        self.captures = FrameCaptures(project)
+        self.has_focus = True
+        self.unknown_calls: list[str] = []
+        """What was refused, in the words of who called: a bus, an event, a number of arguments or a type."""
+        self.corrupted = False
+        """Whether somebody touched the properties of a wrapped component, which breaks the real Editor."""
+        self.on_game_mode: Callable[[bool], None] = lambda is_on: None
+        """Is told when game mode begins (True) and ends (False)."""
+        self.game_transform: Callable[[str], Placement | None] = lambda name: None
+        """Says where something of this name is in the running world, if the world knows better."""
+        self.is_in_game_mode = self.is_in_simulation_mode = False
+        self.is_idle_enabled = not is_starting
+        self.wants_to_quit = False
+        self.cvars: dict[str, str] = {}
+        self.view = Placement()
+        """Where the viewport's camera is; its rotation is not looked at."""
+        self.view_rotation_deg = (0.0, 0.0, 0.0)
+        self.level: Level | None = None
+        self.game: Entities = {}
+        """In game mode: the entities of the game, which have other ids than those of the level."""
+        self.without_physics: set[int] = set()
+        """Game entities whose physics was switched off."""
+        self.prefabs_to_save: dict[Path, Entities] = {}
+        self.frame_count = 0
+        self.loop_callback: Callable[[], Any] | None = None
+        """What QtForPython calls in each round of the event loop, focus or not."""
+        self.handlers: list[BusHandler] = []
+        """Those that are connected."""
+        self._has_qt_helpers, self._is_starting = qt_helpers, is_starting
+        self._is_in_tick = False
+        self._wants_game_mode: bool | None = None
+        self._next_level: Level | None = None
+        self._batches = 0
+        self._dirty: set[int] = set()
+
+    # Scripts
+
+    @contextmanager
+    def installed(self) -> Iterator[FakeEditor]:
+        """Let `import azlmbr` find this Editor."""
+        modules = modules_of(self)
+        if not self._has_qt_helpers:
+            del modules[QT_HELPERS]
+        before = {name: sys.modules.pop(name) for name in _ours(sys.modules)}
+        refused, AzValue.refused_ = AzValue.refused_, self.unknown_calls
+        sys.modules.update(modules)
+        try:
+            yield self
+        finally:
+            for name in _ours(sys.modules):
+                del sys.modules[name]
+            sys.modules.update(before)
+            AzValue.refused_ = refused
+
+    def note(self, what: str) -> None:
+        """Write down something that the real Editor would only warn of in its log."""
+        self.unknown_calls.append(what)
+
+    # Frames
+
+    @property
+    def ticks(self) -> bool:
+        """Whether frames simulate anything: without focus they do not, unless the Editor is kept active."""
+        return self.has_focus or self.cvars.get(KEEP_ACTIVE, "0") != "0"
+
+    def frame(self) -> None:
+        """Run one round of the Editor's main loop."""
+        if self._is_starting:
+            self._is_starting, self.is_idle_enabled = False, True
+            self.send(EDITOR_EVENTS, "NotifyEditorInitialized", ())
+        if self.ticks:
+            self._tick()
+        if self.loop_callback is not None:
+            self.loop_callback()
+
+    def wait_frames(self, count: int) -> None:
+        """Run frames from inside a script.
+
+        Raises:
+            EditorHang: They would never come.
+        """
+        if self._is_in_tick:
+            raise EditorHang("idle_wait_frames under a tick: the tick that it waits for cannot come")
+        if not (self.ticks and self.is_idle_enabled):
+            raise EditorHang("idle_wait_frames without focus or before the start: no tick comes")
+        for _ in range(count):
+            self.frame()
+
+    def send(self, bus: str, event: str, arguments: tuple[Any, ...], address: Any = None) -> None:
+        """Call those who listen to an event."""
+        for handler in list(self.handlers):
+            if handler.bus_ == bus and handler.address_ == address and event in handler.callbacks_:
+                handler.callbacks_[event](arguments)
+
+    def _tick(self) -> None:
+        self._is_in_tick = True
+        try:
+            self.frame_count += 1
+            if self._next_level is not None:
+                self.level, self._next_level = self._next_level, None
+                self._batches, self._dirty = 0, set()
+            if self._wants_game_mode is not None:
+                self._switch_game_mode(self._wants_game_mode)
+                self._wants_game_mode = None
+            for number, result, info in self.captures.finish():
+                self.send("FrameCaptureNotificationBus", "OnFrameCaptureFinished", (result, info), number)
+            self.send(TICK, "OnTick", (FRAME_S, self.frame_count * FRAME_S))
+        finally:
+            self._is_in_tick = False
+
+    # Levels
+
+    @property
+    def levels(self) -> Path:
+        """The folder in which each level has one of its own."""
+        return self.project / "Levels"
+
+    def open(self, name: str, path: Path) -> None:
+        """Load a level, which is there a frame later.
+
+        Raises:
+            InvalidFile: It cannot be read.
+        """
+        self._next_level = Level(name, template=load_entities(path))
+        self._next_level.revert()
+
+    def save(self) -> bool:
+        """Write the level: what is recorded of it."""
+        if self.level is None or self.is_in_game_mode:
+            return False
+        save_entities(
+            self.levels / self.level.name / f"{self.level.name}.prefab", self.level.name, self.level.template
+        )
+        for path, entities in self.prefabs_to_save.items():
+            save_entities(path, path.stem, entities)
+        self.prefabs_to_save.clear()
+        return True
+
+    def want_game_mode(self, *, is_on: bool) -> None:
+        """Ask for game mode, or for its end, which comes with the next tick."""
+        if self.level is not None:
+            self._wants_game_mode = is_on
+
+    def _switch_game_mode(self, is_on: bool) -> None:  # noqa: FBT001
+        if is_on == self.is_in_game_mode or self.level is None:
+            return
+        self.is_in_game_mode = is_on
+        self.game = _renumbered(self.level.template) if is_on else {}
+        self.without_physics.clear()
+        if not is_on:
+            self.level.revert()
+        self.on_game_mode(is_on)
+
+    # Edits
+
+    def editable(self, entity: EntityId | None = None) -> Level | None:
+        """Return the level if it, or one of its entities, can be edited now."""
+        if self.level is None or self.is_in_game_mode:
+            return None
+        return self.level if entity is None or entity.number_ in self.level.live else None
+
+    def live(self, entity: EntityId) -> Entity | None:
+        """Return an entity of the level; in game mode they are not active, but there."""
+        return None if self.level is None else self.level.live.get(entity.number_)
+
+    def begin_batch(self) -> None:
+        """Begin an undo batch, perhaps inside another."""
+        self._batches += 1
+
+    def end_batch(self) -> None:
+        """End an undo batch. With the outermost, what is dirty is recorded."""
+        if self._batches == 0:
+            return
+        self._batches -= 1
+        if self._batches == 0 and self.level is not None:
+            self.level.record(*self._dirty)
+            self._dirty.clear()
+
+    def mark_dirty(self, number: int) -> None:
+        """Let an entity be recorded at the end of the batch; outside of one this does nothing."""
+        if self._batches and not self.is_in_game_mode:
+            self._dirty.add(number)
+
+
+def _ours(names: dict[str, ModuleType]) -> list[str]:
+    return [name for name in names if name == PACKAGE or name.startswith(f"{PACKAGE}.")]
+
+
+def _renumbered(entities: Entities) -> Entities:
+    """Return copies with other numbers."""
+    copies = {number: copy.deepcopy(entity) for number, entity in entities.items()}
+    numbers = {number: number ^ 0x5555 for number in entities}
+    for number, entity in copies.items():
+        entity.number = numbers[number]
+        entity.parent = None if entity.parent is None else numbers.get(entity.parent)
+    return {entity.number: entity for entity in copies.values()}
