@@ -152,9 +152,9 @@ def test_whatever_is_changed_in_a_scene_both_say_the_same(data):
         if how == "remove":
             del holder[place[-1]]
         elif how == "add" and isinstance(holder, dict):
-            holder[data.draw(st.sampled_from(WORDS))] = data.draw(VALUES)
+            holder[data.draw(st.sampled_from(WORDS))] = copy.deepcopy(data.draw(VALUES))
         else:
-            holder[place[-1]] = data.draw(VALUES)
+            holder[place[-1]] = copy.deepcopy(data.draw(VALUES))
     expected, found = theirs(scene), ours(scene)
     assert (found is None) == (expected is None), scene
     if expected is not None:
