@@ -242,7 +242,9 @@ def test_game_mode_comes_and_goes_with_frames(az, editor):
         if name == "robot"
         else None
     )
-    az.create("robot")
+    robot = az.create("robot")
+    az.add(robot, DYNAMIC)
+    az.create("camera", 1, 0, 0, parent=robot)
     az.general.enter_game_mode()
     assert not az.general.is_in_game_mode()
     editor.has_focus = False
@@ -259,6 +261,7 @@ def test_game_mode_comes_and_goes_with_frames(az, editor):
     assert not az.general.open_level_no_prompt("L")
     assert not az.general.save_level()
     assert az.position(az.general.find_game_entity("robot")) == (9.0, 9.0, 9.0)
+    assert az.position(az.general.find_game_entity("camera")) == (10.0, 9.0, 9.0)
     az.general.exit_game_mode()
     assert az.general.is_in_game_mode()
     editor.frame()

@@ -127,9 +127,9 @@ class AgentServer:
             return
         self._is_pumping = True
         try:
-            self._accept()
-            for client in self._connections:
+            for client in self._connections:  # before others are let in: one that has left is not busy
                 self._read(client)
+            self._accept()
             self._step()
         finally:
             for client in self._connections:
@@ -160,8 +160,11 @@ class AgentServer:
                 client.close()
                 continue
             self._connections.append(client)
-            if any(other.is_known for other in self._connections):
+            if self._is_busy():
                 client.leave(_failure(None, "busy", "the agent serves another client"))
+
+    def _is_busy(self) -> bool:
+        return any(client.is_known and client.is_open for client in self._connections)
 
     def _read(self, client: Connection) -> None:
         try:
@@ -199,7 +202,7 @@ class AgentServer:
             problem = "the first request must be hello with the agent's token"
             client.leave(_failure(number, "unauthorised", problem))
             return False
-        if any(other.is_known for other in self._connections):
+        if self._is_busy():
             client.leave(_failure(number, "busy", "the agent serves another client"))
             return False
         client.know()

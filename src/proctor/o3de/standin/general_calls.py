@@ -165,12 +165,12 @@ def _set_loop_callback(editor: FakeEditor, callback: Callable[[], Any]) -> None:
     editor.loop_callback = callback
 
 
-def _loop_is_running(editor: FakeEditor) -> bool:
-    return editor.loop_callback is not None
-
-
 def _clear_loop_callback(editor: FakeEditor) -> None:
     editor.loop_callback = None
+
+
+def _loop_is_running(editor: FakeEditor) -> bool:
+    return editor.loop_callback is not None
 
 
 GENERAL, QT = "azlmbr.legacy.general", "azlmbr.qt_helpers"
@@ -202,6 +202,6 @@ DEEDS: dict[tuple[str, str], Callable[..., Any]] = {
     (GENERAL, "run_console"): _run_console,
     (GENERAL, "exit_no_prompt"): _quit,
     (QT, "set_loop_callback"): _set_loop_callback,
-    (QT, "loop_is_running"): _loop_is_running,
     (QT, "clear_loop_callback"): _clear_loop_callback,
+    (QT, "loop_is_running"): _loop_is_running,
 }
