@@ -11,13 +11,14 @@ from scipy.spatial.transform import Rotation
 
 from o3de_sim.constants import GROUND
 from proctor.core.types import Pose2, Vector3
+from proctor.o3de.export.project import ROBOT_PREFAB
 from proctor.o3de.standin.asset_catalog import PRIMITIVES
 from proctor.o3de.standin.call_table import calls
 from proctor.o3de.standin.component_table import component_kinds
 from proctor.o3de.standin.fake_azlmbr import DEEDS
 from proctor.o3de.standin.fake_editor import EditorHang, FakeEditor
 from proctor.o3de.standin.level_scene import scene_of_level
-from proctor.o3de.standin.project_files import ROBOT_PREFAB, ROBOT_PRODUCT, prepare_project
+from proctor.o3de.standin.project_files import ROBOT_PRODUCT, prepare_project
 from proctor.scenes.frames import frame_of, frame_of_part
 
 NAMES = ("bus", "editor", "entity", "components", "math", "asset", "prefab", "physics", "atom", "paths")
@@ -412,6 +413,7 @@ def test_prefabs_are_put_into_a_level_and_made(az, editor):
     prepare_project(editor.project)
     robot = az.instantiate(ROBOT_PREFAB, 1, 2, 0).GetValue()
     assert az.position(robot) == (1.0, 2.0, 0.0)
+    assert az.position(az.general.find_editor_entity("base_scan")) == (1.0, 2.0, 0.2)
     assert not az.instantiate("Assets/nothing.prefab", 0, 0, 0).IsSuccess()
     chair = az.create("chair", 3, 0, 0)
     made = az.prefab.PrefabPublicRequestBus(

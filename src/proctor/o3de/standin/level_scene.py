@@ -14,7 +14,7 @@ from o3de_sim.constants import GROUND
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Array, Pose2, Vector3
 from proctor.o3de.standin.asset_catalog import PRIMITIVES, AssetCatalog
-from proctor.o3de.standin.az_transform import Placement
+from proctor.o3de.standin.az_transform import Placement, euler_zyx_rad
 from proctor.o3de.standin.general_calls import ENVIRONMENT
 from proctor.o3de.standin.level import Component, Entities, Entity, children, world_placement
 from proctor.o3de.standin.mesh_import import engine_turn
@@ -338,5 +338,4 @@ def _rotation(euler_deg: Vector3) -> Rotation:
 
 def _euler_deg(turn: Rotation) -> Vector3:
     """Return the angles of a turn as scenes give them: about x first, then y, then z."""
-    z, y, x = (turn.as_euler("ZYX", degrees=True).round(9) + 0.0).tolist()
-    return Vector3(x, y, z)
+    return Vector3(*(np.degrees(euler_zyx_rad(turn)).round(9) + 0.0).tolist())

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
 
 from o3de_sim.constants import GROUND
 from proctor.core.documents import write_atomically
+from proctor.o3de.export.project import ROBOT_PREFAB
+from proctor.o3de.export.robot_prefab import robot_prefab
 from proctor.o3de.standin.az_values import AssetId, Vector3
 from proctor.o3de.standin.component_table import component_kinds
 from proctor.o3de.standin.level import Component, Entity
 from proctor.o3de.standin.prefab_files import save_entities
+from proctor.robots.wheeled import WheeledRobot
 
-ROBOT_PREFAB = "Assets/Models/robot/robot.prefab"
-ROBOT_PRODUCT = "assets/models/robot/robot.spawnable"
+ROBOT_PRODUCT = str(PurePosixPath(ROBOT_PREFAB.lower()).with_suffix(".spawnable"))
 FIRST_LEVEL = "scene_001"
 GROUND_SIZE_M = (100.0, 100.0, 1.0)
 
@@ -24,45 +24,11 @@ def prepare_project(project: Path) -> None:
     robot = project / ROBOT_PREFAB
     if not robot.exists():
         robot.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(robot, json.dumps(_robot(), indent=1).encode() + b"\n")
+        write_atomically(robot, robot_prefab(WheeledRobot()))
     level = project / "Levels" / FIRST_LEVEL / f"{FIRST_LEVEL}.prefab"
     if not level.exists():
         ground = _ground()
         save_entities(level, FIRST_LEVEL, {ground.number: ground})
-
-
-def _robot() -> dict[str, Any]:
-    """Return a prefab as the Editor writes them: sensors and control are wrapped, frames are not."""
-    frame = {"$type": "ROS2FrameEditorComponent", "Namespace Configuration": {"Namespace Strategy": 1}}
-    camera = {"$type": "ROS2CameraSensorEditorComponent"}
-    base: list[dict[str, Any]] = [
-        frame,
-        {"$type": "EditorRigidBodyComponent"},
-        _wrapped("ROS2OdometrySensorComponent"),
-        _wrapped("ROS2RobotControlComponent", SubscriberConfiguration={"Topic": "cmd_vel"}),
-        _wrapped("RigidBodyTwistControlComponent"),
-    ]
-    entities: dict[str, list[dict[str, Any]]] = {
-        "base_link": base,
-        "base_scan": [{"$type": "ROS2FrameEditorComponent"}, _wrapped("ROS2Lidar2DSensorComponent")],
-        "camera": [{"$type": "ROS2FrameEditorComponent"}, camera],
-    }
-    return {
-        "ContainerEntity": {"Id": "ContainerEntity", "Name": "robot"},
-        "Entities": {
-            f"Entity_[{name}]": {
-                "Id": f"Entity_[{name}]",
-                "Name": name,
-                "Parent Entity": "ContainerEntity" if name == "base_link" else "Entity_[base_link]",
-                "Components": {f"Component_[{index}]": item for index, item in enumerate(components)},
-            }
-            for name, components in entities.items()
-        },
-    }
-
-
-def _wrapped(type_: str, **properties: Any) -> dict[str, Any]:
-    return {"$type": "GenericComponentWrapper", "m_template": {"$type": type_, **properties}}
 
 
 def _ground() -> Entity:
