@@ -18,7 +18,7 @@ CAUSE = (
     "an argument of another type, or an entity that is not there"
 )
 Values = tuple[float, ...]
-Returns = Literal["value", "outcome", "nothing"]
+Returns = Literal["value", "outcome", "nothing", "perhaps"]
 Stop = Callable[[], None]
 
 
@@ -93,8 +93,9 @@ class Engine:
             bus: The module of azlmbr and the bus in it.
             event: What to ask.
             arguments: With what.
-            returns: What is due: a value, an `Outcome` whose value is taken out of it, or nothing. It must be
-                said, because an object that is asked for what it has not answers None, and warns.
+            returns: What is due: a value, an `Outcome` whose value is taken out of it, nothing, or perhaps a
+                value, if somebody answers. It must be said, because an object that is asked for what it has
+                not answers None, and warns.
 
         Raises:
             O3DEError: az_call_failed: nothing came back though a value is due, or an outcome is a failure.
@@ -227,6 +228,8 @@ def _module(name: str) -> Any:
 def _due(answer: Any, returns: Returns, call: str) -> Any:
     if returns == "nothing":
         return None
+    if returns == "perhaps":
+        return answer
     if answer is None:
         raise O3DEError("az_call_failed", f"{call} gave nothing. {CAUSE}")
     if returns == "value":

@@ -109,6 +109,11 @@ class AgentServer:
         """Where clients of this user find the token; None if it was given."""
         return self._token_file.path if self._token_file else None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operation runs or waits: then it is time to `pump`, though no socket may be ready."""
+        return self._job is not None or bool(self._queue)
+
     def sockets(self) -> list[socket.socket]:
         """Return what becomes readable when there is something to do."""
         return [self._listener, *(client.socket for client in self._connections)]
