@@ -15,7 +15,9 @@ from proctor import __version__
 from proctor.cli.compare import add_compare
 from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
+from proctor.cli.export_o3de import add_export_o3de
 from proctor.cli.navigate import add_navigate
+from proctor.cli.o3de_standin import add_o3de_standin
 from proctor.cli.report import add_report
 from proctor.cli.run import add_run
 from proctor.cli.serve import add_serve
@@ -88,8 +90,10 @@ def _parser() -> argparse.ArgumentParser:
     add_compare(commands)
     add_navigate(commands)
     add_sim_host(commands)
+    add_o3de_standin(commands)
     add_teleop(commands)
     add_skill_server(commands)
+    add_export_o3de(commands)
     add_exams(commands)
     add_datasets(commands)
     for command in commands.choices.values():
