@@ -134,7 +134,7 @@ def _drawn_surfaces_of_version(file: Path, version: int) -> list[Surface]:
     del version
     if not is_gltf(file):
         return [_surface(mesh) for mesh in _read(file)]
-    surfaces = [_surface(mesh, smooth=False) for mesh in _read(file)]
+    surfaces = [_surface(mesh, smooth=False) for mesh in _read(file, with_normals=True)]
     return [
         surface._replace(rgba=_display_rgba(surface.rgba), image=_shared(surface.image))
         for surface in surfaces
@@ -168,11 +168,12 @@ def _surfaces_of_version(file: Path, version: int) -> list[Surface]:
     return [surface for surface in surfaces if len(surface.faces)]
 
 
-def _read(file: Path) -> list[Any]:
+def _read(file: Path, *, with_normals: bool = False) -> list[Any]:
     _check_file(file)
     try:
         scene = trimesh.load_scene(file, resolver=_Neighbours(str(file)))
-        meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
+        found = _placed_meshes(scene) if with_normals else scene.dump()
+        meshes = [mesh for mesh in found if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
     except _reader_errors() as error:
         # trimesh blames optional packages where a text file is no text.
         reason = "" if isinstance(error, ImportError) else f": {_in_words(error)}"
@@ -185,6 +186,17 @@ def _read(file: Path) -> list[Any]:
             mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
         mesh.apply_transform(turn)
     return meshes
+
+
+def _placed_meshes(scene: Any) -> list[Any]:
+    """Return a scene's meshes where their nodes put them, as `dump` does, but with the file's own normals."""
+    found = []
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        geometry = scene.geometry[name]
+        placed = geometry.copy(include_cache=True) if isinstance(geometry, trimesh.Trimesh) else geometry
+        found.append(placed.apply_transform(transform))
+    return found
 
 
 class _Neighbours(trimesh.resolvers.FilePathResolver):

@@ -113,7 +113,6 @@ def _drawing_frame(item: SceneObject) -> Frame:
 
 def _unplaced(surface: Surface, frame: Frame) -> Surface:
     """Return a surface in the frame of the object that was placed by a frame."""
-    normals = surface.normals @ frame.rotation * frame.size
-    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
     vertices = (surface.vertices - frame.translation) @ frame.rotation / frame.size
-    return surface._replace(vertices=vertices, normals=normals)
+    # What is stretched more along one axis than another has normals along the axes only.
+    return surface._replace(vertices=vertices, normals=surface.normals @ frame.rotation)
