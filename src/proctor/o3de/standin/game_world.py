@@ -114,10 +114,10 @@ def launcher_rules(assets: AssetCatalog) -> SimulationRules:
     """Return the rules of the GameLauncher of a project, which loads its levels and nothing else."""
 
     def world_file(uri: str) -> Path:
-        product = uri.removeprefix(PRODUCT)
-        source = assets.source_of(product) if uri.startswith(PRODUCT) else None
-        if source is None or not product.startswith("levels/"):
-            raise no_world(uri, f"a level such as {PRODUCT}levels/x/x.spawnable")
+        # A level is named by its path in the asset catalog, and not, as robots are, by an address.
+        source = assets.source_of(uri) if uri.startswith("levels/") and uri == uri.lower() else None
+        if source is None:
+            raise no_world(uri, "a level such as levels/x/x.spawnable")
         return save_level_scene(scene_of_level(source.stem, load_entities(source), assets), assets)
 
     return SimulationRules(
