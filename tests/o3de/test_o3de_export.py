@@ -146,6 +146,16 @@ def test_writing_again_changes_nothing(tmp_path):
 # The same world
 
 
+def looks_of(scene_file, pose=(0.0, 0.0, 0.0)):
+    """Return what is seen there, and the world."""
+    world = World(load_scene(scene_file), scene_file, ROBOT)
+    camera = RgbdCamera(world)
+    world.reset(Pose2(*pose))
+    rgb, depth = camera.render()
+    camera.close()
+    return rgb.astype(int), depth.astype(int), world
+
+
 def test_the_exported_house_is_seen_scanned_and_mapped_as_the_original(exam, exported):
     original = Path(exam.episodes[0].scene_config_path)
     views = []
@@ -238,19 +248,14 @@ def test_a_mesh_gets_its_images_out_and_boxes_to_bump_into(tmp_path, textured_gl
     assert len(list((tmp_path / "project/Assets/Proctor/textures").glob("*.png"))) == 1
     sides = sorted(part.translate.x for part in load_scene(scene_file).objects[0].parts)
     assert sides == pytest.approx([-0.5, 0.5])
-    looks = []
-    for file in (path, scene_file):
-        world = World(load_scene(file), file, ROBOT)
-        camera = RgbdCamera(world)
-        world.reset(Pose2(1.0, 0.5, 0.0))
-        looks.append(camera.render())
-        camera.close()
+    looks = [looks_of(file, (1.0, 0.5, 0.0)) for file in (path, scene_file)]
+    for *_, world in looks:
         world.reset(Pose2(1.8, 0.5, 0.0))
         assert world.touched() == "gate"
         world.reset(Pose2(2.0, 0.0, 0.0))
         assert world.touched() is None
     assert (looks[0][0][-40:, 150:170, 0] > 2 * looks[0][0][-40:, 150:170, 1]).all()  # it is in view, and red
-    assert np.abs(looks[0][0].astype(int) - looks[1][0]).max() <= 3
+    assert np.abs(looks[0][0] - looks[1][0]).max() <= 3
     assert np.array_equal(looks[0][1], looks[1][1])
 
 
@@ -259,12 +264,15 @@ def test_a_house_that_is_a_mesh_stays_one(tmp_path):
     floor.apply_translation((0, 0, -0.05))
     wall = trimesh.creation.box((0.1, 6, 2.6))
     wall.apply_translation((2, 0, 1.3))
-    trimesh.util.concatenate([floor, wall]).export(tmp_path / "house.stl")
-    export_scenes([tmp_path / "house.stl"], tmp_path / "project")
+    room = trimesh.util.concatenate([floor, wall])
+    room.visual.face_colors = (120, 60, 30, 255)
+    room.export(tmp_path / "house.ply")
+    export_scenes([tmp_path / "house.ply"], tmp_path / "project")
     scene_file = tmp_path / "project/Assets/Proctor/house/scene.json"
     (house,) = load_scene(scene_file).objects
     assert (house.collision, house.parts) == ("surface", [])
-    original = map_of_scene(tmp_path / "house.stl")
+    assert looks_of(tmp_path / "house.ply")[0] == pytest.approx(looks_of(scene_file)[0], abs=3)
+    original = map_of_scene(tmp_path / "house.ply")
     assert np.array_equal(map_of_scene(scene_file).occupied, original.occupied)
     assert original.clearance_at(2.0, 0.0) <= 0
 
