@@ -1,4 +1,4 @@
-"""Where the exported meshes of a scene lie in a project. The exporter and the scene builder must agree on it."""
+"""Where the exported meshes of a scene lie in a project: the exporter and the scene builder must agree."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The scene file, checked: what is accepted here builds in the engine as it does in MuJoCo.
 
-Keys: `scene_name`, `scene_type`, `objects`, `lights`, `notes`. Every complaint names the file, the place in it,
-what was found and what would be right.
+Keys: `scene_name`, `scene_type`, `objects`, `lights`, `notes`. Every complaint names the file, the place in
+it, what was found and what would be right.
 """
 
 from __future__ import annotations

@@ -129,11 +129,6 @@ class Engine:
         """Return an opaque `azlmbr.math.Color`."""
         return self._modules["math"].Color(*map(float, rgb), 1.0)
 
-    def transform(self, xyzw: Values, position: Values) -> Any:
-        """Return an `azlmbr.math.Transform` of scale one."""
-        make = self.constant("math", "Transform_CreateFromQuaternionAndTranslation")
-        return _due(make(self.quaternion(xyzw), self.vector(position)), "value", "math.Transform")
-
     def no_entity(self) -> Any:
         """Return the id of no entity, which as a parent means the level's root.
 

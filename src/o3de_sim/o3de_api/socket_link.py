@@ -27,6 +27,8 @@ MARGIN_S = 5.0
 """How much longer than the agent this end waits: the agent's own word of a timeout says more."""
 PATIENCE_S = 2.0
 """After this long without a greeting it is asked whether a web server listens there."""
+BUSY_S, BUSY_PAUSE_S = 1.0, 0.03
+"""How long a busy agent is asked again, and how often: it may not have noticed yet that its client left."""
 MAX_TOKEN_BYTES = 4096
 HOW_TO_START = (
     "Start the O3DE Editor with its agent (`Editor --project-path PROJECT --runpython "
@@ -104,6 +106,17 @@ class SocketLink:
             self._connection = None
 
     def _connect(self, timeout_s: float) -> None:
+        """Connect; if the agent is busy, again for a moment."""
+        ends = time.monotonic() + BUSY_S
+        while True:
+            try:
+                return self._connect_once(timeout_s)
+            except O3DEError as error:  # noqa: PERF203 - rare
+                if error.code != "busy" or time.monotonic() > ends:
+                    raise
+                time.sleep(BUSY_PAUSE_S)  # it looks once in a frame
+
+    def _connect_once(self, timeout_s: float) -> None:
         try:
             connected = socket.create_connection((self.host, self.port), min(CONNECT_TIMEOUT_S, timeout_s))
         except ConnectionRefusedError:
@@ -119,6 +132,9 @@ class SocketLink:
             self._info = self._checked(self._result(reply))
         except O3DEError as error:
             self.close()
+            if error.code == "busy":
+                problem = "another client is connected; an agent serves one at a time"
+                raise O3DEError("busy", f"{self._place}: {problem}") from None
             if error.code != "unauthorised":
                 raise
             hint = f"the token from {origin} was refused; perhaps it is that of an Editor that has ended"

@@ -11,7 +11,7 @@ from o3de_sim.o3de_api.interface.tool import Tool
 
 @dataclass(frozen=True)
 class Bounds:
-    """The box around a mesh, in metres in the frame of an entity that shows it (Z up)."""
+    """The box around a mesh, in the file's own axes and units, which an entity that shows it has, too."""
 
     low: Vector3
     high: Vector3

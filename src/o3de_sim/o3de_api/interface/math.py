@@ -16,6 +16,32 @@ NORM_TOLERANCE = 1e-3
 LOCKED = 1e-7
 
 
+def _numbers(value: Any, names: str) -> list[Any]:
+    """Return the numbers of a mapping, an object, or a sequence, by name or in the order of the names."""
+    if isinstance(value, Mapping):
+        if set(value) != set(names):
+            raise ValueError(f"expected the keys {', '.join(names)}, found {sorted(map(str, value))}")
+        return [value[name] for name in names]
+    if all(hasattr(value, name) for name in names):
+        return [getattr(value, name) for name in names]
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise ValueError(f"expected {', '.join(names)}, found {value!r}")
+    numbers = list(value)
+    if len(numbers) != len(names):
+        raise ValueError(f"expected {len(names)} numbers, found {len(numbers)}")
+    return numbers
+
+
+def _set_numbers(value: Any, *names: str) -> None:
+    for name in names:
+        given = getattr(value, name)
+        if isinstance(given, (bool, str, bytes)) or not hasattr(type(given), "__float__"):
+            raise ValueError(f"{name}: expected a number, found {given!r}")
+        if not math.isfinite(given):
+            raise ValueError(f"{name}: expected a finite number, found {given}")
+        object.__setattr__(value, name, float(given))
+
+
 @dataclass(frozen=True)
 class Vector3:
     """A point or a direction (metres), or three angles."""
@@ -198,29 +224,3 @@ def _cross(a: Vector3, b: Vector3) -> Vector3:
 
 def _half_turn(radians: float) -> float:
     return math.degrees(math.remainder(radians, math.tau))
-
-
-def _numbers(value: Any, names: str) -> list[Any]:
-    """Return the numbers of a mapping, an object, or a sequence, by name or in the order of the names."""
-    if isinstance(value, Mapping):
-        if set(value) != set(names):
-            raise ValueError(f"expected the keys {', '.join(names)}, found {sorted(map(str, value))}")
-        return [value[name] for name in names]
-    if all(hasattr(value, name) for name in names):
-        return [getattr(value, name) for name in names]
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-        raise ValueError(f"expected {', '.join(names)}, found {value!r}")
-    numbers = list(value)
-    if len(numbers) != len(names):
-        raise ValueError(f"expected {len(names)} numbers, found {len(numbers)}")
-    return numbers
-
-
-def _set_numbers(value: Any, *names: str) -> None:
-    for name in names:
-        given = getattr(value, name)
-        if isinstance(given, (bool, str, bytes)) or not hasattr(type(given), "__float__"):
-            raise ValueError(f"{name}: expected a number, found {given!r}")
-        if not math.isfinite(given):
-            raise ValueError(f"{name}: expected a finite number, found {given}")
-        object.__setattr__(value, name, float(given))

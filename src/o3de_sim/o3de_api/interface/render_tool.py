@@ -25,9 +25,12 @@ class RenderTool(Tool):
         entity: str,
         type: Literal["point", "directional"],  # noqa: A002 - as files call it
         color: Sequence[float] = (1.0, 1.0, 1.0),
-        intensity: float = 1.0,
+        intensity: float | None = None,
     ) -> None:
-        """Let an entity shine, in red, green and blue from 0 to 1; a directional light along its +y."""
+        """Let an entity shine, in red, green and blue from 0 to 1, a directional light along its +y.
+
+        The intensity of a directional light is in EV100 (illuminance), that of a point in lumen.
+        """
         args = {"entity": entity, "type": type, "color": list(color), "intensity": intensity}
         self._call("render_tool.add_light", args)
 
