@@ -59,7 +59,7 @@ class Client:
 
     def __init__(self, server, editor=None):
         self.server, self.editor = server, editor
-        self.socket = socket.create_connection(("127.0.0.1", server.port))
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
         self.socket.setblocking(False)
         self.reader = FrameReader()
         self.messages = []
