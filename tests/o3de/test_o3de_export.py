@@ -271,6 +271,10 @@ def test_a_house_that_is_a_mesh_stays_one(tmp_path):
     scene_file = tmp_path / "project/Assets/Proctor/house/scene.json"
     (house,) = load_scene(scene_file).objects
     assert (house.collision, house.parts) == ("surface", [])
+    settings = json.loads((scene_file.parent / f"{house.asset_path}.assetinfo").read_text())["values"]
+    assert [group["name"] for group in settings] == ["house", "house"]
+    nodes = json.loads((scene_file.parent / house.asset_path).read_text())["nodes"]
+    assert settings[1]["NodeSelectionList"]["selectedNodes"][-1] == ".".join(node["name"] for node in nodes)
     assert looks_of(tmp_path / "house.ply")[0] == pytest.approx(looks_of(scene_file)[0], abs=3)
     original = map_of_scene(tmp_path / "house.ply")
     assert np.array_equal(map_of_scene(scene_file).occupied, original.occupied)

@@ -181,7 +181,7 @@ def _kind(path: str) -> tuple[str, str]:
         return "textures", TEXTURES
     if path.startswith(f"{SCRIPTS}/"):
         return ("agent's start", path) if path == BOOTSTRAP else ("agent", f"{SCRIPTS}/o3de_sim")
-    if path.endswith((".gltf", ".bin")):
+    if path.endswith((".gltf", ".bin", ".assetinfo")):
         return "meshes", f"{EXPORT_FOLDER}/*/*.gltf, .bin"
     if path.endswith("/scene.json"):
         return "scenes", f"{EXPORT_FOLDER}/*/scene.json"
