@@ -15,6 +15,7 @@ from proctor.core.results import read_journal
 from proctor.core.types import Pose2
 from proctor.episodes.datasets import load_dataset
 from proctor.navigation.maps.grid_map import map_of_scene
+from proctor.o3de.export.import_settings import TURN_BACK
 from proctor.o3de.export.project import export_scene, export_scenes, export_suite
 from proctor.registry import suite_path
 from proctor.robots.wheeled import Camera, WheeledRobot
@@ -128,6 +129,15 @@ def test_a_mesh_stands_upright_for_those_who_turn_gltf_and_for_the_engine_which_
     assert positions(file).max(axis=0) == pytest.approx(high, abs=1e-6)
     by_others = trimesh.load_scene(file).to_mesh().bounds  # Y up
     assert by_others == pytest.approx(np.array([[0.3, 0.7, -0.1], [0.7, 1.3, 0.1]]), abs=1e-6)
+
+
+def test_an_engine_that_minds_the_root_node_gets_there_by_half_a_turn(tmp_path):
+    scene = export_scene(write_scene(tmp_path, box("box")), tmp_path / "project")
+    root = json.loads((scene.parent / "box.gltf").read_text())["nodes"][0]
+    upright = np.array([[-1, 0, 0], [0, 0, 1], [0, 1, 0]]) @ np.array(root["matrix"]).reshape(4, 4).T[:3, :3]
+    x, y, z, w = TURN_BACK["rotation"]
+    half_turn = trimesh.transformations.quaternion_matrix([w, x, y, z])[:3, :3]
+    assert half_turn @ upright == pytest.approx(np.eye(3))
 
 
 def test_writing_again_changes_nothing(tmp_path):

@@ -2,7 +2,7 @@
 
 glTF is Y up. Vertices are kept Z up all the same, below a root node that turns them: readers of glTF
 apply it, and O3DE, which does not turn glTF files and leaves out the transform of the root node,
-gets what it wants without it. (Its setting `AssImpReadRootTransform` changes that: see `project.py`.)
+gets what it wants without it. (A setting of the project changes that: see `import_settings.py`.)
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from o3de_sim.constants import EXPORT_FOLDER
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Array, Vector3
 from proctor.o3de.export.folder import ExportFolder
-from proctor.o3de.export.gltf import ROOT_NODE, write_gltf
-from proctor.o3de.export.import_settings import surface_settings
+from proctor.o3de.export.gltf import write_gltf
+from proctor.o3de.export.import_settings import files_that_turn, put_import_settings
 from proctor.scenes.frames import Frame, frame_of, frame_of_part
 from proctor.scenes.meshes import FLAT_M, Surface, load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.part_surfaces import surfaces_of_parts
@@ -46,6 +46,7 @@ def put_scene(folder: ExportFolder, scene_path: Path, *, scene_name: str | None 
     """
     scene = load_scene(scene_path)
     name = scene.scene_name if scene_name is None else scene_name
+    turned = bool(files_that_turn(folder.root))
     notes: list[str] = []
     objects = []
     for index, item in enumerate(scene.objects):
@@ -57,9 +58,7 @@ def put_scene(folder: ExportFolder, scene_path: Path, *, scene_name: str | None 
         path = mesh_path(name, item.name)
         # The walls of a house that is a mesh are often sheets, and seen from both sides.
         write_gltf(folder, path, look, textures=TEXTURES, double_sided=item.collision == "surface")
-        if item.collision == "surface":
-            settings = surface_settings(path, PurePosixPath(path).stem, ROOT_NODE)
-            folder.put(f"{path}.assetinfo", settings)
+        put_import_settings(folder, path, solid=item.collision == "surface", turned=turned)
         if parts and not item.parts:
             count = "a box" if len(parts) == 1 else f"{len(parts)} boxes"
             notes.append(f"'{item.name}' of {name} collides as {count} around its mesh, not as its hull")
