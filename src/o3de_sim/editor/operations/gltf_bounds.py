@@ -70,7 +70,7 @@ def _corners(document: dict[str, Any]) -> Any:
     nodes = document.get("nodes", [])
     scene = document["scenes"][_index(document.get("scene", 0))]
     waiting: list[tuple[int, Matrix]] = [(_index(root), IDENTITY) for root in scene.get("nodes", [])]
-    seen = set()
+    seen: set[int] = set()
     while waiting:
         number, above = waiting.pop()
         if number in seen or len(seen) == MAX_NODES:
