@@ -134,7 +134,8 @@ def _edit(project: Path, settings: WorldSettings, arguments: argparse.Namespace)
     with standin, stopped_by_signals(standin) as signals, live_line(lambda: _words(standin)):
         gem = "with" if settings.has_simulation_interfaces else "without"
         _say(f"an O3DE Editor {gem} the gem SimulationInterfaces, project {project}")
-        _say(f"agent on 127.0.0.1 port {standin.server.port}. Ctrl-C ends it.")
+        token = standin.server.token_path or "that of the environment"
+        _say(f"agent on 127.0.0.1 port {standin.server.port}, token: {token}. Ctrl-C ends it.")
         console.print(READY)
         standin.run(parent_pid=arguments.parent)
     return signals
