@@ -20,7 +20,8 @@ def editor_with_level(project):
     editor = FakeEditor(project)
     with editor.installed():
         general = import_module("azlmbr.legacy.general")
-        general.create_level_no_prompt("Prefabs/Default_Level.prefab", LEVEL, 1024, 1, 4096, False)
+        made = general.create_level_no_prompt("Prefabs/Default_Level.prefab", LEVEL, 1024, 1, 4096, False)
+        assert made == 0, "the project has this level already"
         editor.frame()
         yield editor
 

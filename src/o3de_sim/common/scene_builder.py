@@ -116,8 +116,8 @@ class BasicSceneBuilder:
             report.missing.append(item.name)
         if item.rigid_body_type == "none":
             return
-        if item.collision == "surface" and mesh is not None:
-            self._add_surface(item, mesh, seen, report)
+        if item.collision == "surface":
+            self._add_surface(item, mesh, seen)
         else:
             self._add_body(item, entity, self._colliders(item, mesh, report))
 
@@ -185,14 +185,13 @@ class BasicSceneBuilder:
         for start in range(0, len(colliders), MAX_LIST):
             self._agent.pc.add_colliders(entity, colliders[start : start + MAX_LIST])
 
-    def _add_surface(self, item: SceneObject, mesh: Mesh, entity: EntityId, report: SceneReport) -> None:
+    def _add_surface(self, item: SceneObject, mesh: Mesh | None, entity: EntityId) -> None:
+        """Let a house collide as its triangles. Without them it has no floor: that is an error."""
+        if mesh is None:
+            problem = f"the project has no processed mesh {item.asset_path}; proctor export-o3de writes one"
+            raise O3DEError("not_found", problem)
         self._agent.pc.add_rigid_body(entity, "static")
-        try:
-            self._agent.pc.add_mesh_collider(entity, mesh.path)
-        except O3DEError as error:
-            if error.code != "not_found":
-                raise
-            report.notes.append(f"'{item.name}' does not collide: {error.message}")
+        self._agent.pc.add_mesh_collider(entity, mesh.path)
 
     def _add_ground(self, scene: Scene, report: SceneReport) -> None:
         places = [item.translate for item in scene.objects]
