@@ -40,11 +40,17 @@ def test_files_of_the_owner_are_left_alone_and_spoken_of(tmp_path):
     assert "add the line import o3de_sim.editor.bootstrap" in notes
     assert "robot.prefab is your own" in notes
     assert "Registry/assimp_settings.setreg sets AssImpReadRootTransform" in notes
+    settings = project / "Assets/Proctor/scene/box.gltf.assetinfo"
+    (group,) = json.loads(settings.read_text())["values"]
+    assert group["nodeSelectionList"]["selectedNodes"] == ["z_up", "z_up.box"]
+    (rule,) = group["rules"]["rules"]
+    assert (rule["useAdvancedData"], rule["rotation"]) == (True, [0, 0, 1, 0])  # x, y, z, w
     (project / "Editor/Scripts/bootstrap.py").write_text("import o3de_sim.editor.bootstrap\n")
     (project / "Registry/assimp_settings.setreg").write_text("{}")
     notes = "\n".join(export_scenes([path], project).notes)
     assert "bootstrap" not in notes
     assert "AssImp" not in notes
+    assert not settings.exists()
 
 
 def test_an_older_bootstrap_of_ours_is_renewed(tmp_path):

@@ -15,6 +15,7 @@ from proctor.core.results import read_journal
 from proctor.core.types import Pose2
 from proctor.episodes.datasets import load_dataset
 from proctor.navigation.maps.grid_map import map_of_scene
+from proctor.o3de.export.import_settings import TURN_BACK
 from proctor.o3de.export.project import export_scene, export_scenes, export_suite
 from proctor.registry import suite_path
 from proctor.robots.wheeled import Camera, WheeledRobot
@@ -130,6 +131,15 @@ def test_a_mesh_stands_upright_for_those_who_turn_gltf_and_for_the_engine_which_
     assert by_others == pytest.approx(np.array([[0.3, 0.7, -0.1], [0.7, 1.3, 0.1]]), abs=1e-6)
 
 
+def test_an_engine_that_minds_the_root_node_gets_there_by_half_a_turn(tmp_path):
+    scene = export_scene(write_scene(tmp_path, box("box")), tmp_path / "project")
+    root = json.loads((scene.parent / "box.gltf").read_text())["nodes"][0]
+    upright = np.array([[-1, 0, 0], [0, 0, 1], [0, 1, 0]]) @ np.array(root["matrix"]).reshape(4, 4).T[:3, :3]
+    x, y, z, w = TURN_BACK["rotation"]
+    half_turn = trimesh.transformations.quaternion_matrix([w, x, y, z])[:3, :3]
+    assert half_turn @ upright == pytest.approx(np.eye(3))
+
+
 def test_writing_again_changes_nothing(tmp_path):
     path, project = write_scene(tmp_path, box("box"), sofa()), tmp_path / "project"
     assert export_scenes([path], project).changed > 5
@@ -144,6 +154,16 @@ def test_writing_again_changes_nothing(tmp_path):
 
 
 # The same world
+
+
+def looks_of(scene_file, pose=(0.0, 0.0, 0.0)):
+    """Return what is seen there, and the world."""
+    world = World(load_scene(scene_file), scene_file, ROBOT)
+    camera = RgbdCamera(world)
+    world.reset(Pose2(*pose))
+    rgb, depth = camera.render()
+    camera.close()
+    return rgb.astype(int), depth.astype(int), world
 
 
 def test_the_exported_house_is_seen_scanned_and_mapped_as_the_original(exam, exported):
@@ -238,19 +258,14 @@ def test_a_mesh_gets_its_images_out_and_boxes_to_bump_into(tmp_path, textured_gl
     assert len(list((tmp_path / "project/Assets/Proctor/textures").glob("*.png"))) == 1
     sides = sorted(part.translate.x for part in load_scene(scene_file).objects[0].parts)
     assert sides == pytest.approx([-0.5, 0.5])
-    looks = []
-    for file in (path, scene_file):
-        world = World(load_scene(file), file, ROBOT)
-        camera = RgbdCamera(world)
-        world.reset(Pose2(1.0, 0.5, 0.0))
-        looks.append(camera.render())
-        camera.close()
+    looks = [looks_of(file, (1.0, 0.5, 0.0)) for file in (path, scene_file)]
+    for *_, world in looks:
         world.reset(Pose2(1.8, 0.5, 0.0))
         assert world.touched() == "gate"
         world.reset(Pose2(2.0, 0.0, 0.0))
         assert world.touched() is None
     assert (looks[0][0][-40:, 150:170, 0] > 2 * looks[0][0][-40:, 150:170, 1]).all()  # it is in view, and red
-    assert np.abs(looks[0][0].astype(int) - looks[1][0]).max() <= 3
+    assert np.abs(looks[0][0] - looks[1][0]).max() <= 3
     assert np.array_equal(looks[0][1], looks[1][1])
 
 
@@ -259,12 +274,19 @@ def test_a_house_that_is_a_mesh_stays_one(tmp_path):
     floor.apply_translation((0, 0, -0.05))
     wall = trimesh.creation.box((0.1, 6, 2.6))
     wall.apply_translation((2, 0, 1.3))
-    trimesh.util.concatenate([floor, wall]).export(tmp_path / "house.stl")
-    export_scenes([tmp_path / "house.stl"], tmp_path / "project")
+    room = trimesh.util.concatenate([floor, wall])
+    room.visual.face_colors = (120, 60, 30, 255)
+    room.export(tmp_path / "house.ply")
+    export_scenes([tmp_path / "house.ply"], tmp_path / "project")
     scene_file = tmp_path / "project/Assets/Proctor/house/scene.json"
     (house,) = load_scene(scene_file).objects
     assert (house.collision, house.parts) == ("surface", [])
-    original = map_of_scene(tmp_path / "house.stl")
+    settings = json.loads((scene_file.parent / f"{house.asset_path}.assetinfo").read_text())["values"]
+    assert [group["name"] for group in settings] == ["house", "house"]
+    nodes = json.loads((scene_file.parent / house.asset_path).read_text())["nodes"]
+    assert settings[1]["NodeSelectionList"]["selectedNodes"][-1] == ".".join(node["name"] for node in nodes)
+    assert looks_of(tmp_path / "house.ply")[0] == pytest.approx(looks_of(scene_file)[0], abs=3)
+    original = map_of_scene(tmp_path / "house.ply")
     assert np.array_equal(map_of_scene(scene_file).occupied, original.occupied)
     assert original.clearance_at(2.0, 0.0) <= 0
 
