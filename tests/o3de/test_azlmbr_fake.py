@@ -516,12 +516,13 @@ def test_lights_shine_as_they_are_turned(az, editor):
     lamp, sun = az.create("lamp", 1, 2, 3), az.create("sun")
     light = az.add(lamp, "Light")
     az.set(light, "Controller|Configuration|Color", az.math.Color(1.0, 0.5, 0.0, 1.0))
-    az.set(light, "Controller|Configuration|Intensity", 100.0)
+    az.set(light, "Controller|Configuration|Intensity", 1000.0)
     down = az.math.Quaternion_CreateFromEulerDegreesXYZ(az.math.Vector3(-90.0, 0.0, 0.0))
     az.transform("SetWorldRotationQuaternion", sun, down)
     az.add(sun, "Directional Light")
     point, directional = scene(editor).scene.lights
     assert (point.type, point.color, point.translate) == ("point", (1.0, 0.5, 0.0), Vector3(1.0, 2.0, 3.0))
+    assert point.intensity == pytest.approx(0.5)  # in Proctor's unit, 2000 lumen
     assert directional.direction.z == pytest.approx(-1.0)
 
 
