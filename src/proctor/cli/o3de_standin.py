@@ -55,7 +55,9 @@ def add_o3de_standin(commands: Any) -> None:
     exam = standin.add_mutually_exclusive_group()
     exam.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
     exam.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
-    standin.add_argument("--project", type=Path, metavar="DIR", help="(default: a temporary one)")
+    standin.add_argument(
+        "--project", type=Path, metavar="DIR", help="the project's folder (default: a temporary one)"
+    )
     standin.add_argument("--port", type=int, default=8080, metavar="N", help="of the agent (default: 8080)")
     standin.add_argument(
         "--rtf", default="1", metavar="X", help="simulated seconds in a second, or max (default: 1)"
