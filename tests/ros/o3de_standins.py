@@ -12,12 +12,12 @@ FAST = {"linear_speed": 0.5, "angular_speed": 1.5, "timeout_s": 15.0}
 
 
 @contextmanager
-def standin(project, *options):
-    """Start one; within, O3DE_AGENT_PORT and O3DE_AGENT_TOKEN lead to it. Yields the process."""
+def standin(project, *options, rtf="8"):
+    """Start one, of a speed at which messages are still in time; within, O3DE_AGENT_PORT and O3DE_AGENT_TOKEN lead to it. Yields the process."""
     port = free_port()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("O3DE_AGENT_PORT", str(port))
         patch.setenv("O3DE_AGENT_TOKEN", "as-only-this-test-knows")
-        words = ("--project", str(project), "--port", str(port), "--rtf", "max", "--size", "64x48")
+        words = ("--project", str(project), "--port", str(port), "--rtf", rtf, "--size", "64x48")
         with SimHostProcess(*words, *options, command="o3de-standin") as process:
             yield process

@@ -186,10 +186,15 @@ def test_the_launcher_loads_levels_and_nothing_else(tmp_path, own_domain):
         client = SimulationClient(node)
         assert client.is_available(HEARD_S)
         assert client.state() == "NO_WORLD"
-        for uri in ("product_asset:///levels/no/no.spawnable", ROBOT, str(tmp_path / "x.json")):
-            with pytest.raises(SimulationError, match="NO_RESOURCE"):
+        for uri in (
+            "levels/no/no.spawnable",
+            "product_asset:///levels/scene_001/scene_001.spawnable",
+            ROBOT,
+            str(tmp_path / "x.json"),
+        ):
+            with pytest.raises(SimulationError, match="MISSING_ASSETS"):
                 client.load_world(uri)
-        client.load_world("product_asset:///levels/scene_001/scene_001.spawnable")
+        client.load_world("levels/scene_001/scene_001.spawnable")
         assert client.state() == "STOPPED"
         client.respawn("robot", Pose2(1.0, 0.0, 0.0), uri=ROBOT)
         assert client.position("robot")[0].x == pytest.approx(1.0)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   proctor o3de-standin --suite houses-v1
-  proctor o3de-standin --project my_project --rtf 1 --camera-hz 0
+  proctor o3de-standin --project my_project --rtf max --camera-hz 0
   proctor o3de-standin --suite houses-v1 --launcher
 
 It poses as an O3DE Editor whose project has Proctor's agent in it: what o3de_sim and --env o3de ask for is
@@ -62,7 +62,7 @@ def add_o3de_standin(commands: Any) -> None:
         "--port", type=int, metavar="N", help="of the agent (default: what O3DE_AGENT_PORT says, else 8080)"
     )
     standin.add_argument(
-        "--rtf", default="max", metavar="X", help="simulated seconds in a second, or max (default: max)"
+        "--rtf", default="5", metavar="X", help="simulated seconds in a second, or max (default: 5)"
     )
     standin.add_argument(
         "--camera-hz", type=float, default=5.0, metavar="HZ", help="0 for no camera (default: 5)"

@@ -213,6 +213,7 @@ class ActionExecutor:
         """Stop, and wait until the odometry shows that the robot stands."""
         self._port.command(0.0, 0.0)
         deadline_s, before = self._port.now_s() + REST_DEADLINE_S, self._port.odometry()
+        give_up_s = time.monotonic() + self._landing.patience_s
         while True:
             self._port.wait(REST_S)
             now = self._port.odometry()
@@ -220,7 +221,7 @@ class ActionExecutor:
             turned_rad = wrap_angle(now.yaw - before.yaw)
             if moved_m < REST_M and abs(turned_rad) < REST_RAD:
                 return
-            if self._port.now_s() > deadline_s:
+            if self._port.now_s() > deadline_s and time.monotonic() >= give_up_s:
                 raise SimulationError(
                     f"{REST_DEADLINE_S:g} s after it was told to stop the robot still moves, at"
                     f" {moved_m / REST_S:.3f} m/s and {turned_rad / REST_S:.3f} rad/s: does someone else"

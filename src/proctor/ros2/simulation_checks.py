@@ -142,6 +142,11 @@ def no_world(uri: str, expected: str) -> Refusal:
     return Refusal(LoadWorld.Response.NO_RESOURCE, f"uri: expected {expected}, found {shown(uri)}")
 
 
+def missing_world(uri: str, expected: str) -> Refusal:
+    """Return the refusal of a world that O3DE does not have."""
+    return Refusal(LoadWorld.Response.MISSING_ASSETS, f"uri: expected {expected}, found {shown(uri)}")
+
+
 def scene_file(uri: str) -> Path:
     """Return the file of a world: a path, or a file:// address."""
     if len(uri) > MAX_URI or "\0" in uri:

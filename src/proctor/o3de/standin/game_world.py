@@ -13,7 +13,7 @@ from proctor.o3de.standin.level_scene import LevelScene, scene_of_level
 from proctor.o3de.standin.prefab_files import load_entities
 from proctor.o3de.standin.project_files import ROBOT_PRODUCT
 from proctor.ros2.sim_host import SimHost, State
-from proctor.ros2.simulation_checks import no_world
+from proctor.ros2.simulation_checks import missing_world
 from proctor.ros2.simulation_rules import SimulationRules
 from proctor.ros2.simulation_services import SimulationServices
 from proctor.scenes.scene_config import save_scene
@@ -117,7 +117,7 @@ def launcher_rules(assets: AssetCatalog) -> SimulationRules:
         # A level is named by its path in the asset catalog, and not, as robots are, by an address.
         source = assets.source_of(uri) if uri.startswith("levels/") and uri == uri.lower() else None
         if source is None:
-            raise no_world(uri, "a level such as levels/x/x.spawnable")
+            raise missing_world(uri, "a level such as levels/x/x.spawnable")
         return save_level_scene(scene_of_level(source.stem, load_entities(source), assets), assets)
 
     return SimulationRules(
