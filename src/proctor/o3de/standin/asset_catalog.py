@@ -19,7 +19,7 @@ class AssetCatalog:
     """
 
     def __init__(self, project: Path) -> None:
-        self._project = project
+        self.project = project
 
     def has(self, product: str) -> bool:
         """Return whether there is a product of this path."""
@@ -33,6 +33,9 @@ class AssetCatalog:
         if name.suffix == ".azmodel":
             source = name.with_suffix("")
             return self._file(source) if source.suffix in MODEL_SUFFIXES else None
+        if name.suffix == ".pxmesh":  # is only made where the file's settings ask for it
+            source = name.with_suffix("")
+            return None if self._file(PurePosixPath(f"{source}.assetinfo")) is None else self._file(source)
         if name.suffix == ".spawnable":
             return self._file(name.with_suffix(".prefab"))
         return None
@@ -41,7 +44,7 @@ class AssetCatalog:
         """Return the file whose path is this one in lower case."""
         if lower.is_absolute() or ".." in lower.parts:
             return None
-        place = self._project
+        place = self.project
         for part in lower.parts:
             exact = place / part
             if exact.exists():
