@@ -16,8 +16,21 @@ MTL_IMAGE = re.compile(rb"^[ \t]*(?:map_\w+|bump|disp|decal)[ \t]+(?:.*[ \t])?(\
 DAE_IMAGE = re.compile(rb"<init_from>([^<]+)</init_from>")
 
 
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
+
+
+def may_name(folder: Path, file: Path) -> bool:
+    """Tell whether a mesh in a folder may name a file: one beside or below it, or an image one folder over.
+
+    Files of many meshes share their images in `../textures`; nothing else outside is anybody's business.
+    Both paths must be resolved.
+    """
+    is_near = file.parent.parent == folder.parent and file.suffix.lower() in IMAGE_SUFFIXES
+    return is_near or file.is_relative_to(folder)
+
+
 def files_of_mesh(file: Path) -> list[Path]:
-    """Return the files beside or below a mesh file that it names, as far as they exist, by name."""
+    """Return the files that a mesh file names and may name, as far as they exist, by name."""
     suffix = file.suffix.lower()
     names: list[str] = []
     if suffix == ".gltf":
@@ -49,4 +62,4 @@ def _found(pattern: re.Pattern[bytes], file: Path) -> list[str]:
 def _inside(names: list[str], folder: Path) -> list[Path]:
     root = folder.resolve()
     files = {(root / unquote(name)).resolve() for name in names if len(name) < 256 and "\0" not in name}
-    return sorted(file for file in files if file.is_relative_to(root) and file.is_file())
+    return sorted(file for file in files if may_name(root, file) and file.is_file())

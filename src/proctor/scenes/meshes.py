@@ -5,6 +5,7 @@ A thing is read by `load_mesh_asset`; a whole house, which may have millions of 
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import math
@@ -12,6 +13,7 @@ import struct
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 import trimesh
@@ -20,6 +22,7 @@ from scipy.spatial import ConvexHull
 
 from proctor.core.errors import MissingDependency
 from proctor.core.types import Array
+from proctor.scenes.mesh_files import may_name
 
 Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 FLAT_M = 0.01
@@ -78,6 +81,8 @@ def load_mesh_asset(file: Path) -> MeshAsset:
 def load_drawn_surfaces(file: Path) -> list[Surface]:
     """Read what is to be seen of a mesh file of a thing that collides as something else.
 
+    Of glTF, normals and colours are those of the file. Equal images are one array.
+
     Raises:
         ValueError: It is not a mesh.
         MissingDependency: The reader for this format is not installed.
@@ -109,6 +114,11 @@ def is_turned(file: Path) -> bool:
     """Tell whether this file is Y up by its format or by what it says, and so is turned on reading."""
     if file.suffix.lower() == ".dae":
         return b"Z_UP" not in file.read_bytes()
+    return is_gltf(file)
+
+
+def is_gltf(file: Path) -> bool:
+    """Tell whether this file is glTF by its name."""
     return file.suffix.lower() in (".glb", ".gltf")
 
 
@@ -122,7 +132,33 @@ def _asset_of_version(file: Path, version: int) -> MeshAsset:
 @lru_cache(maxsize=512)  # a house full of things
 def _drawn_surfaces_of_version(file: Path, version: int) -> list[Surface]:
     del version
-    return [_surface(mesh) for mesh in _read(file)]
+    if not is_gltf(file):
+        return [_surface(mesh) for mesh in _read(file)]
+    surfaces = [_surface(mesh, smooth=False) for mesh in _read(file)]
+    return [
+        surface._replace(rgba=_display_rgba(surface.rgba), image=_shared(surface.image))
+        for surface in surfaces
+    ]
+
+
+_IMAGES: WeakValueDictionary[bytes, NDArray[np.uint8]] = WeakValueDictionary()
+
+
+def _shared(image: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
+    """Return the array that holds this image already, if there is one: many things are of the same wood."""
+    if image is None:
+        return None
+    digest = hashlib.sha256(repr(image.shape).encode() + image.tobytes()).digest()
+    return _IMAGES.setdefault(digest, image)
+
+
+def _display_rgba(linear: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """Return a colour of glTF, which is in linear light, as it is shown."""
+    *channels, alpha = linear
+    red, green, blue = (
+        12.92 * value if value <= 0.0031308 else 1.055 * value ** (1 / 2.4) - 0.055 for value in channels
+    )
+    return red, green, blue, alpha
 
 
 @lru_cache(maxsize=2)  # houses are large
@@ -135,7 +171,7 @@ def _surfaces_of_version(file: Path, version: int) -> list[Surface]:
 def _read(file: Path) -> list[Any]:
     _check_file(file)
     try:
-        scene = trimesh.load_scene(file)
+        scene = trimesh.load_scene(file, resolver=_Neighbours(str(file)))
         meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
     except _reader_errors() as error:
         # trimesh blames optional packages where a text file is no text.
@@ -149,6 +185,17 @@ def _read(file: Path) -> list[Any]:
             mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
         mesh.apply_transform(turn)
     return meshes
+
+
+class _Neighbours(trimesh.resolvers.FilePathResolver):
+    """Finds the files that a mesh may name."""
+
+    def absolute(self, name: str) -> Path:
+        folder = Path(self.parent).resolve()
+        path = (folder / name.strip()).resolve()
+        if not may_name(folder, path):
+            raise ValueError(f"'{name}' lies outside of {folder}")
+        return path
 
 
 def _check_meshes(meshes: list[Any], file: Path) -> None:
@@ -220,11 +267,11 @@ def convex_body(points: Array, flat_m: float = FLAT_M) -> Array:
     return np.asarray(corners @ axes + middle)
 
 
-def _surface(mesh: Any) -> Surface:
+def _surface(mesh: Any, *, smooth: bool = True) -> Surface:
     """Return a thing's surface, its edges smoothed where they are blunt."""
     rgba, image = _paint(mesh)
     texcoords = _texcoords(mesh) if image is not None else None
-    if image is None:
+    if image is None and smooth:
         mesh = mesh.smooth_shaded
     return Surface(
         np.asarray(mesh.vertices),

@@ -6,6 +6,7 @@ their faces. Merged meshes with texture coordinates of our own do both better, w
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import mujoco
@@ -30,16 +31,23 @@ class Painter:
     def __init__(self, spec: Any) -> None:
         self._spec = spec
         self._parts: list[tuple[Part, Frame]] = []
+        self._surfaces: dict[tuple[int, tuple[float, ...]], list[Surface]] = defaultdict(list)
 
     def add_part(self, part: Part, frame: Frame) -> None:
         """Draw a primitive."""
         self._parts.append((part, frame))
 
+    def add_surface(self, surface: Surface) -> None:
+        """Draw a surface together with all others of its material, those with the same image array."""
+        self._surfaces[id(surface.image), surface.rgba].append(surface)
+
     def draw_parts(self, body: Any, group: int) -> None:
-        """Put all parts collected into the body."""
+        """Put all that was collected into the body."""
+        drawings: list[tuple[Surface, str | None]] = [*surfaces_of_parts(self._parts)]
+        drawings += [(_merged(alike), f"image{image}") for (image, _), alike in self._surfaces.items()]
         # Small things first: they stand in front of walls and floors, whose hidden pixels then cost nothing.
-        for surface, texture in surfaces_of_parts(self._parts):
-            self.draw(surface, body, group, image_name=texture)
+        for surface, image_name in sorted(drawings, key=lambda drawing: _area_m2(drawing[0])):
+            self.draw(surface, body, group, image_name=image_name)
 
     def draw(self, surface: Surface, body: Any, group: int, *, image_name: str | None = None) -> None:
         """Put one surface into the body.
@@ -60,6 +68,21 @@ class Painter:
         add_shell_geom(body, name, group, material=name)
 
 
+def _area_m2(surface: Surface) -> float:
+    return area_m2(surface.vertices[surface.faces].reshape(-1, 3))
+
+
+def _merged(alike: list[Surface]) -> Surface:
+    """Return surfaces of one material as one."""
+    starts = np.cumsum([0, *(len(surface.vertices) for surface in alike[:-1])])
+    return alike[0]._replace(
+        vertices=np.concatenate([surface.vertices for surface in alike]),
+        normals=np.concatenate([surface.normals for surface in alike]),
+        texcoords=np.concatenate([surface.texcoords for surface in alike]),
+        faces=np.concatenate([surface.faces + start for surface, start in zip(alike, starts, strict=True)]),
+    )
+
+
 def add_texture(spec: Any, image: NDArray[np.uint8], name: str) -> None:
     """Add a picture by a name, unless it is there."""
     if spec.texture(name) is None:
@@ -73,7 +96,7 @@ def add_texture(spec: Any, image: NDArray[np.uint8], name: str) -> None:
 def add_shell(spec: Any, name: str, surface: Surface) -> bool:
     """Add a surface as a mesh, and tell whether it was large enough to be one."""
     vertices, faces = surface.vertices, surface.faces
-    if area_m2(vertices[faces].reshape(-1, 3)) < SMALLEST_AREA_M2:
+    if _area_m2(surface) < SMALLEST_AREA_M2:
         return False
     # A mesh has four vertices, even if it needs three.
     every = np.arange(max(len(vertices), 4)) % len(vertices)

@@ -96,6 +96,7 @@ class _Builder:
         self.is_lit = False  # by its own textures
         self.spec = mujoco.MjSpec()
         self.painter = Painter(self.spec)
+        self.painters = [self.painter]  # kept, since textures are called by the ids of their images
 
     def model(self) -> Any:
         self._set_options()
@@ -197,6 +198,7 @@ class _Builder:
                 body.mocap = True  # stands still until `World.place` moves it
             frame = Frame(frame.size, np.eye(3), np.zeros(3))
             painter = Painter(self.spec)
+            self.painters.append(painter)
         if item.collision == "surface":
             if self.drawn:
                 self._draw_house(item, frame)
@@ -204,7 +206,7 @@ class _Builder:
             self._draw_parts(item, frame, painter)
             self._add_parts(item, body, frame)
         elif item.parts:
-            self._draw_mesh(item, body, frame, place)
+            self._draw_mesh(item, frame, painter, place)
             self._add_parts(item, body, frame)
         else:
             self._add_mesh(item, body, frame, place)
@@ -255,10 +257,10 @@ class _Builder:
                 **self._solid(item, index, Group.UNSEEN, volume_m3),
             )
 
-    def _draw_mesh(self, item: SceneObject, body: Any, frame: Frame, place: str) -> None:
+    def _draw_mesh(self, item: SceneObject, frame: Frame, painter: Painter, place: str) -> None:
         """Draw a mesh that nothing bumps into and no lidar sees, since there are parts for that."""
         for surface in self._read_mesh(load_drawn_surfaces, item, place):
-            self.painter.draw(place_surface(surface, frame), body, Group.DRAWN)
+            painter.add_surface(place_surface(surface, frame))
 
     def _read_mesh(self, reader: Callable[[Path], Found], item: SceneObject, place: str) -> Found:
         if self.scene_path is None:

@@ -1,0 +1,1 @@
+"""Scenes and exams as files of an O3DE project."""

@@ -1,0 +1,119 @@
+"""A scene as meshes to be seen and parts to be bumped into, which both O3DE and MuJoCo build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from o3de_sim.common.export_paths import mesh_path, scene_folder
+from o3de_sim.constants import EXPORT_FOLDER
+from proctor.core.errors import InvalidFile
+from proctor.core.types import Array, Vector3
+from proctor.o3de.export.folder import ExportFolder
+from proctor.o3de.export.gltf import write_gltf
+from proctor.scenes.frames import Frame, frame_of, frame_of_part
+from proctor.scenes.meshes import FLAT_M, Surface, load_drawn_surfaces, load_mesh_asset, load_surfaces
+from proctor.scenes.part_surfaces import surfaces_of_parts
+from proctor.scenes.scene_config import SMALLEST_M, Part, SceneConfig, SceneObject, asset_file, load_scene
+
+SCENE_FILE = "scene.json"
+TEXTURES = f"{EXPORT_FOLDER}/textures"
+
+
+class ExportedScene(NamedTuple):
+    """A scene in a project."""
+
+    file: str
+    """Its scene file, below the project's folder."""
+    notes: list[str]
+    """What is other than it was."""
+
+
+def put_scene(folder: ExportFolder, scene_path: Path, *, scene_name: str | None = None) -> ExportedScene:
+    """Write a scene into a project.
+
+    Args:
+        folder: The project's.
+        scene_path: A scene file, or a mesh that is a whole house.
+        scene_name: What to call it, where its own name is another scene's, too.
+
+    Raises:
+        InvalidFile: The scene or one of its meshes is missing or wrong.
+    """
+    scene = load_scene(scene_path)
+    name = scene.scene_name if scene_name is None else scene_name
+    notes: list[str] = []
+    objects = []
+    for index, item in enumerate(scene.objects):
+        try:
+            look = _look(item, scene_path)
+            parts = _parts(item, scene_path)
+        except ValueError as error:
+            raise InvalidFile(scene_path, str(error), place=f"objects[{index}].asset_path") from None
+        path = mesh_path(name, item.name)
+        # The walls of a house that is a mesh are often sheets, and seen from both sides.
+        write_gltf(folder, path, look, textures=TEXTURES, double_sided=item.collision == "surface")
+        if parts and not item.parts:
+            count = "a box" if len(parts) == 1 else f"{len(parts)} boxes"
+            notes.append(f"'{item.name}' of {name} collides as {count} around its mesh, not as its hull")
+        objects.append(msgspec.structs.replace(item, asset_path=Path(path).name, parts=parts))
+    exported = msgspec.structs.replace(scene, scene_name=name, objects=objects)
+    file = f"{scene_folder(name)}/{SCENE_FILE}"
+    folder.put(file, content_of(exported))
+    return ExportedScene(file, notes)
+
+
+def content_of(scene: SceneConfig) -> bytes:
+    """Return a scene as `save_scene` writes it."""
+    return msgspec.json.encode(scene) + b"\n"
+
+
+def _look(item: SceneObject, scene_path: Path) -> list[tuple[Surface, str | None]]:
+    """Return what is seen of an object, in its own frame, with the names of the images that have one."""
+    if item.asset_path is None:
+        placed = _drawing_frame(item)
+        parts = surfaces_of_parts((part, frame_of_part(part, placed)) for part in item.parts)
+        return [(_unplaced(surface, placed), texture) for surface, texture in parts]
+    file = asset_file(scene_path, item.asset_path)
+    if item.collision == "surface":
+        return [(surface, None) for surface in load_surfaces(file)]
+    surfaces = load_drawn_surfaces(file) if item.parts else load_mesh_asset(file).surfaces
+    return [(surface, None) for surface in surfaces]
+
+
+def _parts(item: SceneObject, scene_path: Path) -> list[Part]:
+    """Return what an object collides as: its parts or, of a mesh, boxes around its pieces."""
+    if item.parts or item.asset_path is None or item.collision == "surface" or item.rigid_body_type == "none":
+        return item.parts
+    thinnest = np.maximum(FLAT_M / item.scale.array(), SMALLEST_M)
+    return [
+        _box(points, thinnest) for points in load_mesh_asset(asset_file(scene_path, item.asset_path)).pieces
+    ]
+
+
+def _box(points: Array, thinnest: Array) -> Part:
+    low, high = points.min(axis=0), points.max(axis=0)
+    return Part(
+        shape="box",
+        size=Vector3(*np.maximum(high - low, thinnest).tolist()),
+        translate=Vector3(*((low + high) / 2).tolist()),
+    )
+
+
+def _drawing_frame(item: SceneObject) -> Frame:
+    """Return the frame in which textures are measured: the world's of what stands, its own of what moves."""
+    frame = frame_of(item)
+    if item.rigid_body_type in ("dynamic", "kinematic"):
+        return Frame(frame.size, np.eye(3), np.zeros(3))
+    return frame
+
+
+def _unplaced(surface: Surface, frame: Frame) -> Surface:
+    """Return a surface in the frame of the object that was placed by a frame."""
+    normals = surface.normals @ frame.rotation * frame.size
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+    vertices = (surface.vertices - frame.translation) @ frame.rotation / frame.size
+    return surface._replace(vertices=vertices, normals=normals)
