@@ -17,8 +17,8 @@ from o3de_sim.o3de_api.interface import math as o3de_math
 from o3de_sim.o3de_api.interface.entity_id import EntityId
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import distance, yaw_of_quaternion
-from proctor.core.types import Observation, Pose2, Vector3
-from proctor.envs.episode_state import EpisodeState
+from proctor.core.types import Info, Observation, Pose2, Vector3
+from proctor.envs.episode_state import EpisodeState, running
 from proctor.envs.ros_robot import RosRobotEnv
 from proctor.envs.vln import VLNEnv
 from proctor.episodes import vln
@@ -30,6 +30,9 @@ from proctor.ros2.exam_robot import ExamRobot
 from proctor.ros2.qos import sensor_qos as qos_of
 from proctor.scenes.scene_config import load_scene
 
+_open: dict[tuple[str, str, int], O3DESimulator] = {}
+"""The simulators of this process that were not closed, by where their engines are."""
+
 
 class O3DESimulator(RosRobotEnv):
     """The robot of an O3DE project.
@@ -38,6 +41,8 @@ class O3DESimulator(RosRobotEnv):
     SimulationInterfaces Gem, each episode's robot is spawned by it, and it tells where the robot is; else the
     agent puts the robot's prefab into the level and tells it. A GameLauncher has no agent: it needs the Gem,
     and loads levels that were built before.
+
+    An engine has one robot, so a new simulator closes an earlier one of this process on the same engine.
 
     Args:
         mode: How to reach the Editor: `socket`, or `peb` from inside it.
@@ -65,6 +70,9 @@ class O3DESimulator(RosRobotEnv):
         if isinstance(sensor_qos, Mapping):
             keys.setdefault("sensor_qos", dict(sensor_qos))
         self.config: O3DEConfig = config_of(keys)
+        self._address = (self.config.mode, self.config.socket_host, self.config.socket_port)
+        if (earlier := _open.get(self._address)) is not None:
+            earlier.close()
         super().__init__()
         self.agent_manager: O3DEAgentManager | None = None
         self._has_services: bool | None = None
@@ -91,6 +99,7 @@ class O3DESimulator(RosRobotEnv):
             )
             self.agent_manager = self._reached(self._robot)
             self._resources = starting.pop_all()
+        _open[self._address] = self
 
     @property
     def robot_entity_id(self) -> EntityId | None:
@@ -146,6 +155,17 @@ class O3DESimulator(RosRobotEnv):
         self._state = EpisodeState(episode, position, yaw)
         return observation
 
+    def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
+        """Do one action by driving the robot.
+
+        Raises:
+            SimulationError: There was no reset, the episode is over, or the robot or the engine is silent.
+            ValueError: The action is not an integer from 0 to 3.
+        """
+        running(self._state)
+        with self._explained():
+            return super().step(action)
+
     def get_current_position(self) -> o3de_math.Vector3:
         """Return where the robot is, as the engine says.
 
@@ -154,7 +174,8 @@ class O3DESimulator(RosRobotEnv):
         """
         if self._robot is None or self._state is None:
             raise SimulationError("get_current_position() was called before reset()")
-        position, _ = self._pose(self._robot)
+        with self._explained():
+            position, _ = self._pose(self._robot)
         return o3de_math.Vector3(position.x, position.y, position.z)
 
     def get_distance_to_goal(self) -> float:
@@ -170,6 +191,8 @@ class O3DESimulator(RosRobotEnv):
     def close(self) -> None:
         """Stop the robot, leave the game mode that was entered for it, and go."""
         self._state = self._robot = None
+        if _open.get(self._address) is self:
+            del _open[self._address]
         self._resources.close()
         if self.agent_manager is not None:
             with suppress(O3DEError):  # an Editor that is gone is in no game mode either
@@ -232,12 +255,11 @@ class O3DESimulator(RosRobotEnv):
     def _pose(self, robot: ExamRobot) -> tuple[Vector3, float]:
         """Return position and heading in the world, from the engine: odometry begins at the start."""
         manager = self.agent_manager
-        with self._explained():
-            if self._has_services or manager is None:
-                return robot.pose()
-            q = manager.get_robot_rotation()
-            yaw = yaw_of_quaternion(np.array([q.w, q.x, q.y, q.z]))
-            return Vector3.of(manager.get_robot_position()), yaw
+        if self._has_services or manager is None:
+            return robot.pose()
+        q = manager.get_robot_rotation()
+        yaw = yaw_of_quaternion(np.array([q.w, q.x, q.y, q.z]))
+        return Vector3.of(manager.get_robot_position()), yaw
 
     def _robot_here(self) -> ExamRobot:
         if self._robot is None:
@@ -246,8 +268,21 @@ class O3DESimulator(RosRobotEnv):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say of a failure what the engine is doing."""
+        """Say of a silent robot whether O3DE is in game mode at all, outside of which ROS 2 is not there."""
         try:
             yield
         except O3DEError as error:
             raise SimulationError(f"O3DE: {error}") from error
+        except SimulationError as error:
+            raise SimulationError(f"{error}{self._state_of_engine()}") from error
+
+    def _state_of_engine(self) -> str:
+        if self.agent_manager is None:
+            return ""
+        try:
+            agent = self.agent_manager.agent
+            level, is_playing = agent.editor_tool.current_level(), agent.simulation_tool.is_in_game_mode()
+        except O3DEError as error:
+            return f" (and O3DE's Editor: {error})"
+        mode = "in game mode" if is_playing else "NOT in game mode, so ROS 2 is not there"
+        return f" (O3DE's Editor has the level '{level}' and is {mode})"

@@ -14,7 +14,7 @@ from o3de_sim.constants import GROUND, O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.o3de_api.interface.entity_id import EntityId
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
-from proctor.o3de.config import O3DEConfig
+from proctor.o3de.config import O3DEConfig, config_of
 from proctor.scenes.scene_config import SceneConfig, load_scene
 
 LEVEL_TIMEOUT_S = 300.0
@@ -43,7 +43,7 @@ class O3DEAgentManager:
     """
 
     def __init__(self, mode: Mode = O3DE_AGENT_SOCKET_MODE, *, config: O3DEConfig | None = None) -> None:
-        self._config = config or O3DEConfig()
+        self._config = config or config_of({})
         self.agent = O3DEAgent(
             mode=mode,
             host=self._config.socket_host,

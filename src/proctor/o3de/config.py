@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT
+from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT, PORT_VARIABLE
 from proctor.core.errors import UserError, did_you_mean
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=100)]
@@ -62,6 +63,8 @@ O3DE_SIMULATOR_CONFIG: dict[str, Any] = msgspec.to_builtins(O3DEConfig())
 def config_of(keys: Mapping[str, Any]) -> O3DEConfig:
     """Return a configuration that differs from the default in some keys.
 
+    Where they name no port, O3DE_AGENT_PORT may.
+
     Raises:
         UserError: A key or a value is wrong.
     """
@@ -71,6 +74,9 @@ def config_of(keys: Mapping[str, Any]) -> O3DEConfig:
         raise UserError(
             f"simulator_config: there is no key '{unknown}'{hint}; keys: {', '.join(O3DE_SIMULATOR_CONFIG)}"
         )
+    port = os.environ.get(PORT_VARIABLE)
+    if port and "socket_port" not in keys:
+        keys = {**keys, "socket_port": int(port) if port.isdecimal() else port}
     try:
         config = msgspec.convert(dict(keys), O3DEConfig)
     except msgspec.ValidationError as error:
