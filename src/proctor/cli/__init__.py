@@ -15,6 +15,7 @@ from proctor import __version__
 from proctor.cli.compare import add_compare
 from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
+from proctor.cli.export_o3de import add_export_o3de
 from proctor.cli.navigate import add_navigate
 from proctor.cli.report import add_report
 from proctor.cli.run import add_run
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     add_sim_host(commands)
     add_teleop(commands)
     add_skill_server(commands)
+    add_export_o3de(commands)
     add_exams(commands)
     add_datasets(commands)
     for command in commands.choices.values():

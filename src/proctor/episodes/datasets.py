@@ -204,11 +204,17 @@ def save_dataset(episodes: Sequence[Episode] | Sequence[PickAndPlaceEpisode], pa
     if picks:
         write_json(path, document_of(picks, path.parent))
         return
-    records = [
-        {key: getattr(episode, key) for key in REQUIRED_KEYS} | msgspec.to_builtins(episode)
-        for episode in walks
-    ]
-    write_json(path, {"episodes": records})
+    write_json(path, document_of_walks(walks))
+
+
+def document_of_walks(episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Return what a native file of navigation episodes holds."""
+    return {
+        "episodes": [
+            {key: getattr(episode, key) for key in REQUIRED_KEYS} | msgspec.to_builtins(episode)
+            for episode in episodes
+        ]
+    }
 
 
 def _native_episodes(value: Any, file: Path) -> list[Episode]:
