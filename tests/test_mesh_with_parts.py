@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import trimesh
+from PIL import Image
 
 from proctor.core.types import Pose2
 from proctor.instructions.surroundings import Surroundings
 from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.report.plan import draw_plan
 from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.scenes.meshes import load_drawn_surfaces
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.lidar import LaserScanner
@@ -92,3 +94,25 @@ def test_a_loose_thing_carries_its_mesh_along_and_weighs_what_its_parts_do(scene
     assert world.model.body("ball").mass[0] == pytest.approx(300 * np.pi / 6 * 0.2**3, rel=1e-3)
     drawn = [index for index in range(world.model.ngeom) if world.model.geom_group[index] == 0]
     assert any(world.model.geom_bodyid[index] == world.model.body("ball").id for index in drawn)
+
+
+def test_gltf_is_shown_with_its_own_normals_and_colours_in_linear_light(tmp_path):
+    sheet = trimesh.creation.box((1.0, 1.0, 1.0))
+    material = trimesh.visual.material.PBRMaterial(baseColorFactor=[55, 55, 255, 255])  # linear
+    sheet.visual = trimesh.visual.TextureVisuals(material=material)
+    sheet.vertex_normals = np.tile([0.0, 1.0, 0.0], (len(sheet.vertices), 1))  # up, in glTF
+    sheet.export(tmp_path / "sheet.glb", include_normals=True)
+    (surface,) = load_drawn_surfaces(tmp_path / "sheet.glb")
+    assert surface.normals == pytest.approx(np.tile([0.0, 0.0, 1.0], (len(surface.normals), 1)), abs=1e-6)
+    assert surface.rgba == pytest.approx((0.502, 0.502, 1.0, 1.0), abs=0.002)
+
+
+def test_equal_images_are_kept_once(tmp_path):
+    for name in ("a", "b"):
+        sheet = trimesh.creation.box((1.0, 1.0, 1.0))
+        picture = Image.fromarray(np.full((4, 4, 3), 90, np.uint8))
+        material = trimesh.visual.material.PBRMaterial(baseColorTexture=picture)
+        sheet.visual = trimesh.visual.TextureVisuals(uv=np.zeros((8, 2)), material=material)
+        sheet.export(tmp_path / f"{name}.glb")
+    (first,), (second,) = (load_drawn_surfaces(tmp_path / f"{name}.glb") for name in ("a", "b"))
+    assert first.image is second.image

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
 from o3de_sim.o3de_api.interface.math import (
     IDENTITY,
     Quaternion,
@@ -17,7 +19,6 @@ from o3de_sim.o3de_api.interface.math import (
     to_o3de_euler_degrees,
     turn_from_y,
 )
-from scipy.spatial.transform import Rotation
 
 coordinates = st.floats(-1e3, 1e3)
 vectors = st.builds(Vector3, coordinates, coordinates, coordinates)
@@ -41,11 +42,12 @@ def test_files_turn_by_z_y_x(degrees):
 @given(angles)
 def test_the_engine_turns_by_x_y_z(degrees):
     assert_same(from_o3de_euler_degrees(degrees), Rotation.from_euler("XYZ", degrees, degrees=True))
-    about = [
-        Quaternion(math.cos(a / 2), *(math.sin(a / 2) * axis))
-        for a, axis in zip(np.radians(degrees), np.eye(3))
-    ]
-    assert_same(about[0] * about[1] * about[2], scipy_of(from_o3de_euler_degrees(degrees)))
+    halves = np.radians(degrees) / 2
+    x, y, z = (
+        Quaternion(math.cos(half), *math.sin(half) * axis)
+        for half, axis in zip(halves, np.eye(3), strict=True)
+    )
+    assert_same(x * y * z, scipy_of(from_o3de_euler_degrees(degrees)))
 
 
 def test_the_orders_differ_unless_one_axis_is_turned_about():
@@ -105,13 +107,7 @@ def test_a_light_shines_where_it_is_told(direction):
 
 @pytest.mark.parametrize(
     "value",
-    [
-        {"x": 1, "y": 2, "z": 3},
-        (1, 2, 3),
-        [1.0, 2.0, 3.0],
-        np.array([1, 2, 3]),
-        SimpleNamespace(x=1, y=2, z=3),
-    ],
+    [{"x": 1, "y": 2, "z": 3}, (1, 2, 3), [1.0, 2, 3.0], np.array([1, 2, 3]), SimpleNamespace(x=1, y=2, z=3)],
 )
 def test_vectors_are_made_of_whatever_has_three_numbers(value):
     vector = Vector3.of(value)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from o3de_sim.common.scene_checks import Light, Scene, SceneObject, load_scene
-from o3de_sim.common.scene_meshes import find_meshes, is_y_up
+from o3de_sim.common.light_units import to_engine
+from o3de_sim.common.scene_checks import ONE, Light, Scene, SceneObject, load_scene
+from o3de_sim.common.scene_meshes import Mesh, find_meshes
 from o3de_sim.constants import GROUND
 from o3de_sim.editor.arguments import MAX_LIST, MAX_NAME
 from o3de_sim.errors import O3DEError
@@ -29,8 +31,6 @@ THINNEST_M = 0.001
 """Of what is seen: the least that the engine scales a primitive to."""
 DENSITY = 300.0
 """Of a dynamic object whose mass is not given, in kg/m³; the engine's own guess would be 1000."""
-SUN_EV, LAMP_LM = 4.0, 2000.0
-"""What an intensity of 1 means: the engine's own sun, 40 lux, and a lamp that gives the same from 2 m away."""
 
 
 @dataclass
@@ -81,11 +81,12 @@ class BasicSceneBuilder:
         report = SceneReport(scene.scene_name, notes=list(scene.notes))
         steps: list[tuple[str, Callable[[], None]]] = []
         if not any(item.collision == "surface" for item in scene.objects):
-            steps.append((GROUND, lambda: self._add_ground(scene, report)))
-        for item in scene.objects:
-            steps.append((item.name, lambda item=item: self._add_object(item, meshes.get(item.name), report)))
-        for light in scene.lights:
-            steps.append((light.name, lambda light=light: self._add_light(light, report)))
+            steps.append((GROUND, partial(self._add_ground, scene, report)))
+        steps += [
+            (item.name, partial(self._add_object, item, meshes.get(item.name), report))
+            for item in scene.objects
+        ]
+        steps += [(light.name, partial(self._add_light, light, report)) for light in scene.lights]
         for index, (name, step) in enumerate(steps):
             if self._progress is not None:
                 self._progress(index, len(steps), name)
@@ -96,7 +97,7 @@ class BasicSceneBuilder:
         _note_looks(report)
         return report
 
-    def _add_object(self, item: SceneObject, mesh: str | None, report: SceneReport) -> None:
+    def _add_object(self, item: SceneObject, mesh: Mesh | None, report: SceneReport) -> None:
         turn = euler_to_quaternion(item.rotate)
         entity = self._agent.entity_tool.create(_entity_name(item.name), item.translate)
         report.entities[item.name] = entity
@@ -106,6 +107,8 @@ class BasicSceneBuilder:
         if mesh is not None:
             seen = self._add_mesh(item, mesh, entity, turn)
             report.as_mesh.append(item.name)
+            if mesh.lies_down:
+                report.notes.append(f"'{item.name}' shows {mesh.path}, turned by 90° about x: glTF is Y up")
         elif item.parts:
             self._add_primitives(item, entity, turn)
             report.as_primitives.append(item.name)
@@ -113,24 +116,24 @@ class BasicSceneBuilder:
             report.missing.append(item.name)
         if item.rigid_body_type == "none":
             return
-        if item.collision == "surface" and mesh is not None:
-            self._add_surface(item, mesh, seen, report)
+        if item.collision == "surface":
+            self._add_surface(item, mesh, seen)
         else:
             self._add_body(item, entity, self._colliders(item, mesh, report))
 
-    def _add_mesh(self, item: SceneObject, mesh: str, entity: EntityId, turn: Quaternion) -> EntityId:
+    def _add_mesh(self, item: SceneObject, mesh: Mesh, entity: EntityId, turn: Quaternion) -> EntityId:
         """Hang a mesh below an object: turned and scaled as its file needs it, and the colliders do not."""
         scale = item.scale
-        if is_y_up(mesh):
+        if mesh.lies_down:
             turn, scale = turn * UPRIGHT, Vector3(scale.x, scale.z, scale.y)
-        if turn == euler_to_quaternion(item.rotate) and set(scale) == {1.0}:
-            self._agent.render_tool.add_mesh(entity, asset_path=mesh)
+        elif scale == ONE:
+            self._agent.render_tool.add_mesh(entity, asset_path=mesh.path)
             return entity
         child = self._agent.entity_tool.create(_entity_name(f"{item.name} mesh"), item.translate, entity)
         self._agent.tc.set_pose(child, item.translate, turn)
-        if set(scale) != {1.0}:
+        if scale != ONE:
             self._agent.tc.set_scale(child, scale.x if len(set(scale)) == 1 else scale)
-        self._agent.render_tool.add_mesh(child, asset_path=mesh)
+        self._agent.render_tool.add_mesh(child, asset_path=mesh.path)
         return child
 
     def _add_primitives(self, item: SceneObject, entity: EntityId, turn: Quaternion) -> None:
@@ -142,7 +145,7 @@ class BasicSceneBuilder:
             self._agent.tc.set_scale(child, size)
             self._agent.render_tool.add_mesh(child, primitive=part.shape)
 
-    def _colliders(self, item: SceneObject, mesh: str | None, report: SceneReport) -> list[Collider]:
+    def _colliders(self, item: SceneObject, mesh: Mesh | None, report: SceneReport) -> list[Collider]:
         """Return what an object collides as, in its own frame and in metres."""
         if item.parts:
             return [
@@ -159,14 +162,14 @@ class BasicSceneBuilder:
             report.notes.append(f"'{item.name}' does not collide: its mesh {item.asset_path} is missing")
             return []
         try:
-            box = self._agent.asset_tool.bounds(mesh)
+            box = self._agent.asset_tool.bounds(mesh.path)
         except O3DEError as error:
             if error.code in ("connection", "timeout"):
                 raise
             report.notes.append(f"'{item.name}' does not collide: its size is not known ({error.message})")
             return []
         centre, size = (box.low + box.high) * 0.5, box.high - box.low
-        if is_y_up(mesh):
+        if mesh.is_y_up:
             centre, size = UPRIGHT.rotate(centre), Vector3(size.x, size.z, size.y)
         size = Vector3(*(max(extent, THINNEST_M) for extent in size.scaled(item.scale)))
         return [Collider("box", size, centre.scaled(item.scale))]
@@ -182,14 +185,13 @@ class BasicSceneBuilder:
         for start in range(0, len(colliders), MAX_LIST):
             self._agent.pc.add_colliders(entity, colliders[start : start + MAX_LIST])
 
-    def _add_surface(self, item: SceneObject, mesh: str, entity: EntityId, report: SceneReport) -> None:
+    def _add_surface(self, item: SceneObject, mesh: Mesh | None, entity: EntityId) -> None:
+        """Let a house collide as its triangles. Without them it has no floor: that is an error."""
+        if mesh is None:
+            problem = f"the project has no processed mesh {item.asset_path}; proctor export-o3de writes one"
+            raise O3DEError("not_found", problem)
         self._agent.pc.add_rigid_body(entity, "static")
-        try:
-            self._agent.pc.add_mesh_collider(entity, mesh)
-        except O3DEError as error:
-            if error.code != "not_found":
-                raise
-            report.notes.append(f"'{item.name}' does not collide: {error.message}")
+        self._agent.pc.add_mesh_collider(entity, mesh.path)
 
     def _add_ground(self, scene: Scene, report: SceneReport) -> None:
         places = [item.translate for item in scene.objects]
@@ -211,10 +213,9 @@ class BasicSceneBuilder:
             return
         entity = self._agent.entity_tool.create(_entity_name(light.name), light.translate)
         report.lights.append(entity)
-        intensity = LAMP_LM * light.intensity
         if light.type == "directional":
             self._agent.tc.set_rotation(entity, turn_from_y(light.direction))
-            intensity = max(SUN_EV + math.log2(light.intensity), 0.0)
+        intensity = to_engine(light.type, light.intensity)
         self._agent.render_tool.add_light(entity, light.type, light.color, intensity)
 
 
@@ -222,8 +223,8 @@ def _note_looks(report: SceneReport) -> None:
     if report.as_primitives:
         count = len(report.as_primitives)
         report.notes.append(
-            f"{count} of {len(report.entities)} objects are plain primitives without colours and textures: the "
-            "project has no exported mesh of them (proctor export-o3de), or it is not processed yet"
+            f"{count} of {len(report.entities)} objects are plain primitives without colours and textures: "
+            "the project has no exported mesh of them (proctor export-o3de), or it is not processed yet"
         )
     if report.missing:
         names = ", ".join(f"'{name}'" for name in report.missing[:5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from o3de_sim.common.export_paths import mesh_path, scene_folder
@@ -10,13 +11,33 @@ from o3de_sim.editor.arguments import MAX_LIST, PATH, Unfit
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 
 Y_UP_SUFFIXES = (".gltf", ".glb")
-"""Of files that are Y up by definition. The engine takes their numbers as they are, so they lie on their backs."""
+"""Of files that are Y up by definition."""
 
 
-def find_meshes(agent: O3DEAgent, scene: Scene) -> dict[str, str]:
+@dataclass(frozen=True)
+class Mesh:
+    """A mesh in the project."""
+
+    path: str
+    """Relative to the project's folder."""
+    is_exported: bool
+    """It is written so that the engine shows it upright."""
+
+    @property
+    def is_y_up(self) -> bool:
+        """Whether its own axes have y upwards."""
+        return self.path.lower().endswith(Y_UP_SUFFIXES)
+
+    @property
+    def lies_down(self) -> bool:
+        """Whether the engine, which takes the numbers of a file as they are, shows it lying on its back."""
+        return self.is_y_up and not self.is_exported
+
+
+def find_meshes(agent: O3DEAgent, scene: Scene) -> dict[str, Mesh]:
     """Return the mesh of each object that has one in the project, by the object's name.
 
-    An exported mesh goes before the object's own, which is looked for beside it and from the project's folder.
+    An exported mesh goes before the object's own, which is looked for beside it, then in the project.
     """
     candidates = {item.name: _candidates(scene, item) for item in scene.objects}
     paths = sorted({path for some in candidates.values() for path in some})
@@ -26,13 +47,12 @@ def find_meshes(agent: O3DEAgent, scene: Scene) -> dict[str, str]:
         there |= {
             path for path, is_there in zip(asked, agent.asset_tool.exists(asked), strict=True) if is_there
         }
-    found = {name: next((path for path in some if path in there), None) for name, some in candidates.items()}
-    return {name: path for name, path in found.items() if path is not None}
-
-
-def is_y_up(path: str) -> bool:
-    """Return whether a mesh must be turned by 90° about x to stand upright in the engine."""
-    return path.lower().endswith(Y_UP_SUFFIXES)
+    found = {name: [path for path in some if path in there] for name, some in candidates.items()}
+    return {
+        name: Mesh(paths[0], is_exported=paths[0] == mesh_path(scene.scene_name, name))
+        for name, paths in found.items()
+        if paths
+    }
 
 
 def _candidates(scene: Scene, item: SceneObject) -> list[str]:

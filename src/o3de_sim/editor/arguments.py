@@ -134,12 +134,12 @@ def _entity_text(value: Any) -> str:
 
 
 def _project_path(value: Any) -> str:
-    right = f"a path in the project of at most {MAX_PATH} characters, relative, with / and without .."
+    right = f"a path in the project of at most {MAX_PATH} bytes, relative, with / and without .."
     path = _text(value, right, MAX_PATH)
     parts = path.split("/")
-    if any(mark in path for mark in '\\:@~*?"<>|') or any(
-        part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts
-    ):
+    if len(path.encode()) > MAX_PATH or any(mark in path for mark in '\\:@~*?"<>|'):
+        raise Unfit(right)
+    if any(part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts):
         raise Unfit(right)
     return path
 

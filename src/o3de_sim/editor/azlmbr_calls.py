@@ -13,13 +13,12 @@ from typing import Any, Literal
 
 from o3de_sim.errors import O3DEError
 
-MODULES = ("bus", "editor", "entity", "components", "math", "asset", "prefab", "physics", "atom", "paths")
 CAUSE = (
     "The Editor's log has a warning; the usual causes are an event that this engine does not have, "
     "an argument of another type, or an entity that is not there"
 )
 Values = tuple[float, ...]
-Returns = Literal["value", "outcome", "nothing"]
+Returns = Literal["value", "outcome", "nothing", "perhaps"]
 Stop = Callable[[], None]
 
 
@@ -66,11 +65,18 @@ def _handled(module: str, handler: str, event: str, callback: Callable[[], objec
 
 
 class Engine:
-    """The engine as the operations see it. It may only be called on the Editor's main thread."""
+    """The engine as the operations see it. It may only be called on the Editor's main thread.
+
+    Raises:
+        O3DEError: bad_state: This is not the Editor's Python.
+    """
 
     def __init__(self) -> None:
-        self._modules = {name: import_module(f"azlmbr.{name}") for name in MODULES}
-        self._general = import_module("azlmbr.legacy.general")
+        if not azlmbr_is_here():
+            problem = (
+                "there is no azlmbr here: this is not the Python of an O3DE Editor with EditorPythonBindings"
+            )
+            raise O3DEError("bad_state", problem)
         self._frames = 0
         self._stop_counting = on_each_tick(self._count_frame)
 
@@ -87,23 +93,24 @@ class Engine:
             bus: The module of azlmbr and the bus in it.
             event: What to ask.
             arguments: With what.
-            returns: What is due: a value, an `Outcome` whose value is taken out of it, or nothing. It must be
-                said, because an object that is asked for what it has not answers None, and warns.
+            returns: What is due: a value, an `Outcome` whose value is taken out of it, nothing, or perhaps a
+                value, if somebody answers. It must be said, because an object that is asked for what it has
+                not answers None, and warns.
 
         Raises:
             O3DEError: az_call_failed: nothing came back though a value is due, or an outcome is a failure.
         """
-        answer = self._bus(bus)(self._modules["bus"].Broadcast, event, *arguments)
+        answer = self._bus(bus)(_module("bus").Broadcast, event, *arguments)
         return _due(answer, returns, f"{bus} {event}")
 
     def event(self, bus: str, event: str, entity: Any, *arguments: Any, returns: Returns = "value") -> Any:
         """Ask one entity. As `broadcast`."""
-        answer = self._bus(bus)(self._modules["bus"].Event, event, entity, *arguments)
+        answer = self._bus(bus)(_module("bus").Event, event, entity, *arguments)
         return _due(answer, returns, f"{bus} {event}")
 
     def general(self, function: str, *arguments: Any, returns: Returns = "value") -> Any:
         """Call a function of `azlmbr.legacy.general`. As `broadcast`."""
-        found = getattr(self._general, function, None)
+        found = getattr(_module("legacy.general"), function, None)
         if found is None:
             raise O3DEError(
                 "az_call_failed", f"azlmbr.legacy.general has no {function}; is this O3DE 24.09 or newer?"
@@ -113,41 +120,36 @@ class Engine:
 
     def constant(self, module: str, name: str) -> Any:
         """Return a constant, such as `physics` `ShapeType_Box`."""
-        return _due(getattr(self._modules[module], name, None), "value", f"azlmbr.{module}.{name}")
+        return _due(getattr(_module(module), name, None), "value", f"azlmbr.{module}.{name}")
 
     # Values
 
     def vector(self, values: Values) -> Any:
         """Return an `azlmbr.math.Vector3`."""
-        return self._modules["math"].Vector3(*map(float, values))
+        return _module("math").Vector3(*map(float, values))
 
     def quaternion(self, xyzw: Values) -> Any:
         """Return an `azlmbr.math.Quaternion`, whose parts are in the order x, y, z, w."""
-        return self._modules["math"].Quaternion(*map(float, xyzw))
+        return _module("math").Quaternion(*map(float, xyzw))
 
     def color(self, rgb: Values) -> Any:
         """Return an opaque `azlmbr.math.Color`."""
-        return self._modules["math"].Color(*map(float, rgb), 1.0)
-
-    def transform(self, xyzw: Values, position: Values) -> Any:
-        """Return an `azlmbr.math.Transform` of scale one."""
-        make = self.constant("math", "Transform_CreateFromQuaternionAndTranslation")
-        return _due(make(self.quaternion(xyzw), self.vector(position)), "value", "math.Transform")
+        return _module("math").Color(*map(float, rgb), 1.0)
 
     def no_entity(self) -> Any:
         """Return the id of no entity, which as a parent means the level's root.
 
         Ids cannot be made from numbers: the engine then gives an invalid one without a word.
         """
-        return self._modules["entity"].EntityId()
+        return _module("entity").EntityId()
 
     def game_entity_type(self) -> Any:
         """Return the kind of entity that components are looked up for."""
-        return _due(self._modules["entity"].EntityType().Game, "value", "entity.EntityType().Game")
+        return _due(_module("entity").EntityType().Game, "value", "entity.EntityType().Game")
 
     def search_filter(self, names: list[str]) -> Any:
         """Return a filter of names that are matched with their case."""
-        found = self._modules["entity"].SearchFilter()
+        found = _module("entity").SearchFilter()
         if names:
             found.names = names
         found.names_case_sensitive = True
@@ -159,7 +161,7 @@ class Engine:
             "asset.AssetCatalogRequestBus",
             "GetAssetIdByPath",
             product_path,
-            self._modules["math"].Uuid(),
+            _module("math").Uuid(),
             False,  # noqa: FBT003  (buses know no keywords)
         )
         return found if found.is_valid() else None
@@ -169,12 +171,12 @@ class Engine:
     @property
     def project(self) -> Path:
         """The folder of the project."""
-        return Path(_due(self._modules["paths"].projectroot, "value", "paths.projectroot"))
+        return Path(_due(_module("paths").projectroot, "value", "paths.projectroot"))
 
     @property
     def engine_folder(self) -> Path:
         """The folder of the engine."""
-        return Path(_due(self._modules["paths"].engroot, "value", "paths.engroot"))
+        return Path(_due(_module("paths").engroot, "value", "paths.engroot"))
 
     @property
     def frame_count(self) -> int:
@@ -187,7 +189,7 @@ class Engine:
 
     def on_frame_captured(self, capture: Any, callback: Callable[[bool, str], object]) -> Stop:
         """Call back with the result of a screenshot that was asked for; return what forgets it."""
-        handler = self._modules["atom"].FrameCaptureNotificationBusHandler()
+        handler = _module("atom").FrameCaptureNotificationBusHandler()
         success = self.constant("atom", "FrameCaptureResult_Success")
 
         def finished(arguments: Any) -> None:
@@ -206,7 +208,7 @@ class Engine:
 
     def _bus(self, name: str) -> Any:
         module, _, bus = name.partition(".")
-        found = getattr(self._modules[module], bus, None)
+        found = getattr(_module(module), bus, None)
         if found is None:
             raise O3DEError(
                 "az_call_failed", f"azlmbr.{module} has no {bus}; is its Gem enabled in the project?"
@@ -214,9 +216,20 @@ class Engine:
         return found
 
 
+def _module(name: str) -> Any:
+    """Return a module, which may be missing if the Gem that fills it is not enabled."""
+    try:
+        return import_module(f"azlmbr.{name}")
+    except ImportError:
+        problem = f"there is no azlmbr.{name}; is its Gem enabled in the project?"
+        raise O3DEError("az_call_failed", problem) from None
+
+
 def _due(answer: Any, returns: Returns, call: str) -> Any:
     if returns == "nothing":
         return None
+    if returns == "perhaps":
+        return answer
     if answer is None:
         raise O3DEError("az_call_failed", f"{call} gave nothing. {CAUSE}")
     if returns == "value":

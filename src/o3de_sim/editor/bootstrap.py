@@ -16,7 +16,7 @@ def _say(problem: object) -> None:
 def _start() -> None:
     try:
         start_agent.start()
-    except (O3DEError, OSError) as error:
+    except (O3DEError, ImportError, OSError) as error:
         _say(error)
 
 

@@ -109,6 +109,11 @@ class AgentServer:
         """Where clients of this user find the token; None if it was given."""
         return self._token_file.path if self._token_file else None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operation runs or waits: then it is time to `pump`, though no socket may be ready."""
+        return self._job is not None or bool(self._queue)
+
     def sockets(self) -> list[socket.socket]:
         """Return what becomes readable when there is something to do."""
         return [self._listener, *(client.socket for client in self._connections)]
@@ -122,9 +127,9 @@ class AgentServer:
             return
         self._is_pumping = True
         try:
-            self._accept()
-            for client in self._connections:
+            for client in self._connections:  # before others are let in: one that has left is not busy
                 self._read(client)
+            self._accept()
             self._step()
         finally:
             for client in self._connections:
@@ -155,8 +160,11 @@ class AgentServer:
                 client.close()
                 continue
             self._connections.append(client)
-            if any(other.is_known for other in self._connections):
+            if self._is_busy():
                 client.leave(_failure(None, "busy", "the agent serves another client"))
+
+    def _is_busy(self) -> bool:
+        return any(client.is_known and client.is_open for client in self._connections)
 
     def _read(self, client: Connection) -> None:
         try:
@@ -194,7 +202,7 @@ class AgentServer:
             problem = "the first request must be hello with the agent's token"
             client.leave(_failure(number, "unauthorised", problem))
             return False
-        if any(other.is_known for other in self._connections):
+        if self._is_busy():
             client.leave(_failure(number, "busy", "the agent serves another client"))
             return False
         client.know()

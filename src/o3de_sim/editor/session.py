@@ -67,9 +67,13 @@ class Session:
         """Return the file of a path in the project.
 
         Raises:
-            O3DEError: bad_request: It leads out of the project by a symbolic link.
+            O3DEError: bad_request: It leads out of the project by a symbolic link, or cannot be looked at.
         """
-        found = (self.project / path).resolve()
+        try:
+            found = (self.project / path).resolve()
+            found.exists()
+        except (OSError, RuntimeError) as error:  # links in a circle are a RuntimeError
+            raise O3DEError("bad_request", f"{path} cannot be looked at: {error}") from None
         if not found.is_relative_to(self.project):
             raise O3DEError("bad_request", f"{path} leads out of the project by a symbolic link")
         return found

@@ -81,7 +81,7 @@ def chosen_port(text: str) -> int:
     Raises:
         O3DEError: bad_request: It names none.
     """
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
+    if not text.isascii() or not text.isdigit() or len(text) > 5 or not 0 < int(text) < 65536:
         raise O3DEError("bad_request", f"the agent's port must be from 1 to 65535; found {text[:80]!a}")
     return int(text)
 

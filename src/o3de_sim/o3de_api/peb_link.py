@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from o3de_sim.errors import O3DEError
+
+if TYPE_CHECKING:
+    from o3de_sim.editor.azlmbr_calls import Engine
+    from o3de_sim.editor.dispatcher import Dispatcher
 
 
 class PebLink:
@@ -19,8 +23,7 @@ class PebLink:
     """
 
     def __init__(self) -> None:
-        from o3de_sim.editor.azlmbr_calls import Engine, azlmbr_is_here  # noqa: PLC0415 - only in this mode
-        from o3de_sim.editor.dispatcher import Dispatcher  # noqa: PLC0415
+        from o3de_sim.editor.azlmbr_calls import azlmbr_is_here  # noqa: PLC0415 - only in this mode
 
         if not azlmbr_is_here():
             raise O3DEError(
@@ -28,8 +31,8 @@ class PebLink:
                 "mode 'peb' works only in the Python of the O3DE Editor, where azlmbr can be imported; from "
                 "other processes use mode 'socket'",
             )
-        self._engine = Engine()
-        self._dispatcher = Dispatcher(self._engine)
+        self._engine: Engine | None = None
+        self._dispatcher: Dispatcher | None = None
         self._info: dict[str, Any] | None = None
 
     def greet(self, timeout_s: float) -> dict[str, Any]:
@@ -44,19 +47,31 @@ class PebLink:
         Raises:
             O3DEError: It failed, or took longer than it may.
         """
+        engine, dispatcher = self._start()
         ends = time.monotonic() + timeout_s
-        steps = self._dispatcher.start(op, args)
+        steps = dispatcher.start(op, args)
         try:
             while True:
                 next(steps)
                 if time.monotonic() > ends:
                     raise O3DEError("timeout", f"{op} was not done after {timeout_s:g} s")
-                self._engine.idle_wait_frames(1)
+                engine.idle_wait_frames(1)
         except StopIteration as done:
             return done.value
         finally:
             steps.close()
 
     def close(self) -> None:
-        """Forget what was said; there is nothing to end."""
-        self._info = None
+        """Stop counting frames, and forget the entities that were asked for."""
+        if self._engine is not None:
+            self._engine.close()
+        self._engine = self._dispatcher = self._info = None
+
+    def _start(self) -> tuple[Engine, Dispatcher]:
+        from o3de_sim.editor.azlmbr_calls import Engine  # noqa: PLC0415 - only in this mode
+        from o3de_sim.editor.dispatcher import Dispatcher  # noqa: PLC0415
+
+        if self._engine is None or self._dispatcher is None:
+            self._engine = Engine()
+            self._dispatcher = Dispatcher(self._engine)
+        return self._engine, self._dispatcher

@@ -27,7 +27,8 @@ MARGIN_S = 5.0
 """How much longer than the agent this end waits: the agent's own word of a timeout says more."""
 PATIENCE_S = 2.0
 """After this long without a greeting it is asked whether a web server listens there."""
-BUSY_S = 1.0
+BUSY_S, BUSY_PAUSE_S = 1.0, 0.03
+"""How long a busy agent is asked again, and how often: it may not have noticed yet that its client left."""
 MAX_TOKEN_BYTES = 4096
 HOW_TO_START = (
     "Start the O3DE Editor with its agent (`Editor --project-path PROJECT --runpython "
@@ -105,14 +106,15 @@ class SocketLink:
             self._connection = None
 
     def _connect(self, timeout_s: float) -> None:
-        """Connect, again for a moment while the agent has not noticed that its last client is gone."""
+        """Connect; if the agent is busy, again for a moment."""
         ends = time.monotonic() + BUSY_S
         while True:
             try:
                 return self._connect_once(timeout_s)
-            except O3DEError as error:
+            except O3DEError as error:  # noqa: PERF203 - rare
                 if error.code != "busy" or time.monotonic() > ends:
                     raise
+                time.sleep(BUSY_PAUSE_S)  # it looks once in a frame
 
     def _connect_once(self, timeout_s: float) -> None:
         try:

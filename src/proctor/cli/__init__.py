@@ -17,6 +17,7 @@ from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
 from proctor.cli.export_o3de import add_export_o3de
 from proctor.cli.navigate import add_navigate
+from proctor.cli.o3de_standin import add_o3de_standin
 from proctor.cli.report import add_report
 from proctor.cli.run import add_run
 from proctor.cli.serve import add_serve
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     add_compare(commands)
     add_navigate(commands)
     add_sim_host(commands)
+    add_o3de_standin(commands)
     add_teleop(commands)
     add_skill_server(commands)
     add_export_o3de(commands)

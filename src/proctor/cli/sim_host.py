@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rich.live import Live
 from rich.text import Text
@@ -40,6 +40,13 @@ at /odom and so on; several have them at /robot_0/odom, /robot_1/odom, unless --
 
 exit codes: 0 ended by SIGTERM, 1 the world broke, 2 user error, 130 interrupted
 """
+
+
+class Stoppable(Protocol):
+    """What can be ended from a signal handler."""
+
+    def stop(self) -> None:
+        """End soon."""
 
 
 class _Task(NamedTuple):
@@ -118,8 +125,8 @@ def _add_settings(host: argparse.ArgumentParser) -> None:
 
 def _host(arguments: argparse.Namespace) -> int:
     task = _task(arguments)
-    width, height = _size(arguments.size)
-    real_time_factor = _real_time_factor(arguments.rtf)
+    width, height = size_of(arguments.size)
+    real_time_factor = real_time_factor_of(arguments.rtf)
 
     from proctor.navigation.maps.grid_map import floor_of_scene
     from proctor.ros2.sim_host import SimHost
@@ -141,7 +148,7 @@ def _host(arguments: argparse.Namespace) -> int:
         for robot in task.robots:
             host.spawn(*robot)
         SimulationServices(host)
-        with _stopped_by_signals(host) as signals, _live_line(host):
+        with stopped_by_signals(host) as signals, live_line(lambda: how_it_goes(host)):
             _announce(host, task)
             host.run(parent_pid=arguments.parent)
     if signal.SIGINT in signals:
@@ -151,15 +158,15 @@ def _host(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _stopped_by_signals(host: SimHost) -> Iterator[list[int]]:
-    """End the host in good order on the first signal, at once on the second. Yields those that came."""
+def stopped_by_signals(what: Stoppable) -> Iterator[list[int]]:
+    """End something in good order on the first signal, at once on the second. Yields those that came."""
     came: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
         del frame
         came.append(number)
         signal.signal(number, signal.SIG_DFL)
-        host.stop()
+        what.stop()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -187,19 +194,18 @@ def _announce(host: SimHost, task: _Task) -> None:
     console.print(READY)
 
 
-def _live_line(host: SimHost) -> AbstractContextManager[Any]:
+def live_line(words: Callable[[], str]) -> AbstractContextManager[Any]:
     """Show how it goes, where somebody may see it."""
-
-    def line() -> Text:
-        robots = ", ".join(host.entity_names()) or "none"
-        state, factor = host.state.name.lower(), host.real_time_factor
-        return Text(
-            f"{state}, {host.time_s:.1f} s simulated, real-time factor {factor:.2f}, robots: {robots}"
-        )
-
     if not console.is_terminal:
         return nullcontext()
-    return Live(get_renderable=line, console=console, refresh_per_second=2, transient=True)
+    return Live(get_renderable=lambda: Text(words()), console=console, refresh_per_second=2, transient=True)
+
+
+def how_it_goes(host: SimHost) -> str:
+    """Return a line about a world."""
+    robots = ", ".join(host.entity_names()) or "none"
+    state, factor = host.state.name.lower(), host.real_time_factor
+    return f"{state}, {host.time_s:.1f} s simulated, real-time factor {factor:.2f}, robots: {robots}"
 
 
 def _task(arguments: argparse.Namespace) -> _Task:
@@ -228,14 +234,15 @@ def _task(arguments: argparse.Namespace) -> _Task:
     return _Task(scene, floor_at, list(zip(names, namespaces, poses, strict=True)))
 
 
-def _size(text: str) -> tuple[int, int]:
+def size_of(text: str) -> tuple[int, int]:
+    """Return the width and height that --size gives."""
     found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
     if found is None:
         raise UserError(f"--size: expected WIDTHxHEIGHT such as 640x480, found '{text}'")
     return int(found[1]), int(found[2])
 
 
-def _real_time_factor(text: str) -> float | None:
+def real_time_factor_of(text: str) -> float | None:
     """Return a number of at least 0, or None for max."""
     if text == "max":
         return None

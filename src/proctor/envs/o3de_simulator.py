@@ -148,7 +148,9 @@ class O3DESimulator(RosRobotEnv):
         with self._explained():
             self._enter(episode)
             self._place(episode, floor_z)
-            self._robot.begin(Pose2(start.x, start.y, episode.start_yaw), floor_z)
+            self._robot.begin(
+                Pose2(start.x, start.y, episode.start_yaw), floor_z, is_placed=not self._has_services
+            )
             self._robot_entity_id = self._found_robot()
             position, yaw = self._pose(self._robot)
             observation = self._robot.observe()

@@ -21,7 +21,7 @@ from proctor.ros2.action_executor import VLNActionExecutor
 from proctor.ros2.domain import Domain
 from proctor.ros2.exam_robot import ExamRobot
 from proctor.ros2.sim_host_process import SimHostProcess
-from proctor.ros2.simulation_services import ROBOT_URI
+from proctor.ros2.simulation_rules import ROBOT_URI
 
 CAMERA_HZ, SCAN_HZ = 5, 30
 """One picture is looked at per action; more would only take time to draw."""

@@ -93,15 +93,20 @@ class ExamRobot:
             self._simulation.load_world(str(scene.resolve() if isinstance(scene, Path) else scene))
         self._world = scene
 
-    def begin(self, start: Pose2, floor_z: float) -> None:
+    def begin(self, start: Pose2, floor_z: float, *, is_placed: bool = False) -> None:
         """Put the robot at the start of an episode, and wait until it can sense and move.
+
+        Args:
+            start: Where it begins, in the world.
+            floor_z: Height of the floor there.
+            is_placed: Whether somebody has put it there already, so that no simulator is looked for.
 
         Raises:
             SimulationError: The simulator refuses, or a topic of the robot stays silent.
         """
         self._start, self._floor_z = start, floor_z
         since_s = 0.0
-        self._has_simulator = self.is_simulated()
+        self._has_simulator = not is_placed and self.is_simulated()
         if self._has_simulator:
             since_s = self._simulation.respawn(
                 self._name, start, floor_z, uri=self._uri, namespace=self._namespace

@@ -289,13 +289,21 @@ class SimHost:
         self._until, self._parent_pid = until, parent_pid
         self._pacer.restart()
         while not self._is_over():
-            is_due = self._answer()
-            if self.state is not State.PLAYING:
-                self._publish_clock()
-            elif is_due:
-                self._pacer.tick()
-                self._tick()
+            self.turn()
         self._until = self._parent_pid = None
+
+    def turn(self, nap_s: float = NAP_S) -> None:
+        """Answer a request, or wait for one, and let a tick pass if it is due: one round of `run`.
+
+        Args:
+            nap_s: How long to wait at most.
+        """
+        is_due = self._answer(nap_s)
+        if self.state is not State.PLAYING:
+            self._publish_clock()
+        elif is_due:
+            self._pacer.tick()
+            self._tick()
 
     def _is_over(self) -> bool:
         return (
@@ -330,10 +338,10 @@ class SimHost:
     ) -> None:
         self.close()
 
-    def _answer(self) -> bool:
+    def _answer(self, nap_s: float) -> bool:
         """Answer requests until the next tick is due, at most for a nap. Returns whether it is due."""
-        nap_s = NAP_S if self.state is not State.PLAYING else min(NAP_S, self._pacer.left_s())
-        self._spinner.spin_once(timeout_sec=nap_s)
+        wait_s = nap_s if self.state is not State.PLAYING else min(nap_s, self._pacer.left_s())
+        self._spinner.spin_once(timeout_sec=wait_s)
         return self._pacer.left_s() == 0
 
     def _tick(self) -> None:

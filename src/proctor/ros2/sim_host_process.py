@@ -1,4 +1,4 @@
-"""`proctor sim-host` as a process of its own, for those who need a robot on ROS 2 for a while."""
+"""`proctor sim-host`, or a command like it, as a process of its own, for those who need a robot."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ class SimHostProcess:
     """Starts the command, and is there when its robots are. Ends it when closed, and it ends when we do.
 
     Args:
-        arguments: Those of `proctor sim-host`, such as `"--scene", "house.json", "--start", "1,2,0"`.
+        arguments: Those of the command, such as `"--scene", "house.json", "--start", "1,2,0"`.
+        command: What to start: `sim-host`, or another that says `ready` and takes `--parent`.
         timeout_s: How long it may take to start.
 
     Raises:
         SimulationError: It does not start; says what it has said.
     """
 
-    def __init__(self, *arguments: str, timeout_s: float = 60.0) -> None:
-        command = [sys.executable, "-m", "proctor.cli", "sim-host", "--parent", str(os.getpid()), *arguments]
+    def __init__(self, *arguments: str, command: str = "sim-host", timeout_s: float = 60.0) -> None:
+        line = [sys.executable, "-m", "proctor.cli", command, "--parent", str(os.getpid()), *arguments]
         self._said = ""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the process)
         self._process = subprocess.Popen(  # noqa: S603  (our own command)
-            command,
+            line,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -45,7 +46,7 @@ class SimHostProcess:
             has_ended = not self.is_running
             code = self.close()
             what = f"ended with {code}" if has_ended else f"did not start within {timeout_s:g} s"
-            raise SimulationError(f"proctor sim-host {what}: {self.said() or 'it said nothing'}")
+            raise SimulationError(f"proctor {command} {what}: {self.said() or 'it said nothing'}")
 
     @property
     def pid(self) -> int:

@@ -137,14 +137,19 @@ def overlap(bounds: Any, radius_m: float, height_m: float) -> Callable[[Vector3]
     return overlaps
 
 
+def no_world(uri: str, expected: str) -> Refusal:
+    """Return the refusal of an address at which there is no world."""
+    return Refusal(LoadWorld.Response.NO_RESOURCE, f"uri: expected {expected}, found {shown(uri)}")
+
+
 def scene_file(uri: str) -> Path:
     """Return the file of a world: a path, or a file:// address."""
     if len(uri) > MAX_URI or "\0" in uri:
-        raise Refusal(LoadWorld.Response.NO_RESOURCE, f"uri: expected a path, found {shown(uri)}")
+        raise no_world(uri, "a path")
     try:
         address = urlsplit(uri)
     except ValueError:
-        raise Refusal(LoadWorld.Response.NO_RESOURCE, f"uri: expected a path, found {shown(uri)}") from None
+        raise no_world(uri, "a path") from None
     if "://" in uri and (address.scheme != "file" or address.netloc not in ("", "localhost")):
         raise Refusal(
             LoadWorld.Response.UNSUPPORTED_FORMAT, f"uri: expected a path or file:///…, found {shown(uri)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from geometry_msgs.msg import Point, Pose, Quaternion, Twist
@@ -46,20 +46,22 @@ from proctor.ros2.simulation_checks import (
     check_namespace,
     name_filter,
     overlap,
-    scene_file,
     shown,
     standing_pose,
 )
+from proctor.ros2.simulation_rules import SimulationRules
 from proctor.ros2.simulation_versions import resource_of
 from proctor.scenes.scene_config import SceneConfig, load_scene
 
-ROBOT_URI = "proctor://robots/wheeled"
-SPAWNABLES = {ROBOT_URI: "a round differential drive with an RGB-D camera and a 2D lidar"}
 MAX_ROBOTS = 16
 MAX_STEPS = 3600
 """A minute of simulated time, in which nothing else is answered."""
-SCOPES = ResetSimulation.Request.SCOPE_TIME | ResetSimulation.Request.SCOPE_STATE
-SCOPES |= ResetSimulation.Request.SCOPE_SPAWNED
+SINGLE_SCOPES = (
+    ResetSimulation.Request.SCOPE_TIME,
+    ResetSimulation.Request.SCOPE_STATE,
+    ResetSimulation.Request.SCOPE_SPAWNED,
+)
+SCOPES = sum(SINGLE_SCOPES)
 FEATURES = (
     SimulatorFeatures.SPAWNING,
     SimulatorFeatures.DELETING,
@@ -91,16 +93,15 @@ class SimulationServices:
     Args:
         host: The world. Requests are answered in its loop.
         prefix: What stands before the services' names: `sim` makes `/sim/spawn_entity`.
-        spawnables: The addresses of what can be spawned, with descriptions. All are the same robot.
+        rules: What this simulator allows.
 
     Raises:
         UserError: The prefix cannot be part of a name.
     """
 
-    def __init__(
-        self, host: SimHost, *, prefix: str = "", spawnables: Mapping[str, str] = SPAWNABLES
-    ) -> None:
-        self._host, self._spawnables = host, dict(spawnables)
+    def __init__(self, host: SimHost, *, prefix: str = "", rules: SimulationRules | None = None) -> None:
+        self._host, self._rules = host, rules or SimulationRules()
+        self._spawnables = self._rules.spawnables
         self._spawned: set[str] = set()
         path = "/".join(["", *filter(None, prefix.split("/"))])
         handlers: dict[str, tuple[Any, Callable[[Any, Any], None]]] = {
@@ -114,8 +115,9 @@ class SimulationServices:
             "step_simulation": (StepSimulation, self._step),
             "set_simulation_state": (SetSimulationState, self._set_state),
             "get_simulation_state": (GetSimulationState, self._get_state),
-            "load_world": (LoadWorld, self._load_world),
         }
+        if self._rules.world_file is not None:
+            handlers["load_world"] = (LoadWorld, self._load_world)
         try:
             for name, (kind, handle) in handlers.items():
                 host.node.create_service(kind, f"{path}/{name}", answering(handle))
@@ -227,7 +229,9 @@ class SimulationServices:
             if resource.resource_string:
                 raise Refusal(Result.RESULT_FEATURE_UNSUPPORTED, "resource_string is not supported")
             raise Refusal(codes.NO_RESOURCE, "uri: expected a scene file, found nothing")
-        path = scene_file(resource.uri)
+        if self._rules.world_file is None:
+            raise Refusal(Result.RESULT_FEATURE_UNSUPPORTED, "worlds cannot be loaded here")
+        path = self._rules.world_file(resource.uri)
         try:
             scene = load_scene(path)
             self._host.load_world(path)
@@ -242,11 +246,13 @@ class SimulationServices:
 
     def _reset(self, request: Any, _response: Any) -> None:
         scopes = ResetSimulation.Request
-        scope = SCOPES if request.scope in (scopes.SCOPE_DEFAULT, scopes.SCOPE_ALL) else request.scope
-        if scope & ~SCOPES:
-            raise Refusal(
-                Result.RESULT_NOT_FOUND, f"scope: expected a sum of 1, 2 and 4, or 0 or 255, found {scope}"
-            )
+        is_all = request.scope in (scopes.SCOPE_DEFAULT, scopes.SCOPE_ALL)
+        if is_all and not self._rules.can_stop:
+            raise Refusal(Result.RESULT_FEATURE_UNSUPPORTED, "scope: here only 1, 2 and 4 can be reset")
+        scope = SCOPES if is_all else request.scope
+        if scope & ~SCOPES or (not is_all and not self._rules.adds_scopes and scope not in SINGLE_SCOPES):
+            expected = "a sum of 1, 2 and 4, or 0 or 255" if self._rules.adds_scopes else "1, 2 or 4"
+            raise Refusal(Result.RESULT_NOT_FOUND, f"scope: expected {expected}, found {scope}")
         self._scene()
         if scope & scopes.SCOPE_SPAWNED:
             self._delete_spawned()
@@ -282,6 +288,8 @@ class SimulationServices:
             )
         if (now, wanted) == (State.STOPPED, State.PAUSED):
             raise Refusal(codes.INCORRECT_TRANSITION, "the simulation is STOPPED: it has to play first")
+        if wanted == State.STOPPED and not self._rules.can_stop:
+            raise Refusal(codes.INCORRECT_TRANSITION, f"{self._rules.name} cannot be stopped from here")
         if wanted == State.STOPPED:  # which is to pause, and to begin anew
             self._delete_spawned()
         self._host.set_state(State(wanted))
@@ -290,8 +298,10 @@ class SimulationServices:
         response.state.state = self._state()
 
     def _get_features(self, _request: Any, response: Any) -> Any:
-        response.features.features = list(FEATURES)
-        response.features.custom_info = "Proctor's sim-host. Robots are the only entities."
+        loads = self._rules.world_file is not None
+        offered = [feature for feature in FEATURES if loads or feature != SimulatorFeatures.WORLD_LOADING]
+        response.features.features = offered
+        response.features.custom_info = f"{self._rules.name}. Robots are the only entities."
         return response
 
     def _delete_spawned(self) -> None:

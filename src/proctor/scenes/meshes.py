@@ -81,7 +81,7 @@ def load_mesh_asset(file: Path) -> MeshAsset:
 def load_drawn_surfaces(file: Path) -> list[Surface]:
     """Read what is to be seen of a mesh file of a thing that collides as something else.
 
-    Of glTF, normals and colours are those of the file. Equal images are one array.
+    Of glTF, normals are those of the file. Equal images are one array.
 
     Raises:
         ValueError: It is not a mesh.
@@ -126,19 +126,16 @@ def is_gltf(file: Path) -> bool:
 def _asset_of_version(file: Path, version: int) -> MeshAsset:
     del version  # only there to tell versions apart
     meshes = _read(file)
-    return MeshAsset([_surface(mesh) for mesh in meshes], _pieces(meshes, file))
+    surfaces = [_surface(mesh, linear=is_gltf(file)) for mesh in meshes]
+    return MeshAsset(surfaces, _pieces(meshes, file))
 
 
 @lru_cache(maxsize=512)  # a house full of things
 def _drawn_surfaces_of_version(file: Path, version: int) -> list[Surface]:
     del version
-    if not is_gltf(file):
-        return [_surface(mesh) for mesh in _read(file)]
-    surfaces = [_surface(mesh, smooth=False) for mesh in _read(file)]
-    return [
-        surface._replace(rgba=_display_rgba(surface.rgba), image=_shared(surface.image))
-        for surface in surfaces
-    ]
+    own = is_gltf(file)
+    surfaces = [_surface(mesh, smooth=not own, linear=own) for mesh in _read(file, with_normals=own)]
+    return [surface._replace(image=_shared(surface.image)) for surface in surfaces]
 
 
 _IMAGES: WeakValueDictionary[bytes, NDArray[np.uint8]] = WeakValueDictionary()
@@ -152,27 +149,19 @@ def _shared(image: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
     return _IMAGES.setdefault(digest, image)
 
 
-def _display_rgba(linear: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    """Return a colour of glTF, which is in linear light, as it is shown."""
-    *channels, alpha = linear
-    red, green, blue = (
-        12.92 * value if value <= 0.0031308 else 1.055 * value ** (1 / 2.4) - 0.055 for value in channels
-    )
-    return red, green, blue, alpha
-
-
 @lru_cache(maxsize=2)  # houses are large
 def _surfaces_of_version(file: Path, version: int) -> list[Surface]:
     del version
-    surfaces = [_plain_surface(mesh) for mesh in _read(file)]
+    surfaces = [_plain_surface(mesh, linear=is_gltf(file)) for mesh in _read(file)]
     return [surface for surface in surfaces if len(surface.faces)]
 
 
-def _read(file: Path) -> list[Any]:
+def _read(file: Path, *, with_normals: bool = False) -> list[Any]:
     _check_file(file)
     try:
         scene = trimesh.load_scene(file, resolver=_Neighbours(str(file)))
-        meshes = [mesh for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
+        found = _placed_meshes(scene) if with_normals else scene.dump()
+        meshes = [mesh for mesh in found if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
     except _reader_errors() as error:
         # trimesh blames optional packages where a text file is no text.
         reason = "" if isinstance(error, ImportError) else f": {_in_words(error)}"
@@ -185,6 +174,17 @@ def _read(file: Path) -> list[Any]:
             mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
         mesh.apply_transform(turn)
     return meshes
+
+
+def _placed_meshes(scene: Any) -> list[Any]:
+    """Return a scene's meshes where their nodes put them, as `dump` does, but with the file's own normals."""
+    found = []
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        geometry = scene.geometry[name]
+        placed = geometry.copy(include_cache=True) if isinstance(geometry, trimesh.Trimesh) else geometry
+        found.append(placed.apply_transform(transform))
+    return found
 
 
 class _Neighbours(trimesh.resolvers.FilePathResolver):
@@ -267,9 +267,9 @@ def convex_body(points: Array, flat_m: float = FLAT_M) -> Array:
     return np.asarray(corners @ axes + middle)
 
 
-def _surface(mesh: Any, *, smooth: bool = True) -> Surface:
+def _surface(mesh: Any, *, smooth: bool = True, linear: bool = False) -> Surface:
     """Return a thing's surface, its edges smoothed where they are blunt."""
-    rgba, image = _paint(mesh)
+    rgba, image = _paint(mesh, linear=linear)
     texcoords = _texcoords(mesh) if image is not None else None
     if image is None and smooth:
         mesh = mesh.smooth_shaded
@@ -283,13 +283,13 @@ def _surface(mesh: Any, *, smooth: bool = True) -> Surface:
     )
 
 
-def _plain_surface(mesh: Any) -> Surface:
+def _plain_surface(mesh: Any, *, linear: bool) -> Surface:
     """Return a house's surface as it is, which is quick however many triangles it has."""
     triangles = np.asarray(mesh.triangles)
     across = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     doubled_area = np.linalg.norm(across, axis=1)
     whole = doubled_area > 0
-    rgba, image = _paint(mesh)
+    rgba, image = _paint(mesh, linear=linear)
     if image is not None:
         vertices, normals = np.asarray(mesh.vertices), np.asarray(mesh.vertex_normals)
         return Surface(vertices, normals, _texcoords(mesh), np.asarray(mesh.faces)[whole], rgba, image)
@@ -304,9 +304,14 @@ def _plain_surface(mesh: Any) -> Surface:
     return Surface(corners, normals, texcoords, faces, rgba, image)
 
 
-def _paint(mesh: Any) -> tuple[tuple[float, float, float, float], NDArray[np.uint8] | None]:
-    """Return a mesh's colour, and its texture if it has one."""
-    image = None
+def _paint(mesh: Any, *, linear: bool) -> tuple[tuple[float, float, float, float], NDArray[np.uint8] | None]:
+    """Return a mesh's colour, and its texture if it has one.
+
+    Args:
+        mesh: A Trimesh.
+        linear: Whether colours of materials are in linear light, as glTF has them.
+    """
+    image, is_linear = None, False
     if mesh.visual.kind == "texture":
         material = mesh.visual.material
         picture = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
@@ -315,12 +320,20 @@ def _paint(mesh: Any) -> tuple[tuple[float, float, float, float], NDArray[np.uin
             picture.thumbnail((MAX_IMAGE_SIDE, MAX_IMAGE_SIDE))
             image = np.asarray(picture)
         color = material.main_color
+        is_linear = linear and getattr(material, "baseColorFactor", None) is not None
         if image is not None and getattr(material, "baseColorFactor", None) is None:
             color = (255, 255, 255, 255)  # main_color would be a grey that nobody asked for
     else:
         color = mesh.visual.vertex_colors.mean(axis=0) if mesh.visual.defined else (204, 204, 204, 255)
     red, green, blue, alpha = (float(channel) / 255 for channel in color)
+    if is_linear:
+        red, green, blue = map(_shown, (red, green, blue))
     return (red, green, blue, alpha), image
+
+
+def _shown(linear: float) -> float:
+    """Return a channel in linear light as it is shown."""
+    return 12.92 * linear if linear <= 0.0031308 else 1.055 * linear ** (1 / 2.4) - 0.055
 
 
 def _texcoords(mesh: Any) -> Array:

@@ -10,12 +10,6 @@ from o3de_sim.editor.session import Frames, Session
 from o3de_sim.errors import O3DEError
 
 TEMPLATE = "Prefabs/Default_Level.prefab"
-TERRAIN = (
-    1024,
-    1,
-    4096,
-    False,
-)  # resolution, unit size, texture size, texture: not used, but six arguments are due
 FAILURES = {1: "it exists", 2: "its folder cannot be made", 3: "its path is too long"}
 
 
@@ -33,7 +27,15 @@ def create_level(session: Session, name: str) -> Frames[None]:
     if level_exists(session, name):
         raise O3DEError("bad_state", f"the level {name} exists: editor_tool.open_level opens it")
     session.handles.forget_all()
-    code = session.engine.general("create_level_no_prompt", TEMPLATE, name, *TERRAIN)
+    code = session.engine.general(
+        "create_level_no_prompt",
+        TEMPLATE,
+        name,
+        1024,  # terrain: resolution, unit size, texture size, whether it has one; none is used, all are due
+        1,
+        4096,
+        False,  # noqa: FBT003
+    )
     if code != 0:
         raise O3DEError(
             "az_call_failed", f"the level {name} was not made: {FAILURES.get(code, f'code {code}')}"

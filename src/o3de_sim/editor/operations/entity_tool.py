@@ -71,11 +71,23 @@ def find(session: Session, name: str) -> list[str]:
 
 
 def find_game(session: Session, name: str) -> str | None:
-    """Return the id of an entity of the running game, if it has one of this name."""
+    """Return the id of an entity of the running game, if it has one of this name.
+
+    Of those below it, the first with a rigid body is meant, if there is one: the entity of a prefab itself
+    stays where it is while physics moves what is in it.
+    """
     if not session.is_in_game_mode():
         raise O3DEError("bad_state", "no game runs: simulation_tool.enter_game_mode starts it")
     found = session.engine.general("find_game_entity", name)
-    return session.handles.remember_in_game(found) if found.IsValid() else None
+    return session.handles.remember_in_game(_moving(session, found)) if found.IsValid() else None
+
+
+def _moving(session: Session, found: Any) -> Any:
+    engine = session.engine
+    for one in engine.event("components.TransformBus", "GetEntityAndAllDescendants", found):
+        if engine.event("physics.RigidBodyRequestBus", "IsPhysicsEnabled", one, returns="perhaps"):
+            return one
+    return found
 
 
 def delete(session: Session, entity: Entity) -> Frames[None]:

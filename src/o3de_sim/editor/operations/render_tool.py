@@ -56,7 +56,10 @@ def screenshot(session: Session, path: str) -> Frames[str]:
             f'render_tool.screenshot: "path" must be a .png or .ppm file below user/; found {path}',
         )
     file = session.file(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise O3DEError("bad_request", f"there is no folder for {path}: {error.strerror}") from None
     results: list[tuple[bool, str]] = []
     try:
         capture = session.engine.broadcast(

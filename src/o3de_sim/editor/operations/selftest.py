@@ -61,7 +61,7 @@ def selftest(session: Session) -> Frames[Record]:
         detail.append(f"not in this project: {', '.join(missing)}" if missing else "all known")
     entity: Entity | None = None
     with _checked(record, "create entity") as detail:
-        text = yield from entity_tool.create(session, NAME, POSITION, None)
+        text = yield from entity_tool.create(session, NAME, (0.0, 0.0, 0.0), None)
         entity = session.entity(text)
         detail.append(text)
     if entity is None:
@@ -82,10 +82,6 @@ def _edit(session: Session, entity: Entity, record: Record) -> Frames[None]:
         detail.append(", ".join(found))
         if entity.text not in found:
             raise O3DEError("az_call_failed", f"SearchEntities found {found}, not {entity.text}")
-    with _checked(record, "set and read pose") as detail:
-        transform.place(engine, entity.id, POSITION, ROTATION)
-        yield from session.pass_frames()
-        detail.append(_pose(session, entity))
     with _checked(record, "rigid body"):
         physics.add_rigid_body(session, entity, "static", None)
     with _checked(record, "colliders"):
@@ -97,7 +93,12 @@ def _edit(session: Session, entity: Entity, record: Record) -> Frames[None]:
         with _checked(record, f"properties of {name}") as detail:
             component = components.get(engine, entity.id, name)
             detail.extend(components.properties(engine, component))
-    yield from session.pass_frames()
+    with _checked(
+        record, "set and read pose"
+    ) as detail:  # last, because the other edits record the entity, too
+        transform.place(engine, entity.id, POSITION, ROTATION)
+        yield from session.pass_frames()
+        detail.append(_pose(session, entity))
 
 
 def _play(session: Session, record: Record) -> Frames[None]:

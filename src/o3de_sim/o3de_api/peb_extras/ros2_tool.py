@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from o3de_sim.o3de_api.peb_extras.default_agent import default_agent
+from o3de_sim.o3de_api.peb_extras.default_agent import lent_agent
 
 
 def is_available() -> bool:
     """Return whether the project has the ROS 2 Gem."""
-    return default_agent().ros2_tool.is_available()
+    with lent_agent() as agent:
+        return agent.ros2_tool.is_available()
 
 
 def missing_components(entity: str) -> list[str]:
     """Return what a robot, this entity and all below it, lacks to sense and to drive."""
-    return default_agent().ros2_tool.missing_components(entity)
+    with lent_agent() as agent:
+        return agent.ros2_tool.missing_components(entity)

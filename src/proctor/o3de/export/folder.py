@@ -36,6 +36,13 @@ class ExportFolder:
             self.changed += 1
         self.sizes[path] = len(content)
 
+    def take_back(self, path: str, content: bytes) -> None:
+        """Delete a file if it is there with just this content."""
+        file = self.root / path
+        if file.is_file() and file.read_bytes() == content:
+            file.unlink()
+            self.changed += 1
+
     def put_image(self, path: str, image: NDArray[np.uint8]) -> None:
         """Write an image as PNG, once: a path always means the same image."""
         if path not in self.sizes:

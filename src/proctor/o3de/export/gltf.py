@@ -2,7 +2,7 @@
 
 glTF is Y up. Vertices are kept Z up all the same, below a root node that turns them: readers of glTF
 apply it, and O3DE, which does not turn glTF files and leaves out the transform of the root node,
-gets what it wants without it. (Its setting `AssImpReadRootTransform` changes that: see `project.py`.)
+gets what it wants without it. (A setting of the project changes that: see `import_settings.py`.)
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from proctor.o3de.export.folder import ExportFolder
 from proctor.scenes.meshes import Surface
 
 Z_UP_TO_Y_UP = [1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1]  # column by column
+ROOT_NODE = "z_up"
 FLOAT, UINT16, UINT32 = 5126, 5123, 5125
 VERTICES, INDICES = 34962, 34963
 ROUGHNESS = 0.9
@@ -141,7 +142,7 @@ class _Document:
             "scene": 0,
             "scenes": [{"nodes": [0]}],
             "nodes": [
-                {"name": "z_up", "matrix": Z_UP_TO_Y_UP, "children": [1]},
+                {"name": ROOT_NODE, "matrix": Z_UP_TO_Y_UP, "children": [1]},
                 {"name": self._path.stem, "mesh": 0},
             ],
             "meshes": [{"name": self._path.stem, "primitives": self._primitives}],

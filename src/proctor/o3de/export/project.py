@@ -12,12 +12,12 @@ import msgspec
 
 from o3de_sim.common.export_paths import scene_folder
 from o3de_sim.constants import EXPORT_FOLDER
-from proctor.core.documents import read_json
 from proctor.core.errors import InvalidFile, UserError
 from proctor.episodes.datasets import Dataset, document_of_walks
 from proctor.episodes.vln import Episode
 from proctor.o3de.export.editor_scripts import BOOTSTRAP, SCRIPTS, put_editor_scripts
 from proctor.o3de.export.folder import ExportFolder
+from proctor.o3de.export.import_settings import ROOT_SETTING, files_that_turn
 from proctor.o3de.export.readme import readme
 from proctor.o3de.export.robot_notes import robot_notes
 from proctor.o3de.export.robot_prefab import robot_prefab
@@ -35,7 +35,6 @@ NAMES = {
     ROBOT_NOTES: "robot's notes",
     ROBOT_PREFAB: "robot",
 }
-TURN_SETTING = "AssImpReadRootTransform"
 
 
 Tell = Callable[[int], None]
@@ -181,8 +180,8 @@ def _kind(path: str) -> tuple[str, str]:
         return "textures", TEXTURES
     if path.startswith(f"{SCRIPTS}/"):
         return ("agent's start", path) if path == BOOTSTRAP else ("agent", f"{SCRIPTS}/o3de_sim")
-    if path.endswith((".gltf", ".bin")):
-        return "meshes", f"{EXPORT_FOLDER}/*/*.gltf, .bin"
+    if path.endswith((".gltf", ".bin", ".assetinfo")):
+        return "meshes", f"{EXPORT_FOLDER}/*/*.gltf, .bin, .assetinfo"
     if path.endswith("/scene.json"):
         return "scenes", f"{EXPORT_FOLDER}/*/scene.json"
     names = {
@@ -198,20 +197,8 @@ def _project_notes(root: Path) -> list[str]:
     """Return what is odd about the project itself."""
     if not (root / "project.json").is_file():
         return [f"{root} has no project.json: copy what is in it into the folder of your O3DE project"]
-    turning = [file for file in sorted(root.glob("Registry/*.setreg")) if _turns_meshes(file)]
     return [
-        f"{file.relative_to(root)} sets {TURN_SETTING}: all meshes would be turned by 180°; set it to false,"
-        " or start from a ROS 2 project template, which leaves it out"
-        for file in turning
+        f"{file.relative_to(root)} sets {ROOT_SETTING}, so each mesh has an .assetinfo that turns it back;"
+        " export again if you change that"
+        for file in files_that_turn(root)
     ]
-
-
-def _turns_meshes(file: Path) -> bool:
-    """Tell whether a settings file makes the engine turn glTF by itself."""
-    try:
-        value = read_json(file)
-    except InvalidFile:  # the engine's settings may hold comments
-        return TURN_SETTING.encode() in file.read_bytes()
-    for key in ("O3DE", "Preferences", "SceneAPI", TURN_SETTING):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value is True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +14,7 @@ from proctor.core.errors import InvalidFile
 from proctor.core.types import Array, Vector3
 from proctor.o3de.export.folder import ExportFolder
 from proctor.o3de.export.gltf import write_gltf
+from proctor.o3de.export.import_settings import files_that_turn, put_import_settings
 from proctor.scenes.frames import Frame, frame_of, frame_of_part
 from proctor.scenes.meshes import FLAT_M, Surface, load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.part_surfaces import surfaces_of_parts
@@ -45,6 +46,7 @@ def put_scene(folder: ExportFolder, scene_path: Path, *, scene_name: str | None 
     """
     scene = load_scene(scene_path)
     name = scene.scene_name if scene_name is None else scene_name
+    turned = bool(files_that_turn(folder.root))
     notes: list[str] = []
     objects = []
     for index, item in enumerate(scene.objects):
@@ -56,10 +58,11 @@ def put_scene(folder: ExportFolder, scene_path: Path, *, scene_name: str | None 
         path = mesh_path(name, item.name)
         # The walls of a house that is a mesh are often sheets, and seen from both sides.
         write_gltf(folder, path, look, textures=TEXTURES, double_sided=item.collision == "surface")
+        put_import_settings(folder, path, solid=item.collision == "surface", turned=turned)
         if parts and not item.parts:
             count = "a box" if len(parts) == 1 else f"{len(parts)} boxes"
             notes.append(f"'{item.name}' of {name} collides as {count} around its mesh, not as its hull")
-        objects.append(msgspec.structs.replace(item, asset_path=Path(path).name, parts=parts))
+        objects.append(msgspec.structs.replace(item, asset_path=PurePosixPath(path).name, parts=parts))
     exported = msgspec.structs.replace(scene, scene_name=name, objects=objects)
     file = f"{scene_folder(name)}/{SCENE_FILE}"
     folder.put(file, content_of(exported))
@@ -113,7 +116,6 @@ def _drawing_frame(item: SceneObject) -> Frame:
 
 def _unplaced(surface: Surface, frame: Frame) -> Surface:
     """Return a surface in the frame of the object that was placed by a frame."""
-    normals = surface.normals @ frame.rotation * frame.size
-    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
     vertices = (surface.vertices - frame.translation) @ frame.rotation / frame.size
-    return surface._replace(vertices=vertices, normals=normals)
+    # What is stretched more along one axis than another has normals along the axes only.
+    return surface._replace(vertices=vertices, normals=surface.normals @ frame.rotation)

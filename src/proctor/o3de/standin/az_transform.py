@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from proctor.core.types import Array
-
 Triple = tuple[float, float, float]
 Quadruple = tuple[float, float, float, float]
+STRAIGHT = 1e-9
 
 
 class Placement(NamedTuple):
@@ -34,7 +35,8 @@ class Placement(NamedTuple):
 
     def euler_xyz_rad(self) -> Triple:
         """Return the angles whose turns about x, y and z, multiplied in this order, are the rotation."""
-        return triple(self._turn.as_euler("XYZ"))
+        x, y, z = euler_zyx_rad(self._turn.inv())  # backwards, it is the other order
+        return -x, -y, -z
 
     @property
     def _turn(self) -> Rotation:
@@ -46,7 +48,19 @@ def quaternion_of_euler_xyz(angles: Triple, *, degrees: bool = False) -> Quadrup
     return _quadruple(Rotation.from_euler("XYZ", angles, degrees=degrees))
 
 
-def triple(values: Array) -> Triple:
+def euler_zyx_rad(turn: Rotation) -> Triple:
+    """Return the angles about x, y and z whose turns, that about x first, are a rotation.
+
+    Straight up and down, where they are not unique, that about x is 0.
+    """
+    matrix = turn.as_matrix()
+    y = math.asin(min(1.0, max(-1.0, -matrix[2, 0])))
+    if math.hypot(matrix[2, 1], matrix[2, 2]) < STRAIGHT:
+        return 0.0, y, math.atan2(-matrix[0, 1], matrix[1, 1])
+    return math.atan2(matrix[2, 1], matrix[2, 2]), y, math.atan2(matrix[1, 0], matrix[0, 0])
+
+
+def triple(values: Iterable[float]) -> Triple:
     """Return three numbers as a tuple."""
     x, y, z = (float(value) for value in values)
     return x, y, z

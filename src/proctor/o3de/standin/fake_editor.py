@@ -51,7 +51,7 @@ class FakeEditor:
         self.on_game_mode: Callable[[bool], None] = lambda is_on: None
         """Is told when game mode begins (True) and ends (False)."""
         self.game_transform: Callable[[str], Placement | None] = lambda name: None
-        """Says where something of this name is in the running world, if the world knows better."""
+        """Says where the body of this entity, or of this instance of a prefab, is in the running world."""
         self.is_in_game_mode = self.is_in_simulation_mode = False
         self.is_idle_enabled = not is_starting
         self.wants_to_quit = False

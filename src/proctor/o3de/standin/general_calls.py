@@ -169,6 +169,10 @@ def _clear_loop_callback(editor: FakeEditor) -> None:
     editor.loop_callback = None
 
 
+def _loop_is_running(editor: FakeEditor) -> bool:
+    return editor.loop_callback is not None
+
+
 GENERAL, QT = "azlmbr.legacy.general", "azlmbr.qt_helpers"
 DEEDS: dict[tuple[str, str], Callable[..., Any]] = {
     (GENERAL, "find_editor_entity"): _find_editor_entity,
@@ -199,4 +203,5 @@ DEEDS: dict[tuple[str, str], Callable[..., Any]] = {
     (GENERAL, "exit_no_prompt"): _quit,
     (QT, "set_loop_callback"): _set_loop_callback,
     (QT, "clear_loop_callback"): _clear_loop_callback,
+    (QT, "loop_is_running"): _loop_is_running,
 }

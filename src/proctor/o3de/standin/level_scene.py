@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -13,9 +14,10 @@ from o3de_sim.constants import GROUND
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Array, Pose2, Vector3
 from proctor.o3de.standin.asset_catalog import PRIMITIVES, AssetCatalog
-from proctor.o3de.standin.az_transform import Placement
+from proctor.o3de.standin.az_transform import Placement, euler_zyx_rad
 from proctor.o3de.standin.general_calls import ENVIRONMENT
 from proctor.o3de.standin.level import Component, Entities, Entity, children, world_placement
+from proctor.o3de.standin.mesh_import import engine_turn
 from proctor.scenes.scene_config import ONE, ORIGIN, SMALLEST_M, Light, Part, SceneConfig, SceneObject
 
 STATIC, DYNAMIC = "PhysX Static Rigid Body", "PhysX Dynamic Rigid Body"
@@ -39,13 +41,26 @@ def scene_of_level(name: str, entities: Entities, assets: AssetCatalog) -> Level
     """Return what there is to see and to bump into.
 
     Only what has a body and a collider on one entity collides. The ground is left out, since the embedded
-    world has a floor, and so is what every new level has. Colliders without a mesh are seen, too.
+    world has a floor, and so is what every new level has. Colliders are seen where there is no mesh file.
     """
     builder = _Builder(entities, assets)
     for entity in children(entities, None):
         builder.add(entity)
     scene = SceneConfig(scene_name=name, objects=builder.objects, lights=builder.lights)
     return LevelScene(scene, builder.robots)
+
+
+class _Look(NamedTuple):
+    """What is seen of an entity."""
+
+    entity: Entity
+    at: Placement
+    """In the world."""
+    scale: Array
+    """Along its own axes, all in all."""
+    file: Path | None
+    """The project's mesh, or None for one of the engine's shapes."""
+    shape: str
 
 
 class _Builder:
@@ -66,10 +81,34 @@ class _Builder:
             yaw = yaw_of_quaternion(np.array([w, x, y, z]))
             self.robots.append((entity.name, Pose2(at.translation[0], at.translation[1], yaw)))
             return
-        self._add_object(entity, at)
+        body = _body_type(entity)
+        looks = list(self._looks(entity, is_whole=body != "none"))
+        colliders = list(_colliders(entity, _scale(entity, at))) if body != "none" else []
+        if any(component.kind.name == MESH_COLLIDER for component in entity.active()):
+            self._add_surfaces(looks, body)
+        elif colliders:
+            self._add_solid(entity, at, body, colliders, looks)
+        else:
+            self._add_seen(looks)
+
+    def _looks(self, entity: Entity, *, is_whole: bool) -> Iterator[_Look]:
+        """Return what is seen of an entity and, if it is one body, of those below that are none themselves.
+
+        Others below are added as they are.
+        """
+        at = world_placement(self.entities, entity)
         self._add_lights(entity, at)
+        component = next((item for item in entity.active() if item.kind.name == "Mesh"), None)
+        product = None if component is None else component.properties[MODEL].product_
+        if product is not None:
+            file, scale = self.assets.source_of(product), _scale(entity, at)
+            if file is not None or product in PRIMITIVES:
+                yield _Look(entity, at, scale, file, PRIMITIVES.get(product, ""))
         for child in children(self.entities, entity.number):
-            self.add(child)
+            if is_whole and _body_type(child) == "none" and not self._is_robot(child):
+                yield from self._looks(child, is_whole=True)
+            else:
+                self.add(child)
 
     def _is_robot(self, entity: Entity) -> bool:
         """Return whether this is an instance of a prefab with a robot in it."""
@@ -83,32 +122,71 @@ class _Builder:
             waiting += children(self.entities, one.number)
         return False
 
-    def _add_object(self, entity: Entity, at: Placement) -> None:
-        scale = np.array(_own_scale(entity)) * at.scale
-        asset, shape = self._mesh(entity)
-        body = _body_type(entity)
-        colliders = list(_colliders(entity, scale)) if body != "none" else []
-        if any(component.kind.name == MESH_COLLIDER for component in entity.active()) and asset is not None:
-            how = "surface" if body == "static" else "hull"
-            self._put(entity, at, asset_path=asset, scale=scale, body=body, collision=how)
-        elif asset is not None and colliders and not _would_bend(colliders, scale):
-            parts = [_unscaled(part, scale) for part in colliders]
-            self._put(entity, at, asset_path=asset, scale=scale, body=body, parts=parts)
-        elif asset is not None:
-            self._put(entity, at, asset_path=asset, scale=scale, body="none")
-            if colliders:
-                self._put(entity, at, parts=colliders, body=body)
-        elif colliders or shape is not None:
-            seen = [] if shape is None else [_shape_part(shape, scale, is_solid=False)]
-            self._put(entity, at, parts=[*seen, *colliders], body=body if colliders else "none")
+    def _add_surfaces(self, looks: list[_Look], body: str) -> None:
+        """Add a mesh that collides as itself."""
+        for look in looks:
+            if look.file is not None:
+                self._put_mesh(look, body, collision="surface" if body == "static" else "hull")
+
+    def _add_solid(
+        self, entity: Entity, at: Placement, body: str, colliders: list[Part], looks: list[_Look]
+    ) -> None:
+        """Add a body. The first of its meshes has its colliders, so that these are not seen."""
+        meshes = [look for look in looks if look.file is not None]
+        seen = [_seen_part(look, at) for look in looks if look.file is None]
+        parts = [part for part in seen if not any(_alike(part, other) for other in colliders)] + colliders
+        if meshes and self._put_mesh(meshes[0]._replace(entity=entity), body, parts=parts, parts_at=at):
+            meshes = meshes[1:]
+        else:
+            self._put(entity, at, body, parts=parts)
+        self._add_seen(meshes)
+
+    def _add_seen(self, looks: list[_Look]) -> None:
+        """Add what is seen only."""
+        for look in looks:
+            if look.file is not None:
+                self._put_mesh(look, "none")
+            else:
+                self._put(look.entity, look.at, "none", parts=[_seen_part(look, look.at)])
+
+    def _put_mesh(
+        self,
+        look: _Look,
+        body: str,
+        *,
+        parts: list[Part] | None = None,
+        parts_at: Placement | None = None,
+        collision: str = "hull",
+    ) -> bool:
+        """Add a mesh with parts that are placed elsewhere, and return whether this could be done."""
+        if look.file is None:
+            return False
+        turn = Rotation.from_matrix(engine_turn(look.file))
+        scale = np.abs(turn.inv().apply(look.scale)).round(12)
+        frame = Rotation.from_quat(look.at.rotation_xyzw) * turn
+        placed = []
+        if parts and parts_at is not None:
+            outer = Rotation.from_quat(parts_at.rotation_xyzw)
+            offset = np.subtract(parts_at.translation, look.at.translation)
+            for part in parts:
+                place = frame.inv().apply(outer.apply(part.translate.array()) + offset)
+                part_turn = frame.inv() * outer * _rotation(part.rotate)
+                placed.append(_part(part.shape, part.size.array(), place, part_turn, is_solid=part.collision))
+            if _would_bend(placed, scale):
+                return False
+            placed = [_unscaled(part, scale) for part in placed]
+        path = look.file.relative_to(self.assets.project).as_posix()
+        at = look.at._replace(rotation_xyzw=tuple(frame.as_quat().tolist()))
+        self._put(look.entity, at, body, parts=placed, asset_path=path, scale=scale, collision=collision)
+        return True
 
     def _put(
         self,
         entity: Entity,
         at: Placement,
-        *,
         body: str,
-        parts: list[Part] | None = None,
+        *,
+        parts: list[Part],
         asset_path: str | None = None,
         scale: Array | None = None,
         collision: str = "hull",
@@ -124,22 +202,12 @@ class _Builder:
                 rotate=_euler_deg(Rotation.from_quat(at.rotation_xyzw)),
                 scale=ONE if scale is None else Vector3(*scale.tolist()),
                 asset_path=asset_path,
-                parts=parts or [],
+                parts=parts,
                 rigid_body_type=body,  # type: ignore[arg-type]
                 mass=mass,
                 collision=collision,  # type: ignore[arg-type]
             )
         )
-
-    def _mesh(self, entity: Entity) -> tuple[str | None, str | None]:
-        """Return the project's file that is seen, or the engine's shape, or neither."""
-        component = next((item for item in entity.active() if item.kind.name == "Mesh"), None)
-        product = None if component is None else component.properties[MODEL].product_
-        if product is None:
-            return None, None
-        source = self.assets.source_of(product)
-        asset = None if source is None else source.relative_to(self.assets.project).as_posix()
-        return asset, PRIMITIVES.get(product)
 
     def _add_lights(self, entity: Entity, at: Placement) -> None:
         for component in entity.active():
@@ -171,9 +239,11 @@ class _Builder:
 MODEL, LIGHT = "Controller|Configuration|Model Asset", "Controller|Configuration"
 
 
-def _own_scale(entity: Entity) -> tuple[float, float, float]:
+def _scale(entity: Entity, at: Placement) -> Array:
+    """Return how an entity scales what it shows and collides with, along its own axes."""
     component = next((item for item in entity.active() if item.kind.name == "Non-uniform Scale"), None)
-    return (1.0, 1.0, 1.0) if component is None else component.properties["Non-uniform Scale"].triple_()
+    own = (1.0, 1.0, 1.0) if component is None else component.properties["Non-uniform Scale"].triple_()
+    return np.array(own) * at.scale
 
 
 def _body_type(entity: Entity) -> str:
@@ -211,8 +281,23 @@ def _shape_of(component: Component) -> tuple[str, Array]:
     return "cylinder", np.array([width, width, read[f"Shape Configuration|{group}|Height"]])
 
 
-def _shape_part(shape: str, size: Array, *, is_solid: bool) -> Part:
-    return _part(shape, size, np.zeros(3), Rotation.identity(), is_solid=is_solid)
+def _seen_part(look: _Look, at: Placement) -> Part:
+    """Return one of the engine's shapes as a part of what is placed somewhere."""
+    inside = at.inverse().of(look.at)
+    offset = np.array(inside.translation) * at.scale  # parts are in metres
+    turn = Rotation.from_quat(inside.rotation_xyzw)
+    return _part(look.shape, look.scale, offset, turn, is_solid=False)
+
+
+def _alike(part: Part, other: Part) -> bool:
+    """Return whether two parts are in one place: the one would flicker through the other."""
+    if part.shape != other.shape:
+        return False
+    near = [
+        np.allclose(getattr(part, key).array(), getattr(other, key).array(), atol=1e-4)
+        for key in ("size", "translate", "rotate")
+    ]
+    return all(near)
 
 
 def _part(shape: str, size: Array, offset: Array, turn: Rotation, *, is_solid: bool = True) -> Part:
@@ -247,7 +332,10 @@ def _unscaled(part: Part, scale: Array) -> Part:
     )
 
 
+def _rotation(euler_deg: Vector3) -> Rotation:
+    return Rotation.from_euler("ZYX", [euler_deg.z, euler_deg.y, euler_deg.x], degrees=True)
+
+
 def _euler_deg(turn: Rotation) -> Vector3:
     """Return the angles of a turn as scenes give them: about x first, then y, then z."""
-    z, y, x = (turn.as_euler("ZYX", degrees=True).round(9) + 0.0).tolist()
-    return Vector3(x, y, z)
+    return Vector3(*(np.degrees(euler_zyx_rad(turn)).round(9) + 0.0).tolist())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from proctor.o3de.standin.az_transform import Placement, quaternion_of_euler_xyz
 from proctor.o3de.standin.az_values import EntityId, Quaternion, Transform, Vector3
-from proctor.o3de.standin.level import Entities, Entity, world_placement
+from proctor.o3de.standin.level import Entities, Entity, descendants, world_placement
 
 if TYPE_CHECKING:
     from proctor.o3de.standin.fake_editor import FakeEditor
@@ -40,8 +40,33 @@ def _whose(editor: FakeEditor, entity: EntityId) -> tuple[Entities, Entity] | No
 
 
 def _world(editor: FakeEditor, entities: Entities, entity: Entity) -> Placement:
-    told = editor.game_transform(entity.name) if editor.is_in_game_mode else None
-    return world_placement(entities, entity) if told is None else told
+    """Return where an entity is. In the game, bodies move, and take those below them along."""
+    if not editor.is_in_game_mode:
+        return world_placement(entities, entity)
+    told = editor.game_transform(_owner(entities, entity)) if _has_body(entity) else None
+    if told is not None:
+        return told
+    if entity.parent is None or entity.parent not in entities:
+        return entity.placement
+    return _world(editor, entities, entities[entity.parent]).of(entity.placement)
+
+
+def _owner(entities: Entities, entity: Entity) -> str:
+    """Return the name of the prefab that an entity is in, or else its own."""
+    above: Entity | None = entity
+    while above is not None:
+        if above.prefab is not None:
+            return above.name
+        above = None if above.parent is None else entities.get(above.parent)
+    return entity.name
+
+
+def _with_descendants(editor: FakeEditor, entity: EntityId) -> list[EntityId] | None:
+    found = _whose(editor, entity)
+    if found is None:
+        return None
+    numbers = [found[1].number, *(below.number for below in descendants(found[0], found[1].number))]
+    return [EntityId.of_(number) for number in numbers]
 
 
 def _getter(value: str, *, is_world: bool) -> Callable[[FakeEditor, EntityId], Any]:
@@ -123,6 +148,7 @@ NAMES = {
 DEEDS: dict[tuple[str, str], Callable[..., Any]] = {
     **{(BUS, f"Get{name}"): _getter(value, is_world=is_world) for name, (value, is_world) in NAMES.items()},
     **{(BUS, f"Set{name}"): _setter(value, is_world=is_world) for name, (value, is_world) in NAMES.items()},
+    (BUS, "GetEntityAndAllDescendants"): _with_descendants,
     **{(bus, "EnablePhysics"): _enable_physics for bus in (BODY, SIMULATED)},
     **{(bus, "DisablePhysics"): _disable_physics for bus in (BODY, SIMULATED)},
     (BODY, "IsPhysicsEnabled"): _is_physics_enabled,
