@@ -132,6 +132,7 @@ def test_what_is_not_known_gives_nothing_and_is_written_down(az, editor):
         az.editor.NoSuchBus(az.bus.Broadcast, "Anything"),
         az.general.create_level_no_prompt("L2", 0),
         az.general.set_cvar_integer("a", 1.5),
+        az.general.set_cvar_integer("a", True),
         az.general.idle_enable(1),
         az.math.Vector3(1.0, 2.0, 3.0).length,
         chair.number,
@@ -191,6 +192,7 @@ def test_properties_need_their_path_and_their_type(az, editor):
     body = az.add(az.create("ball"), DYNAMIC)
     assert az.set(body, "Configuration|Mass", 2).IsSuccess()  # numbers become each other
     assert not az.set(body, "Configuration|Compute Mass", 0).IsSuccess()  # but not a bool
+    assert not az.set(body, "Configuration|Mass", True).IsSuccess()
     assert az.on("GetComponentProperty", body, "Configuration|Mass").GetValue() == 2.0
     assert az.set(body, "Configuration|Mass", None).IsSuccess()  # sets it back, and says yes
     assert az.on("GetComponentProperty", body, "Configuration|Mass").GetValue() == 0.0
@@ -246,6 +248,7 @@ def test_game_mode_comes_and_goes_with_frames(az, editor):
     robot = az.create("robot")
     az.add(robot, DYNAMIC)
     az.create("camera", 1, 0, 0, parent=robot)
+    az.move(chair, 5.0, 0.0, 0.0)
     az.general.enter_game_mode()
     assert not az.general.is_in_game_mode()
     editor.has_focus = False
@@ -384,7 +387,8 @@ def test_assets_are_found_by_their_products(az, editor):
     (editor.project / "Assets").mkdir()
     (editor.project / "Assets" / "Chair.gltf").write_text("{}")
     assert az.asset_id("assets/chair.gltf.azmodel").is_valid()
-    assert not az.asset_id("Assets/Chair.gltf").is_valid()
+    assert not az.asset_id("Assets/Chair.gltf.azmodel").is_valid()
+    assert not az.asset_id("assets/chair.gltf").is_valid()
     assert not az.asset_id("assets/table.gltf.azmodel").is_valid()
     assert not az.asset_id("assets/chair.gltf.pxmesh").is_valid()  # only if its settings ask for it
     assert not az.asset_id("../project/assets/chair.gltf.azmodel").is_valid()
@@ -512,12 +516,13 @@ def test_lights_shine_as_they_are_turned(az, editor):
     lamp, sun = az.create("lamp", 1, 2, 3), az.create("sun")
     light = az.add(lamp, "Light")
     az.set(light, "Controller|Configuration|Color", az.math.Color(1.0, 0.5, 0.0, 1.0))
-    az.set(light, "Controller|Configuration|Intensity", 100.0)
+    az.set(light, "Controller|Configuration|Intensity", 1000.0)
     down = az.math.Quaternion_CreateFromEulerDegreesXYZ(az.math.Vector3(-90.0, 0.0, 0.0))
     az.transform("SetWorldRotationQuaternion", sun, down)
     az.add(sun, "Directional Light")
     point, directional = scene(editor).scene.lights
     assert (point.type, point.color, point.translate) == ("point", (1.0, 0.5, 0.0), Vector3(1.0, 2.0, 3.0))
+    assert point.intensity == pytest.approx(0.5)  # in Proctor's unit, 2000 lumen
     assert directional.direction.z == pytest.approx(-1.0)
 
 

@@ -13,6 +13,7 @@ from websockets.sync.server import serve
 
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api import socket_link
+from o3de_sim.o3de_api.connection import speaks_http
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from o3de_sim.o3de_api.wire import FrameReader, encode
 
@@ -135,6 +136,13 @@ def test_a_web_server_or_a_policy_is_recognised(server):
     with server() as port:
         agent = O3DEAgent(port=port, token=TOKEN, timeout_s=5)
         assert failure(agent.ping, "a web server answers there", "O3DE_AGENT_PORT") == "connection"
+
+
+def test_an_agent_is_not_taken_for_a_web_server(tmp_path):
+    with web_server() as port:
+        assert speaks_http(("127.0.0.1", port), 5)
+    with running_agent(tmp_path) as pumped:
+        assert not speaks_http(("127.0.0.1", pumped.server.port), 5)
 
 
 def test_who_answers_in_http_at_once_is_recognised():

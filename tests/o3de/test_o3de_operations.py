@@ -332,7 +332,7 @@ def test_ids_are_forgotten_with_their_level(agent):
     levels = agent.editor.levels
     agent.editor.open("second", levels / "second/second.prefab")  # somebody at the Editor opens a level
     agent.editor.frame()
-    refused(agent, "not_found", "tc.get_position", entity=thing)
+    assert "forgotten" in refused(agent, "not_found", "tc.get_position", entity=thing)
 
 
 def test_an_entity_that_somebody_deleted_is_said_to_be_gone(agent):

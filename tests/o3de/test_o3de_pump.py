@@ -143,6 +143,17 @@ def test_the_agent_starts_once_and_leaves_the_editor_as_it_was(editor, port, cap
     assert editor.handlers == []
 
 
+def test_an_agent_that_cannot_listen_leaves_nothing_behind(editor, port):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        with pytest.raises(O3DEError, match="cannot listen"):
+            start_agent.start()
+    assert editor.handlers == []
+    assert editor.cvars == {}
+    start_agent.start()
+
+
 @pytest.mark.parametrize("text", ["0", "65536", "-1", "http", "８０８０", "", "8" * 5000])
 def test_a_port_that_is_none_is_refused(text):
     with pytest.raises(O3DEError, match="1 to 65535"):

@@ -102,6 +102,43 @@ def test_a_scene_with_everything_is_accepted():
     assert_same(check_scene(SCENE), theirs(SCENE))
 
 
+CYLINDER, SPHERE = {"shape": "cylinder", "size": [1, 1, 2]}, {"shape": "sphere", "size": [1, 1, 1]}
+MESH = {"asset_path": "a.glb"}
+EDGES = [
+    *({"parts": [part], "scale": [1, 2, 1]} for part in (BOX, CYLINDER, SPHERE)),
+    *({"parts": [part], "scale": [2, 2, 1]} for part in (BOX, CYLINDER, SPHERE)),
+    *({"parts": [{**BOX, "rotate": [0, 0, turn]}], "scale": [1, 2, 1]} for turn in (0, 90, 180, -360, 1e-9)),
+    *({"parts": [{**BOX, "size": [1, 1, size]}]} for size in (0.0005, 0.00049, 0, -1)),
+    *({"parts": [{**CYLINDER, "size": size}]} for size in ([1, 2, 1], [2, 2, 1])),
+    *({"parts": [{**SPHERE, "size": size}]} for size in ([1, 1, 2], [2, 1, 1])),
+    *(
+        {"parts": [{**BOX, "color": color}]}
+        for color in ([], [0, 0], [0, 1, 0.5], [0] * 4, [0] * 5, [1.1, 0, 0])
+    ),
+    *({"parts": [{**BOX, "collision": value}]} for value in (True, None, 1, "surface")),
+    *({**MESH, "collision": "surface", "rigid_body_type": kind} for kind in ("static", "dynamic", "none")),
+    *({"collision": "surface", **look} for look in ({"parts": [BOX]}, {"parts": [BOX], **MESH})),
+    *(
+        {**look, "collision": "hull"}
+        for look in ({}, {"parts": []}, {"asset_path": None}, {**MESH, "parts": []})
+    ),
+    *({**MESH, "mass": mass} for mass in (None, 0, 1e-300, "1")),
+    *({**MESH, "scale": scale} for scale in (0, 1e-9, True, "2", [1, 1], [2, 2, 2], {"x": 1, "y": 1}, None)),
+    *({"asset_path": name} for name in ("", ".", "a", ".glb", "a.GLB", "./a.glb", "a/../b.glb", "b\\c.ply")),
+    *(
+        {"asset_path": name}
+        for name in ("..\\a.glb", "/a.glb", "c:a.glb", "a:b/c.glb", "d/c:.glb", "a\0.glb")
+    ),
+    *({"asset_path": "a" * length + ".glb"} for length in (251, 252)),
+]
+
+
+@pytest.mark.parametrize("item", EDGES, ids=str)
+def test_at_the_edges_both_say_the_same(item):
+    scene = {"scene_name": "a", "objects": [{"name": "b", **item}]}
+    assert (ours(scene) is None) == (theirs(scene) is None)
+
+
 def places(value, place=()):
     """Return all places in a document."""
     found = [place]

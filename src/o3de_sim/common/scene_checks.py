@@ -171,6 +171,8 @@ def _check_object(node: Node, item: SceneObject) -> None:
         raise node.error(f"expected kilograms above 0, found {item.mass}", "mass")
     if item.collision == "surface" and (item.asset_path is None or item.rigid_body_type != "static"):
         raise node.error("only a static mesh collides as its surface", "collision")
+    if item.collision == "surface" and item.parts:
+        raise node.error("a mesh collides as its surface or as its parts, not as both", "collision")
 
 
 def _part(node: Node) -> Part:

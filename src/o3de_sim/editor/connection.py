@@ -137,6 +137,12 @@ class Connection:
         self._unsent += data
 
     def _read(self) -> bytes:
+        data = self._read_once()
+        if 0 < len(data) < READ_BYTES:
+            data += self._read_once()  # by which a client that has sent its last and left is noticed now
+        return data
+
+    def _read_once(self) -> bytes:
         try:
             data = self.socket.recv(READ_BYTES)
         except BlockingIOError:

@@ -116,7 +116,7 @@ def _like(word: str, words: list[str]) -> str:
 
 
 def _run(session: Session, operation: Operation, values: dict[str, Any]) -> Generator[None, None, Any]:
-    if "type" in values:
+    if "type" in values:  # which Python has a use for
         values["kind"] = values.pop("type")
     result = operation.function(session, **values)
     if isinstance(result, Generator):

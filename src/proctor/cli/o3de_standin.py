@@ -55,7 +55,9 @@ def add_o3de_standin(commands: Any) -> None:
     exam = standin.add_mutually_exclusive_group()
     exam.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
     exam.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
-    standin.add_argument("--project", type=Path, metavar="DIR", help="(default: a temporary one)")
+    standin.add_argument(
+        "--project", type=Path, metavar="DIR", help="the project's folder (default: a temporary one)"
+    )
     standin.add_argument("--port", type=int, default=8080, metavar="N", help="of the agent (default: 8080)")
     standin.add_argument(
         "--rtf", default="1", metavar="X", help="simulated seconds in a second, or max (default: 1)"
@@ -134,7 +136,8 @@ def _edit(project: Path, settings: WorldSettings, arguments: argparse.Namespace)
     with standin, stopped_by_signals(standin) as signals, live_line(lambda: _words(standin)):
         gem = "with" if settings.has_simulation_interfaces else "without"
         _say(f"an O3DE Editor {gem} the gem SimulationInterfaces, project {project}")
-        _say(f"agent on 127.0.0.1 port {standin.server.port}. Ctrl-C ends it.")
+        token = standin.server.token_path or "that of the environment"
+        _say(f"agent on 127.0.0.1 port {standin.server.port}, token: {token}. Ctrl-C ends it.")
         console.print(READY)
         standin.run(parent_pid=arguments.parent)
     return signals

@@ -66,7 +66,7 @@ def build_model(
         scene_path: The scene's file, for its mesh assets and for messages.
         robot: The robot.
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
-        drawn: Whether a house that is a mesh is to be seen, which takes long to prepare.
+        drawn: Whether meshes that are only seen, such as a house, are there: they take long to prepare.
         timestep_s: Of the physics.
         robots: Names of the robots, which are all alike.
 
@@ -205,7 +205,7 @@ class _Builder:
         elif item.asset_path is None:
             self._draw_parts(item, frame, painter)
             self._add_parts(item, body, frame)
-        elif item.parts:
+        elif item.parts or item.rigid_body_type == "none":
             self._draw_mesh(item, frame, painter, place)
             self._add_parts(item, body, frame)
         else:
@@ -237,12 +237,8 @@ class _Builder:
 
     def _add_mesh(self, item: SceneObject, body: Any, frame: Frame, place: str) -> None:
         asset = self._read_mesh(load_mesh_asset, item, place)
-        solid = item.rigid_body_type != "none"
         for surface in asset.surfaces:
-            placed = place_surface(surface, frame)
-            self.painter.draw(placed, body, Group.DRAWN_AND_SCANNED if solid else Group.DRAWN)
-        if not solid:
-            return
+            self.painter.draw(place_surface(surface, frame), body, Group.DRAWN_AND_SCANNED)
         bodies = [convex_body(points * frame.size) for points in asset.pieces]
         hulls = [corners @ frame.rotation.T + frame.translation for corners in bodies]
         volume_m3 = sum(float(ConvexHull(hull).volume) for hull in hulls)
@@ -259,6 +255,8 @@ class _Builder:
 
     def _draw_mesh(self, item: SceneObject, frame: Frame, painter: Painter, place: str) -> None:
         """Draw a mesh that nothing bumps into and no lidar sees, since there are parts for that."""
+        if not self.drawn:
+            return
         for surface in self._read_mesh(load_drawn_surfaces, item, place):
             painter.add_surface(place_surface(surface, frame))
 

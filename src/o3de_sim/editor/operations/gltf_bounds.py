@@ -12,7 +12,7 @@ from typing import Any
 from o3de_sim.errors import O3DEError
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
-MAX_NODES = 100_000
+MAX_NODES = 20_000
 GLB_HEAD = struct.Struct(
     "<4sIIII"
 )  # magic, version, length; length and kind of the first chunk, which is JSON
@@ -70,12 +70,12 @@ def _corners(document: dict[str, Any]) -> Any:
     nodes = document.get("nodes", [])
     scene = document["scenes"][_index(document.get("scene", 0))]
     waiting: list[tuple[int, Matrix]] = [(_index(root), IDENTITY) for root in scene.get("nodes", [])]
-    seen = 0
+    seen: set[int] = set()
     while waiting:
-        seen += 1
-        if seen > MAX_NODES:  # also if they go round in a circle
-            raise ValueError(f"more than {MAX_NODES} nodes")
         number, above = waiting.pop()
+        if number in seen or len(seen) == MAX_NODES:
+            raise ValueError(f"a node is below two others, or there are more than {MAX_NODES}")
+        seen.add(number)
         node = nodes[number]
         place = _product(above, _local(node))
         waiting += [(_index(child), place) for child in node.get("children", [])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +70,7 @@ def _create_prefab(editor: FakeEditor, entities: list[EntityId], path: str) -> O
         entity.parent = container.number if is_top else renumbered[entity.parent or 0]
     level.live |= {container.number: container, **{entity.number: entity for entity in moved.values()}}
     level.record(*renumbered, *level.live)
-    saved = {entity.number: copy.deepcopy(entity) for entity in moved.values()}
+    saved = {entity.number: entity.copied() for entity in moved.values()}
     for entity in saved.values():
         entity.parent = None if entity.parent == container.number else entity.parent
     editor.prefabs_to_save[file] = saved

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -232,7 +231,7 @@ def _ours(names: dict[str, ModuleType]) -> list[str]:
 
 def _renumbered(entities: Entities) -> Entities:
     """Return copies with other numbers."""
-    copies = {number: copy.deepcopy(entity) for number, entity in entities.items()}
+    copies = {number: entity.copied() for number, entity in entities.items()}
     numbers = {number: number ^ 0x5555 for number in entities}
     for number, entity in copies.items():
         entity.number = numbers[number]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from proctor.o3de.standin.az_transform import Placement
@@ -51,6 +50,11 @@ class Entity:
     prefab: str | None = None
     """Of an instance: the prefab file, relative to the project."""
     number: int = field(default_factory=new_number)
+
+    def copied(self) -> Entity:
+        """Return another that is the same. The values of properties are never changed, but replaced."""
+        components = [replace(item, properties=dict(item.properties)) for item in self.components]
+        return replace(self, components=components)
 
     def active(self) -> list[Component]:
         """Return the components that work: not disabled, and with all that they need."""
@@ -111,10 +115,10 @@ class Level:
         """Let the template be as the live entities are; those that are gone are gone there, too."""
         for number in numbers:
             if number in self.live:
-                self.template[number] = copy.deepcopy(self.live[number])
+                self.template[number] = self.live[number].copied()
             else:
                 self.template.pop(number, None)
 
     def revert(self) -> None:
         """Forget what was not recorded."""
-        self.live = copy.deepcopy(self.template)
+        self.live = {number: entity.copied() for number, entity in self.template.items()}

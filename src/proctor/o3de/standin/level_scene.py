@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from o3de_sim.common.light_units import LightType, from_engine
 from o3de_sim.constants import GROUND
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Array, Pose2, Vector3
@@ -215,14 +216,15 @@ class _Builder:
                 continue
             red, green, blue, _ = component.properties[f"{LIGHT}|Color"].quadruple_()
             ahead = Rotation.from_quat(at.rotation_xyzw).apply([0.0, 1.0, 0.0])  # lights shine along y
+            kind: LightType = "point" if component.kind.name == "Light" else "directional"
             self.lights.append(
                 Light(
                     name=entity.name,
-                    type="point" if component.kind.name == "Light" else "directional",
+                    type=kind,
                     translate=Vector3(*at.translation),
                     direction=Vector3(*ahead.tolist()),
                     color=tuple(min(1.0, max(0.0, channel)) for channel in (red, green, blue)),
-                    intensity=max(0.0, component.properties[f"{LIGHT}|Intensity"]),
+                    intensity=max(0.0, from_engine(kind, component.properties[f"{LIGHT}|Intensity"])),
                 )
             )
 
