@@ -143,7 +143,7 @@ def test_outside_of_the_editor_peb_mode_says_so():
 def test_a_mode_or_port_that_is_none_is_refused(monkeypatch):
     with pytest.raises(O3DEError, match="expected 'socket' or 'peb', found 'tcp'"):
         O3DEAgent("tcp")
-    with pytest.raises(O3DEError, match="port: expected a port from 1 to 65535, found 70000"):
+    with pytest.raises(O3DEError, match="port: expected a port from 1 to 65535, found '70000'"):
         O3DEAgent(port=70000)
     monkeypatch.setenv("O3DE_AGENT_PORT", "http")
     with pytest.raises(O3DEError, match=r"O3DE_AGENT_PORT: .* found 'http'"):

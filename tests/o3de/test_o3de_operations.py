@@ -141,6 +141,19 @@ def test_every_operation_does_what_it_says(agent):  # noqa: PLR0915
     assert set(agent.asked) == set(TABLE) - {"pc.add_mesh_collider"}  # which has tests of its own
 
 
+@pytest.mark.parametrize("template", ["Basic", "Default_Level"])
+def test_a_new_level_has_light_and_nothing_in_the_way(agent, template):
+    folder = agent.editor.project / "Cache/engine/Assets/Editor/Prefabs"
+    folder.mkdir(parents=True)
+    (folder / f"{template}.prefab").touch()
+    agent.level()
+    named = {
+        name: len(agent.call("entity_tool.find", name=name)) for name in ("Sun", "Ground", "Shader Ball")
+    }
+    assert named == {"Sun": 1, "Ground": 0, "Shader Ball": 0}
+    assert len(agent.call("entity_tool.find", name="Grid")) == (template != "Basic")  # by which it was made
+
+
 def test_what_is_edited_is_in_the_saved_level(agent):
     agent.level()
     table = agent.call("entity_tool.create", name="table")

@@ -12,6 +12,7 @@ import pytest
 from editor_agents import TOKEN, Client
 
 import o3de_sim.editor
+from o3de_sim.agent_port import agent_port
 from o3de_sim.editor import start_agent
 from o3de_sim.editor.pump import PERIOD_MS, start_pump
 from o3de_sim.editor.selftest import LEVEL, RECORD, run
@@ -157,7 +158,7 @@ def test_an_agent_that_cannot_listen_leaves_nothing_behind(editor, port):
 @pytest.mark.parametrize("text", ["0", "65536", "-1", "http", "８０８０", "", "8" * 5000])
 def test_a_port_that_is_none_is_refused(text):
     with pytest.raises(O3DEError, match="1 to 65535"):
-        start_agent.chosen_port(text)
+        agent_port(text)
 
 
 def test_the_script_starts_the_agent(editor, port, monkeypatch, capsys):
@@ -195,7 +196,7 @@ def test_what_goes_wrong_in_the_bootstrap_is_said_and_not_raised(tmp_path, monke
     with editor.installed():
         runpy.run_path(str(SCRIPTS / "bootstrap.py"))
         editor.frame()
-    assert "the O3DE agent does not run: the agent's port" in capsys.readouterr().out
+    assert "the O3DE agent does not run: O3DE_AGENT_PORT" in capsys.readouterr().out
     monkeypatch.setitem(sys.modules, "o3de_sim.editor.start_agent", None)
     monkeypatch.delattr("o3de_sim.editor.start_agent")
     runpy.run_path(str(SCRIPTS / "bootstrap.py"))

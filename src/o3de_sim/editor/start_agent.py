@@ -6,14 +6,13 @@ The script runs before the Editor's main loop, so it sets everything up and retu
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 if __package__ in (None, ""):  # run as a script, where the package may be in no folder that Python knows
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from o3de_sim.constants import DEFAULT_PORT, PORT_VARIABLE
+from o3de_sim.agent_port import agent_port
 from o3de_sim.editor.azlmbr_calls import Engine, Stop, when_editor_is_ready
 from o3de_sim.editor.dispatcher import Dispatcher
 from o3de_sim.editor.pump import start_pump
@@ -64,9 +63,7 @@ def start(port: int | None = None) -> AgentServer:
         O3DEError: The port is taken, or is none.
     """
     if not _running:
-        agent = _Agent(
-            chosen_port(os.environ.get(PORT_VARIABLE) or str(DEFAULT_PORT)) if port is None else port
-        )
+        agent = _Agent(agent_port(port))
         _running.append(agent)
         where = agent.server.token_path or "as the environment says"
         sys.stdout.write(f"O3DE agent on 127.0.0.1 port {agent.server.port}, token: {where}\n")
@@ -79,19 +76,8 @@ def stop() -> None:
         _running.pop().stop()
 
 
-def chosen_port(text: str) -> int:
-    """Return the port that a text names.
-
-    Raises:
-        O3DEError: bad_request: It names none.
-    """
-    if not text.isascii() or not text.isdigit() or len(text) > 5 or not 0 < int(text) < 65536:
-        raise O3DEError("bad_request", f"the agent's port must be from 1 to 65535; found {text[:80]!a}")
-    return int(text)
-
-
 if __name__ == "__main__":
     # Under its own name, so that a second run of the script finds the agent of the first.
     from o3de_sim.editor import start_agent  # noqa: PLW0406
 
-    start_agent.start(start_agent.chosen_port(sys.argv[1]) if len(sys.argv) > 1 else None)
+    start_agent.start(agent_port(sys.argv[1]) if len(sys.argv) > 1 else None)

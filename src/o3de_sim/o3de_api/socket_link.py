@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
+from o3de_sim.agent_port import agent_port
 from o3de_sim.constants import (
     DEFAULT_HOST,
-    DEFAULT_PORT,
     PORT_VARIABLE,
     PROTOCOL,
     TOKEN_FOLDER,
@@ -58,7 +58,7 @@ class SocketLink:
 
     def __init__(self, host: str | None = None, port: int | None = None, token: str | None = None) -> None:
         self.host = host or DEFAULT_HOST
-        self.port = _port(port)
+        self.port = agent_port(port)
         self._token = token
         self._connection: Connection | None = None
         self._info: dict[str, Any] = {}
@@ -235,15 +235,3 @@ class SocketLink:
     @property
     def _place(self) -> str:
         return f"{self.host}:{self.port}"
-
-
-def _port(given: int | None) -> int:
-    value: Any = os.environ.get(PORT_VARIABLE, DEFAULT_PORT) if given is None else given
-    origin = "port" if given is not None else PORT_VARIABLE
-    try:
-        port = int(value)
-    except (TypeError, ValueError):
-        port = 0
-    if not 1 <= port <= 65535:
-        raise O3DEError("bad_request", f"{origin}: expected a port from 1 to 65535, found {value!r}")
-    return port

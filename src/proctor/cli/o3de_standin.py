@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   proctor o3de-standin --suite houses-v1
-  proctor o3de-standin --project my_project --rtf max --camera-hz 0
+  proctor o3de-standin --project my_project --rtf 1 --camera-hz 0
   proctor o3de-standin --suite houses-v1 --launcher
 
 It poses as an O3DE Editor whose project has Proctor's agent in it: what o3de_sim and --env o3de ask for is
@@ -58,9 +58,11 @@ def add_o3de_standin(commands: Any) -> None:
     standin.add_argument(
         "--project", type=Path, metavar="DIR", help="the project's folder (default: a temporary one)"
     )
-    standin.add_argument("--port", type=int, default=8080, metavar="N", help="of the agent (default: 8080)")
     standin.add_argument(
-        "--rtf", default="1", metavar="X", help="simulated seconds in a second, or max (default: 1)"
+        "--port", type=int, metavar="N", help="of the agent (default: what O3DE_AGENT_PORT says, else 8080)"
+    )
+    standin.add_argument(
+        "--rtf", default="max", metavar="X", help="simulated seconds in a second, or max (default: max)"
     )
     standin.add_argument(
         "--camera-hz", type=float, default=5.0, metavar="HZ", help="0 for no camera (default: 5)"
@@ -78,7 +80,7 @@ def add_o3de_standin(commands: Any) -> None:
 def _stand_in(arguments: argparse.Namespace) -> int:
     width, height = size_of(arguments.size)
     real_time_factor = real_time_factor_of(arguments.rtf)
-    if not 0 <= arguments.port < 65536:
+    if arguments.port is not None and not 0 <= arguments.port < 65536:
         raise UserError(f"--port: expected a port from 0 (any free one) to 65535, found {arguments.port}")
     if arguments.launcher and arguments.no_simulation_interfaces:
         raise UserError("--launcher needs the gem SimulationInterfaces: levels are loaded with it")
@@ -126,11 +128,13 @@ def _export(arguments: argparse.Namespace, project: Path) -> None:
 
 
 def _edit(project: Path, settings: WorldSettings, arguments: argparse.Namespace) -> list[int]:
+    from o3de_sim.agent_port import agent_port
     from o3de_sim.errors import O3DEError
     from proctor.o3de.standin.standin import StandIn
 
     try:
-        standin = StandIn(project, port=arguments.port, settings=settings)
+        port = agent_port() if arguments.port is None else arguments.port
+        standin = StandIn(project, port=port, settings=settings)
     except O3DEError as error:
         raise UserError(error.message) from None
     with standin, stopped_by_signals(standin) as signals, live_line(lambda: _words(standin)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT, PORT_VARIABLE
+from o3de_sim.agent_port import agent_port
+from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT
+from o3de_sim.errors import O3DEError
 from proctor.core.errors import UserError, did_you_mean
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=100)]
@@ -74,11 +75,10 @@ def config_of(keys: Mapping[str, Any]) -> O3DEConfig:
         raise UserError(
             f"simulator_config: there is no key '{unknown}'{hint}; keys: {', '.join(O3DE_SIMULATOR_CONFIG)}"
         )
-    port = os.environ.get(PORT_VARIABLE)
-    if port and "socket_port" not in keys:
-        keys = {**keys, "socket_port": int(port) if port.isdecimal() else port}
     try:
-        config = msgspec.convert(dict(keys), O3DEConfig)
+        config = msgspec.convert({"socket_port": agent_port(), **keys}, O3DEConfig)
+    except O3DEError as error:
+        raise UserError(error.message) from None
     except msgspec.ValidationError as error:
         raise UserError(f"simulator_config: {str(error).replace(' - at `$.', ' for `')}") from None
     if not config.robot_asset_path.rpartition(".")[0]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from o3de_sim.editor.handles import Entity
-from o3de_sim.editor.operations.entity_tool import make
+from o3de_sim.editor.operations.entity_tool import delete, find, make
 from o3de_sim.editor.session import Frames, Session
 from o3de_sim.errors import O3DEError
 
-TEMPLATE = "Prefabs/Default_Level.prefab"
+TEMPLATES = ("Basic", "Default_Level")
+"""What a new level is made of: sky, sun and camera, of the first of these that the engine has."""
+EXHIBITS = ("Ground", "Shader Ball")
+"""What stands in the way in the default level."""
 FAILURES = {1: "it exists", 2: "its folder cannot be made", 3: "its path is too long"}
 
 
@@ -23,13 +26,13 @@ def create_new_entity_at_position(
 
 
 def create_level(session: Session, name: str) -> Frames[None]:
-    """Make a level and open it."""
+    """Make a level with nothing but light and a camera in it, and open it."""
     if level_exists(session, name):
         raise O3DEError("bad_state", f"the level {name} exists: editor_tool.open_level opens it")
     session.handles.forget_all()
     code = session.engine.general(
         "create_level_no_prompt",
-        TEMPLATE,
+        f"Prefabs/{_template(session)}.prefab",
         name,
         1024,  # terrain: resolution, unit size, texture size, whether it has one; none is used, all are due
         1,
@@ -41,6 +44,15 @@ def create_level(session: Session, name: str) -> Frames[None]:
             "az_call_failed", f"the level {name} was not made: {FAILURES.get(code, f'code {code}')}"
         )
     yield from _until_open(session, name)
+    for exhibit in EXHIBITS:
+        for text in find(session, exhibit):
+            yield from delete(session, session.handles.get(text))
+
+
+def _template(session: Session) -> str:
+    folder = session.engine.engine_folder / "Assets" / "Editor" / "Prefabs"
+    there = (name for name in TEMPLATES if (folder / f"{name}.prefab").is_file())
+    return next(there, TEMPLATES[-1])
 
 
 def open_level(session: Session, name: str) -> Frames[None]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LEVEL_MADE, LEVEL_EXISTS, NO_FOLDER, PATH_TOO_LONG = range(4)
 MAX_PATH = 255
+TEMPLATES = ("Prefabs/Basic.prefab", "Prefabs/Default_Level.prefab")
 ENVIRONMENT = "Atom Default Environment"
 """The entity under which a new level has its sky and its sun."""
 
@@ -58,7 +59,10 @@ def _create_level(editor: FakeEditor, template: str, name: str, *_terrain: Any) 
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
         return NO_FOLDER
-    save_entities(path, path.stem, _new_level() if "Default" in template else {})
+    level = _new_level() if template in TEMPLATES else {}
+    if template == TEMPLATES[1]:
+        level |= _exhibits(level)
+    save_entities(path, path.stem, level)
     editor.open(path.stem, path)
     return LEVEL_MADE
 
@@ -74,8 +78,14 @@ def _new_level() -> Entities:
             ("Camera", "Camera"),
         )
     )
-    others = [Entity(name, environment.number) for name in ("Ground", "Grid", "Shader Ball")]
-    return {entity.number: entity for entity in (environment, sun, sky, camera, *others)}
+    return {entity.number: entity for entity in (environment, sun, sky, camera)}
+
+
+def _exhibits(level: Entities) -> Entities:
+    """Return what the default level shows besides, which stands in the way of others."""
+    environment = next(iter(level))
+    shown = [Entity(name, environment) for name in ("Ground", "Grid", "Shader Ball")]
+    return {entity.number: entity for entity in shown}
 
 
 def _save_level(editor: FakeEditor) -> bool:
