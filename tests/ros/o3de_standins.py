@@ -13,7 +13,10 @@ FAST = {"linear_speed": 0.5, "angular_speed": 1.5, "timeout_s": 15.0}
 
 @contextmanager
 def standin(project, *options, rtf="8"):
-    """Start one, of a speed at which messages are still in time; within, O3DE_AGENT_PORT and O3DE_AGENT_TOKEN lead to it. Yields the process."""
+    """Start one, of a speed at which messages still are in time, and yield the process.
+
+    Within, O3DE_AGENT_PORT and O3DE_AGENT_TOKEN lead to it.
+    """
     port = free_port()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("O3DE_AGENT_PORT", str(port))

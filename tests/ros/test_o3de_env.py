@@ -15,6 +15,8 @@ from proctor.envs.o3de_simulator import O3DESimulator
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.datasets import load_dataset
 from proctor.evaluation.evaluator import VLNEvaluator
+from proctor.o3de.agent_manager import BUILT, BUILT_PLAIN
+from proctor.o3de.export.project import export_scene
 from proctor.policies.oracle import OraclePolicy
 from proctor.registry import suite_path
 from served_agents import free_port
@@ -112,7 +114,7 @@ def test_what_was_given_up_half_way_is_built_anew(editor, tmp_path):
     simulator = O3DESimulator(config=FAST)
     manager = simulator.agent_manager
     level = manager.create_scene(scene)
-    for entity in manager.agent.entity_tool.find("proctor_built"):
+    for entity in manager.agent.entity_tool.find(BUILT_PLAIN):
         manager.agent.entity_tool.delete(entity)
     manager.agent.editor_tool.save_level()
     simulator.close()
@@ -122,6 +124,25 @@ def test_what_was_given_up_half_way_is_built_anew(editor, tmp_path):
     assert simulator.agent_manager.agent.editor_tool.current_level() == level
     assert len(simulator.agent_manager.agent.entity_tool.find("post")) == 1
     simulator.close()
+
+
+def test_a_level_without_meshes_is_told_and_built_anew_when_they_are_there(tmp_path, ros_domain):
+    project = tmp_path / "project"
+    scene = save_yard(tmp_path / "plain.json", name="plain")
+    with standin(project):
+        simulator = O3DESimulator(config=FAST)
+        (note,) = simulator.check([yard_episode(scene)])
+        assert "1 of 1 scenes are not seen as they should be, plain for one" in note
+        simulator.reset(yard_episode(scene))
+        export_scene(scene, project)
+        assert simulator.check([yard_episode(scene)]) == []
+        simulator.close()
+        simulator = O3DESimulator(config=FAST)
+        simulator.reset(yard_episode(scene))
+        simulator.agent_manager.leave_game_mode()
+        found = simulator.agent_manager.agent.entity_tool.find
+        assert [len(found(name)) for name in ("post", BUILT, BUILT_PLAIN)] == [1, 1, 0]
+        simulator.close()
 
 
 def test_a_new_simulator_takes_over_from_one_that_was_never_closed(editor, scene):

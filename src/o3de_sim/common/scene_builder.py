@@ -99,7 +99,7 @@ class BasicSceneBuilder:
 
     def _add_object(self, item: SceneObject, mesh: Mesh | None, report: SceneReport) -> None:
         turn = euler_to_quaternion(item.rotate)
-        entity = self._agent.entity_tool.create(_entity_name(item.name), item.translate)
+        entity = self._agent.entity_tool.create(entity_name(item.name), item.translate)
         report.entities[item.name] = entity
         if any(item.rotate):
             self._agent.tc.set_rotation(entity, turn)
@@ -129,7 +129,7 @@ class BasicSceneBuilder:
         elif scale == ONE:
             self._agent.render_tool.add_mesh(entity, asset_path=mesh.path)
             return entity
-        child = self._agent.entity_tool.create(_entity_name(f"{item.name} mesh"), item.translate, entity)
+        child = self._agent.entity_tool.create(entity_name(f"{item.name} mesh"), item.translate, entity)
         self._agent.tc.set_pose(child, item.translate, turn)
         if scale != ONE:
             self._agent.tc.set_scale(child, scale.x if len(set(scale)) == 1 else scale)
@@ -139,7 +139,7 @@ class BasicSceneBuilder:
     def _add_primitives(self, item: SceneObject, entity: EntityId, turn: Quaternion) -> None:
         for index, part in enumerate(item.parts):
             place = item.translate + turn.rotate(part.translate.scaled(item.scale))
-            child = self._agent.entity_tool.create(_entity_name(f"{item.name} part {index}"), place, entity)
+            child = self._agent.entity_tool.create(entity_name(f"{item.name} part {index}"), place, entity)
             self._agent.tc.set_pose(child, place, turn * euler_to_quaternion(part.rotate))
             size = [max(extent, THINNEST_M) for extent in part.size.scaled(item.scale)]
             self._agent.tc.set_scale(child, size)
@@ -211,7 +211,7 @@ class BasicSceneBuilder:
     def _add_light(self, light: Light, report: SceneReport) -> None:
         if light.intensity == 0:
             return
-        entity = self._agent.entity_tool.create(_entity_name(light.name), light.translate)
+        entity = self._agent.entity_tool.create(entity_name(light.name), light.translate)
         report.lights.append(entity)
         if light.type == "directional":
             self._agent.tc.set_rotation(entity, turn_from_y(light.direction))
@@ -237,7 +237,7 @@ def _volume_m3(collider: Collider) -> float:
     return box * {"box": 1.0, "cylinder": math.pi / 4, "sphere": math.pi / 6}[collider.shape]
 
 
-def _entity_name(name: str) -> str:
+def entity_name(name: str) -> str:
     """Return a name as the engine takes it; scenes are free to call things what they like."""
     printable = "".join(letter if letter.isprintable() else "_" for letter in name)
     return printable[:MAX_NAME] or "object"

@@ -237,6 +237,8 @@ def _check_options(arguments: argparse.Namespace, task: str) -> None:
         raise UserError("--attach is for --env ros2; the other worlds have their own robots")
     if arguments.attach and arguments.workers > 1:
         raise UserError("--attach: one robot can do one episode at a time; leave --workers out")
+    if arguments.env == "o3de" and arguments.workers > 1:
+        raise UserError("--env o3de: one engine can do one episode at a time; leave --workers out")
     only_for = {
         "vln": {"--success-threshold": arguments.success_threshold is not None},
         "pick_and_place": {

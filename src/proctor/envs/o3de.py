@@ -28,9 +28,9 @@ class O3DEEnv(Env):
         self.simulator = O3DESimulator(config={**(simulator_config or {}), **keys})
         self.success_threshold_m = self.simulator.config.success_threshold
 
-    def check(self, episodes: Sequence[Episode]) -> None:
+    def check(self, episodes: Sequence[Episode]) -> list[str]:
         """See `O3DESimulator.check`."""
-        self.simulator.check(episodes)
+        return self.simulator.check(episodes)
 
     def reset(self, episode: Episode) -> Observation:
         """See `O3DESimulator.reset`."""

@@ -95,6 +95,7 @@ class O3DESimulator(RosRobotEnv):
                 uri=self.config.robot_uri,
                 sensors=("rgb", "depth"),
                 qos=sensor_qos if is_profile else qos_of(**msgspec.structs.asdict(self.config.sensor_qos)),
+                depth_far_m=self.config.depth_far_m,
                 timeout_s=self.config.timeout_s,
             )
             self.agent_manager = self._reached(self._robot)
@@ -116,13 +117,32 @@ class O3DESimulator(RosRobotEnv):
         """Where this episode is to end."""
         return None if self._state is None else self._state.episode.goal_position
 
-    def check(self, episodes: Sequence[vln.Episode]) -> None:
+    def check(self, episodes: Sequence[vln.Episode]) -> list[str]:
         """Build every scene and put the robot at every start, in the embedded world.
+
+        Returns:
+            How many scenes will not look as they should, if any: what is seen is part of the exam.
 
         Raises:
             UserError: Episodes have bad starts, or neither a scene nor a level.
             InvalidFile: A scene is broken.
+            SimulationError: The engine does not answer.
         """
+        self._check_starts(episodes)
+        manager = self.agent_manager
+        if manager is None:
+            return []
+        scenes = sorted({Path(e.scene_config_path) for e in episodes if e.scene_config_path})
+        with self._explained():
+            plain = [path.stem for path in scenes if manager.lacking_meshes(load_scene(path))]
+        if not plain:
+            return []
+        return [
+            f"{len(plain)} of {len(scenes)} scenes are not seen as they should be, {plain[0]} for one: the "
+            "O3DE project lacks meshes of them, or has not processed them yet (proctor export-o3de)"
+        ]
+
+    def _check_starts(self, episodes: Sequence[vln.Episode]) -> None:
         VLNEnv(sensors=[]).check([episode for episode in episodes if episode.scene_config_path])
         nameless = [e.episode_id for e in episodes if not e.scene_config_path and not e.scene_id]
         if nameless:
@@ -140,7 +160,7 @@ class O3DESimulator(RosRobotEnv):
         self._state = None
         if self._robot is None:
             raise SimulationError("reset() was called after close()")
-        self.check([episode])
+        self._check_starts([episode])
         start = episode.start_position
         floor_z = start.z
         if episode.scene_config_path:

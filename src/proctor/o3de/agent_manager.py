@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
-from o3de_sim.common.scene_builder import BasicSceneBuilder
+from o3de_sim.common.scene_builder import BasicSceneBuilder, entity_name
+from o3de_sim.common.scene_checks import check_scene
+from o3de_sim.common.scene_meshes import find_meshes
 from o3de_sim.constants import GROUND, O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.o3de_api.interface.entity_id import EntityId
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion
@@ -20,8 +22,8 @@ from proctor.scenes.scene_config import SceneConfig, load_scene
 LEVEL_TIMEOUT_S = 300.0
 """Of making or opening a level, and of entering game mode in it."""
 NAME_LENGTH = 48
-BUILT = "proctor_built"
-"""The entity that is made last. A level without it was given up half-way."""
+BUILT, BUILT_PLAIN = "proctor_built", "proctor_built_without_meshes"
+"""The entity that is made last is one of these. A level without it was given up half-way."""
 BUILD = 1
 """Counts up when scenes are built in another way, so that levels of before are not taken for new ones."""
 
@@ -71,7 +73,7 @@ class O3DEAgentManager:
             return level
         if not self.open_level(level):
             editor.create_level(level, timeout_s=LEVEL_TIMEOUT_S)
-        if not self.agent.entity_tool.find(BUILT):
+        if not self._is_built(scene):
             self._build(scene)
         self._built = level
         return level
@@ -92,14 +94,30 @@ class O3DEAgentManager:
             self._placed = None
         return True
 
+    def lacking_meshes(self, scene: SceneConfig) -> list[str]:
+        """Return the objects of a scene that the project has no meshes of, so that they look plain.
+
+        Raises:
+            O3DEError: The engine does not answer.
+        """
+        meshes = find_meshes(self.agent, check_scene(msgspec.to_builtins(scene)))
+        return [item.name for item in scene.objects if item.name not in meshes]
+
+    def _is_built(self, scene: SceneConfig) -> bool:
+        """Tell whether the open level is complete, and looks as good as it can now."""
+        if self.agent.entity_tool.find(BUILT):
+            return True
+        return bool(self.agent.entity_tool.find(BUILT_PLAIN)) and bool(self.lacking_meshes(scene))
+
     def _build(self, scene: SceneConfig) -> None:
         """Fill the open level with a scene, from which an earlier attempt may have left something."""
         self.leave_game_mode()
-        for name in (*(item.name for item in scene.objects), *(light.name for light in scene.lights), GROUND):
+        names = [item.name for item in scene.objects] + [light.name for light in scene.lights]
+        for name in (*dict.fromkeys(map(entity_name, names)), GROUND, BUILT_PLAIN):
             for entity in self.agent.entity_tool.find(name):
                 self.agent.entity_tool.delete(entity)
         BasicSceneBuilder(self.agent).build_scene(msgspec.to_builtins(scene))
-        self.agent.entity_tool.create(BUILT)
+        self.agent.entity_tool.create(BUILT_PLAIN if self.lacking_meshes(scene) else BUILT)
         self.agent.editor_tool.save_level(timeout_s=LEVEL_TIMEOUT_S)
 
     def create_robot(self, position: Any, rotation: Any) -> EntityId:

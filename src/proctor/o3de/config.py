@@ -11,6 +11,7 @@ from o3de_sim.agent_port import agent_port
 from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT
 from o3de_sim.errors import O3DEError
 from proctor.core.errors import UserError, did_you_mean
+from proctor.robots.wheeled import Camera
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=100)]
 
@@ -44,6 +45,8 @@ class O3DEConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Of the robot's topics."""
     token: str | None = None
     """What the agent in the Editor wants to hear; else it is read from where the agent left it."""
+    depth_far_m: Positive = Camera().far_m
+    """From here on depth tells nothing, and is 0, as in the embedded world."""
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 20.0
     """How long a topic, a service or the agent may be silent, in real time."""
 
