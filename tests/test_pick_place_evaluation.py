@@ -324,6 +324,6 @@ def test_the_evaluator_refuses_what_is_for_another_task(dataset):
     ("kind", "name"), [(kind, name) for kind in ("env", "policy") for name in BUILT_IN[kind]]
 )
 def test_what_the_registry_says_of_tasks_is_what_the_classes_say(kind, name):
-    if name == "ros2" and find_spec("rclpy") is None:
+    if name in ("ros2", "o3de") and find_spec("rclpy") is None:
         pytest.skip("it is tested where ROS 2 is")
     assert load(kind, name).tasks == ((ONLY_FOR[kind][name],) if name in ONLY_FOR[kind] else ())

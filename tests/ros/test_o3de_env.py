@@ -18,7 +18,7 @@ from proctor.evaluation.evaluator import VLNEvaluator
 from proctor.o3de.agent_manager import BUILT, BUILT_PLAIN
 from proctor.o3de.export.project import export_scene
 from proctor.policies.oracle import OraclePolicy
-from proctor.registry import suite_path
+from proctor.registry import ONLY_FOR, load, suite_path
 from served_agents import free_port
 
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
@@ -220,13 +220,18 @@ def oracle_means(env, episodes):
     return {name: sum(float(result.metrics[name]) for result in results) / count for name in names}
 
 
-def check_oracle(project, count):
+def test_the_registry_knows_it():
+    assert load("env", "o3de") is O3DEEnv
+    assert O3DEEnv.tasks == (ONLY_FOR["env"]["o3de"],)
+
+
+def check_oracle(project, count, rtf="8"):
     """Let the oracle take the suite's shortest episodes on O3DE and in the embedded world."""
     dataset = load_dataset(suite_path("houses-v1"))
     ways = {episode.episode_id: len(episode.reference_actions) for episode in dataset.episodes}
     episodes = sorted(dataset.episodes, key=lambda episode: ways[episode.episode_id])[:count]
     episodes.sort(key=lambda episode: episode.scene_id)
-    with standin(project):
+    with standin(project, rtf=rtf):
         on_o3de = oracle_means(O3DEEnv(FAST, collision_threshold=THRESHOLD_M), episodes)
     embedded = oracle_means(VLNEnv(collision_threshold_m=THRESHOLD_M), episodes)
     assert on_o3de["success"] == 1.0
@@ -240,6 +245,6 @@ def test_the_oracle_does_as_well_as_in_the_embedded_world(tmp_path, ros_domain):
 
 @pytest.mark.slow
 def test_the_oracle_does_as_well_in_twenty_episodes(tmp_path, ros_domain, capsys):
-    said = check_oracle(tmp_path / "project", 20)
+    said = check_oracle(tmp_path / "project", 20, rtf="max")
     with capsys.disabled():
         print(said)  # noqa: T201
