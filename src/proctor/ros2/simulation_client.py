@@ -29,7 +29,7 @@ from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.service import Service
 from proctor.ros2.simulation_versions import resource_of
 
-REPEAT_S = 2.0
+REPEAT_S = 1.0
 """So long without an answer, what does no harm twice is asked again."""
 STEP_PATIENCE_S = 0.1
 """How long a step may take, on top of the usual time for an answer: ten frames a second."""
