@@ -16,7 +16,7 @@ H, W = 48, 64
 
 @pytest.fixture(scope="module")
 def editor(tmp_path_factory, ros_domain):
-    with standin(tmp_path_factory.mktemp("project")) as process:
+    with standin(tmp_path_factory.mktemp("project"), rtf="8") as process:  # at the documents' own, low speeds
         yield process
 
 
