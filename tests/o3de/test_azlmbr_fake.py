@@ -373,6 +373,41 @@ def test_parents_carry_their_children(az, editor):
     assert not az.tools("EntityExists", inner)
 
 
+def test_a_new_entity_is_placed_in_its_parent(az, editor):
+    outer = az.create("outer", 1, 2, 0)
+    assert az.position(az.create("inner", 1, 0, 0, parent=outer)) == (2.0, 2.0, 0.0)
+
+
+def test_those_below_an_entity_come_level_by_level(az, editor):
+    top = az.create("top")
+    left, right = (az.create(name, parent=top) for name in ("left", "right"))
+    below = az.create("below", parent=left)
+    found = az.transform("GetEntityAndAllDescendants", top)
+    assert found == [top, left, right, below]
+
+
+def test_only_bodies_that_can_move_answer_in_the_game(az, editor):
+    for name, body in (("wall", "PhysX Static Rigid Body"), ("ball", DYNAMIC)):
+        az.add(az.create(name), body)
+    az.general.enter_game_mode()
+    editor.frame()
+    wall, ball = map(az.general.find_game_entity, ("wall", "ball"))
+    answers = [
+        az.physics.RigidBodyRequestBus(az.bus.Event, "IsPhysicsEnabled", body) for body in (wall, ball)
+    ]
+    assert answers == [None, True]
+
+
+def test_the_editors_own_physics_switches_the_level_off(az, editor):
+    chair = az.create("chair", 1, 0, 0)
+    az.general.enter_simulation_mode()
+    assert az.position(chair) is None
+    assert not az.tools("CreateNewEntityAtPosition", az.math.Vector3(0.0, 0.0, 0.0), chair).IsValid()
+    assert not az.general.save_level()
+    az.general.exit_simulation_mode()
+    assert az.position(chair) == (1.0, 0.0, 0.0)
+
+
 def test_the_engines_order_of_angles(az):
     angles = az.math.Vector3(20.0, 30.0, 40.0)
     found = az.math.Quaternion_CreateFromEulerDegreesXYZ(angles)
@@ -501,7 +536,7 @@ def test_meshes_are_seen_as_the_engine_imports_them(az, editor, has_turning_root
     document = {**TRIANGLE, "nodes": [{"mesh": 0, **({"matrix": Z_UP} if has_turning_root else {})}]}
     (editor.project / "chair.gltf").write_text(json.dumps(document))
     chair = solid(az, "chair", 2, 0, 0, size=(1.0, 2.0, 3.0))
-    child = az.create("chair mesh", 2, 0, 0, parent=chair.entity)
+    child = az.create("chair mesh", 0, 0, 0, parent=chair.entity)
     az.set(az.add(child, "Mesh"), MODEL, az.asset_id("chair.gltf.azmodel"))
     (item,) = scene(editor).scene.objects
     assert (item.name, item.asset_path, item.rigid_body_type) == ("chair", "chair.gltf", "static")

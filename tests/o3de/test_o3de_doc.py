@@ -11,7 +11,7 @@ import pytest
 from o3de_editors import running_agent
 
 from o3de_sim import constants
-from o3de_sim.editor import arguments, connection, server
+from o3de_sim.editor import arguments, client, server
 from o3de_sim.editor.operation_table import OPERATIONS
 from o3de_sim.errors import Code
 from proctor.cli import _parser
@@ -67,20 +67,18 @@ def test_codes_and_limits_are_those_of_the_protocol():
     assert limits == {
         "frame": f"{constants.MAX_FRAME_BYTES // 2**20} MiB",
         "`timeout_s`": f"{constants.MAX_TIMEOUT_S:g} s; {constants.DEFAULT_TIMEOUT_S:g} s unless said",
-        "until `hello`": f"{connection.HELLO_S:g} s",
-        "for a frame to arrive whole": f"{connection.FRAME_S:g} s",
+        "until `hello`": f"{client.HELLO_S:g} s",
+        "for a frame to arrive whole": f"{client.FRAME_S:g} s",
         "requests that wait": str(server.MAX_QUEUE),
         "names; paths; lists": names,
     }
 
 
 def literals():
-    """Return every text in the code, with a gap where something is filled in."""
+    """Return every text in the code that has to do with O3DE, with a gap where something is filled in."""
     found = []
-    for file in [
-        *(REPOSITORY / "src" / "o3de_sim").rglob("*.py"),
-        *(REPOSITORY / "src" / "proctor").rglob("*.py"),
-    ]:
+    folders = ("o3de_sim", *(f"proctor/{name}" for name in ("o3de", "envs", "ros2", "control")))
+    for file in (file for folder in folders for file in (REPOSITORY / "src" / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.append(node.value)

@@ -166,6 +166,7 @@ def test_ten_thousand_frames(tmp_path):
             sent += exchange(sender, server, agent.editor, seen)
         with Client(server, agent.editor) as client:
             client.hello().result("simulation_tool.exit_game_mode")
+            client.result("simulation_tool.toggle_physics", enabled=False)
             assert re.fullmatch(r"[A-Za-z0-9_-]+", client.result("editor_tool.current_level"))
             assert all(check["ok"] for check in client.result("selftest"))
         server.close()

@@ -64,6 +64,7 @@ def test_every_operation_does_what_it_says(agent):  # noqa: PLR0915
     assert call("entity_tool.find", name="Table") == []
     leg = call("editor_tool.create_new_entity_at_position", position=[1, 2, 2.5], parent=table)
     assert call("entity_tool.children", entity=table) == [leg]
+    assert call("tc.get_position", entity=leg) == pytest.approx([1, 2, 2.5])  # in the world
     call("entity_tool.set_name", entity=leg, name="leg")
     assert call("entity_tool.get_name", entity=leg) == "leg"
     other = call("entity_tool.create", name="other")
@@ -315,6 +316,18 @@ def test_no_path_leads_out_of_the_project(agent, tmp_path, path):
         agent, "bad_request", "asset_tool.exists", paths=[path] if path != "user/link/x.png" else ["../x"]
     )
     assert list(outside.iterdir()) == []
+
+
+def test_the_level_is_not_edited_while_the_editors_own_physics_runs(agent):
+    agent.level()
+    thing = agent.call("entity_tool.create", name="thing", position=[1, 2, 3])
+    agent.call("simulation_tool.toggle_physics", enabled=True)
+    assert "toggle_physics(false)" in refused(agent, "bad_state", "entity_tool.delete", entity=thing)
+    assert "toggle_physics(false)" in refused(agent, "bad_state", "tc.get_position", entity=thing)
+    agent.call("simulation_tool.enter_game_mode")
+    assert not agent.editor.is_in_simulation_mode
+    agent.call("simulation_tool.exit_game_mode")
+    assert agent.call("tc.get_position", entity=thing) == pytest.approx([1, 2, 3])
 
 
 def test_the_level_is_not_edited_while_the_game_runs(agent):

@@ -176,7 +176,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.data())
 def test_whatever_is_changed_in_a_scene_both_say_the_same(data):
     scene = copy.deepcopy(SCENE)

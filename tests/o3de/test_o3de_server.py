@@ -8,7 +8,7 @@ import pytest
 from editor_agents import TOKEN, Client, EditorAgent
 
 from o3de_sim.constants import MAX_FRAME_BYTES
-from o3de_sim.editor import connection
+from o3de_sim.editor.client import FAREWELL_S, FRAME_S, HELLO_S
 from o3de_sim.editor.server import MAX_QUEUE, AgentServer
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.wire import encode
@@ -69,7 +69,7 @@ def clock(monkeypatch):
             return self.now
 
     clock = Clock()
-    monkeypatch.setattr("o3de_sim.editor.connection.monotonic", clock)
+    monkeypatch.setattr("o3de_sim.editor.client.monotonic", clock)
     monkeypatch.setattr("o3de_sim.editor.server.monotonic", clock)
     return clock
 
@@ -207,9 +207,9 @@ def test_many_silent_clients_do_not_keep_others_out_for_long(server, clock):
     for _ in range(20):
         crowd.append(Client(server))
         server.pump()
-    clock.now += connection.HELLO_S + 0.1
+    clock.now += HELLO_S + 0.1
     server.pump()
-    clock.now += connection.FAREWELL_S + 0.1
+    clock.now += FAREWELL_S + 0.1
     server.pump()
     with Client(server) as client:
         client.hello()
@@ -220,7 +220,7 @@ def test_many_silent_clients_do_not_keep_others_out_for_long(server, clock):
 def test_a_client_that_says_nothing_is_let_go(server, clock):
     with Client(server) as client:
         client.turn()
-        clock.now += connection.HELLO_S + 0.1
+        clock.now += HELLO_S + 0.1
         answer = client.ends()
         assert "hello" in answer["error"]["message"]
 
@@ -232,7 +232,7 @@ def test_a_frame_that_dribbles_in_is_not_waited_for(server, clock):
         for part in data[:50]:
             client.send_bytes(bytes([part]))
             client.turn()
-            clock.now += connection.FRAME_S / 40
+            clock.now += FRAME_S / 40
             if client.is_closed:
                 break
         assert client.ends()["ok"] is False
@@ -272,7 +272,7 @@ def test_a_client_that_does_not_read_is_let_go_after_a_while(server, clock):
         for _ in range(20):
             server.pump()
         assert len(server.sockets()) == 2
-        clock.now += connection.FRAME_S + 0.1
+        clock.now += FRAME_S + 0.1
         for _ in range(20):
             server.pump()
         assert len(server.sockets()) == 1

@@ -12,7 +12,7 @@ FAST = {"linear_speed": 0.5, "angular_speed": 1.5, "timeout_s": 15.0}
 
 
 @contextmanager
-def standin(project, *options, rtf="8"):
+def standin(project, *options, rtf="4"):
     """Start one, of a speed at which messages still are in time, and yield the process.
 
     Within, O3DE_AGENT_PORT and O3DE_AGENT_TOKEN lead to it.

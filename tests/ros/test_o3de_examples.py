@@ -16,7 +16,7 @@ H, W = 48, 64
 
 @pytest.fixture(scope="module")
 def editor(tmp_path_factory, ros_domain):
-    with standin(tmp_path_factory.mktemp("project")) as process:
+    with standin(tmp_path_factory.mktemp("project"), rtf="8") as process:  # at the documents' own, low speeds
         yield process
 
 
@@ -211,6 +211,9 @@ def test_the_test_plan(workspace):
 
 
 def test_a_robot_that_does_not_move_is_helped_as_the_document_says(workspace):
+    simulator = O3DESimulator(config={"timeout_s": 10.0})
+    assert simulator.agent_manager.open_level("scene_001")
+    simulator.close()  # one agent serves one client
     run(GAME_MODE)
     simulator = O3DESimulator(config={"timeout_s": 10.0})
     assert simulator.agent_manager.agent.simulation_tool.is_in_game_mode()

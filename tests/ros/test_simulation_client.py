@@ -202,6 +202,26 @@ def test_silence_is_an_error_in_time_and_a_late_answer_is_nobodys(node):
         assert stub.in_flight[GetEntityState] == 1
 
 
+def test_what_does_no_harm_twice_is_asked_again_when_the_answer_is_lost(node, monkeypatch):
+    monkeypatch.setattr(simulation_client, "REPEAT_S", 0.2)
+    with stub_for(node) as (stub, client):
+        for kind, ask in ((DeleteEntity, lambda: client.delete("robot")), (SetSimulationState, client.play)):
+            stub.held = {kind}
+
+            def answer_later_ones(kind=kind):
+                stub.wait_until(lambda: stub.asked(kind), 10.0)
+                stub.held = set()
+
+            with thread(answer_later_ones):
+                ask()
+            assert len(stub.asked(kind)) == 2
+        stub.held = {SpawnEntity}
+        client._timeout_s = 1.0
+        with pytest.raises(SimulationError, match=r"no answer in 1 s: /spawn_entity"):
+            client.respawn("robot", POSE, uri=ROBOT_URI)
+        assert len(stub.asked(SpawnEntity)) == 1  # of which there would be two robots
+
+
 def test_a_simulator_that_forgot_a_request_is_asked_again_later(node):
     with stub_for(node, timeout_s=0.5) as (stub, client):
         stub.held = {GetSimulationState}

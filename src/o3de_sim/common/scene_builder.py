@@ -201,7 +201,6 @@ class BasicSceneBuilder:
         size = Vector3(high[0] - low[0], high[1] - low[1], 1.0)
         entity = self._agent.entity_tool.create(GROUND, centre)
         child = self._agent.entity_tool.create(f"{GROUND} mesh", centre, entity)
-        self._agent.tc.set_position(child, centre)
         self._agent.tc.set_scale(child, size)
         self._agent.render_tool.add_mesh(child, primitive="box")
         self._agent.pc.add_rigid_body(entity, "static")

@@ -27,4 +27,4 @@ except ImportError as error:
     _say(error)
 else:
     if azlmbr_calls.azlmbr_is_here():
-        forget = azlmbr_calls.when_editor_is_ready(_start)
+        o3de_agent_is_waiting = azlmbr_calls.when_editor_is_ready(_start)

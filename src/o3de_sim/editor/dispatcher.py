@@ -51,11 +51,11 @@ class Dispatcher:
             raise O3DEError("unknown_op", f"no operation {shown(op)}{_like(op, list(TABLE))}")
         values = _checked(operation, args)
         self._session.notice_changes()
-        if operation.edits and self._session.is_in_game_mode():
+        end = self._session.what_ends_play() if operation.edits else None
+        if end is not None:
             raise O3DEError(
                 "bad_state",
-                f"{op} changes the level, which cannot be done while the game runs: "
-                "simulation_tool.exit_game_mode ends it",
+                f"{op} changes the level, which cannot be done while the game runs: {end} ends it",
             )
         for argument in operation.arguments:
             if argument.kind.is_entity and values[argument.name] is not None:

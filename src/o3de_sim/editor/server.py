@@ -26,7 +26,7 @@ from o3de_sim.constants import (
     PROTOCOL,
 )
 from o3de_sim.editor.arguments import shown
-from o3de_sim.editor.connection import Connection
+from o3de_sim.editor.client import Client
 from o3de_sim.editor.token_file import TokenFile, given_token
 from o3de_sim.errors import Code, O3DEError
 from o3de_sim.o3de_api.wire import Message, WireError
@@ -52,7 +52,7 @@ class Starter(Protocol):
 
 @dataclass(frozen=True)
 class _Request:
-    client: Connection
+    client: Client
     id: int
     op: str
     args: dict[str, Any]
@@ -99,7 +99,7 @@ class AgentServer:
             if self._token is None:
                 self._listener.close()
                 raise O3DEError("bad_state", f"no token file can be written below {Path.home()}")
-        self._connections: list[Connection] = []
+        self._connections: list[Client] = []
         self._queue: deque[_Request] = deque()
         self._job: _Job | None = None
         self._is_pumping = False
@@ -155,7 +155,7 @@ class AgentServer:
                 accepted, _ = self._listener.accept()
             except OSError:  # nobody is there, or is gone already
                 return
-            client = Connection(accepted)
+            client = Client(accepted)
             if len(self._connections) >= MAX_CONNECTIONS:
                 client.close()
                 continue
@@ -166,7 +166,7 @@ class AgentServer:
     def _is_busy(self) -> bool:
         return any(client.is_known and client.is_open for client in self._connections)
 
-    def _read(self, client: Connection) -> None:
+    def _read(self, client: Client) -> None:
         try:
             messages = client.receive()
         except WireError as error:
@@ -175,7 +175,7 @@ class AgentServer:
         for message in messages:
             self._take(client, message)
 
-    def _take(self, client: Connection, message: Message) -> None:
+    def _take(self, client: Client, message: Message) -> None:
         found = message.get("id")
         number = (
             found if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 2**53 else None
@@ -193,7 +193,7 @@ class AgentServer:
             return
         self._queue.append(request)
 
-    def _is_welcome(self, client: Connection, message: Message, number: int | None) -> bool:
+    def _is_welcome(self, client: Client, message: Message, number: int | None) -> bool:
         """Return whether a client's first message is hello with the token; let it go otherwise."""
         args = message.get("args")
         token = args.get("token") if message.get("op") == "hello" and isinstance(args, dict) else None
@@ -289,7 +289,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _request(client: Connection, message: Message, number: int | None) -> _Request:
+def _request(client: Client, message: Message, number: int | None) -> _Request:
     if number is None or message.get("v") != PROTOCOL:
         problem = f'a request has "v": {PROTOCOL} and a whole number as "id"'
         raise O3DEError(

@@ -38,6 +38,19 @@ class Session:
         """Return whether the game runs."""
         return bool(self.engine.general("is_in_game_mode"))
 
+    def is_in_simulation_mode(self) -> bool:
+        """Return whether the Editor's own physics runs."""
+        return bool(self.engine.general("is_in_simulation_mode"))
+
+    def what_ends_play(self) -> str | None:
+        """Return by what the level can be edited again; None if it can be.
+
+        In both modes the engine switches its entities off, and runs others in their stead.
+        """
+        if self.is_in_game_mode():
+            return "simulation_tool.exit_game_mode"
+        return "simulation_tool.toggle_physics(false)" if self.is_in_simulation_mode() else None
+
     def notice_changes(self) -> None:
         """Forget the entities of a level that is no longer open, and of a game that has ended."""
         level = self.level()

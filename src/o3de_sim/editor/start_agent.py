@@ -28,11 +28,11 @@ class _Agent:
     def __init__(self, port: int) -> None:
         self.engine = Engine()
         try:
+            self._was_active = str(self.engine.general("get_cvar", KEEP_ACTIVE))
             self.server = AgentServer(Dispatcher(self.engine), port=port)
         except O3DEError:
             self.engine.close()
             raise
-        self._was_active = str(self.engine.general("get_cvar", KEEP_ACTIVE))
         self.keep_active()
         self._stops: list[Stop] = [start_pump(self.server.pump), when_editor_is_ready(self.keep_active)]
 

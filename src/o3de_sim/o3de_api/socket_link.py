@@ -75,10 +75,7 @@ class SocketLink:
         Raises:
             O3DEError: There is no agent, or it does not want us.
         """
-        if self._connection is not None and self._connection.is_stale():
-            self.close()
-        if self._connection is None:
-            self._connect(timeout_s)
+        self._connected(timeout_s)
         return self._info
 
     def call(self, op: str, args: dict[str, Any], timeout_s: float) -> Any:
@@ -90,9 +87,7 @@ class SocketLink:
         Raises:
             O3DEError: It failed, the time is over, or the connection broke. The next call makes a new one.
         """
-        self.greet(timeout_s)
-        connection = self._connection
-        assert connection is not None  # noqa: S101 - greeted
+        connection = self._connected(timeout_s)
         with self._closing(op, timeout_s):
             ends = time.monotonic() + timeout_s + MARGIN_S
             self._send(connection, op, args, timeout_s, ends)
@@ -105,7 +100,13 @@ class SocketLink:
             self._connection.close()
             self._connection = None
 
-    def _connect(self, timeout_s: float) -> None:
+    def _connected(self, timeout_s: float) -> Connection:
+        """Return the connection, a new one if there is none that can be used."""
+        if self._connection is not None and self._connection.is_stale():
+            self.close()
+        return self._connection or self._connect(timeout_s)
+
+    def _connect(self, timeout_s: float) -> Connection:
         """Connect; if the agent is busy, again for a moment."""
         ends = time.monotonic() + BUSY_S
         while True:
@@ -116,7 +117,7 @@ class SocketLink:
                     raise
                 time.sleep(BUSY_PAUSE_S)  # it looks once in a frame
 
-    def _connect_once(self, timeout_s: float) -> None:
+    def _connect_once(self, timeout_s: float) -> Connection:
         try:
             connected = socket.create_connection((self.host, self.port), min(CONNECT_TIMEOUT_S, timeout_s))
         except ConnectionRefusedError:
@@ -124,10 +125,10 @@ class SocketLink:
         except OSError as error:
             problem = error.strerror or "no answer"
             raise O3DEError("connection", f"{self._place} cannot be reached: {problem}") from None
-        self._connection = Connection(connected)
+        connection = self._connection = Connection(connected)
         with self._closing("hello", timeout_s):
             token, origin = self._find_token()
-            reply = self._hello(self._connection, token, timeout_s)
+            reply = self._hello(connection, token, timeout_s)
         try:
             self._info = self._checked(self._result(reply))
         except O3DEError as error:
@@ -139,6 +140,7 @@ class SocketLink:
                 raise
             hint = f"the token from {origin} was refused; perhaps it is that of an Editor that has ended"
             raise O3DEError("unauthorised", f"{self._place}: {hint} ({error.message})") from None
+        return connection
 
     def _hello(self, connection: Connection, token: str, timeout_s: float) -> Message:
         """Introduce ourselves; where no answer comes, find out whether it ever will."""

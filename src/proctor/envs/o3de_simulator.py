@@ -215,13 +215,19 @@ class O3DESimulator(RosRobotEnv):
         self._state = self._robot = None
         if _open.get(self._address) is self:
             del _open[self._address]
-        self._resources.close()
-        if self.agent_manager is not None:
-            with suppress(O3DEError):  # an Editor that is gone is in no game mode either
-                if self._is_playing:
-                    self.agent_manager.leave_game_mode()
-            self._is_playing = False
-            self.agent_manager.close()
+        try:
+            self._resources.close()
+        finally:  # whatever becomes of the robot, the Editor is given back
+            self._leave()
+
+    def _leave(self) -> None:
+        if self.agent_manager is None:
+            return
+        with suppress(O3DEError):  # an Editor that is gone is in no game mode either
+            if self._is_playing:
+                self.agent_manager.leave_game_mode()
+        self._is_playing = False
+        self.agent_manager.close()
 
     def _reached(self, robot: ExamRobot) -> O3DEAgentManager | None:
         """Connect to the Editor; without one there has to be a GameLauncher."""

@@ -142,7 +142,8 @@ class O3DEAgentManager:
         Game mode is left for it: a body that moves does not obey when its transform is set.
         """
         self.leave_game_mode()
-        if self._placed is None:
+        if self._placed is None or not self.agent.entity_tool.exists(self._placed):
+            # Ids end with the level, and somebody else may have opened it anew.
             found = self.agent.entity_tool.find(self._config.robot_name)
             self._placed = found[0] if found else None
         if self._placed is None:

@@ -37,10 +37,6 @@ class ExamRobot:
         depth_far_m: The far clip distance of the depth camera, see `images.depth_of`.
         qos: How to listen to the sensors; as they usually publish, if it is None.
         timeout_s: How long to wait for a sensor or a service, in real time.
-
-    Attributes:
-        actions: Does the four actions.
-        sensors: Listens to the sensors.
     """
 
     def __init__(  # noqa: PLR0913  (all but one are named)
@@ -58,11 +54,13 @@ class ExamRobot:
     ) -> None:
         self._executor = executor
         executor.get_logger().set_level(LoggingSeverity.ERROR)  # collisions are told in the results
-        self.actions = ActionExecutorWrapper(executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor)
+        self._actions = ActionExecutorWrapper(
+            executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor
+        )
         self._name, self._namespace, self._uri = name, namespace, uri
         self._wanted, self._timeout_s = tuple(sensors), timeout_s
         heard = [sensor for sensor in sensors if sensor != "odom"] or ["scan"]
-        self.sensors = SensorSubscriber(
+        self._sensors = SensorSubscriber(
             qos, node=executor, clock=executor.robot_clock, sensors=heard, depth_far_m=depth_far_m
         )
         self._simulation = SimulationClient(
@@ -115,13 +113,13 @@ class ExamRobot:
         if not self._executor.wait_for_odom(self._timeout_s, since_s):
             raise SimulationError(f"the robot does not tell where it is: {self._executor.diagnosis()}")
         self._origin = pose2(self._executor.curr_pose)
-        self.sensors.reset()
-        self.sensors.mark_action(since_s)
+        self._sensors.reset()
+        self._sensors.mark_action(since_s)
 
     def act(self, action: Action) -> bool:
         """Do an action and return whether the robot collided."""
-        self.actions.execute_action(int(action))
-        self.sensors.mark_action(self._executor.robot_clock.now_s)
+        self._actions.execute_action(int(action))
+        self._sensors.mark_action(self._executor.robot_clock.now_s)
         return action is not Action.STOP and self._executor.collision_detected
 
     def observe(self) -> Observation:
@@ -130,7 +128,7 @@ class ExamRobot:
         Raises:
             SimulationError: A topic is silent, and why.
         """
-        observation = self.sensors.get_observation(self._timeout_s)
+        observation = self._sensors.get_observation(self._timeout_s)
         observation["odom"] = self._driven()
         return {name: observation[name] for name in self._wanted}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import Any
@@ -21,7 +22,8 @@ class Service:
 
     Some simulators remember only the newest request on a service and would send it the answer to an older
     one. So the next request waits for the answer to the last, and an answer that nobody waits for any more
-    is dropped.
+    is dropped. And a server that is new may drop its first answers, since it does not know yet who is to hear
+    them: requests that do no harm twice can be repeated.
 
     Args:
         node: Who calls.
@@ -36,7 +38,8 @@ class Service:
         self.kind = kind
         self._node = node
         self._turn = threading.Lock()
-        self._unanswered: Any = None
+        self._unanswered: list[Any] = []
+        """A request, and its repetitions."""
         try:
             self._client = node.create_client(kind, name)
         except NameValidationException as error:
@@ -54,8 +57,13 @@ class Service:
         except InvalidHandle:
             raise SimulationError(f"{self.name} cannot be called: the node was closed") from None
 
-    def call(self, request: Any, timeout_s: float) -> Any:
+    def call(self, request: Any, timeout_s: float, *, repeat_s: float = math.inf) -> Any:
         """Send a request and return the answer.
+
+        Args:
+            request: What to ask.
+            timeout_s: How long to wait for an answer, in real time.
+            repeat_s: After how long without one it is asked again.
 
         Raises:
             SimulationError: Nobody serves it, there was no answer in time, or the node was closed.
@@ -67,8 +75,13 @@ class Service:
             self._let_settle(deadline_s, timeout_s)
             if not self._node.wait_until(self.is_served, deadline_s - time.monotonic()):
                 raise SimulationError(self.diagnosis())
-            self._unanswered = self._client.call_async(request)
-            return self._answer(deadline_s, timeout_s)
+            while True:
+                self._unanswered.append(self._client.call_async(request))
+                left_s = deadline_s - time.monotonic()
+                if self._has_answer(min(left_s, repeat_s)):
+                    return self._answer()
+                if left_s <= repeat_s:
+                    raise SimulationError(f"no answer in {timeout_s:g} s: {self.diagnosis()}")
         except InvalidHandle:
             raise SimulationError(f"{self.name} cannot be called: the node was closed") from None
         finally:
@@ -97,33 +110,44 @@ class Service:
 
     def _let_settle(self, deadline_s: float, timeout_s: float) -> None:
         """Wait for the answer to an earlier request that came too late, or never will."""
-        earlier, self._unanswered = self._unanswered, None
-        if earlier is None or earlier.done():
+        if not self._unanswered or self._is_answered():
+            self._forget()
             return
-        if not self._node.wait_until(
-            lambda: earlier.done() or not self.is_served(), deadline_s - time.monotonic()
-        ):
-            self._client.remove_pending_request(earlier)
+        is_settled = self._node.wait_until(
+            lambda: self._is_answered() or not self.is_served(), deadline_s - time.monotonic()
+        )
+        self._forget()
+        if not is_settled:
             raise SimulationError(
                 f"an earlier request is still unanswered after {timeout_s:g} s more: {self.diagnosis()}"
             )
-        self._client.remove_pending_request(earlier)
 
-    def _answer(self, deadline_s: float, timeout_s: float) -> Any:
-        future = self._unanswered
-        self._node.wait_until(
-            lambda: future.done() or not self.is_served(), max(0.0, deadline_s - time.monotonic())
-        )
-        if not future.done() and not self.is_served():
-            self._node.wait_until(future.done, GRACE_S)
-            if not future.done():
-                self._client.remove_pending_request(future)
-                self._unanswered = None
+    def _is_answered(self) -> bool:
+        return any(future.done() for future in self._unanswered)
+
+    def _has_answer(self, wait_s: float) -> bool:
+        """Wait for an answer.
+
+        Raises:
+            SimulationError: Nobody is there any more who would send it.
+        """
+        self._node.wait_until(lambda: self._is_answered() or not self.is_served(), max(0.0, wait_s))
+        if not self._is_answered() and not self.is_served():
+            self._node.wait_until(self._is_answered, GRACE_S)
+            if not self._is_answered():
+                self._forget()
                 raise SimulationError(f"its server left before it answered: {self.diagnosis()}")
-        if not future.done():
-            raise SimulationError(f"no answer in {timeout_s:g} s: {self.diagnosis()}")
-        self._unanswered = None
-        return future.result()
+        return self._is_answered()
+
+    def _answer(self) -> Any:
+        answered = next(future for future in self._unanswered if future.done())
+        self._forget()
+        return answered.result()
+
+    def _forget(self) -> None:
+        for future in self._unanswered:
+            self._client.remove_pending_request(future)
+        self._unanswered = []
 
     def _servers(self) -> list[tuple[str, str, str]]:
         """Return who serves a service of this name in any namespace: the node, the service and its type."""

@@ -29,6 +29,8 @@ from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.service import Service
 from proctor.ros2.simulation_versions import resource_of
 
+REPEAT_S = 1.0
+"""So long without an answer, what does no harm twice is asked again."""
 STEP_PATIENCE_S = 0.1
 """How long a step may take, on top of the usual time for an answer: ten frames a second."""
 MAX_MESSAGE = 300
@@ -94,7 +96,8 @@ class SimulationClient:
         """Return what the simulator can, by the names of simulation_interfaces: `WORLD_LOADING`."""
         old = self._old_features  # O3DE's first version of the services calls it so
         service = old if old.is_served() and not self._features.is_served() else self._features
-        numbers = service.call(GetSimulatorFeatures.Request(), self._timeout_s).features.features
+        answer = service.call(GetSimulatorFeatures.Request(), self._timeout_s, repeat_s=REPEAT_S)
+        numbers = answer.features.features
         return frozenset(FEATURES.get(int(number), f"FEATURE_{number}") for number in numbers)
 
     def load_world(self, uri: str) -> None:
@@ -147,12 +150,13 @@ class SimulationClient:
     def delete(self, name: str) -> bool:
         """Remove a robot, and return whether it was there."""
         request = DeleteEntity.Request(entity=name)
-        answer = self._ask(self._delete, request, accept=(Result.RESULT_NOT_FOUND,))
+        answer = self._ask(self._delete, request, accept=(Result.RESULT_NOT_FOUND,), repeat_s=REPEAT_S)
         return bool(answer.result.result == Result.RESULT_OK)
 
     def position(self, name: str) -> tuple[Vector3, float]:
         """Return the true position of a robot in the world, and its heading."""
-        pose = self._ask(self._get_entity, GetEntityState.Request(entity=name)).state.pose
+        request = GetEntityState.Request(entity=name)
+        pose = self._ask(self._get_entity, request, repeat_s=REPEAT_S).state.pose
         try:
             check_rotation(pose.orientation)
             return Vector3.of(pose.position), yaw_of(pose.orientation)
@@ -161,7 +165,8 @@ class SimulationClient:
 
     def state(self) -> str:
         """Return the state of the simulation: `STOPPED`, `PLAYING`, `PAUSED`."""
-        number = int(self._ask(self._get_state, GetSimulationState.Request()).state.state)
+        answer = self._ask(self._get_state, GetSimulationState.Request(), repeat_s=REPEAT_S)
+        number = int(answer.state.state)
         return STATES.get(number, f"STATE_{number}").removeprefix("STATE_")
 
     def play(self) -> None:
@@ -199,17 +204,24 @@ class SimulationClient:
 
     def _change_state(self, state: int) -> None:
         request = SetSimulationState.Request(state=SimulationState(state=state))
-        self._ask(self._set_state, request, accept=(SetSimulationState.Response.ALREADY_IN_TARGET_STATE,))
+        already = SetSimulationState.Response.ALREADY_IN_TARGET_STATE
+        self._ask(self._set_state, request, accept=(already,), repeat_s=REPEAT_S)
 
     def _ask(
-        self, service: Service, request: Any, *, accept: tuple[int, ...] = (), timeout_s: float | None = None
+        self,
+        service: Service,
+        request: Any,
+        *,
+        accept: tuple[int, ...] = (),
+        timeout_s: float | None = None,
+        repeat_s: float = math.inf,
     ) -> Any:
         """Call a service and check its result.
 
         Raises:
             SimulationError: The result is neither OK nor among those accepted.
         """
-        answer = service.call(request, timeout_s or self._timeout_s)
+        answer = service.call(request, timeout_s or self._timeout_s, repeat_s=repeat_s)
         code = int(answer.result.result)
         if code != Result.RESULT_OK and code not in accept:
             said = plain(answer.result.error_message[:MAX_MESSAGE]) or "it does not say why"

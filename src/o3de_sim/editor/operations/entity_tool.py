@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from o3de_sim.editor import components
+from o3de_sim.editor.azlmbr_calls import Values
 from o3de_sim.editor.handles import Entity
+from o3de_sim.editor.operations.transform import place
 from o3de_sim.editor.session import Frames, Session, valid_id
 from o3de_sim.editor.undo import undo_batch
 from o3de_sim.errors import O3DEError
@@ -14,14 +16,17 @@ from o3de_sim.errors import O3DEError
 MAX_DESCENDANTS = 10_000
 
 
-def make(session: Session, position: tuple[float, ...], parent: Entity | None) -> Any:
-    """Return the id of a new entity, in world coordinates."""
+def make(session: Session, position: Values, parent: Entity | None) -> Any:
+    """Return the id of a new entity at a place in the world. What the engine is told is one in the parent."""
     engine = session.engine
     parent_id = engine.no_entity() if parent is None else parent.id
     found = engine.broadcast(
         "editor.ToolsApplicationRequestBus", "CreateNewEntityAtPosition", engine.vector(position), parent_id
     )
-    return valid_id(found, "CreateNewEntityAtPosition")
+    made = valid_id(found, "CreateNewEntityAtPosition")
+    if parent is not None:
+        place(engine, made, position, None)
+    return made
 
 
 def give_name(session: Session, entity_id: Any, name: str) -> None:
@@ -54,7 +59,7 @@ def with_descendants(session: Session, entity_id: Any) -> Iterator[Any]:
         waiting += child_ids(session, one)
 
 
-def create(session: Session, name: str, position: tuple[float, ...], parent: Entity | None) -> Frames[str]:
+def create(session: Session, name: str, position: Values, parent: Entity | None) -> Frames[str]:
     """Make an entity with a name; return its id."""
     made = make(session, position, parent)
     give_name(session, made, name)

@@ -12,6 +12,7 @@ def enter_game_mode(session: Session) -> Frames[None]:
         return
     if not session.level():
         raise O3DEError("bad_state", "no level is open: editor_tool.open_level opens one")
+    yield from toggle_physics(session, enabled=False)  # the engine would start a second game in the first
     session.engine.general("enter_game_mode", returns="nothing")
     yield from session.wait(session.is_in_game_mode, "game mode to begin")
 
@@ -32,15 +33,13 @@ def is_in_game_mode(session: Session) -> bool:
 
 def toggle_physics(session: Session, enabled: bool) -> Frames[None]:  # noqa: FBT001  (as it comes from outside)
     """Let the Editor's physics run or stand. In game mode it runs anyway, and nothing is done."""
-    if session.is_in_game_mode():
-        return
-    if bool(session.engine.general("is_in_simulation_mode")) == enabled:
+    if session.is_in_game_mode() or session.is_in_simulation_mode() == enabled:
         return
     if enabled:
         session.engine.general("enter_simulation_mode", returns="nothing")
     else:
         session.engine.general("exit_simulation_mode", returns="nothing")
     yield from session.wait(
-        lambda: bool(session.engine.general("is_in_simulation_mode")) == enabled,
+        lambda: session.is_in_simulation_mode() == enabled,
         f"the Editor's physics to {'begin' if enabled else 'end'}",
     )

@@ -92,11 +92,12 @@ def place(engine: Engine, entity_id: Any, position: Values | None, rotation: Val
 
 def _must_move(session: Session, entity: Entity) -> None:
     """Editor entities are switched off while the game runs; asking them would give nothing."""
-    if not entity.is_in_game and session.is_in_game_mode():
+    end = None if entity.is_in_game else session.what_ends_play()
+    if end is not None:
         raise O3DEError(
             "bad_state",
-            f"{entity.text} is the entity that is edited, which stands still in game mode: "
-            "entity_tool.find_game gives the one that runs, simulation_tool.exit_game_mode ends the game",
+            f"{entity.text} is the entity that is edited, which is switched off while the game runs: "
+            f"entity_tool.find_game gives the one that lives in game mode, {end} ends the game",
         )
 
 

@@ -23,10 +23,7 @@ def _create_at(editor: FakeEditor, position: Vector3, parent: EntityId) -> Entit
     if level is None:
         return EntityId()
     entity = Entity(f"Entity{len(level.live) + 1}", placement=Placement(position.triple_()))
-    entity.parent = parent.number_ if parent.number_ in level.live else None
-    if entity.parent is not None:
-        outer = world_placement(level.live, level.live[entity.parent])
-        entity.placement = outer.inverse().of(Placement(position.triple_(), scale=outer.scale))
+    entity.parent = parent.number_ if parent.number_ in level.live else None  # in which it is placed
     level.live[entity.number] = entity
     level.record(entity.number)
     return EntityId.of_(entity.number)

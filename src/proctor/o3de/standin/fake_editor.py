@@ -76,6 +76,11 @@ class FakeEditor:
         self._batches = 0
         self._dirty: set[int] = set()
 
+    @property
+    def is_playing(self) -> bool:
+        """Whether the level's own entities are switched off, as they are in both of these modes."""
+        return self.is_in_game_mode or self.is_in_simulation_mode
+
     # Scripts
 
     @contextmanager
@@ -169,7 +174,7 @@ class FakeEditor:
 
     def save(self) -> bool:
         """Write the level: what is recorded of it."""
-        if self.level is None or self.is_in_game_mode:
+        if self.level is None or self.is_playing:
             return False
         save_entities(
             self.levels / self.level.name / f"{self.level.name}.prefab", self.level.name, self.level.template
@@ -183,6 +188,12 @@ class FakeEditor:
         """Ask for game mode, or for its end, which comes with the next tick."""
         if self.level is not None:
             self._wants_game_mode = is_on
+
+    def switch_simulation_mode(self, *, is_on: bool) -> None:
+        """Let the Editor's own physics run or stand, at once."""
+        if is_on != self.is_in_simulation_mode and self.level is not None:
+            self.is_in_simulation_mode = is_on
+            self.level.revert()
 
     def _switch_game_mode(self, is_on: bool) -> None:  # noqa: FBT001
         if is_on == self.is_in_game_mode or self.level is None:
@@ -198,7 +209,7 @@ class FakeEditor:
 
     def editable(self, entity: EntityId | None = None) -> Level | None:
         """Return the level if it, or one of its entities, can be edited now."""
-        if self.level is None or self.is_in_game_mode:
+        if self.level is None or self.is_playing:
             return None
         return self.level if entity is None or entity.number_ in self.level.live else None
 
@@ -221,7 +232,7 @@ class FakeEditor:
 
     def mark_dirty(self, number: int) -> None:
         """Let an entity be recorded at the end of the batch; outside of one this does nothing."""
-        if self._batches and not self.is_in_game_mode:
+        if self._batches and not self.is_playing:
             self._dirty.add(number)
 
 

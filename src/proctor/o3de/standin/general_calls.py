@@ -113,11 +113,11 @@ def _is_in_game_mode(editor: FakeEditor) -> bool:
 
 
 def _enter_simulation_mode(editor: FakeEditor) -> None:
-    editor.is_in_simulation_mode = editor.level is not None and not editor.is_in_game_mode
+    editor.switch_simulation_mode(is_on=not editor.is_in_game_mode)
 
 
 def _exit_simulation_mode(editor: FakeEditor) -> None:
-    editor.is_in_simulation_mode = False
+    editor.switch_simulation_mode(is_on=False)
 
 
 def _is_in_simulation_mode(editor: FakeEditor) -> bool:

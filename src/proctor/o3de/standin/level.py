@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -91,10 +92,12 @@ def children(entities: Entities, number: int | None) -> list[Entity]:
 
 
 def descendants(entities: Entities, number: int) -> Iterator[Entity]:
-    """Return those below an entity."""
-    for child in children(entities, number):
-        yield child
-        yield from descendants(entities, child.number)
+    """Return those below an entity: its children, then theirs, and so on."""
+    waiting = deque([number])
+    while waiting:
+        for child in children(entities, waiting.popleft()):
+            yield child
+            waiting.append(child.number)
 
 
 @dataclass

@@ -12,6 +12,7 @@ from proctor.o3de.standin.level import Entities, Entity, descendants, world_plac
 if TYPE_CHECKING:
     from proctor.o3de.standin.fake_editor import FakeEditor
 
+DYNAMIC = "PhysX Dynamic Rigid Body"
 Read = Callable[[Placement], Any]
 Change = Callable[[Placement, Any], Placement]
 VALUES: dict[str, tuple[Read, Change]] = {
@@ -33,9 +34,9 @@ VALUES: dict[str, tuple[Read, Change]] = {
 
 
 def _whose(editor: FakeEditor, entity: EntityId) -> tuple[Entities, Entity] | None:
-    """Return an active entity among its like: that of the game in game mode, else that of the level."""
+    """Return an active entity among its like: that of the game while it plays, else that of the level."""
     level = editor.level
-    entities = editor.game if editor.is_in_game_mode or level is None else level.live
+    entities = editor.game if editor.is_playing or level is None else level.live
     return (entities, entities[entity.number_]) if entity.number_ in entities else None
 
 
@@ -109,9 +110,9 @@ def _is_simulated(editor: FakeEditor, entity: Entity) -> bool:
 
 
 def _body(editor: FakeEditor, entity: EntityId) -> Entity | None:
-    """Return an entity with a body. Only those of the game have one that moves."""
+    """Return an entity that listens to this bus: one of the game with a body that can move."""
     found = editor.game.get(entity.number_)
-    return found if found is not None and _has_body(found) else None
+    return found if found is not None and found.works(DYNAMIC) else None
 
 
 def _enable_physics(editor: FakeEditor, entity: EntityId) -> None:

@@ -23,7 +23,7 @@ NOT_WEB = (
 )
 
 
-class Connection:
+class Client:
     """A connected client.
 
     Args:
