@@ -40,9 +40,10 @@ def test_files_of_the_owner_are_left_alone_and_spoken_of(tmp_path):
     assert "add the line import o3de_sim.editor.bootstrap" in notes
     assert "robot.prefab is your own" in notes
     assert "Registry/assimp_settings.setreg sets AssImpReadRootTransform" in notes
-    settings = project / "Assets/Proctor/scene/box.gltf.assetinfo"
+    (settings,) = (project / "Assets/Proctor/scene").glob("box-*.gltf.assetinfo")
     (group,) = json.loads(settings.read_text())["values"]
-    assert group["nodeSelectionList"]["selectedNodes"] == ["z_up", "z_up.box"]
+    name = settings.name.removesuffix(".gltf.assetinfo")
+    assert group["nodeSelectionList"]["selectedNodes"] == ["z_up", f"z_up.{name}"]
     (rule,) = group["rules"]["rules"]
     assert (rule["useAdvancedData"], rule["rotation"]) == (True, [0, 0, 1, 0])  # x, y, z, w
     (project / "Editor/Scripts/bootstrap.py").write_text("import o3de_sim.editor.bootstrap\n")
