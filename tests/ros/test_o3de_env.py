@@ -164,6 +164,8 @@ def test_a_new_simulator_takes_over_from_one_that_was_never_closed(editor, scene
 def test_episodes_without_a_world_are_told_what_they_lack(simulator, episode, complaint):
     with pytest.raises((SimulationError, UserError), match=complaint):
         simulator.reset(episode)
+    with pytest.raises(UserError, match=complaint):  # before the first episode, and once for all
+        simulator.check([episode])
 
 
 def test_a_robot_that_the_project_lacks_is_named(editor, scene):

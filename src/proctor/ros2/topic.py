@@ -94,7 +94,7 @@ class Topic(Generic[Value]):
         if types and len(types) == len({p.topic_type for p in publishers}):
             return f"{self.name} is {', '.join(types)}, expected {wanted} (published by {who})"
         clashes = [
-            reason
+            reason.strip("; ")
             for publisher in publishers
             for verdict, reason in [
                 qos_check_compatible(publisher.qos_profile, self._subscription.qos_profile)
