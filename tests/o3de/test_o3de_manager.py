@@ -74,3 +74,17 @@ def test_objects_may_be_called_like_what_the_level_needs(tmp_path):
         assert sorted(found) == sorted(f"{name} of the scene" for name in names)
         marks = [entity.name for entity in pumped.editor.level.template.values()]
         assert [marks.count(name) for name in ("robot", BUILT, BUILT_PLAIN)] == [0, 0, 1]
+
+
+def test_a_stretched_object_with_a_part_turned_by_half_stays_one(tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    turned = Part(shape="box", size=(1.0, 1.0, 1.0), rotate=(0, 0, 180))
+    scene = write_scene(
+        tmp_path / "room.json", SceneObject(name="bar", parts=[turned], scale=(3.0, 1.0, 1.0))
+    )
+    export_scene(scene, project)
+    with running_agent(project) as pumped:
+        found = built(pumped, scene)
+    assert list(found) == ["bar"]
+    assert found["bar"].asset_path is not None
