@@ -103,9 +103,16 @@ def command(*arguments):
 def test_the_command_it_offers_can_be_pasted(tmp_path, capsys):
     write_scene(tmp_path)
     place = {"x": 0, "y": 0, "z": 0}
-    walk = {"episode_id": "a", "scene_config_path": "original.json", "start_position": {**place, "x": 3}}
+    walk = {
+        "episode_id": "a",
+        "scene_id": "scene",
+        "scene_config_path": "original.json",
+        "start_position": {**place, "x": 3},
+    }
     (tmp_path / "walks.json").write_text(
-        json.dumps({"episodes": [{**walk, "goal_position": place, "instruction": "go"}]})
+        json.dumps(
+            {"episodes": [{**walk, "start_rotation": place, "goal_position": place, "instruction": "go"}]}
+        )
     )
     assert command("--dataset", tmp_path / "walks.json", "--out", tmp_path / "my project") == 0
     assert f"--dataset '{tmp_path}/my project/episodes.json'" in capsys.readouterr().out
