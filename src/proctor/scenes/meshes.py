@@ -30,8 +30,8 @@ FLAT_M = 0.01
 MAX_PIECES = 5000
 DRACO = b"KHR_draco_mesh_compression"
 MAX_FILE_BYTES = 2**30
-FARTHEST = 1e7
-"""Of a vertex, in the file's unit, from its origin: 10 km in millimetres."""
+FARTHEST = 1e9
+"""Of a vertex, in the file's own unit; farther out, numbers are too coarse for hulls."""
 MAX_TRIANGLES = 8_000_000
 MAX_IMAGE_SIDE = 2048
 SHADES = 64
