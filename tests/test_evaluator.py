@@ -65,6 +65,7 @@ def test_the_documents_o3de_example_says_what_is_missing():
         {"linear_speed": 0},
         {"sensor_qos": {"reliability": "SOMETIMES"}},
         {"robot_asset_path": "robot"},
+        {"robot_name": "my-robot"},
     ],
 )
 def test_a_wrong_o3de_configuration_is_told_before_anything_else(config):

@@ -24,6 +24,7 @@ from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.houses import generate_house
 from proctor.scenes.mesh_files import files_of_mesh
 from proctor.scenes.mesh_scene import find_scene
+from proctor.scenes.meshes import load_mesh_asset
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.lidar import LaserScanner
@@ -276,6 +277,12 @@ def test_a_file_that_is_no_mesh_is_refused(tmp_path, name):
     (tmp_path / name).write_text("nonsense")
     with pytest.raises(InvalidFile, match=r"is not a|holds no triangles"):
         load_scene(tmp_path / name)
+
+
+def test_a_vertex_beyond_all_bounds_is_refused(tmp_path):
+    (tmp_path / "far.obj").write_text("v 0 0 0\nv 2e9 0 0\nv 0 1 0\nf 1 2 3\n")
+    with pytest.raises(ValueError, match=r"'far\.obj' has a vertex at 2e\+09, farther than 1e\+09"):
+        load_mesh_asset(tmp_path / "far.obj")
 
 
 def test_what_is_wrong_with_a_broken_mesh_is_said_in_words(tmp_path):

@@ -24,5 +24,7 @@ MAX_TIMEOUT_S: Final = 600.0
 
 EXPORT_FOLDER: Final = "Assets/Proctor"
 """In a project: where exported scenes and their meshes lie."""
+ENVIRONMENT: Final = "Atom Default Environment"
+"""The entity that new levels of the engine have: sky, sun and camera."""
 GROUND: Final = "proctor_ground"
 """The entity that is the floor of a built scene: a box whose top is z = 0."""

@@ -40,9 +40,10 @@ def test_files_of_the_owner_are_left_alone_and_spoken_of(tmp_path):
     assert "add the line import o3de_sim.editor.bootstrap" in notes
     assert "robot.prefab is your own" in notes
     assert "Registry/assimp_settings.setreg sets AssImpReadRootTransform" in notes
-    settings = project / "Assets/Proctor/scene/box.gltf.assetinfo"
+    (settings,) = (project / "Assets/Proctor/scene").glob("box-*.gltf.assetinfo")
     (group,) = json.loads(settings.read_text())["values"]
-    assert group["nodeSelectionList"]["selectedNodes"] == ["z_up", "z_up.box"]
+    name = settings.name.removesuffix(".gltf.assetinfo")
+    assert group["nodeSelectionList"]["selectedNodes"] == ["z_up", f"z_up.{name}"]
     (rule,) = group["rules"]["rules"]
     assert (rule["useAdvancedData"], rule["rotation"]) == (True, [0, 0, 1, 0])  # x, y, z, w
     (project / "Editor/Scripts/bootstrap.py").write_text("import o3de_sim.editor.bootstrap\n")
@@ -97,6 +98,24 @@ def test_the_robots_numbers_are_those_of_the_exam(tmp_path):
 
 def command(*arguments):
     return cli.main(["export-o3de", *map(str, arguments)])
+
+
+def test_the_command_it_offers_can_be_pasted(tmp_path, capsys):
+    write_scene(tmp_path)
+    place = {"x": 0, "y": 0, "z": 0}
+    walk = {
+        "episode_id": "a",
+        "scene_id": "scene",
+        "scene_config_path": "original.json",
+        "start_position": {**place, "x": 3},
+    }
+    (tmp_path / "walks.json").write_text(
+        json.dumps(
+            {"episodes": [{**walk, "start_rotation": place, "goal_position": place, "instruction": "go"}]}
+        )
+    )
+    assert command("--dataset", tmp_path / "walks.json", "--out", tmp_path / "my project") == 0
+    assert f"--dataset '{tmp_path}/my project/episodes.json'" in capsys.readouterr().out
 
 
 def test_the_command_ends_with_what_it_wrote(tmp_path, capsys):

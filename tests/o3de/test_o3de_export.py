@@ -55,6 +55,11 @@ def write_scene(folder, *objects, name="scene"):
     return folder / "original.json"
 
 
+def mesh_of(scene_file, name):
+    (item,) = [item for item in load_scene(scene_file).objects if item.name == name]
+    return scene_file.parent / item.asset_path
+
+
 def box(name, size=(1.0, 1.0, 1.0), **options):
     return SceneObject(name=name, parts=[Part(shape="box", size=size)], **options)
 
@@ -123,7 +128,7 @@ def test_a_mesh_stands_upright_for_those_who_turn_gltf_and_for_the_engine_which_
     part = Part(shape="box", size=(0.2, 0.4, 0.6), translate=(0.5, 0.0, 1.0), rotate=(0, 0, 90))
     post = SceneObject(name="post", parts=[part], translate=(3, 4, 5), rotate=(10, 20, 30), scale=2.0)
     scene = export_scene(write_scene(tmp_path, post), tmp_path / "project")
-    file = scene.parent / "post.gltf"
+    file = mesh_of(scene, "post")
     low, high = [0.3, -0.1, 0.7], [0.7, 0.1, 1.3]  # in the object's frame, Z up
     assert positions(file).min(axis=0) == pytest.approx(low, abs=1e-6)
     assert positions(file).max(axis=0) == pytest.approx(high, abs=1e-6)
@@ -133,7 +138,7 @@ def test_a_mesh_stands_upright_for_those_who_turn_gltf_and_for_the_engine_which_
 
 def test_an_engine_that_minds_the_root_node_gets_there_by_half_a_turn(tmp_path):
     scene = export_scene(write_scene(tmp_path, box("box")), tmp_path / "project")
-    root = json.loads((scene.parent / "box.gltf").read_text())["nodes"][0]
+    root = json.loads(mesh_of(scene, "box").read_text())["nodes"][0]
     upright = np.array([[-1, 0, 0], [0, 0, 1], [0, 1, 0]]) @ np.array(root["matrix"]).reshape(4, 4).T[:3, :3]
     x, y, z, w = TURN_BACK["rotation"]
     half_turn = trimesh.transformations.quaternion_matrix([w, x, y, z])[:3, :3]
@@ -225,7 +230,7 @@ def test_two_scenes_of_one_name_do_not_become_one(tmp_path):
         (tmp_path / str(index)).mkdir()
         paths.append(write_scene(tmp_path / str(index), box("box", size=(index, 1, 1)), name="room"))
     export_scenes(paths, tmp_path / "project")
-    files = sorted((tmp_path / "project/Assets/Proctor").glob("room*/scene.json"))
+    files = sorted((tmp_path / "project/Assets/Proctor").glob("room/scene*.json"))
     assert sorted(load_scene(file).objects[0].parts[0].size.x for file in files) == [1.0, 2.0]
 
 
@@ -254,7 +259,7 @@ def test_a_mesh_gets_its_images_out_and_boxes_to_bump_into(tmp_path, textured_gl
     export = export_scenes([path], tmp_path / "project")
     assert any("'gate' of scene collides as 2 boxes" in note for note in export.notes)
     scene_file = tmp_path / "project/Assets/Proctor/scene/scene.json"
-    check_gltf(scene_file.parent / "gate.gltf", tmp_path / "project")
+    check_gltf(mesh_of(scene_file, "gate"), tmp_path / "project")
     assert len(list((tmp_path / "project/Assets/Proctor/textures").glob("*.png"))) == 1
     sides = sorted(part.translate.x for part in load_scene(scene_file).objects[0].parts)
     assert sides == pytest.approx([-0.5, 0.5])
@@ -282,7 +287,7 @@ def test_a_house_that_is_a_mesh_stays_one(tmp_path):
     (house,) = load_scene(scene_file).objects
     assert (house.collision, house.parts) == ("surface", [])
     settings = json.loads((scene_file.parent / f"{house.asset_path}.assetinfo").read_text())["values"]
-    assert [group["name"] for group in settings] == ["house", "house"]
+    assert [group["name"] for group in settings] == [Path(house.asset_path).stem] * 2
     nodes = json.loads((scene_file.parent / house.asset_path).read_text())["nodes"]
     assert settings[1]["NodeSelectionList"]["selectedNodes"][-1] == ".".join(node["name"] for node in nodes)
     assert looks_of(tmp_path / "house.ply")[0] == pytest.approx(looks_of(scene_file)[0], abs=3)
@@ -308,7 +313,7 @@ def test_what_moves_and_what_is_stretched_keep_their_look_and_their_parts(tmp_pa
         ends = [frame_of_part(part, frame).points(axis) for part in item.parts]
         assert seen[:, 2].min() == pytest.approx(np.min(ends, axis=(0, 1))[2], abs=1e-5)
         assert seen[:, 2].max() == pytest.approx(np.max(ends, axis=(0, 1))[2], abs=1e-5)
-    glass = json.loads((scene_file.parent / "cart.gltf").read_text())["materials"]
+    glass = json.loads(mesh_of(scene_file, "cart").read_text())["materials"]
     assert [material.get("alphaMode") for material in glass].count("BLEND") == 1
     world = World(scene, scene_file, ROBOT)
     assert world.model.body("cart").mass[0] == pytest.approx(3.0, rel=1e-3)

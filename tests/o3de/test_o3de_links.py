@@ -9,6 +9,8 @@ from unittest.mock import Mock
 
 import pytest
 from o3de_editors import TOKEN, running_agent
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 from websockets.sync.server import serve
 
 from o3de_sim.errors import O3DEError
@@ -16,6 +18,7 @@ from o3de_sim.o3de_api import socket_link
 from o3de_sim.o3de_api.connection import speaks_http
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from o3de_sim.o3de_api.wire import FrameReader, encode
+from proctor.protocol.line_faults import no_handshake
 
 INFO = {"protocol": 1, "engine": "", "project": "", "level": "", "in_game_mode": False, "operations": []}
 
@@ -143,6 +146,14 @@ def test_an_agent_is_not_taken_for_a_web_server(tmp_path):
         assert speaks_http(("127.0.0.1", port), 5)
     with running_agent(tmp_path) as pumped:
         assert not speaks_http(("127.0.0.1", pumped.server.port), 5)
+
+
+def test_who_takes_an_agent_for_a_policy_is_told(tmp_path):
+    with running_agent(tmp_path) as pumped:
+        url = f"ws://127.0.0.1:{pumped.server.port}"
+        with pytest.raises(InvalidStatus) as refused, connect(url):
+            pass
+    assert "This is the agent of an O3DE Editor" in str(no_handshake(url, refused.value))
 
 
 def test_who_answers_in_http_at_once_is_recognised():

@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from nav_msgs.msg import Odometry
 from o3de_standins import FAST, standin
 from served_world import save_yard
 
@@ -19,6 +20,7 @@ from proctor.o3de.agent_manager import BUILT, BUILT_PLAIN
 from proctor.o3de.export.project import export_scene
 from proctor.policies.oracle import OraclePolicy
 from proctor.registry import ONLY_FOR, load, suite_path
+from proctor.ros2.node import RosNode
 from served_agents import free_port
 
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
@@ -164,6 +166,15 @@ def test_a_new_simulator_takes_over_from_one_that_was_never_closed(editor, scene
 def test_episodes_without_a_world_are_told_what_they_lack(simulator, episode, complaint):
     with pytest.raises((SimulationError, UserError), match=complaint):
         simulator.reset(episode)
+    with pytest.raises(UserError, match=complaint):  # before the first episode, and once for all
+        simulator.check([episode])
+
+
+def test_two_who_tell_where_the_robot_is_are_one_too_many(simulator, scene):
+    with RosNode("stranger") as stranger:
+        stranger.create_publisher(Odometry, "/odom", 1)
+        with pytest.raises(SimulationError, match=r"/odom is published by .* and /stranger: which is"):
+            simulator.reset(yard_episode(scene))
 
 
 def test_a_robot_that_the_project_lacks_is_named(editor, scene):

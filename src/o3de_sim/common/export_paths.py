@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 
+from o3de_sim.common.scene_checks import SceneObject
 from o3de_sim.constants import EXPORT_FOLDER
 
+EXPORTED = re.compile(rf"{EXPORT_FOLDER}/[^/]+/[a-z0-9_-]+-[0-9a-f]{{8}}\.gltf")
 PLAIN = re.compile(r"[a-z0-9_]+( [a-z0-9_]+)*")
 MAX_NAME = 48
 
@@ -16,9 +18,19 @@ def scene_folder(scene_name: str) -> str:
     return f"{EXPORT_FOLDER}/{file_name(scene_name)}"
 
 
-def mesh_path(scene_name: str, object_name: str) -> str:
-    """Return the glTF file of an object, relative to the project's folder."""
-    return f"{scene_folder(scene_name)}/{file_name(object_name)}.gltf"
+def mesh_path(scene_name: str, item: SceneObject) -> str:
+    """Return the glTF file of an object, relative to the project's folder.
+
+    Its name tells how the object looks, so that one that was changed is not shown as it was before. How
+    textures lie on parts depends on where the object is.
+    """
+    look = item.asset_path or (item.parts, item.translate, item.rotate, item.scale, item.rigid_body_type)
+    return f"{scene_folder(scene_name)}/{file_name(item.name)}-{_mark(repr(look))}.gltf"
+
+
+def is_exported(path: str) -> bool:
+    """Return whether a file of the project is one that `mesh_path` names."""
+    return EXPORTED.fullmatch(path) is not None
 
 
 def file_name(name: str) -> str:
@@ -30,6 +42,9 @@ def file_name(name: str) -> str:
     """
     if PLAIN.fullmatch(name) and len(name) <= MAX_NAME:
         return name.replace(" ", "-")
-    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     words = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:MAX_NAME]
-    return f"{words or 'object'}-{mark}"
+    return f"{words or 'object'}-{_mark(name)}"
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from o3de_sim.common.light_units import to_engine
 from o3de_sim.common.scene_checks import ONE, Light, Scene, SceneObject, load_scene
 from o3de_sim.common.scene_meshes import Mesh, find_meshes
-from o3de_sim.constants import GROUND
+from o3de_sim.constants import ENVIRONMENT, GROUND
 from o3de_sim.editor.arguments import MAX_LIST, MAX_NAME
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.entity_id import EntityId
@@ -60,11 +60,15 @@ class BasicSceneBuilder:
     Args:
         agent: The way to the engine.
         progress: Who wants to know how far it is.
+        taken: Names that no entity of a scene may have, such as the robot's.
     """
 
-    def __init__(self, agent: O3DEAgent, progress: Progress | None = None) -> None:
+    def __init__(
+        self, agent: O3DEAgent, progress: Progress | None = None, *, taken: Collection[str] = ()
+    ) -> None:
         self._agent = agent
         self._progress = progress
+        self._taken = taken
 
     def build_scene(self, config: Mapping[str, Any] | str | Path) -> SceneReport:
         """Build a scene.
@@ -99,7 +103,7 @@ class BasicSceneBuilder:
 
     def _add_object(self, item: SceneObject, mesh: Mesh | None, report: SceneReport) -> None:
         turn = euler_to_quaternion(item.rotate)
-        entity = self._agent.entity_tool.create(entity_name(item.name), item.translate)
+        entity = self._agent.entity_tool.create(entity_name(item.name, self._taken), item.translate)
         report.entities[item.name] = entity
         if any(item.rotate):
             self._agent.tc.set_rotation(entity, turn)
@@ -210,7 +214,7 @@ class BasicSceneBuilder:
     def _add_light(self, light: Light, report: SceneReport) -> None:
         if light.intensity == 0:
             return
-        entity = self._agent.entity_tool.create(entity_name(light.name), light.translate)
+        entity = self._agent.entity_tool.create(entity_name(light.name, self._taken), light.translate)
         report.lights.append(entity)
         if light.type == "directional":
             self._agent.tc.set_rotation(entity, turn_from_y(light.direction))
@@ -236,7 +240,12 @@ def _volume_m3(collider: Collider) -> float:
     return box * {"box": 1.0, "cylinder": math.pi / 4, "sphere": math.pi / 6}[collider.shape]
 
 
-def entity_name(name: str) -> str:
-    """Return a name as the engine takes it; scenes are free to call things what they like."""
-    printable = "".join(letter if letter.isprintable() else "_" for letter in name)
-    return printable[:MAX_NAME] or "object"
+def entity_name(name: str, taken: Collection[str] = ()) -> str:
+    """Return a name as the engine takes it; scenes are free to call things what they like.
+
+    Args:
+        name: Of an object or a light.
+        taken: Names by which others are found, besides the ground's and that of what each level has.
+    """
+    printable = "".join(letter if letter.isprintable() else "_" for letter in name)[:MAX_NAME] or "object"
+    return f"{printable} of the scene" if printable in (GROUND, ENVIRONMENT, *taken) else printable

@@ -46,6 +46,7 @@ class Part:
     rotate: Vector3
     """Degrees, Z·Y·X."""
     color: tuple[float, ...]
+    texture: str | None
     collision: bool
 
 
@@ -183,14 +184,13 @@ def _part(node: Node) -> Part:
     if (shape != "box" and size.x != size.y) or (shape == "sphere" and size.x != size.z):
         raise node.error(f"a {shape} is round, found {size.to_list()}", "size")
     texture = _given(fields, "texture")
-    if texture is not None:
-        texture.choice(TEXTURES)
     return Part(
         shape=cast("Shape", shape),
         size=size,
         translate=_vector(fields, "translate"),
         rotate=_vector(fields, "rotate"),
         color=fields["color"].channels((3, 4)) if "color" in fields else (0.8, 0.8, 0.8),
+        texture=None if texture is None else texture.choice(TEXTURES),
         collision=fields["collision"].flag() if "collision" in fields else True,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from o3de_sim.common.export_paths import mesh_path, scene_folder
+from o3de_sim.common.export_paths import is_exported, mesh_path, scene_folder
 from o3de_sim.common.scene_checks import Scene, SceneObject
 from o3de_sim.editor.arguments import MAX_LIST, PATH, Unfit
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
@@ -48,15 +48,11 @@ def find_meshes(agent: O3DEAgent, scene: Scene) -> dict[str, Mesh]:
             path for path, is_there in zip(asked, agent.asset_tool.exists(asked), strict=True) if is_there
         }
     found = {name: [path for path in some if path in there] for name, some in candidates.items()}
-    return {
-        name: Mesh(paths[0], is_exported=paths[0] == mesh_path(scene.scene_name, name))
-        for name, paths in found.items()
-        if paths
-    }
+    return {name: Mesh(paths[0], is_exported=is_exported(paths[0])) for name, paths in found.items() if paths}
 
 
 def _candidates(scene: Scene, item: SceneObject) -> list[str]:
-    paths = [mesh_path(scene.scene_name, item.name)]
+    paths = [mesh_path(scene.scene_name, item)]
     if item.asset_path is not None:
         own = str(PurePosixPath(item.asset_path.replace("\\", "/")))
         paths += [f"{scene_folder(scene.scene_name)}/{own}", own]

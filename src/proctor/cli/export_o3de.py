@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,5 +100,5 @@ def _print(exported: Export, out: Path, *, with_episodes: bool) -> None:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     console.print(f"What to do next: {out / 'Assets/Proctor/README.md'}", markup=False, soft_wrap=True)
     if with_episodes:
-        command = f"proctor run --dataset {out / 'episodes.json'} --policy oracle"
+        command = f"proctor run --dataset {shlex.quote(str(out / 'episodes.json'))} --policy oracle"
         console.print(f"Try the scenes without O3DE: {command}", markup=False, soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,7 +176,8 @@ def _run(arguments: argparse.Namespace) -> int:
     title = f"{exam} on {next(iter(planned.values()))[0].job.env}"
     console.print(score_table(finished, title=title, privileged=privileged))
     console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
-    console.print(f"Results: {out}. To look at them: proctor report {out}", soft_wrap=True, markup=False)
+    shown = shlex.quote(str(out))
+    console.print(f"Results: {out}. To look at them: proctor report {shown}", soft_wrap=True, markup=False)
     worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
 

@@ -124,7 +124,7 @@ class O3DESimulator(RosRobotEnv):
             How many scenes will not look as they should, if any: what is seen is part of the exam.
 
         Raises:
-            UserError: Episodes have bad starts, or neither a scene nor a level.
+            UserError: Episodes have bad starts, neither a scene nor a level, or one that is not there.
             InvalidFile: A scene is broken.
             SimulationError: The engine does not answer.
         """
@@ -134,6 +134,10 @@ class O3DESimulator(RosRobotEnv):
             return []
         scenes = sorted({Path(e.scene_config_path) for e in episodes if e.scene_config_path})
         with self._explained():
+            exists = manager.agent.editor_tool.level_exists
+            for level in sorted({e.scene_id for e in episodes if not e.scene_config_path}):
+                if not exists(level):
+                    raise UserError(_no_level(level))
             plain = [path.stem for path in scenes if manager.lacking_meshes(load_scene(path))]
         if not plain:
             return []
@@ -250,10 +254,7 @@ class O3DESimulator(RosRobotEnv):
         elif path:
             self.agent_manager.create_scene(path)
         elif not self.agent_manager.open_level(episode.scene_id):
-            raise SimulationError(
-                f"the O3DE project has no level '{episode.scene_id}', which the episode "
-                f"'{episode.episode_id}' names by its scene_id; with scene_config_path it would be built"
-            )
+            raise SimulationError(_no_level(episode.scene_id))
 
     def _place(self, episode: vln.Episode, floor_z: float) -> None:
         """Enter game mode, with the robot in the level if nobody can spawn it later."""
@@ -314,3 +315,10 @@ class O3DESimulator(RosRobotEnv):
             return f" (and O3DE's Editor: {error})"
         mode = "in game mode" if is_playing else "NOT in game mode, so ROS 2 is not there"
         return f" (O3DE's Editor has the level '{level}' and is {mode})"
+
+
+def _no_level(name: str) -> str:
+    return (
+        f"the O3DE project has no level '{name}', which an episode names by its scene_id; with "
+        "scene_config_path it would be built"
+    )

@@ -17,6 +17,7 @@ from o3de_sim.o3de_api.interface.entity_id import EntityId
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.o3de.config import O3DEConfig, config_of
+from proctor.o3de.export.scene import solid_scene
 from proctor.scenes.scene_config import SceneConfig, load_scene
 
 LEVEL_TIMEOUT_S = 300.0
@@ -24,7 +25,7 @@ LEVEL_TIMEOUT_S = 300.0
 NAME_LENGTH = 48
 BUILT, BUILT_PLAIN = "proctor_built", "proctor_built_without_meshes"
 """The entity that is made last is one of these. A level without it was given up half-way."""
-BUILD = 1
+BUILD = 2
 """Counts up when scenes are built in another way, so that levels of before are not taken for new ones."""
 
 
@@ -67,14 +68,15 @@ class O3DEAgentManager:
             InvalidFile: The scene is wrong.
             O3DEError: The engine cannot.
         """
-        scene = load_scene(Path(scene_config_path))
+        path = Path(scene_config_path)
+        scene = load_scene(path)
         level, editor = level_of(scene), self.agent.editor_tool
         if self._built == level and editor.current_level() == level:
             return level
         if not self.open_level(level):
             editor.create_level(level, timeout_s=LEVEL_TIMEOUT_S)
         if not self._is_built(scene):
-            self._build(scene)
+            self._build(solid_scene(scene, path))
         self._built = level
         return level
 
@@ -113,10 +115,12 @@ class O3DEAgentManager:
         """Fill the open level with a scene, from which an earlier attempt may have left something."""
         self.leave_game_mode()
         names = [item.name for item in scene.objects] + [light.name for light in scene.lights]
-        for name in (*dict.fromkeys(map(entity_name, names)), GROUND, BUILT_PLAIN):
+        taken = (BUILT, BUILT_PLAIN, self._config.robot_name)
+        old = dict.fromkeys(entity_name(name, taken) for name in names)
+        for name in (*old, GROUND, BUILT_PLAIN):
             for entity in self.agent.entity_tool.find(name):
                 self.agent.entity_tool.delete(entity)
-        BasicSceneBuilder(self.agent).build_scene(msgspec.to_builtins(scene))
+        BasicSceneBuilder(self.agent, taken=taken).build_scene(msgspec.to_builtins(scene))
         self.agent.entity_tool.create(BUILT_PLAIN if self.lacking_meshes(scene) else BUILT)
         self.agent.editor_tool.save_level(timeout_s=LEVEL_TIMEOUT_S)
 

@@ -40,7 +40,7 @@ class O3DEConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     angular_speed: Annotated[float, msgspec.Meta(ge=0.001, le=10)] = 0.3
     robot_asset_path: str = "Assets/Models/robot/robot.gltf"
     """In the project. Beside it lies the robot's prefab, of the same name with `.prefab`."""
-    robot_name: str = "robot"
+    robot_name: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_]{1,64}$")] = "robot"
     namespace: str = ""
     """Of the robot's topics."""
     token: str | None = None

@@ -9,6 +9,7 @@ import ssl
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, ProxyError
 from websockets.frames import CloseCode
+from websockets.http11 import Response
 
 from proctor.core.addresses import TOKEN_VARIABLE
 from proctor.core.errors import AgentFault, EvaluatorError
@@ -18,6 +19,8 @@ MAX_FRAME_BYTES = 1 << 20
 """For what an agent sends: an action is small, even a chunk of them."""
 LOADING = (502, 503, 504)
 """HTTP statuses of a server that is not ready yet."""
+MAX_SAID = 200
+"""Characters of a server's own word that are shown."""
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 """Errors of this machine, which has no socket left."""
 
@@ -25,7 +28,7 @@ OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 def no_handshake(url: str, error: InvalidHandshake) -> AgentFault:
     """Tell why a server that answered did not open a WebSocket."""
     if isinstance(error, InvalidStatus):
-        return _refused(url, error.response.status_code)
+        return _refused(url, error.response)
     if isinstance(error, ProxyError):
         return AgentFault(WireFault.UNREACHABLE, f"{url} is not reached through the proxy: {error}")
     if isinstance(error.__cause__, EOFError):  # as a port does whose server is not up yet
@@ -34,14 +37,19 @@ def no_handshake(url: str, error: InvalidHandshake) -> AgentFault:
     return AgentFault(WireFault.MISMATCH, problem)
 
 
-def _refused(url: str, status: int) -> AgentFault:
+def _refused(url: str, response: Response) -> AgentFault:
+    status = response.status_code
     if status in LOADING:
         return AgentFault(WireFault.UNREACHABLE, f"{url} is not ready (HTTP status {status})")
     if status in (401, 403):
         problem = f"{url} wants a token, or another one (HTTP status {status}): see {TOKEN_VARIABLE}"
         return AgentFault(WireFault.MISMATCH, problem)
+    said = (response.body or b"").decode(errors="replace").strip()
+    is_plain = 0 < len(said) <= MAX_SAID and said.isprintable()  # a page is not worth showing
     return AgentFault(
-        WireFault.MISMATCH, f"{url} is an HTTP server, but has no WebSocket there (status {status})"
+        WireFault.MISMATCH,
+        f"{url} is an HTTP server, but has no WebSocket there (status {status})"
+        + (f": {said}" if is_plain else ""),
     )
 
 

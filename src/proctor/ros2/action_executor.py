@@ -179,6 +179,17 @@ class VLNActionExecutor(RosNode):
         """Take in a sensor_msgs/LaserScan as if the robot had sent it."""
         self._port.scans.hear(msg)
 
+    def doubt(self) -> str | None:
+        """Return what is wrong if several nodes tell where the robot is, which would go unnoticed."""
+        odom = self._port.odom
+        sources = odom.sources()
+        if len(sources) < 2:
+            return None
+        return (
+            f"{odom.name} is published by {' and '.join(sources)}: which is the robot? Another ROS_DOMAIN_ID "
+            "or namespace keeps them apart"
+        )
+
     def diagnosis(self) -> str:
         """Return why there is no odometry, as far as the graph of nodes tells."""
         return self._port.odom.diagnosis()

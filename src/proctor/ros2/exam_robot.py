@@ -100,7 +100,7 @@ class ExamRobot:
             is_placed: Whether somebody has put it there already, so that no simulator is looked for.
 
         Raises:
-            SimulationError: The simulator refuses, or a topic of the robot stays silent.
+            SimulationError: The simulator refuses, or a topic of the robot is silent or has two sources.
         """
         self._start, self._floor_z = start, floor_z
         since_s = 0.0
@@ -112,6 +112,8 @@ class ExamRobot:
         self._executor.forget()
         if not self._executor.wait_for_odom(self._timeout_s, since_s):
             raise SimulationError(f"the robot does not tell where it is: {self._executor.diagnosis()}")
+        if (doubt := self._executor.doubt()) is not None:
+            raise SimulationError(doubt)
         self._origin = pose2(self._executor.curr_pose)
         self._sensors.reset()
         self._sensors.mark_action(since_s)

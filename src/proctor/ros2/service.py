@@ -87,6 +87,10 @@ class Service:
         finally:
             self._turn.release()
 
+    def sources(self) -> list[str]:
+        """Return the names of the nodes that serve it."""
+        return sorted({node for node, name, _ in self._servers() if name == self.name})
+
     def diagnosis(self) -> str:
         """Return why nobody answers, as far as the graph of nodes tells."""
         wanted = f"{self.kind.__module__.split('.')[0]}/srv/{self.kind.__name__}"
@@ -94,7 +98,7 @@ class Service:
         types = sorted({kind for _, name, kind in servers if name == self.name})
         if types and wanted not in types:
             return f"{self.name} is {', '.join(types)}, expected {wanted}"
-        who = sorted(node for node, name, _ in servers if name == self.name)
+        who = self.sources()
         if who:
             return (
                 f"{self.name} is served by {', '.join(who)}, but does not answer: is the simulator busy, "

@@ -225,6 +225,8 @@ class SimulationClient:
         code = int(answer.result.result)
         if code != Result.RESULT_OK and code not in accept:
             said = plain(answer.result.error_message[:MAX_MESSAGE]) or "it does not say why"
+            if len(who := service.sources()) > 1:
+                said += f" ({' and '.join(who)} serve it: two simulators with one ROS_DOMAIN_ID?)"
             raise SimulationError(f"{service.name} failed with {result_name(service.kind, code)}: {said}")
         return answer
 

@@ -83,18 +83,26 @@ class Topic(Generic[Value]):
         """Drop the value: what comes next is of another episode or another simulator."""
         self.value, self.stamp_s, self.problem, self._ignored = None, 0.0, None, 0
 
+    def sources(self) -> list[str]:
+        """Return the names of the nodes that publish it.
+
+        One that was killed stays for some seconds, but not beside its successor of the same name.
+        """
+        publishers = self._node.get_publishers_info_by_topic(self.name)
+        return sorted({f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in publishers})
+
     def diagnosis(self) -> str:
         """Return why there is no new message, as far as the graph of nodes tells."""
         publishers = self._node.get_publishers_info_by_topic(self.name)
         if not publishers:
             return f"nobody publishes {self.name}{elsewhere(self._node, self.name, self._type_name())}"
-        who = ", ".join(sorted({f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in publishers}))
+        who = ", ".join(self.sources())
         wanted = self._type_name()
         types = sorted({p.topic_type for p in publishers} - {wanted})
         if types and len(types) == len({p.topic_type for p in publishers}):
             return f"{self.name} is {', '.join(types)}, expected {wanted} (published by {who})"
         clashes = [
-            reason
+            reason.strip("; ")
             for publisher in publishers
             for verdict, reason in [
                 qos_check_compatible(publisher.qos_profile, self._subscription.qos_profile)

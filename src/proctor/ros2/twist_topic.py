@@ -65,7 +65,7 @@ class TwistTopic:
         if wanted not in types:
             return f"{who} expects {', '.join(types)} on {self.name}, which is {wanted}"
         clashes = [
-            reason
+            reason.strip("; ")
             for one in listeners
             for verdict, reason in [qos_check_compatible(COMMANDS, one.qos_profile)]
             if verdict == QoSCompatibility.ERROR

@@ -30,6 +30,8 @@ FLAT_M = 0.01
 MAX_PIECES = 5000
 DRACO = b"KHR_draco_mesh_compression"
 MAX_FILE_BYTES = 2**30
+FARTHEST = 1e9
+"""Of a vertex, in the file's own unit; farther out, numbers are too coarse for hulls."""
 MAX_TRIANGLES = 8_000_000
 MAX_IMAGE_SIDE = 2048
 SHADES = 64
@@ -206,6 +208,9 @@ def _check_meshes(meshes: list[Any], file: Path) -> None:
         raise ValueError(f"'{file.name}' has {triangles} triangles, more than {MAX_TRIANGLES}")
     if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
         raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
+    farthest = max(np.abs(mesh.vertices).max() for mesh in meshes)
+    if farthest > FARTHEST:
+        raise ValueError(f"'{file.name}' has a vertex at {farthest:.3g}, farther than {FARTHEST:g}")
 
 
 def _in_words(error: Exception) -> str:

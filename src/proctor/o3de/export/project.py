@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from o3de_sim.common.export_paths import scene_folder
 from o3de_sim.constants import EXPORT_FOLDER
 from proctor.core.errors import InvalidFile, UserError
 from proctor.episodes.datasets import Dataset, document_of_walks
@@ -21,7 +20,7 @@ from proctor.o3de.export.import_settings import ROOT_SETTING, files_that_turn
 from proctor.o3de.export.readme import readme
 from proctor.o3de.export.robot_notes import robot_notes
 from proctor.o3de.export.robot_prefab import robot_prefab
-from proctor.o3de.export.scene import TEXTURES, ExportedScene, put_scene
+from proctor.o3de.export.scene import SCENE_FILE, TEXTURES, ExportedScene, put_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene
 
@@ -139,15 +138,15 @@ def _writing(project: Path) -> Iterator[ExportFolder]:
 
 
 def _put_scenes(folder: ExportFolder, paths: Sequence[Path], tell: Tell | None) -> dict[Path, ExportedScene]:
-    """Write scenes; of those with one name, all but the first get a mark of their content."""
+    """Write scenes; of those with one name, the files of all but the first get a mark of their content."""
     done: dict[Path, ExportedScene] = {}
     taken: set[str] = set()
     for path in paths:
-        name = load_scene(path).scene_name
-        if scene_folder(name) in taken:
-            name = f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
-        taken.add(scene_folder(name))
-        done[path] = put_scene(folder, path, scene_name=name)
+        name, file_name = load_scene(path).scene_name, SCENE_FILE
+        if name in taken:
+            file_name = f"scene-{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}.json"
+        taken.add(name)
+        done[path] = put_scene(folder, path, file_name=file_name)
         if tell is not None:
             tell(len(done))
     return done
@@ -182,15 +181,9 @@ def _kind(path: str) -> tuple[str, str]:
         return ("agent's start", path) if path == BOOTSTRAP else ("agent", f"{SCRIPTS}/o3de_sim")
     if path.endswith((".gltf", ".bin", ".assetinfo")):
         return "meshes", f"{EXPORT_FOLDER}/*/*.gltf, .bin, .assetinfo"
-    if path.endswith("/scene.json"):
-        return "scenes", f"{EXPORT_FOLDER}/*/scene.json"
-    names = {
-        EPISODES: "episodes",
-        README: "what to do next",
-        ROBOT_NOTES: "robot's notes",
-        ROBOT_PREFAB: "robot",
-    }
-    return names[path], path
+    if path in NAMES:
+        return NAMES[path], path
+    return "scenes", f"{EXPORT_FOLDER}/*/scene.json"
 
 
 def _project_notes(root: Path) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -9,6 +11,7 @@ import msgspec
 import numpy as np
 
 from o3de_sim.common.export_paths import mesh_path, scene_folder
+from o3de_sim.common.scene_checks import check_scene
 from o3de_sim.constants import EXPORT_FOLDER
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Array, Vector3
@@ -33,40 +36,64 @@ class ExportedScene(NamedTuple):
     """What is other than it was."""
 
 
-def put_scene(folder: ExportFolder, scene_path: Path, *, scene_name: str | None = None) -> ExportedScene:
+def put_scene(folder: ExportFolder, scene_path: Path, *, file_name: str = SCENE_FILE) -> ExportedScene:
     """Write a scene into a project.
 
     Args:
         folder: The project's.
         scene_path: A scene file, or a mesh that is a whole house.
-        scene_name: What to call it, where its own name is another scene's, too.
+        file_name: Of the scene file, where another scene of the same name has the usual one.
 
     Raises:
         InvalidFile: The scene or one of its meshes is missing or wrong.
     """
     scene = load_scene(scene_path)
-    name = scene.scene_name if scene_name is None else scene_name
+    name = scene.scene_name
     turned = bool(files_that_turn(folder.root))
     notes: list[str] = []
     objects = []
-    for index, item in enumerate(scene.objects):
-        try:
+    checked = check_scene(msgspec.to_builtins(scene), str(scene_path)).objects
+    for index, (item, solid) in enumerate(
+        zip(scene.objects, solid_scene(scene, scene_path).objects, strict=True)
+    ):
+        with _at(scene_path, index):
             look = _look(item, scene_path)
-            parts = _parts(item, scene_path)
-        except ValueError as error:
-            raise InvalidFile(scene_path, str(error), place=f"objects[{index}].asset_path") from None
-        path = mesh_path(name, item.name)
+        path = mesh_path(name, checked[index])
         # The walls of a house that is a mesh are often sheets, and seen from both sides.
         write_gltf(folder, path, look, textures=TEXTURES, double_sided=item.collision == "surface")
         put_import_settings(folder, path, solid=item.collision == "surface", turned=turned)
-        if parts and not item.parts:
-            count = "a box" if len(parts) == 1 else f"{len(parts)} boxes"
+        if solid is not item:
+            count = "a box" if len(solid.parts) == 1 else f"{len(solid.parts)} boxes"
             notes.append(f"'{item.name}' of {name} collides as {count} around its mesh, not as its hull")
-        objects.append(msgspec.structs.replace(item, asset_path=PurePosixPath(path).name, parts=parts))
-    exported = msgspec.structs.replace(scene, scene_name=name, objects=objects)
-    file = f"{scene_folder(name)}/{SCENE_FILE}"
-    folder.put(file, content_of(exported))
+        objects.append(msgspec.structs.replace(item, asset_path=PurePosixPath(path).name, parts=solid.parts))
+    file = f"{scene_folder(name)}/{file_name}"
+    folder.put(file, content_of(msgspec.structs.replace(scene, objects=objects)))
     return ExportedScene(file, notes)
+
+
+def solid_scene(scene: SceneConfig, scene_path: Path) -> SceneConfig:
+    """Return a scene whose meshes collide as boxes around their pieces: the engine has no hulls.
+
+    Objects that have parts, and houses that collide as their surface, stay as they are.
+
+    Raises:
+        InvalidFile: A mesh is missing or wrong.
+    """
+    objects = []
+    for index, item in enumerate(scene.objects):
+        with _at(scene_path, index):
+            parts = _parts(item, scene_path)
+        objects.append(item if parts is item.parts else msgspec.structs.replace(item, parts=parts))
+    return msgspec.structs.replace(scene, objects=objects)
+
+
+@contextmanager
+def _at(scene_path: Path, index: int) -> Iterator[None]:
+    """Say where the mesh is named that is wrong."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidFile(scene_path, str(error), place=f"objects[{index}].asset_path") from None
 
 
 def content_of(scene: SceneConfig) -> bytes:

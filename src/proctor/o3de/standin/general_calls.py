@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from o3de_sim.constants import ENVIRONMENT
 from proctor.core.errors import InvalidFile
 from proctor.o3de.standin.az_values import EntityId, Vector3
 from proctor.o3de.standin.component_table import component_kinds
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 LEVEL_MADE, LEVEL_EXISTS, NO_FOLDER, PATH_TOO_LONG = range(4)
 MAX_PATH = 255
 TEMPLATES = ("Prefabs/Basic.prefab", "Prefabs/Default_Level.prefab")
-ENVIRONMENT = "Atom Default Environment"
 """The entity under which a new level has its sky and its sun."""
 
 

@@ -11,15 +11,14 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from o3de_sim.common.light_units import LightType, from_engine
-from o3de_sim.constants import GROUND
+from o3de_sim.constants import ENVIRONMENT, GROUND
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Array, Pose2, Vector3
 from proctor.o3de.standin.asset_catalog import PRIMITIVES, AssetCatalog
 from proctor.o3de.standin.az_transform import Placement, euler_zyx_rad
-from proctor.o3de.standin.general_calls import ENVIRONMENT
 from proctor.o3de.standin.level import Component, Entities, Entity, children, world_placement
 from proctor.o3de.standin.mesh_import import engine_turn
-from proctor.scenes.scene_config import ONE, ORIGIN, SMALLEST_M, Light, Part, SceneConfig, SceneObject
+from proctor.scenes.scene_config import ONE, SMALLEST_M, Light, Part, SceneConfig, SceneObject
 
 STATIC, DYNAMIC = "PhysX Static Rigid Body", "PhysX Dynamic Rigid Body"
 PRIMITIVE_COLLIDER, MESH_COLLIDER = "PhysX Primitive Collider", "PhysX Mesh Collider"
@@ -322,7 +321,9 @@ def _would_bend(parts: list[Part], scale: Array) -> bool:
     """Return whether a scale differs from axis to axis in a way that scenes do not allow for their parts."""
     if len(set(scale.tolist())) == 1:
         return False
-    return any(part.shape != "box" or part.rotate != ORIGIN for part in parts)
+    return any(
+        part.shape != "box" or any(round(angle, 6) % 180 for angle in part.rotate.array()) for part in parts
+    )
 
 
 def _unscaled(part: Part, scale: Array) -> Part:
