@@ -49,7 +49,7 @@ test: .venv/.ready
 	@scripts/setup.sh --compiler
 	@$(MAKE) --no-print-directory -j2 check ros caches
 	$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
-	.venv-ros/bin/python -m pytest -n 2 --dist loadfile --reruns 2 --reruns-delay 3 -rR tests/ros
+	.venv-ros/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --reruns 2 --reruns-delay 3 -rR tests/ros
 
 slow: .venv/.ready ros
 	@scripts/setup.sh --browser

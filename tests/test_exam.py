@@ -61,7 +61,7 @@ def test_going_straight_ahead_does_not_solve_it(exam):
 def test_results_on_the_embedded_world_do_not_depend_on_the_number_of_workers(tmp_path):
     job = Job(env="embedded", policy="random", env_options={"width": 64, "height": 48})
     for workers in (1, 2):
-        config = RunConfig(job=job, suite="houses-v1", episodes=4, workers=workers)
+        config = RunConfig(job=job, suite="houses-v1", episodes=2, workers=workers)
         run(config, tmp_path / str(workers), lambda state: None)
     one, two = ((tmp_path / str(n) / "results.json").read_bytes() for n in (1, 2))
     assert one == two

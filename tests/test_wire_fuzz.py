@@ -26,8 +26,8 @@ from proctor.protocol.messages import JSON, MSGPACK, VERSION, Hello
 from wire_frames import FuzzedFrame, frames
 
 FRAMES_PER_EXAMPLE = 20
-FEW, SOME, ROUNDS = 15, 125, 10
-"""Examples for each of two sides and two codecs: 1,200 frames in all, or ten rounds that make 100,000."""
+FEW, SOME, ROUNDS = 9, 125, 10
+"""Examples for each of two sides and two codecs: 720 frames in all, or ten rounds that make 100,000."""
 GROWTH_MIB, MORE_OBJECTS = 60, 20_000
 PICTURE = np.zeros((4, 6, 3), np.uint8)
 EPISODE = EpisodeInfo(

@@ -190,7 +190,8 @@ def test_without_an_editor_it_is_said_how_to_start_one(ros_domain, monkeypatch):
         O3DEEnv({"timeout_s": 0.5})
 
 
-def test_without_simulation_interfaces_the_agent_does_it(tmp_path, scene, ros_domain):
+def test_without_simulation_interfaces_the_agent_does_it(tmp_path, scene, ros_domain, monkeypatch):
+    monkeypatch.setattr("proctor.ros2.exam_robot.SERVICES_S", 1.0)  # for which is looked in vain
     with standin(tmp_path / "project", "--no-simulation-interfaces"):
         simulator = O3DESimulator(config=FAST)
         check_same_drive(simulator, scene, (0.5, 0.2, 30.0), [FORWARD, LEFT, STOP])
@@ -236,26 +237,31 @@ def test_the_registry_knows_it():
     assert O3DEEnv.tasks == (ONLY_FOR["env"]["o3de"],)
 
 
-def check_oracle(project, count, rtf="8"):
-    """Let the oracle take the suite's shortest episodes on O3DE and in the embedded world."""
-    dataset = load_dataset(suite_path("houses-v1"))
-    ways = {episode.episode_id: len(episode.reference_actions) for episode in dataset.episodes}
-    episodes = sorted(dataset.episodes, key=lambda episode: ways[episode.episode_id])[:count]
-    episodes.sort(key=lambda episode: episode.scene_id)
+def shortest(count, scene_id=""):
+    """Return those episodes of the suite, or of one house, that need the fewest actions."""
+    episodes = load_dataset(suite_path("houses-v1")).episodes
+    found = [episode for episode in episodes if scene_id in episode.scene_id]
+    found.sort(key=lambda episode: len(episode.reference_actions))
+    return sorted(found[:count], key=lambda episode: episode.scene_id)
+
+
+def check_oracle(project, episodes, *, rtf, within):
+    """Let the oracle do episodes on O3DE and in the embedded world."""
     with standin(project, rtf=rtf):
         on_o3de = oracle_means(O3DEEnv(FAST, collision_threshold=THRESHOLD_M), episodes)
     embedded = oracle_means(VLNEnv(collision_threshold_m=THRESHOLD_M), episodes)
     assert on_o3de["success"] == 1.0
-    assert on_o3de == pytest.approx(embedded, rel=0.02)
+    assert on_o3de == pytest.approx(embedded, rel=within)
     return json.dumps({"o3de": on_o3de, "embedded": embedded})
 
 
 def test_the_oracle_does_as_well_as_in_the_embedded_world(tmp_path, ros_domain):
-    check_oracle(tmp_path / "project", 2)
+    # In two episodes that are this short, one action more makes 3 %.
+    check_oracle(tmp_path / "project", shortest(2, "house_1064959"), rtf="8", within=0.05)
 
 
 @pytest.mark.slow
 def test_the_oracle_does_as_well_in_twenty_episodes(tmp_path, ros_domain, capsys):
-    said = check_oracle(tmp_path / "project", 20, rtf="max")
+    said = check_oracle(tmp_path / "project", shortest(20), rtf="max", within=0.02)
     with capsys.disabled():
         print(said)  # noqa: T201

@@ -128,7 +128,9 @@ class O3DESimulator(RosRobotEnv):
             InvalidFile: A scene is broken.
             SimulationError: The engine does not answer.
         """
-        self._check_starts(episodes)
+        for episode in episodes:
+            _check_world(episode)
+        VLNEnv(sensors=[]).check([episode for episode in episodes if episode.scene_config_path])
         manager = self.agent_manager
         if manager is None:
             return []
@@ -146,14 +148,6 @@ class O3DESimulator(RosRobotEnv):
             "O3DE project lacks meshes of them, or has not processed them yet (proctor export-o3de)"
         ]
 
-    def _check_starts(self, episodes: Sequence[vln.Episode]) -> None:
-        VLNEnv(sensors=[]).check([episode for episode in episodes if episode.scene_config_path])
-        nameless = [e.episode_id for e in episodes if not e.scene_config_path and not e.scene_id]
-        if nameless:
-            raise UserError(
-                f"episode '{nameless[0]}': it needs a scene; set scene_config_path, or scene_id to a level"
-            )
-
     def reset(self, episode: vln.Episode) -> Observation:
         """Open the episode's level, building it if need be, and put the robot at the start.
 
@@ -164,7 +158,7 @@ class O3DESimulator(RosRobotEnv):
         self._state = None
         if self._robot is None:
             raise SimulationError("reset() was called after close()")
-        self._check_starts([episode])
+        _check_world(episode)
         start = episode.start_position
         floor_z = start.z
         if episode.scene_config_path:
@@ -315,6 +309,13 @@ class O3DESimulator(RosRobotEnv):
             return f" (and O3DE's Editor: {error})"
         mode = "in game mode" if is_playing else "NOT in game mode, so ROS 2 is not there"
         return f" (O3DE's Editor has the level '{level}' and is {mode})"
+
+
+def _check_world(episode: vln.Episode) -> None:
+    if not episode.scene_config_path and not episode.scene_id:
+        raise UserError(
+            f"episode '{episode.episode_id}': it needs a scene; set scene_config_path, or scene_id to a level"
+        )
 
 
 def _no_level(name: str) -> str:

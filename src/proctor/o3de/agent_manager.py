@@ -13,6 +13,7 @@ from o3de_sim.common.scene_builder import BasicSceneBuilder, entity_name
 from o3de_sim.common.scene_checks import check_scene
 from o3de_sim.common.scene_meshes import find_meshes
 from o3de_sim.constants import GROUND, O3DE_AGENT_SOCKET_MODE, Mode
+from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.entity_id import EntityId
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
@@ -75,6 +76,7 @@ class O3DEAgentManager:
             return level
         if not self.open_level(level):
             editor.create_level(level, timeout_s=LEVEL_TIMEOUT_S)
+        self.leave_game_mode()  # in which somebody may have left the Editor, and nothing can be looked at
         if not self._is_built(scene):
             self._build(solid_scene(scene, path))
         self._built = level
@@ -113,7 +115,6 @@ class O3DEAgentManager:
 
     def _build(self, scene: SceneConfig) -> None:
         """Fill the open level with a scene, from which an earlier attempt may have left something."""
-        self.leave_game_mode()
         names = [item.name for item in scene.objects] + [light.name for light in scene.lights]
         taken = (BUILT, BUILT_PLAIN, self._config.robot_name)
         old = dict.fromkeys(entity_name(name, taken) for name in names)
@@ -186,7 +187,7 @@ class O3DEAgentManager:
 
     def _robot(self) -> EntityId:
         if self.robot_entity_id is None:
-            raise LookupError("there is no robot yet: create_robot() puts one into the level")
+            raise O3DEError("not_found", "there is no robot yet: create_robot() puts one into the level")
         return self.robot_entity_id
 
 

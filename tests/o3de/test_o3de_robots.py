@@ -3,6 +3,7 @@
 import pytest
 from o3de_editors import LEVEL, TOKEN, running_agent
 
+from o3de_sim.errors import O3DEError
 from proctor.o3de.agent_manager import O3DEAgentManager
 from proctor.o3de.config import config_of
 from proctor.o3de.standin.project_files import FIRST_LEVEL, prepare_project
@@ -43,5 +44,5 @@ def test_a_robot_is_found_again_in_a_level_that_somebody_has_opened_anew(manager
 
 
 def test_a_robot_that_is_not_there_is_not_asked_for(manager):
-    with pytest.raises(LookupError, match="create_robot"):
+    with pytest.raises(O3DEError, match="create_robot"):
         manager.get_robot_position()
