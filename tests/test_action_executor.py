@@ -445,6 +445,21 @@ def test_a_robot_that_goes_on_after_the_stop_is_an_error():
         ActionExecutor(Runaway(), landing=WITH_LATENCY).forward()
 
 
+def test_a_stop_that_is_underway_while_a_simulation_runs_fast_is_waited_for():
+    class Fast(LateRobot):
+        """Hears the first stop after five seconds of its time, which are none of ours."""
+
+        def command(self, linear_mps, angular_radps):
+            is_stop = (linear_mps, angular_radps) == (0.0, 0.0)
+            self.drive_lag_s = 5.0 if is_stop and (0.0, 0.0) not in self.commands else 0.0
+            super().command(linear_mps, angular_radps)
+
+    robot = Fast(0.0)
+    ActionExecutor(robot, landing=WITH_LATENCY).forward()
+    assert robot.time_s > 5.0
+    assert robot.true_pose.x == pytest.approx(0.25, abs=0.007)
+
+
 def test_news_of_an_obstacle_end_a_period_early():
     class Ambush(LateRobot):
         def tick(self):

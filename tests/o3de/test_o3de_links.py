@@ -202,9 +202,10 @@ def test_one_client_is_served(tmp_path, monkeypatch):
 
 def test_who_comes_right_after_another_is_served(tmp_path):
     with running_agent(tmp_path) as pumped:
-        for _ in range(20):
+        for number in range(20):
             with O3DEAgent(port=pumped.server.port, token=TOKEN) as agent:
-                agent.ping()
+                made = agent.entity_tool.create(f"thing {number}")
+                assert agent.entity_tool.get_name(made) == f"thing {number}"
 
 
 def test_an_editor_that_stands_still(tmp_path):

@@ -54,7 +54,7 @@ def modules():
 def test_every_module_can_be_imported_outside_of_the_editor():
     for name in modules():
         if not name.endswith(".bootstrap"):  # a script for the Editor
-            importlib.import_module(name)
+            assert importlib.import_module(name).__name__ == name
 
 
 @cache

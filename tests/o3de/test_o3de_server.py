@@ -212,7 +212,7 @@ def test_many_silent_clients_do_not_keep_others_out_for_long(server, clock):
     clock.now += FAREWELL_S + 0.1
     server.pump()
     with Client(server) as client:
-        client.hello()
+        assert client.hello().result("echo") == {}
     for one in crowd:
         one.socket.close()
 

@@ -4,6 +4,7 @@ import threading
 from contextlib import contextmanager
 
 from proctor.core.types import Vector3
+from proctor.episodes.vln import Episode
 from proctor.ros2.sim_host import SimHost
 from proctor.ros2.simulation_services import SimulationServices
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
@@ -15,6 +16,17 @@ def save_yard(path, name="yard"):
     post = SceneObject(name="post", translate=Vector3(3.0, 0.0, 0.5), parts=[part])
     save_scene(SceneConfig(scene_name=name, objects=[post]), path)
     return path
+
+
+def yard_episode(scene, x=0.0, y=0.0, yaw_deg=0.0, **fields):
+    """Return an episode in the yard, with its goal beside the post."""
+    return Episode(
+        scene_config_path=str(scene),
+        start_position=Vector3(x, y, 0.0),
+        start_rotation=Vector3(0.0, 0.0, yaw_deg),
+        goal_position=Vector3(2.0, 0.0, 0.0),
+        **fields,
+    )
 
 
 @contextmanager

@@ -6,11 +6,11 @@ import math
 import pytest
 from nav_msgs.msg import Odometry
 from o3de_standins import FAST, standin
-from served_world import save_yard
+from served_world import save_yard, yard_episode
 
 from o3de_sim.o3de_api.interface import math as o3de_math
 from proctor.core.errors import SimulationError, UserError
-from proctor.core.types import Action, Vector3
+from proctor.core.types import Action
 from proctor.envs.o3de import O3DEEnv
 from proctor.envs.o3de_simulator import O3DESimulator
 from proctor.envs.vln import VLNEnv
@@ -25,16 +25,6 @@ from served_agents import free_port
 
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
 THRESHOLD_M = 0.3
-
-
-def yard_episode(scene, x=0.0, y=0.0, yaw_deg=0.0, **fields):
-    return O3DESimulator.Episode(
-        scene_config_path=str(scene),
-        start_position=Vector3(x, y, 0.0),
-        start_rotation=Vector3(0.0, 0.0, yaw_deg),
-        goal_position=Vector3(2.0, 0.0, 0.0),
-        **fields,
-    )
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from kinematic_robot import KinematicRobot
-from served_world import save_yard
+from served_world import save_yard, yard_episode
 
 from mesh_houses import Y_UP, two_storeys, write
 from proctor.cli import main
@@ -20,16 +20,6 @@ from proctor.ros2.sim_host_process import SimHostProcess
 
 SMALL = {"width": 64, "height": 48}
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
-
-
-def yard_episode(scene, x=0.0, y=0.0, yaw_deg=0.0, **fields):
-    return Episode(
-        scene_config_path=str(scene),
-        start_position=Vector3(x, y, 0.0),
-        start_rotation=Vector3(0.0, 0.0, yaw_deg),
-        goal_position=Vector3(2.0, 0.0, 0.0),
-        **fields,
-    )
 
 
 @pytest.fixture(scope="module")

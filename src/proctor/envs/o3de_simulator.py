@@ -17,9 +17,10 @@ from o3de_sim.o3de_api.interface import math as o3de_math
 from o3de_sim.o3de_api.interface.entity_id import EntityId
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import distance, yaw_of_quaternion
+from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3
-from proctor.envs.episode_state import EpisodeState, running
-from proctor.envs.ros_robot import RosRobotEnv
+from proctor.envs.episode_state import EpisodeState, running, started
+from proctor.envs.robot_step import step_robot
 from proctor.envs.vln import VLNEnv
 from proctor.episodes import vln
 from proctor.navigation.maps.grid_map import floor_of_scene
@@ -34,7 +35,7 @@ _open: dict[tuple[str, str, int], O3DESimulator] = {}
 """The simulators of this process that were not closed, by where their engines are."""
 
 
-class O3DESimulator(RosRobotEnv):
+class O3DESimulator(Env):
     """The robot of an O3DE project.
 
     Levels are built and game mode is entered through the agent in the Editor. Where the project has the
@@ -56,6 +57,7 @@ class O3DESimulator(RosRobotEnv):
         UserError: The configuration is wrong, or there is no O3DE.
     """
 
+    tasks = ("vln",)
     Episode = vln.Episode
 
     def __init__(
@@ -73,7 +75,8 @@ class O3DESimulator(RosRobotEnv):
         self._address = (self.config.mode, self.config.socket_host, self.config.socket_port)
         if (earlier := _open.get(self._address)) is not None:
             earlier.close()
-        super().__init__()
+        self._state: EpisodeState | None = None
+        self._robot: ExamRobot | None = None
         self.agent_manager: O3DEAgentManager | None = None
         self._has_services: bool | None = None
         """Whether there is the SimulationInterfaces Gem; not known before the first game mode."""
@@ -170,7 +173,7 @@ class O3DESimulator(RosRobotEnv):
                 Pose2(start.x, start.y, episode.start_yaw), floor_z, is_placed=not self._has_services
             )
             self._robot_entity_id = self._found_robot()
-            position, yaw = self._pose(self._robot)
+            position, yaw = self._pose()
             observation = self._robot.observe()
         self._state = EpisodeState(episode, position, yaw)
         return observation
@@ -184,7 +187,11 @@ class O3DESimulator(RosRobotEnv):
         """
         running(self._state)
         with self._explained():
-            return super().step(action)
+            return step_robot(self._state, self._robot, action, pose=self._pose)
+
+    def info(self) -> Info:
+        """Return the ground truth of the present state."""
+        return started(self._state).info()
 
     def get_current_position(self) -> o3de_math.Vector3:
         """Return where the robot is, as the engine says.
@@ -195,7 +202,7 @@ class O3DESimulator(RosRobotEnv):
         if self._robot is None or self._state is None:
             raise SimulationError("get_current_position() was called before reset()")
         with self._explained():
-            position, _ = self._pose(self._robot)
+            position, _ = self._pose()
         return o3de_math.Vector3(position.x, position.y, position.z)
 
     def get_distance_to_goal(self) -> float:
@@ -275,11 +282,11 @@ class O3DESimulator(RosRobotEnv):
             )
         return found
 
-    def _pose(self, robot: ExamRobot) -> tuple[Vector3, float]:
+    def _pose(self) -> tuple[Vector3, float]:
         """Return position and heading in the world, from the engine: odometry begins at the start."""
         manager = self.agent_manager
         if self._has_services or manager is None:
-            return robot.pose()
+            return self._robot_here().pose()
         q = manager.get_robot_rotation()
         yaw = yaw_of_quaternion(np.array([q.w, q.x, q.y, q.z]))
         return Vector3.of(manager.get_robot_position()), yaw

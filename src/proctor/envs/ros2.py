@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from proctor.core.errors import UserError
-from proctor.core.types import Observation, Pose2
-from proctor.envs.episode_state import EpisodeState
-from proctor.envs.ros_robot import RosRobotEnv
+from proctor.core.interfaces import Env
+from proctor.core.types import Info, Observation, Pose2
+from proctor.envs.episode_state import EpisodeState, started
+from proctor.envs.robot_step import step_robot
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.vln import Episode
 from proctor.navigation.maps.grid_map import floor_of_scene
@@ -52,7 +53,7 @@ OF_THE_ROBOT = ("real_time_factor", "width", "height")
 """Options that say how a robot is simulated; one that is there already is what it is."""
 
 
-class Ros2Env(RosRobotEnv):
+class Ros2Env(Env):
     """A robot behind the topics rgb, depth, scan, odom and cmd_vel.
 
     Positions are those of the simulator, asked for through `simulation_interfaces`; a robot that has none
@@ -81,6 +82,7 @@ class Ros2Env(RosRobotEnv):
         UserError: An option makes no sense.
     """
 
+    tasks = ("vln",)
     needs_scene = True
 
     def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
@@ -111,7 +113,8 @@ class Ros2Env(RosRobotEnv):
         given = [name for name in OF_THE_ROBOT if options[name] is not None]
         if attach and given:
             raise UserError(f"{', '.join(given)}: the robot that is attached to has its own; leave it out")
-        super().__init__(end_on_collision=self._options.end_on_collision)
+        self._state: EpisodeState | None = None
+        self._robot: ExamRobot | None = None
         self._resources = ExitStack()
         self._host: SimHostProcess | None = None
 
@@ -147,6 +150,20 @@ class Ros2Env(RosRobotEnv):
         position, yaw = robot.pose()
         self._state = EpisodeState(episode, position, yaw)
         return robot.observe()
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
+        """Do one action by driving the robot.
+
+        Raises:
+            SimulationError: There was no reset, the episode is over, or the robot is silent.
+            ValueError: The action is not an integer from 0 to 3.
+        """
+        ends = self._options.end_on_collision
+        return step_robot(self._state, self._robot, action, end_on_collision=ends)
+
+    def info(self) -> Info:
+        """Return the ground truth of the present state."""
+        return started(self._state).info()
 
     def close(self) -> None:
         """Stop the robot, and what was started for it."""

@@ -121,8 +121,8 @@ class O3DEAgentManager:
         for name in (*old, GROUND, BUILT_PLAIN):
             for entity in self.agent.entity_tool.find(name):
                 self.agent.entity_tool.delete(entity)
-        BasicSceneBuilder(self.agent, taken=taken).build_scene(msgspec.to_builtins(scene))
-        self.agent.entity_tool.create(BUILT_PLAIN if self.lacking_meshes(scene) else BUILT)
+        report = BasicSceneBuilder(self.agent, taken=taken).build_scene(msgspec.to_builtins(scene))
+        self.agent.entity_tool.create(BUILT_PLAIN if report.as_primitives or report.missing else BUILT)
         self.agent.editor_tool.save_level(timeout_s=LEVEL_TIMEOUT_S)
 
     def create_robot(self, position: Any, rotation: Any) -> EntityId:

@@ -1,0 +1,42 @@
+"""A step of an episode whose robot is behind ROS 2, whichever simulator it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from proctor.core.errors import SimulationError
+from proctor.core.types import Info, Observation, Vector3
+from proctor.envs.episode_state import EpisodeState, checked_action, running
+from proctor.ros2.exam_robot import ExamRobot
+
+
+def step_robot(
+    state: EpisodeState | None,
+    robot: ExamRobot | None,
+    action: Any,
+    *,
+    pose: Callable[[], tuple[Vector3, float]] | None = None,
+    end_on_collision: bool = False,
+) -> tuple[Observation, float, bool, Info]:
+    """Do one action by driving the robot, and return what `Env.step` does.
+
+    Args:
+        state: Of the episode.
+        robot: The robot.
+        action: What to do.
+        pose: Tells its position and heading in the world, where somebody knows better than the robot.
+        end_on_collision: Whether the first collision ends the episode.
+
+    Raises:
+        SimulationError: There was no reset, the episode is over, or the robot is silent.
+        ValueError: The action is not an integer from 0 to 3.
+    """
+    state, action = running(state), checked_action(action)
+    if robot is None:
+        raise SimulationError("step() was called after close()")
+    collided = robot.act(action)
+    position, yaw = (pose or robot.pose)()
+    state.record(action, position, yaw, collision=collided)
+    state.done = state.done or (end_on_collision and collided)
+    return robot.observe(), 0.0, state.done, state.info()
