@@ -7,7 +7,7 @@ It serves the agent, plays the evaluator for two actions, and ends. To serve it 
     proctor serve-policy my_agent:Agent          from the folder of my_agent.py
     serve(Agent, port=8080)                      from Python
 
-It needs `pip install proctor`, without the simulator.
+It needs `pip install proctor-eval`, without the simulator.
 """
 
 import json

@@ -63,4 +63,8 @@ fi
 # A venv that an interrupt left half-made has no pip.
 .venv/bin/python -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear .venv
 echo "Installing Python packages into .venv"
+# Another distribution of the same package: Proctor's own under its former name, or the other project on PyPI.
+# Removing it later would remove the command, too.
+.venv/bin/python -m pip uninstall --quiet --quiet --yes proctor
+rm -rf src/proctor.egg-info
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$extras]"

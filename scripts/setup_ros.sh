@@ -22,6 +22,7 @@ site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$site/proctor_venv.pth"
 pip() { "$python" -m pip install --quiet --disable-pip-version-check --no-deps "$@"; }
 pip --require-hashes -r ros2_ws/wheels/requirements.txt
+"$python" -m pip uninstall --quiet --quiet --yes proctor  # as in setup.sh
 pip -e .
 
 # The wheels' CMake files name the Python that they were built with.

@@ -410,7 +410,7 @@ def test_doctor_tells_how_to_get_what_is_missing(capsys, monkeypatch):
     monkeypatch.setattr(exams, "console", Console(width=200))
     code, out, _ = proctor(capsys, "doctor")
     assert code == 0
-    assert "pip install 'proctor[gym]'" in out
+    assert "pip install 'proctor-eval[gym]'" in out
 
 
 def test_generate_makes_a_dataset_that_runs(capsys, tmp_path):

@@ -112,4 +112,4 @@ def test_without_gymnasium_the_error_says_what_to_install():
     code = "import sys; sys.modules['gymnasium'] = None; import proctor.envs.gymnasium"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode != 0
-    assert "pip install 'proctor[gym]'" in result.stderr
+    assert "pip install 'proctor-eval[gym]'" in result.stderr

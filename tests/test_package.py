@@ -2,10 +2,12 @@
 
 import ast
 import importlib
+import importlib.metadata
 import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,11 +15,33 @@ import pytest
 
 import proctor
 import vln_evaluator
-from proctor.core.errors import MissingDependency
+from proctor.core.distribution import DISTRIBUTION, install_command
+from proctor.core.errors import EXTRAS, MissingDependency
 
 REPOSITORY = Path(__file__).parent.parent
 SOURCES = sorted((REPOSITORY / "src").rglob("*.py"))
 HEAVY = ("mujoco", "trimesh", "scipy", "gymnasium", "OpenGL", "rich")
+
+
+def test_the_distribution_has_one_name():
+    with (REPOSITORY / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    assert project["name"] == DISTRIBUTION
+    assert importlib.metadata.version(DISTRIBUTION) == proctor.__version__ == project["version"]
+    assert set(EXTRAS.values()) <= set(project["optional-dependencies"])
+    assert project["scripts"] == {"proctor": "proctor.cli:main"}
+    assert install_command("sim") == "pip install 'proctor-eval[sim]'"
+    assert [path.name for path in SOURCES if DISTRIBUTION in path.read_text()] == ["distribution.py"]
+
+
+def test_nobody_is_told_to_install_the_other_project():
+    command = ["git", "ls-files", "-z", "*.py", "*.md", "*.sh", "*.toml", "*.txt", "Makefile"]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    files = [path for name in listed.split("\0") if name and (path := REPOSITORY / name).is_file()]
+    assert len(files) > 300
+    extra = "|".join(sorted({*EXTRAS.values(), "bench", "dev"}))
+    other = re.compile(rf"\bproctor\[(?:{extra})\b|pip install (?:-\S+ )*['\"]?proctor(?![\w-])")
+    assert [str(path) for path in files if other.search(path.read_text())] == []
 
 
 def test_imports_point_one_way():

@@ -11,6 +11,8 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+from proctor.core.distribution import install_command
+
 
 class ProctorError(Exception):
     """Root of all errors raised on purpose."""
@@ -71,7 +73,7 @@ def missing_extra(what: str, error: ModuleNotFoundError) -> MissingDependency | 
     extra = EXTRAS.get(package)
     if extra is None:
         return None
-    run = f"pip install 'proctor[{extra}]', or in a checkout pip install -e '.[{extra}]'"
+    run = f"{install_command(extra)}, or in a checkout pip install -e '.[{extra}]'"
     return MissingDependency(what, f"It needs {error.name}. Run: {run}")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.core.distribution import install_command
 from proctor.core.errors import MissingDependency, UnknownName, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Action, Info, Observation
@@ -24,7 +25,7 @@ try:
     import gymnasium
     from gymnasium import spaces
 except ModuleNotFoundError as error:
-    raise MissingDependency("Gymnasium", "pip install 'proctor[gym]'") from error
+    raise MissingDependency("Gymnasium", install_command("gym")) from error
 
 ENV_ID = "proctor/VLN-v0"
 

@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.sync.server import ServerConnection
 
+from proctor.core.distribution import UPDATE_COMMAND
 from proctor.core.errors import AgentFault
 from proctor.core.interfaces import Policy
 from proctor.core.plain_text import plain
@@ -268,7 +269,7 @@ def _check_version(hello: Hello) -> None:
         problem = (
             f"the evaluator speaks version {hello.version} of the protocol, this agent version {VERSION}"
         )
-        raise BadFrame(WireFault.MISMATCH, f"{problem}; update Proctor {where}: pip install -U proctor")
+        raise BadFrame(WireFault.MISMATCH, f"{problem}; update Proctor {where}: {UPDATE_COMMAND}")
 
 
 def _lists(action: Any) -> Any:

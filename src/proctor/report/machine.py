@@ -8,10 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, NamedTuple
 
 from proctor import __version__
+from proctor.core.distribution import install_command
 from proctor.core.errors import ROS_PACKAGES, MissingDependency
 
 OPTIONAL = {
-    "gymnasium": ("Gymnasium adapter", "pip install 'proctor[gym]'"),
+    "gymnasium": ("Gymnasium adapter", install_command("gym")),
     "collada": ("COLLADA (.dae) meshes", "pip install pycollada"),
 }
 
@@ -56,7 +57,7 @@ def _package(name: str) -> Finding:
     try:
         return Finding("ok", name, version(name))
     except PackageNotFoundError:
-        return Finding("missing", name, "no", "pip install 'proctor[sim]' (to serve agents it is not needed)")
+        return Finding("missing", name, "no", f"{install_command('sim')} (to serve agents it is not needed)")
 
 
 def _rendering() -> Finding:

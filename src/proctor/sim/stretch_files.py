@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import trimesh
 
+from proctor.core.distribution import install_command
 from proctor.core.errors import MissingDependency, UserError
 
 PACKAGE, MODULE = "hello-robot-stretch-urdf", "stretch_urdf"
@@ -68,7 +69,7 @@ def prepared_urdf() -> Path:
 def _maker_urdf() -> Path:
     found = importlib.util.find_spec(MODULE)
     if found is None or found.origin is None:
-        remedy = "Install it with: pip install 'proctor[sim]'"
+        remedy = f"Install it with: {install_command('sim')}"
         raise MissingDependency(f"the Stretch robot (package {PACKAGE})", remedy)
     return Path(found.origin).parent / URDF
 

@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from proctor import __version__
+from proctor.core.distribution import UPDATE_COMMAND
 from proctor.core.errors import AgentFault
 from proctor.core.types import EpisodeInfo, Observation, Outcome
 from proctor.protocol.codec import Codec
@@ -138,9 +139,9 @@ def check_version(hello: Hello) -> None:
     if hello.protocol != "proctor":
         raise AgentFault(WireFault.MISMATCH, f"the agent speaks '{hello.protocol:.40}', not 'proctor'")
     if hello.version > VERSION:
-        remedy = "update Proctor here: pip install -U proctor"
+        remedy = f"update Proctor here: {UPDATE_COMMAND}"
     elif hello.version < VERSION:
-        remedy = "update Proctor where the agent is served: pip install -U proctor"
+        remedy = f"update Proctor where the agent is served: {UPDATE_COMMAND}"
     else:
         return
     problem = f"the agent speaks version {hello.version} of the protocol, this evaluator version {VERSION}"
