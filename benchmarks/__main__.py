@@ -1,31 +1,57 @@
 """All benchmarks, side by side with a peer or the bare library in the same run: `make bench`.
 
-Prints one line each: name, ours, theirs, ratio, and the largest ratio that is accepted.
+Prints one line each: name, ours, theirs, ratio, and the largest ratio that is accepted. One that fails does
+not keep the others from being measured; what failed is listed again at the end.
 """
+
+from __future__ import annotations
 
 import importlib
 import pkgutil
 import sys
+import traceback
+from collections.abc import Iterable, Iterator
 
 import benchmarks
+from benchmarks.rows import NotMeasured, Row
 
 
 def main() -> int:
-    broken = 0
     print(f"{'benchmark':<58}{'ours':>12}{'theirs':>12}{'ratio':>9}{'bar':>9}")
-    for info in sorted(pkgutil.iter_modules(benchmarks.__path__), key=lambda info: info.name):
-        if not info.name.startswith("bench_"):
+    names = sorted(info.name for info in pkgutil.iter_modules(benchmarks.__path__))
+    return report(row for name in names if name.startswith("bench_") for row in rows_of(name))
+
+
+def rows_of(module: str) -> Iterator[Row | NotMeasured]:
+    """Measure what one module measures; an exception is one more line."""
+    try:
+        yield from importlib.import_module(f"benchmarks.{module}").bench()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the others are measured
+        traceback.print_exc()
+        yield NotMeasured(module, f"{type(error).__name__}: {error}")
+
+
+def report(rows: Iterable[Row | NotMeasured]) -> int:
+    """Print the rows as they come, then what is missing or above its bar; return the exit code."""
+    missing, above = [], []
+    for row in rows:
+        if isinstance(row, NotMeasured):
+            missing.append(row)
             continue
-        for row in importlib.import_module(f"benchmarks.{info.name}").bench():
-            ratio = row.ours / row.theirs
-            held = ratio <= row.bar
-            broken += not held
-            print(
-                f"{row.name:<58}{_shown(row.ours, row.unit):>12}{_shown(row.theirs, row.unit):>12}"
-                f"{ratio:>9.3f}{row.bar:>9.3f}{'' if held else '  ABOVE'}",
-                flush=True,
-            )
-    return 1 if broken else 0
+        held = row.ours <= row.bar * row.theirs
+        if not held:
+            above.append(row)
+        ratio = f"{row.ours / row.theirs:.3f}" if row.theirs else "-"
+        print(
+            f"{row.name:<58}{_shown(row.ours, row.unit):>12}{_shown(row.theirs, row.unit):>12}"
+            f"{ratio:>9}{row.bar:>9.3f}{'' if held else '  ABOVE'}",
+            flush=True,
+        )
+    for row in above:
+        print(f"above its bar: {row.name}")
+    for gap in missing:
+        print(f"{'failed' if gap.is_failure else 'not measured'}: {gap.name}: {gap.reason}")
+    return 1 if above or any(gap.is_failure for gap in missing) else 0
 
 
 def _shown(value: float, unit: str) -> str:

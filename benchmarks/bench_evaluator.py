@@ -5,7 +5,8 @@ What is done once per scene, loading it and drawing its map, is not counted on e
 
 from benchmarks.rows import Row
 from proctor.episodes.datasets import load_dataset
-from proctor.evaluation.executors import Examiner, Job
+from proctor.evaluation.executors import Examiner
+from proctor.evaluation.job import Job
 from proctor.registry import suite_path
 
 HOUSES = 4

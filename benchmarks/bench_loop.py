@@ -98,7 +98,7 @@ class PlanningDemand:
             controller.set_reference_trajectory(result)
         start, goal = self._places[self._rng.integers(len(self._places), size=2)]
         self._request = PathRequest(
-            start=Motion(*start, self._rng.uniform(-3, 3)),
+            start=Motion(start[0], start[1], self._rng.uniform(-3, 3)),
             goal_xy=tuple(goal),
             planner=next(self._planners),
             timeout_s=2.0,

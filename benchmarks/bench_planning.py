@@ -196,7 +196,7 @@ def optimum_m(
         corners = np.zeros((rows + 1, columns + 1), dtype=np.uint8)
         find_corners(free, 0, rows, 0, columns, corners)
         longest = length_m / grid.resolution_m - 1e-6
-        path, _ = shorter_path(free, corners, *ends, longest, WITHOUT_END)
+        path, _ = shorter_path(free, corners, ends[0], ends[1], longest, WITHOUT_END)
     return path_length(path) * grid.resolution_m if len(path) else length_m
 
 

@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rows import Row
+from benchmarks.rows import NotMeasured, Row
 
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venv-ros" / "bin" / "python"
@@ -17,22 +17,27 @@ TRIALS = [("rgb8", "16UC1", 30, 60), ("rgba8", "32FC1", 30, 15), ("rgb8", "16UC1
 """Encodings of colour and depth, pairs of pictures in a second, seconds."""
 
 
-def bench() -> list[Row]:
+def bench() -> Iterator[Row | NotMeasured]:
     if not PYTHON.exists():
-        print("ROS 2 is not here: `make ros` brings it, and these lines with it", file=sys.stderr)
-        return []
-    rows = []
+        yield NotMeasured("ROS 2", "it is not installed; run: make ros", is_failure=False)
+        return
     for colour, depth, hz, seconds in TRIALS:
+        name = f"ROS 2: {colour} and {depth} at {hz} Hz"
         options = ["--hz", str(hz), "--frames", str(hz * seconds), "--encodings", colour, depth]
-        found = _run("benchmarks.ros_pictures", *options)
-        name = f"{colour} and {depth} at {hz} Hz"
-        rows += [
-            Row(f"ROS 2: {name}, latency p95", found["p95_s"], LATENCY_S, 1.0),
-            Row(f"ROS 2: {name}, lost", found["lost"], found["sent"], 0.0, "of"),
-        ]
-    for name, (ours, theirs) in _run("benchmarks.ros_decoding").items():
-        rows.append(Row(f"ROS 2: decode {name}", ours, theirs, 1.0))
-    return rows
+        try:
+            found = _run("benchmarks.ros_pictures", *options)
+        except subprocess.CalledProcessError as error:
+            yield NotMeasured(name, str(error))
+            continue
+        yield Row(f"{name}, latency p95", found["p95_s"], LATENCY_S, 1.0)
+        yield Row(f"{name}, lost", found["lost"], found["sent"], 0.0, "of")
+    try:
+        decoded = _run("benchmarks.ros_decoding")
+    except subprocess.CalledProcessError as error:
+        yield NotMeasured("ROS 2: decode", str(error))
+        return
+    for name, (ours, theirs) in decoded.items():
+        yield Row(f"ROS 2: decode {name}", ours, theirs, 1.0)
 
 
 def _run(module: str, *options: str) -> Any:

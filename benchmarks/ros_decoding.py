@@ -11,8 +11,8 @@ from PIL import Image as Pillow
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image
 
-from proctor.ros2.convert import stamp
-from proctor.ros2.images import depth_of, image_message, rgb_of
+from benchmarks.ros_messages import image_message
+from proctor.ros2.images import depth_of, rgb_of
 
 WIDTH, HEIGHT = 640, 480
 ROUNDS, CALLS = 20, 10
@@ -29,8 +29,8 @@ def main() -> None:
     rng = np.random.default_rng(0)
     rgb = rng.integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8)
     depth = rng.integers(0, 10_000, (HEIGHT, WIDTH), dtype=np.uint16)
-    plain, rgba, bgr = (image_message(rgb, encoding, stamp(0), "") for encoding in ("rgb8", "rgba8", "bgr8"))
-    metres = image_message(depth, "32FC1", stamp(0), "")
+    plain, rgba, bgr = (image_message(rgb, encoding) for encoding in ("rgb8", "rgba8", "bgr8"))
+    metres = image_message(depth, "32FC1")
     wire = serialize_message(plain)
 
     def pillow(message, layout):

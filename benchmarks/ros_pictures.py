@@ -13,8 +13,8 @@ import time
 import numpy as np
 from sensor_msgs.msg import Image
 
-from proctor.ros2.convert import stamp
-from proctor.ros2.images import depth_of, image_message, rgb_of
+from benchmarks.ros_messages import image_message, numbered
+from proctor.ros2.images import depth_of, rgb_of
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import SENSORS
 
@@ -31,10 +31,7 @@ def send(frames: int, hz: float, encodings: tuple[str, str]) -> None:
     depth = rng.integers(1, 10_000, (HEIGHT, WIDTH), dtype=np.uint16)
     with RosNode("camera") as node:
         pairs = [
-            (
-                node.create_publisher(Image, topic, SENSORS),
-                image_message(picture, encoding, stamp(0), "camera"),
-            )
+            (node.create_publisher(Image, topic, SENSORS), image_message(picture, encoding))
             for topic, picture, encoding in zip(("rgb", "depth"), (rgb, depth), encodings, strict=True)
         ]
         matched = node.wait_until(
@@ -46,8 +43,7 @@ def send(frames: int, hz: float, encodings: tuple[str, str]) -> None:
             never.wait(max(0.0, due_s - time.monotonic()))
             due_s += 1 / hz
             for publisher, message in pairs:
-                message.header.stamp = stamp(frame)
-                publisher.publish(message)
+                publisher.publish(numbered(message, frame))
         print("sent", flush=True)
         sys.stdin.read()  # until all is counted
 

@@ -16,3 +16,12 @@ class Row(NamedTuple):
     """The largest allowed ours/theirs."""
     unit: str = "s"
     """Seconds are printed as milliseconds, other values as they are."""
+
+
+class NotMeasured(NamedTuple):
+    """A row, or a group of rows, that could not be measured."""
+
+    name: str
+    reason: str
+    is_failure: bool = True
+    """False if the machine lacks what the measurement needs."""
