@@ -9,6 +9,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from proctor.core.errors import UserError
+from proctor.core.types import Pose2, Scan
 from proctor.envs.gymnasium import ENV_ID, ProctorGym, register
 from proctor.envs.mock import MockEnv
 from proctor.envs.vln import VLNEnv
@@ -41,7 +42,68 @@ def test_gymnasiums_own_checker_is_content_with_the_embedded_env(tmp_path):
     episodes = [Episode(scene_config_path=str(tmp_path / "s.json"), instruction="Go on.", max_steps=20)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(ProctorGym(VLNEnv(width=32, height=24), episodes), skip_render_check=True)
+        env = VLNEnv(width=32, height=24, sensors=["rgb", "depth", "scan", "odom"])
+        check_env(ProctorGym(env, episodes), skip_render_check=True)
+
+
+class Instruments(MockEnv):
+    """Shows what envs of other people show: arrays and numbers of all kinds."""
+
+    def reset(self, episode):
+        return self.view(super().reset(episode))
+
+    def step(self, action):
+        observation, *rest = super().step(action)
+        return self.view(observation), *rest
+
+    def view(self, observation):
+        scan = Scan(np.array([0.5, np.inf, np.nan]), -1.0, 1.0, 0.1, 8.0)
+        own = {
+            "depth_m": np.full((4, 6), 0.1, np.float32),
+            "joints": np.array([0.1, -0.2]),
+            "force": np.array([np.inf]),
+            "speed": 0.5,
+            "count": 3,
+            "touches": np.array([True, False]),
+            "is_moving": np.True_,
+            "scan": scan,
+            "odom": Pose2(1.0, 2.0, 0.5),
+            "name": "robot",
+            "pose": {"x": 1.0},
+        }
+        return observation | own
+
+
+def test_gymnasiums_own_checker_is_content_with_numbers_of_all_kinds():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Said of boxes without limits: nobody knows those of somebody else's env.
+        warnings.filterwarnings("ignore", message=".*space (minimum|maximum) value is -?infinity")
+        check_env(ProctorGym(Instruments(), EPISODES), skip_render_check=True)
+
+
+def test_gymnasiums_own_checker_is_content_with_what_make_builds():
+    env = gymnasium.make(ENV_ID, env="test_gymnasium_env:Instruments", dataset=EPISODES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*space (minimum|maximum) value is -?infinity")
+        check_env(env.unwrapped)
+    env.close()
+
+
+def test_floats_and_numbers_keep_their_values():
+    gym = ProctorGym(Instruments(), EPISODES)
+    observation, _ = gym.reset(seed=0)
+    assert observation in gym.observation_space
+    assert observation["depth_m"].dtype == np.float32
+    assert observation["depth_m"][0, 0] == np.float32(0.1)
+    assert observation["joints"].tolist() == [0.1, -0.2]
+    assert observation["speed"] == 0.5
+    assert observation["count"] == 3
+    assert observation["touches"].tolist() == [1, 0]
+    assert observation["scan"].tolist() == [0.5, 8.0, 8.0], "no return: as far as the scanner can see"
+    assert observation["odom"].tolist() == [1.0, 2.0, 0.5]
+    assert not {"name", "pose"} & set(observation)
 
 
 def test_observations_are_in_the_space_and_carry_the_instruction(gym):

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from proctor.core.distribution import install_command
 from proctor.core.errors import MissingDependency, UnknownName, UserError
 from proctor.core.interfaces import Env
-from proctor.core.types import Action, Info, Observation
+from proctor.core.types import Action, Info, Observation, Pose2, Scan
 from proctor.episodes.datasets import load_dataset
-from proctor.episodes.vln import Episode
+from proctor.episodes.vln import LARGEST_COORDINATE, Episode
 from proctor.registry import build, names, suite_path
 
 try:
@@ -33,9 +33,11 @@ ENV_ID = "proctor/VLN-v0"
 class ProctorGym(gymnasium.Env[Observation, Any]):
     """A VLN environment with its episodes.
 
-    Observations hold the environment's arrays and the `instruction`. STOP terminates, as does a collision
-    if the environment ends on it; the step limit truncates. `info` is ground truth, so an agent that is to be
-    examined must not look at it.
+    Observations hold the environment's arrays, its numbers as arrays without dimensions, and the
+    `instruction`. A `Scan` becomes its ranges, with `range_max` for beams without a return; an `odom` pose
+    becomes x, y and yaw. Anything else is left out. STOP terminates, as does a collision if the environment
+    ends on it; the step limit truncates. `info` is ground truth, so an agent that is to be examined must not
+    look at it.
 
     Args:
         env: The environment.
@@ -57,9 +59,9 @@ class ProctorGym(gymnasium.Env[Observation, Any]):
         instruction = spaces.Text(
             max(1, *map(len, texts)), min_length=0, charset=frozenset("".join(texts)) | {" "}
         )
-        self._arrays = [key for key, value in self._observation.items() if isinstance(value, np.ndarray)]
-        boxes = {key: _box(self._observation[key]) for key in self._arrays}
-        self.observation_space = spaces.Dict(boxes | {"instruction": instruction})
+        boxes = {key: _box(value) for key, value in self._observation.items()}
+        self._boxes = {key: box for key, box in boxes.items() if box is not None}
+        self.observation_space = spaces.Dict(self._boxes | {"instruction": instruction})
         self.action_space = spaces.Discrete(len(Action))
 
     def reset(
@@ -103,7 +105,7 @@ class ProctorGym(gymnasium.Env[Observation, Any]):
 
     def _show(self, observation: Observation) -> Observation:
         self._observation = observation
-        shown = {key: observation[key] for key in self._arrays}
+        shown = {key: _array(observation[key]).astype(box.dtype) for key, box in self._boxes.items()}
         return shown | {"instruction": self._episode.instruction}
 
 
@@ -133,9 +135,31 @@ def register() -> None:
         gymnasium.register(ENV_ID, entry_point=make_vln)
 
 
-def _box(array: NDArray[Any]) -> spaces.Box:
-    limits = np.iinfo(array.dtype)
-    return spaces.Box(limits.min, limits.max, array.shape, array.dtype.type)
+def _box(value: Any) -> spaces.Box | None:
+    """Return the space of an entry of an observation; None if it is not made of numbers."""
+    if isinstance(value, Scan):
+        return spaces.Box(0.0, value.range_max, value.ranges.shape, value.ranges.dtype.type)
+    if isinstance(value, Pose2):
+        high = np.array([LARGEST_COORDINATE, LARGEST_COORDINATE, np.pi])
+        return spaces.Box(-high, high, dtype=np.float64)
+    array = _array(value)
+    if array.dtype.kind == "b":
+        return spaces.Box(0, 1, array.shape, np.uint8)
+    if array.dtype.kind in "iu":
+        limits = np.iinfo(array.dtype)
+        return spaces.Box(limits.min, limits.max, array.shape, array.dtype.type)
+    # Nothing is known of the limits of other numbers, and a sensor may well say infinity.
+    return spaces.Box(-np.inf, np.inf, array.shape, array.dtype.type) if array.dtype.kind == "f" else None
+
+
+def _array(value: Any) -> NDArray[Any]:
+    """Return an entry of an observation as Gymnasium sees it."""
+    if isinstance(value, Scan):
+        return np.nan_to_num(value.ranges, nan=value.range_max, posinf=value.range_max)
+    if isinstance(value, Pose2):
+        return np.array([value.x, value.y, value.yaw])
+    is_number = isinstance(value, int | float | np.generic | np.ndarray)
+    return np.asarray(value if is_number else None)
 
 
 register()
