@@ -18,8 +18,8 @@ def test_reads_position_heading_and_timeout():
 
 
 def test_heading_and_timeout_are_optional():
-    goal = read_goal(np.array([1.0, 2.0]))
-    assert goal.position == (1.0, 2.0, 0.0)
+    goal = read_goal(np.array([1.0, 2.0, 0.5]))
+    assert goal.position == (1.0, 2.0, 0.5)
     assert goal.yaw is None
     assert goal.timeout_s == 60.0
 
@@ -34,6 +34,7 @@ def test_a_quaternion_of_another_length_is_the_same_rotation():
         ({"goal_pos": None}, "goal_pos is None; expected [x, y, z]"),
         ({"goal_pos": "kitchen"}, "'kitchen'; expected [x, y, z]"),
         ({"goal_pos": [1]}, "1 numbers, [1]; expected [x, y, z]"),
+        ({"goal_pos": [1, 2]}, "2 numbers, [1, 2]; expected [x, y, z]"),
         ({"goal_pos": [1, 2, 3, 4]}, "4 numbers"),
         ({"goal_pos": [1, math.nan, 0]}, "expected finite numbers"),
         ({"goal_pos": [1, math.inf, 0]}, "expected finite numbers"),

@@ -30,11 +30,12 @@ def test_values_are_json():
         ([("navigate_to", {"x" * 10**6: 1})], "no parameter '.{60}'$"),
         ([("x" * 10**6, {})], "unknown skill '.{60}';"),
         ([("navigate_to", {"goal_pos": [1]})], "expected \\[x, y, z\\]"),
-        ([("navigate_to", {"goal_pos": [1, 2], "time_out": 3})], "did you mean 'timeout'"),
-        ([("navigate_to", {"goal_pos": [1, 2], "timeout": -3})], "timeout is -3"),
+        ([("navigate_to", {"goal_pos": [1, 2]})], "2 numbers"),
+        ([("navigate_to", {"goal_pos": [1, 2, 0], "time_out": 3})], "did you mean 'timeout'"),
+        ([("navigate_to", {"goal_pos": [1, 2, 0], "timeout": -3})], "timeout is -3"),
         ([("navigate_to", {"goal_pos": " " * (LONGEST_VALUE + 1)})], "at most 10000"),
-        ([("navigate_to", {"goal_pos": [0, 0]}), ("dance", {})], "unknown skill 'dance'"),
-        ([("navigate_to", {"goal_pos": [0, 0]})] * 101, "found 101"),
+        ([("navigate_to", {"goal_pos": [0, 0, 0]}), ("dance", {})], "unknown skill 'dance'"),
+        ([("navigate_to", {"goal_pos": [0, 0, 0]})] * 101, "found 101"),
     ],
 )
 def test_what_makes_no_sense_is_refused(calls, told):
@@ -43,16 +44,16 @@ def test_what_makes_no_sense_is_refused(calls, told):
 
 
 def test_a_parameter_that_is_given_twice_is_refused():
-    request = skill_goal(("navigate_to", {"goal_pos": [0, 0]})).skill_request
+    request = skill_goal(("navigate_to", {"goal_pos": [0, 0, 0]})).skill_request
     request.skill_list[0].params *= 2
     with pytest.raises(UserError, match="given twice"):
         read_request(request)
 
 
 def test_the_same_goal_asked_for_again_has_its_whole_time_again():
-    first = SkillGoal(None, read(("navigate_to", {"goal_pos": [1, 2], "timeout": 60})), 0.0)
+    first = SkillGoal(None, read(("navigate_to", {"goal_pos": [1, 2, 0], "timeout": 60})), 0.0)
     first.elapsed_s = 50.0
     (again,) = read(("navigate_to", {"goal_pos": [1, 2, 0], "timeout": 30}))
     assert first.followed_by(again).params["timeout"] == 80.0
-    (elsewhere,) = read(("navigate_to", {"goal_pos": [1, 3], "timeout": 30}))
+    (elsewhere,) = read(("navigate_to", {"goal_pos": [1, 3, 0], "timeout": 30}))
     assert first.followed_by(elsewhere) == elsewhere

@@ -114,7 +114,7 @@ def test_a_goal_that_makes_no_sense_says_why_and_disturbs_nobody(client, robot, 
 
 
 def test_skills_are_executed_one_after_the_other(client, robot, server):
-    places = [("navigate_to", {"goal_pos": [0.2, 0.0]}), ("navigate_to", {"goal_pos": [0.4, 0.0]})]
+    places = [("navigate_to", {"goal_pos": [0.2, 0.0, 0.0]}), ("navigate_to", {"goal_pos": [0.4, 0.0, 0.0]})]
     asked = client.ask(skill_goal(*places))
     status, result = asked.end()
     assert status == SUCCEEDED, result

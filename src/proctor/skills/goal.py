@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -60,38 +60,37 @@ def read_goal(goal_pos: Any, goal_quat: Any = None, timeout: Any = None) -> Goal
     """Check what a caller asks for.
 
     Args:
-        goal_pos: [x, y, z] in the world, or [x, y].
+        goal_pos: [x, y, z] in the world.
         goal_quat: [qx, qy, qz, qw], of which the heading counts, or None.
         timeout: Seconds, or None for the default.
 
     Raises:
         NavigationFailure: It makes no sense.
     """
-    position = _numbers("goal_pos", goal_pos, (2, 3), "[x, y, z]")
+    x, y, z = _numbers("goal_pos", goal_pos, 3, "[x, y, z]")
     yaw = None
     if goal_quat is not None:
-        x, y, z, w = _numbers("goal_quat", goal_quat, (4,), "[qx, qy, qz, qw]")
-        norm = math.sqrt(x * x + y * y + z * z + w * w)
+        qx, qy, qz, qw = _numbers("goal_quat", goal_quat, 4, "[qx, qy, qz, qw]")
+        norm = math.sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
         if not 1e-6 < norm < 1e6:
             raise NavigationFailure(
                 Reason.INVALID_GOAL, f"goal_quat has the length {norm:g}; a rotation has the length 1"
             )
-        yaw = yaw_of_quaternion(np.array([w, x, y, z]) / norm)
-    seconds = DEFAULT_TIMEOUT_S if timeout is None else _numbers("timeout", [timeout], (1,), "seconds")[0]
+        yaw = yaw_of_quaternion(np.array([qw, qx, qy, qz]) / norm)
+    seconds = DEFAULT_TIMEOUT_S if timeout is None else _numbers("timeout", [timeout], 1, "seconds")[0]
     if not 0 < seconds <= MAX_TIMEOUT_S:
         raise NavigationFailure(
             Reason.INVALID_GOAL, f"timeout is {seconds:g} s; expected more than 0, at most {MAX_TIMEOUT_S:g}"
         )
-    x, y, z = (*position, 0.0)[:3]
     return Goal((x, y, z), yaw, seconds)
 
 
-def _numbers(name: str, value: Any, lengths: Sequence[int], form: str) -> list[float]:
+def _numbers(name: str, value: Any, length: int, form: str) -> list[float]:
     try:
         numbers = [float(number) for number in value]
     except (TypeError, ValueError):
         raise NavigationFailure(Reason.INVALID_GOAL, f"{name} is {_short(value)}; expected {form}") from None
-    if len(numbers) not in lengths:
+    if len(numbers) != length:
         raise NavigationFailure(
             Reason.INVALID_GOAL, f"{name} has {len(numbers)} numbers, {_short(value)}; expected {form}"
         )
