@@ -113,11 +113,20 @@ def test_skill_data_has_the_documented_keys(client):
     floor = Floor(client, room())
     floor.until(State.EXECUTING, goal_pos=GOAL)
     data = {key: floor.skills.get_skill_data("navigate_to", key) for key in floor.skill.data}
-    assert set(data) >= {"start_pos", "target_pos", "path", "trajectory", "start_time"}
+    assert set(data) >= {
+        "start_pos",
+        "target_pos",
+        "raw_path",
+        "smoothed_path",
+        "path",
+        "trajectory",
+        "start_time",
+    }
     assert data["start_pos"] == pytest.approx([1, 1, 0])
     assert data["target_pos"] == pytest.approx(GOAL)
-    assert data["path"][0] == pytest.approx([1, 1, 0])
-    assert data["path"][-1] == pytest.approx(GOAL)
+    assert data["smoothed_path"][0] == pytest.approx([1, 1, 0])
+    assert data["smoothed_path"][-1] == pytest.approx(GOAL)
+    assert data["path"] == data["smoothed_path"]
     t, pos, vel = data["trajectory"][0]
     assert (t, vel) == (0.0, [0.0, 0.0, 0.0])
     assert pos[:2] == pytest.approx([1, 1])

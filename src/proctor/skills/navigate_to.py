@@ -208,7 +208,7 @@ class NavigateTo:
                 self._message = "Planning in progress"
             return
         self.data["raw_path"] = [[*point, 0.0] for point in path.raw.tolist()]
-        self.data["path"] = [[*point, 0.0] for point in path.points.tolist()]
+        self.data["path"] = self.data["smoothed_path"] = [[*point, 0.0] for point in path.points.tolist()]
         self.planning.ask_trajectory(path, self._departure, self._pursued.goal)
         self._go(Event.PATH_FOUND, "Path planning succeeded")
 
