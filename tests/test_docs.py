@@ -54,6 +54,12 @@ def test_the_episode_and_the_scene_of_the_docs_load(tmp_path):
     assert PickPlaceEnv(sensors=[]).check([episode]) == []
 
 
+def test_the_episode_in_python_of_the_docs_can_be_made(capsys):
+    (code,) = blocks("formats.md", "python")
+    exec(compile(code, "formats.md", "exec"), {})
+    assert capsys.readouterr().out == "5.0\n"
+
+
 def test_episodes_and_textures_that_the_docs_name_exist():
     known = {episode.episode_id for episode in load_dataset(suite_path("houses-v1")).episodes}
     named = {name for page in PAGES for name in re.findall(r"house_\d+_\d+", page.read_text())}

@@ -1,11 +1,13 @@
 """Episodes in code take what the design documents write; files are checked strictly."""
 
+import dataclasses
+import json
 from types import SimpleNamespace
 
 import pytest
 
-from proctor.core.types import Vector3
-from proctor.episodes.vln import Episode
+from proctor.core.types import Action, Vector3
+from proctor.episodes.vln import Episode, Origin
 
 
 def test_positions_may_be_dicts_objects_or_vectors():
@@ -29,6 +31,34 @@ def test_the_executor_document_builds_an_episode_from_three_fields():
     assert episode.instruction == ""
 
 
+def test_it_is_the_documents_dataclass():
+    place, turn = {"x": 0.0, "y": 0.0, "z": 0.0}, {"x": 0, "y": 0, "z": 90}
+    episode = Episode(
+        "ep_001", "scene_001", place, turn, {"x": 5.0, "y": 0.0, "z": 3.0}, "Walk.", "s.json", 50
+    )
+    assert (episode.goal_position.x, episode.scene_config_path, episode.max_steps) == (5.0, "s.json", 50)
+    told = dataclasses.asdict(episode)
+    assert list(told)[:8] == [
+        *("episode_id", "scene_id", "start_position", "start_rotation", "goal_position", "instruction"),
+        *("scene_config_path", "max_steps"),
+    ]
+    assert told["start_position"] == place
+    assert json.loads(json.dumps(told)) == told
+    assert dataclasses.is_dataclass(Episode)
+    assert dataclasses.replace(episode, max_steps=7).max_steps == 7
+    assert [field.name for field in dataclasses.fields(Episode)] == list(told)
+
+
+def test_a_dict_of_an_episode_is_that_episode_again():
+    episode = Episode(
+        episode_id="ep",
+        reference_path=[Vector3(0, 0, 0), Vector3(1, 0, 0)],
+        reference_actions=[Action.FORWARD, Action.STOP],
+        origin=Origin(format="r2r-ce", scene_id="a.glb", waypoints=[Vector3(0, 0, 0)]),
+    )
+    assert Episode(**dataclasses.asdict(episode)) == episode
+
+
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
@@ -41,6 +71,7 @@ def test_the_executor_document_builds_an_episode_from_three_fields():
         ({"episode_id": ""}, "episode_id: expected a name"),
         ({"success_threshold": 0.0}, "success_threshold: expected metres above 0"),
         ({"success_threshold": float("nan")}, "success_threshold: expected metres above 0"),
+        ({"origin": {"format": "r2r"}}, "origin: "),
         ({"reference_path": []}, "reference_path: expected at least one point"),
     ],
 )

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -403,6 +404,13 @@ def test_in_code_parts_may_be_dicts_typed_mixed_or_missing():
 @pytest.mark.parametrize(
     ("parts", "complaint"),
     [
+        ({"task_type": "stacking"}, "task_type: expected 'pick_and_place', found 'stacking'"),
+        ({"task_type": "pick_and_plac"}, "task_type: .*; did you mean 'pick_and_place'"),
+        ({"task_type": 7}, "Expected `str`, got `int` - at `task_type`"),
+        ({"scene_id": None}, "Expected `str`, got `null` - at `scene_id`"),
+        ({"language": "x" * 300}, "length <= 200 - at `language`"),
+        ({"split": b"val"}, "Expected `str \\| null`, got `bytes` - at `split`"),
+        ({"assets_path": Path("things")}, "got `PosixPath` - at `assets_path`"),
         (
             {"task_goal": {"target_object": {"name": "x", "colour": 1}}},
             r"unknown field `colour`.*task_goal\.tar",

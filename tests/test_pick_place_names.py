@@ -1,5 +1,7 @@
 """The names of the design document, as it uses them."""
 
+import dataclasses
+import json
 import math
 from pathlib import Path
 
@@ -30,6 +32,25 @@ def test_the_robot_is_the_documents():
     assert config.end_effector == "parallel_gripper"
     assert config.camera_config["head"]["width"] == 640
     assert StretchSensorSuite().ee_pose["frame"] == "base_link"
+
+
+def test_they_are_the_documents_dataclasses():
+    robot = StretchRobotConfig("stretch", 2, 5, 7)
+    told = dataclasses.asdict(robot)
+    assert told["joint_names"] == list(told["joint_limits"])
+    assert told["camera_config"]["wrist"]["fov"] == 90
+    sensors = dataclasses.asdict(StretchSensorSuite({"width": 1}))
+    assert sensors["rgb_head"] == {"width": 1}
+    assert json.loads(json.dumps(sensors)) == sensors
+    cup = {"name": "cup_red", "position": [0.5, 0.0, 0.8], "shape": {"kind": "cup"}}
+    goal = {"target_object": {"name": "cup_red"}}
+    episode = PickAndPlaceEpisode(
+        "e", "pick_and_place", "table_setup_001", None, goal, [cup], {"text": "Go."}
+    )
+    told = dataclasses.asdict(episode)
+    assert told["task_goal"]["target_object"]["initial_position"] == (0.5, 0.0, 0.8)
+    assert told["scene_objects"][0]["shape"]["kind"] == "cup"
+    assert PickAndPlaceEpisode(**told) == episode
 
 
 def test_the_metrics_take_the_documents_states():

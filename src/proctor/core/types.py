@@ -14,6 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.core.record import DataclassStruct
+
 Observation: TypeAlias = dict[str, Any]
 """What a policy sees. VLN: `rgb` uint8 (H, W, 3), `depth` uint16 millimetres (H, W), 0 = no return."""
 
@@ -40,7 +42,7 @@ SECTOR_RAD = math.radians(30)
 """Half of what lies ahead of a robot."""
 
 
-class Vector3(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Vector3(DataclassStruct, frozen=True, forbid_unknown_fields=True):
     """A point, a direction or a triple of angles. `v.x` and `v["x"]` read the same number."""
 
     x: float

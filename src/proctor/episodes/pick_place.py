@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
-from proctor.core.errors import UserError
-from proctor.core.record import Record
+from proctor.core.errors import UserError, did_you_mean
+from proctor.core.record import DataclassStruct, Record
 from proctor.episodes.pick_place_parts import (
     DEFAULT_JOINT_POSITIONS,
     LARGEST_SUBSTEP_S,
@@ -49,10 +49,10 @@ __all__ = [
 ]
 
 TASK: Literal["pick_and_place"] = "pick_and_place"
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
-class PickAndPlaceEpisode(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class PickAndPlaceEpisode(DataclassStruct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A pick-and-place episode, as the design documents define it.
 
     In code the parts may be given as dicts; files are checked strictly (see `episodes.datasets`).
@@ -65,7 +65,9 @@ class PickAndPlaceEpisode(msgspec.Struct, frozen=True, omit_defaults=True, forbi
     scene_id: Name = "table_setup_001"
     robot_config: RobotSetup = RobotSetup()
     task_goal: TaskGoal = TaskGoal()
-    scene_objects: Annotated[list[SceneItem], msgspec.Meta(max_length=MOST_OBJECTS)] = []
+    scene_objects: Annotated[list[SceneItem], msgspec.Meta(max_length=MOST_OBJECTS)] = msgspec.field(
+        default_factory=list
+    )
     instruction: Instruction = Instruction()
     reference_trajectory: ReferenceTrajectory | None = None
     sim_params: SimParams = SimParams()
@@ -75,6 +77,11 @@ class PickAndPlaceEpisode(msgspec.Struct, frozen=True, omit_defaults=True, forbi
     """The folder of the things' files; the dataset's own if missing."""
 
     def __post_init__(self) -> None:
+        for name, text in TEXTS.items():
+            _checked(name, getattr(self, name), text)
+        if self.task_type != TASK:
+            hint = did_you_mean(self.task_type, [TASK])
+            raise ValueError(f"task_type: expected '{TASK}', found '{self.task_type[:40]}'{hint}")
         for name, kind in PARTS.items():
             given = getattr(self, name)
             if name == "reference_trajectory" and (given is None or isinstance(given, kind)):
@@ -172,10 +179,26 @@ PARTS: dict[str, type[msgspec.Struct]] = {
 }
 
 
+TEXTS: dict[str, Any] = {
+    "episode_id": Name,
+    "task_type": str,
+    "scene_id": Name,
+    "language": Name,
+    "split": Name | None,
+    "assets_path": str | None,
+}
+"""What is no part, and has in code the same types as in files."""
+
+
 def _converted(name: str, given: Any, kind: type[T]) -> T:
     """Check a part that was given as a dict, or as a typed part that may have dicts in it."""
+    return _checked(name, msgspec.to_builtins(given, enc_hook=_listed), kind)
+
+
+def _checked(name: str, given: Any, kind: type[T]) -> T:
+    """Return a value as the type that it has in files."""
     try:
-        return msgspec.convert(msgspec.to_builtins(given, enc_hook=_listed), kind)
+        return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
         text = str(error) if "`$" in str(error) else f"{error} - at `$`"
         raise ValueError(text.replace("`$", f"`{name}")) from None

@@ -10,7 +10,7 @@ import msgspec
 
 from proctor.core.errors import did_you_mean
 from proctor.core.record import Record
-from proctor.robots.stretch import CONTROLS, STRETCH, CameraConfig
+from proctor.robots.stretch import CAMERAS, CONTROLS, JOINT_LIMITS, STRETCH, CameraConfig
 
 DEFAULT_JOINT_POSITIONS = (0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 LARGEST_SUBSTEP_S = 0.002
@@ -68,7 +68,7 @@ class InitPose(Record, frozen=True, kw_only=True):
             raise ValueError(f"base: expected a heading in radians, within ±2π, found {self.base[2]}")
         limits = {
             len(CONTROLS): {control.name: (control.low, control.high) for control in CONTROLS},
-            len(STRETCH.joint_limits): STRETCH.joint_limits,
+            len(JOINT_LIMITS): JOINT_LIMITS,
         }.get(len(self.joint_positions))
         if limits is None:
             raise ValueError(f"joint_positions: expected 10 or 7 numbers, found {len(self.joint_positions)}")
@@ -96,7 +96,7 @@ class RobotSetup(Record, frozen=True, kw_only=True):
             )
         if self.dof != STRETCH.total_dof:
             raise ValueError(f"dof: expected {STRETCH.total_dof}, found {self.dof}")
-        cameras = list(STRETCH.camera_config)
+        cameras = list(CAMERAS)
         for name in (self.camera_config or {}).keys() - set(cameras):
             hint = did_you_mean(name, cameras)
             raise ValueError(f"camera_config: expected {' or '.join(cameras)}, found '{name[:40]}'{hint}")

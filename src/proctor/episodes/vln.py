@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from proctor.core.errors import UserError
 from proctor.core.geometry import quaternion_of_euler_deg, yaw_of_quaternion
+from proctor.core.record import DataclassStruct
 from proctor.core.types import Action, Vector3
 
 DEFAULT_MAX_STEPS = 500
@@ -20,7 +22,7 @@ LARGEST_COORDINATE = 1e4
 """Of metres or degrees. More is a mistake, such as millimetres."""
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Origin(DataclassStruct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a public dataset says of an episode beyond what an exam needs, so that it can be written back."""
 
     format: Literal["r2r-ce", "rxr-ce"]
@@ -35,11 +37,11 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     """The sparse `reference_path` of VLN-CE, in our axes: too sparse for nDTW."""
 
 
-class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Episode(DataclassStruct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A VLN episode, as the user's documents define it.
 
     In code, positions and rotations may be given as `{"x", "y", "z"}` dicts or as objects with x, y and
-    z, and most fields have defaults; files are checked strictly (see `episodes.datasets`).
+    z, and fields have defaults; files are checked strictly (see `episodes.datasets`).
     """
 
     task: ClassVar[str] = "vln"
@@ -76,6 +78,11 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
             if not self.reference_path:
                 raise ValueError("reference_path: expected at least one point, found none")
             self._set("reference_path", [_vector("reference_path", p) for p in self.reference_path])
+        if isinstance(self.origin, Mapping):
+            try:
+                self._set("origin", msgspec.convert(self.origin, Origin))
+            except msgspec.ValidationError as error:
+                raise ValueError(f"origin: {error}") from None
         if not self.episode_id:
             raise ValueError("episode_id: expected a name, found an empty string")
         if self.max_steps is not None and self.max_steps < 1:

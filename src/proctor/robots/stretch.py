@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -96,18 +97,19 @@ JOINT_LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType(
 )
 
 
-class StretchRobotConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The robot as the design documents describe it. Nothing in it can be changed."""
+@dataclass(frozen=True)
+class StretchRobotConfig:
+    """The robot as the design documents describe it. Its lists and dicts are copies: change them freely."""
 
     robot_type: str = "stretch"
     base_dof: int = 2
     """x and θ for the real, differential base; commands have x, y and θ."""
     arm_dof: int = 5
     total_dof: int = 7
-    joint_names: tuple[str, ...] = JOINT_NAMES
-    joint_limits: Mapping[str, tuple[float, float]] = JOINT_LIMITS
+    joint_names: list[str] = field(default_factory=lambda: list(JOINT_NAMES))
+    joint_limits: dict[str, tuple[float, float]] = field(default_factory=lambda: dict(JOINT_LIMITS))
     end_effector: str = "parallel_gripper"
-    camera_config: Mapping[str, CameraConfig] = CAMERAS
+    camera_config: dict[str, CameraConfig] = field(default_factory=lambda: dict(CAMERAS))
 
 
 STRETCH = StretchRobotConfig()
