@@ -7,12 +7,13 @@ constants. So it is kept in a folder whose name is a digest of the file and of a
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
-import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,7 +21,7 @@ import numba
 
 config: Any = numba.config
 Function = TypeVar("Function", bound=Callable[..., Any])
-OURS = re.compile(r"^from (proctor[\w.]*) import (\w+)", re.MULTILINE)
+PACKAGE = __name__.partition(".")[0]
 
 
 def compiled(function: Function) -> Function:
@@ -51,8 +52,44 @@ def _is_writable() -> bool:
 
 @cache
 def _digest(module: str) -> str:
-    """Return a digest of a module's source and of what it imports of ours, all of it loaded by now."""
-    source = Path(str(sys.modules[module].__file__)).read_bytes()
-    names = {name for place, first in OURS.findall(source.decode()) for name in (place, f"{place}.{first}")}
-    parts = [source, *(_digest(name).encode() for name in sorted(names & sys.modules.keys()))]
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+    """Return a digest of a module's source and of all of ours that it imports, directly or not.
+
+    All of it is loaded when a function is declared, since only loaded values get into machine code.
+    """
+    names, waiting = {module}, [module]
+    while waiting:
+        found = (_imports(waiting.pop()) & sys.modules.keys()) - names
+        names |= found
+        waiting += sorted(found)
+    return hashlib.sha256(b"".join(_source(name) for name in sorted(names))).hexdigest()[:16]
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    """Return the names in our package that a module imports when it is loaded, modules or what is in them."""
+    names: set[str] = set()
+    for statement in _run_at_import(ast.parse(_source(module))):
+        if isinstance(statement, ast.Import):
+            names.update(alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            relative = "." * statement.level + (statement.module or "")
+            origin = resolve_name(relative, sys.modules[module].__package__)
+            names.add(origin)
+            names.update(f"{origin}.{alias.name}" for alias in statement.names)
+    return frozenset(name for name in names if name.partition(".")[0] == PACKAGE)
+
+
+def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements of a module that run when it is loaded, those in `if` and `try` included."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, (ast.expr, ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(part, ast.If) and ast.unparse(part.test).endswith("TYPE_CHECKING"):
+            continue
+        yield part
+        yield from _run_at_import(part)
+
+
+@cache
+def _source(module: str) -> bytes:
+    return Path(str(sys.modules[module].__file__)).read_bytes()
