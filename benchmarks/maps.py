@@ -1,4 +1,4 @@
-"""Generated floors to plan on: rooms with furniture, mazes, forests of pillars. Cells of 5 cm."""
+"""Generated floors to plan on: rooms with furniture, mazes, pillars, random squares. Cells of 5 cm."""
 
 from __future__ import annotations
 
@@ -60,6 +60,13 @@ def forest(cells: int, *, density: float, seed: int) -> Mask:
             occupied[row - 10 : row + 11, column - 10 : column + 11] |= pillar
     occupied[[0, -1]] = occupied[:, [0, -1]] = True
     return occupied
+
+
+def blocks(cells: int, *, size: int, density: float, seed: int) -> Mask:
+    """Squares of so many cells, each of them full or empty at random."""
+    rng = np.random.default_rng(seed)
+    squares = rng.random((cells // size, cells // size)) < density
+    return np.kron(squares, np.ones((size, size), dtype=bool)).astype(bool)
 
 
 MAPS: dict[str, Callable[[], Mask]] = {

@@ -20,8 +20,8 @@ SLICE = 200_000
 """Cells to search between two looks at the clock: a few milliseconds."""
 ROUNDS = 4
 """Of leaving points out and pulling taut. The second hardly ever finds anything."""
-REFINING_WORK = 300_000
-"""A millisecond or two in which to prove that there is no shorter path, or to find it."""
+REFINING_WORK = 1_000_000
+"""A few milliseconds in which to prove that there is no shorter path, or to find it."""
 
 
 class AnyAnglePlanner:

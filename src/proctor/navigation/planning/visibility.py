@@ -79,16 +79,21 @@ def _most_promising(totals: Array, done: Mask) -> int:
 
 @compiled
 def _box_of_ellipse(corners: Corners, start: Array, goal: Array, length: float) -> Box:
-    """Return the first row, the one after the last, and the same of columns, that paths of a length reach."""
+    """Return the first row, the one after the last, and the same of columns, that paths of a length reach.
+
+    The points that such paths can pass fill an ellipse whose foci are start and goal and whose major axis is
+    the length. In a direction across which the foci lie d apart, it reaches sqrt(length^2 - d^2) / 2 from
+    its centre.
+    """
     rows, columns = corners.shape
-    spare = (length - math.hypot(goal[0] - start[0], goal[1] - start[1])) / 2.0
-    left, right = min(start[0], goal[0]) - spare, max(start[0], goal[0]) + spare
-    bottom, top = min(start[1], goal[1]) - spare, max(start[1], goal[1]) + spare
+    x, y = (start[0] + goal[0]) / 2.0, (start[1] + goal[1]) / 2.0
+    half_width = math.sqrt(max(length**2 - (goal[1] - start[1]) ** 2, 0.0)) / 2.0
+    half_height = math.sqrt(max(length**2 - (goal[0] - start[0]) ** 2, 0.0)) / 2.0
     return (
-        max(math.floor(bottom), 0),
-        min(math.ceil(top) + 1, rows),
-        max(math.floor(left), 0),
-        min(math.ceil(right) + 1, columns),
+        max(math.floor(y - half_height), 0),
+        min(math.ceil(y + half_height) + 1, rows),
+        max(math.floor(x - half_width), 0),
+        min(math.ceil(x + half_width) + 1, columns),
     )
 
 
