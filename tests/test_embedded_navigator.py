@@ -170,6 +170,17 @@ def test_a_start_that_is_none(client, scene_path):
         EmbeddedNavigator(scene_path, Pose2(math.nan, 0.0, 0.0), client=client)
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "touched"), [(3.0, 2.0, "table"), (3.0, 1.25, "table"), (0.2, 3.0, "west"), (3.0, 1.22, None)]
+)
+def test_a_start_that_touches_something_is_refused(client, scene_path, x, y, touched):
+    if touched is None:
+        EmbeddedNavigator(scene_path, Pose2(x, y, 0.0), client=client).close()
+        return
+    with pytest.raises(UserError, match=f"the robot starts inside of '{touched}' at x={x}, y={y}"):
+        EmbeddedNavigator(scene_path, Pose2(x, y, 0.0), client=client)
+
+
 def test_a_start_far_beyond_the_map_is_filmed_and_plotted_too(client, scene_path, tmp_path):
     with EmbeddedNavigator(scene_path, START, client=client) as navigator:
         drive = navigator.navigate([1.2, 1.0, 0.0])

@@ -89,6 +89,14 @@ def test_a_goal_in_a_thing_is_no_arrival_and_says_why(capsys, scene, tmp_path):
     assert plot.stat().st_size > 10_000
 
 
+def test_a_start_that_touches_something_is_refused(capsys, scene, tmp_path):
+    file = tmp_path / "drive.json"
+    code, out, err = proctor(capsys, "--scene", scene, "--start", "-0.4,0", "--goal", "1.5,0", "--json", file)
+    assert (code, out) == (2, "")
+    assert "the robot starts inside of 'box 4' at x=-0.4, y=0.0" in err
+    assert not file.exists()
+
+
 class Stopped(Exception):
     """Nothing is to be driven after this."""
 

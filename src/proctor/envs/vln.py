@@ -203,20 +203,11 @@ def _floor_of(episode: Episode) -> tuple[Path, float]:
 
 def _place(world: World, episode: Episode) -> Pose2:
     """Put the robot at the start of an episode, if it can stand there."""
-    start, name, house = episode.start_position, episode.episode_id, world.house
-    if house is not None and not house.has_floor(start.x, start.y, world.floor_z):
-        place, floors = f"x={start.x}, y={start.y}, z={start.z}", house.described_floors()
-        problem = f"there is no floor at its start, {place}; the scene's floors are at {floors} (Y-up data?)"
-        raise UserError(f"episode '{name}': {problem}")
-    if house is None and abs(start.z) > STORY_M:
+    start, who = episode.start_position, f"episode '{episode.episode_id}'"
+    if world.house is None and abs(start.z) > STORY_M:
         floor = "the floor of the embedded world is at 0 (Y-up data?)"
-        raise UserError(f"episode '{name}': start_position.z is {start.z}, but {floor}")
-    world.reset(Pose2(start.x, start.y, episode.start_yaw))
-    obstacle = world.touched()
-    if obstacle is None and house is not None and house.is_blocked(start.x, start.y, world.floor_z):
-        obstacle = str(episode.scene_id)
-    if obstacle is not None:
-        raise UserError(f"episode '{name}' starts inside of '{obstacle}' at x={start.x}, y={start.y}")
+        raise UserError(f"{who}: start_position.z is {start.z}, but {floor}")
+    world.begin(Pose2(start.x, start.y, episode.start_yaw), who=who, z=start.z)
     return world.pose()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import mujoco
 
+from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.mesh_house import house_of
@@ -46,6 +47,7 @@ class World:
         is_open: bool = False,
     ) -> None:
         self.robot = robot
+        self.scene_name = scene.scene_name
         self.floor_z = floor_z
         self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
         """The mesh that the scene is, if it is one."""
@@ -103,6 +105,29 @@ class World:
         for body, pose in zip(self.bodies.values(), poses, strict=True):
             body.put(pose)
         mujoco.mj_forward(self.model, self.data)
+
+    def begin(self, start: Pose2, *, who: str, z: float) -> None:
+        """Reset the world with the robot at a start, if it can stand there.
+
+        Args:
+            start: Where.
+            who: Starts there: how the message begins.
+            z: The height that was asked for, for the message.
+
+        Raises:
+            UserError: There is no floor at the start, or the robot would touch something there.
+        """
+        house = self.house
+        if house is not None and not house.has_floor(start.x, start.y, self.floor_z):
+            place, floors = f"x={start.x}, y={start.y}, z={z}", house.described_floors()
+            problem = f"there is no floor at its start, {place}; the scene's floors are at {floors}"
+            raise UserError(f"{who}: {problem} (Y-up data?)")
+        self.reset(start)
+        obstacle = self.touched()
+        if obstacle is None and house is not None and house.is_blocked(start.x, start.y, self.floor_z):
+            obstacle = self.scene_name
+        if obstacle is not None:
+            raise UserError(f"{who} starts inside of '{obstacle}' at x={start.x}, y={start.y}")
 
     def step(self, velocity_world: tuple[float, float, float]) -> None:
         """Advance by one time step with the robot's servos at this velocity: x, y and yaw."""

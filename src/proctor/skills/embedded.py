@@ -61,7 +61,8 @@ class EmbeddedNavigator:
 
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
-        UserError: The scene is too large for a map, or the start or a parameter makes no sense.
+        UserError: The scene is too large for a map, a parameter makes no sense, or the robot cannot stand at
+            the start: there is no floor, or it would touch something.
     """
 
     def __init__(  # noqa: PLR0913  (what a drive is made of, all by keyword)
@@ -86,7 +87,7 @@ class EmbeddedNavigator:
         self.live_map = LiveMap(self.grid, floor_z=floor_z)
         robot = WheeledRobot(camera=Camera(pitch_deg=CAMERA_PITCH_DEG))
         self.world = World(scene or known, scene_path, robot, floor_z=floor_z, timestep_s=TIMESTEP_S)
-        self.world.reset(start)
+        self.world.begin(start, who="the robot", z=floor_z)
         self.robot = MobileBase(self.world, dynamics)
         self.controller = MpcController(
             self.robot,
