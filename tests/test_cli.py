@@ -29,7 +29,7 @@ def dataset(tmp_path):
             episode_id=f"ep_{index}",
             scene_id="empty",
             goal_position=Vector3(1 + index, 0, 0),
-            instruction="Go ahead.",
+            instruction=f"Go ahead {1 + index} m.",
             max_steps=40,
         )
         for index in range(3)
@@ -330,9 +330,9 @@ def test_an_interrupt_ends_with_130_and_the_journal_safe(dataset, tmp_path, work
         "import pathlib, time\n"
         "from proctor.core.interfaces import Policy\n"
         "class Agent(Policy):\n"
-        "    def reset(self, info): self.id = info.episode_id\n"
+        "    def reset(self, info): self.is_last = '3 m' in info.instruction\n"
         "    def act(self, observation):\n"
-        "        if self.id == 'ep_2':\n"
+        "        if self.is_last:\n"
         f"            pathlib.Path({str(tmp_path / 'now')!r}).touch()\n"
         "            time.sleep(600)\n"
         "        return 0\n"

@@ -309,7 +309,9 @@ def test_an_agent_at_the_end_of_a_wire_is_sent_the_documents_messages(subprotoco
     goal = record()["task_goal"]
     for part, values in goal.items():
         assert told["task_goal"][part].items() >= values.items()
-    assert told["scene_objects"][1].items() >= record()["scene_objects"][1].items()
+    cup = record()["scene_objects"][1]
+    del cup["usd_path"]  # no agent is told names of files
+    assert told["scene_objects"][1].items() >= cup.items()
     assert told["instruction"]["text"] == given.instruction.text
     asked = agent.told("get_action")[0]
     seen = asked["observation"]

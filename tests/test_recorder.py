@@ -95,7 +95,7 @@ class Walker(Scribbler):
 
     def reset(self, episode_info):
         super().reset(episode_info)
-        self.episode_id = episode_info.episode_id
+        self.episode_id = episode_info.instruction
 
     def act(self, observation):
         if self.calls == 4 and self.episode_id == "ep_2":
@@ -133,9 +133,7 @@ def _importable(monkeypatch):
 
 def make_dataset(folder, ids=("ep_0", "ep_1", "ep_2", "ep_3", "ep_4", "ep_5")):
     episodes = [
-        Episode(
-            episode_id=name, scene_id="s", goal_position=Vector3(1, 0, 0), instruction="Go.", max_steps=20
-        )
+        Episode(episode_id=name, scene_id="s", goal_position=Vector3(1, 0, 0), instruction=name, max_steps=20)
         for name in ids
     ]
     save_dataset(episodes, folder / "episodes.json")

@@ -39,7 +39,7 @@ class Moody(Policy):
     """Raises in one episode, answers nonsense in another, dies in a third."""
 
     def reset(self, episode_info):
-        self.episode_id = episode_info.episode_id
+        self.episode_id = f"ep_{episode_info.instruction.rstrip('.').split()[-1]}"
         self.calls = 0
 
     def act(self, observation):

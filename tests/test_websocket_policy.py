@@ -155,7 +155,7 @@ def test_one_connection_serves_many_episodes_and_the_agent_hears_all_that_it_sho
     kinds = [message["type"] for message in agent.messages]
     assert kinds == ["hello", *2 * (["reset_episode", *5 * ["get_action"], "episode_end"])]
     told = agent.told("reset_episode")[1]["episode"]
-    assert told["episode_id"] == "b"
+    assert told["episode_id"] != agent.told("reset_episode")[0]["episode"]["episode_id"]
     assert told["instruction"] == {"text": "Walk one metre.", "language": "en"}
     ended = agent.told("episode_end")[0]
     assert (ended["status"], ended["num_steps"]) == ("success", 5)

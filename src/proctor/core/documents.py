@@ -153,11 +153,17 @@ def refuse_nan(value: Any, path: Path, *, place: str) -> None:
             refuse_nan(item, path, place=f"{place}[{index}]")
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old content or the new, never half of it."""
+def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file so that a reader, or a crash, sees the old content or the new, never half of it.
+
+    Args:
+        path: Where to.
+        content: What to write.
+        mode: Who may read and write it, less what the umask takes away.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as stream:
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())

@@ -116,6 +116,7 @@ class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy is told when an episode begins."""
 
     episode_id: str
+    """The same whenever a run is resumed, another one in every run. Privileged policies get the stored id."""
     instruction: str
     max_steps: int
     seed: int

@@ -24,9 +24,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Of navigation only."""
     hide_goal: bool = False
     """Of pick-and-place only: whether the policy is told no coordinates of things and places."""
+    agent_id_key: str = ""
+    """The run's secret, by which the ids that agents are told are made; one is drawn if it is empty."""
 
     def identity(self) -> dict[str, Any]:
         """Return what of it defines a run."""
         found: dict[str, Any] = msgspec.to_builtins(self)
+        del found["agent_id_key"]
         del found["hide_goal" if self.task == "vln" else "success_threshold_m"]
         return found

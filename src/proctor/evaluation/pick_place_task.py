@@ -14,6 +14,7 @@ from proctor.core.interfaces import Metric
 from proctor.core.results import EpisodeResult, PickPlaceRecord
 from proctor.core.types import EpisodeInfo, Info, Observation, Vector3
 from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.evaluation.agent_ids import agent_id, draw_key
 from proctor.evaluation.episode_log import EpisodeLog
 from proctor.evaluation.sensors import sensors_of
 from proctor.registry import Kind, build, names
@@ -26,6 +27,8 @@ DIGITS = 6
 STAGES = ("reached", "grasped", "lifted", "placed")
 """Metrics that are 1 from the step on in which something was achieved."""
 COORDINATES = frozenset(("position", "rotation", "initial_position", "initial_rotation"))
+FILES = frozenset(("usd_path",))
+"""Names of files on the evaluator's side."""
 
 Phase: TypeAlias = Literal["reach", "grasp", "lift", "place"]
 Point: TypeAlias = tuple[float, float, float]
@@ -37,9 +40,11 @@ class PickPlaceTask:
     Args:
         hide_goal: Whether to keep the coordinates of things and places from the agent, which then has to
             find them with its cameras.
+        agent_id_key: The secret by which the ids that agents are told are made; drawn if it is empty.
     """
 
-    def __init__(self, *, hide_goal: bool = False) -> None:
+    def __init__(self, *, hide_goal: bool = False, agent_id_key: str = "") -> None:
+        self._agent_id_key = agent_id_key or draw_key()
         self._hide_goal = hide_goal
         self._metrics: dict[str, Metric] = {name: build(METRICS, name, {}) for name in names(METRICS)}
         self._track = _Track()
@@ -57,9 +62,12 @@ class PickPlaceTask:
     def briefing(
         self, episode: PickAndPlaceEpisode, observation: Observation, *, seed: int, privileged: bool
     ) -> EpisodeInfo:
-        """Return the instruction, robot, goal and things and, to privileged policies only, the episode."""
+        """Return the instruction, robot, goal and objects.
+
+        Privileged policies get the stored id and the whole episode, too.
+        """
         return EpisodeInfo(
-            episode_id=episode.episode_id,
+            episode_id=episode.episode_id if privileged else agent_id(self._agent_id_key, episode.episode_id),
             instruction=episode.instruction.text,
             max_steps=episode.step_limit,
             seed=seed,
@@ -193,13 +201,12 @@ def details_of(episode: PickAndPlaceEpisode, *, hide_goal: bool) -> dict[str, An
         episode: The episode.
         hide_goal: Whether to leave out where things and the target are.
     """
-    goal = _plain(episode.task_goal)
-    things = [_plain(item) for item in episode.scene_objects]
+    hidden = FILES | COORDINATES if hide_goal else FILES
     robot = _plain(episode.robot_config)
     return {
         "robot_config": robot | {"joint_names": list(JOINT_NAMES), "joint_limits": limits_as_dict()},
-        "task_goal": _without_coordinates(goal) if hide_goal else goal,
-        "scene_objects": _without_coordinates(things) if hide_goal else things,
+        "task_goal": _without(hidden, _plain(episode.task_goal)),
+        "scene_objects": _without(hidden, [_plain(item) for item in episode.scene_objects]),
         "sim_params": _plain(episode.sim_params),
     }
 
@@ -213,10 +220,10 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _without_coordinates(value: Any) -> Any:
+def _without(hidden: frozenset[str], value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_coordinates(item) for key, item in value.items() if key not in COORDINATES}
-    return [_without_coordinates(item) for item in value] if isinstance(value, list) else value
+        return {key: _without(hidden, item) for key, item in value.items() if key not in hidden}
+    return [_without(hidden, item) for item in value] if isinstance(value, list) else value
 
 
 def _failure_reason(episode: PickAndPlaceEpisode, log: EpisodeLog) -> str:

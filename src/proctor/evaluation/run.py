@@ -21,6 +21,7 @@ from proctor.core.recordings import recording_folder
 from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.scenes_digest import scenes_digest
+from proctor.evaluation.agent_ids import keep_key, key_of_run
 from proctor.evaluation.executors import InProcess, WorkerPool, policy_of
 from proctor.evaluation.job import Job
 from proctor.evaluation.journal import Journal, read_finished
@@ -107,6 +108,7 @@ def run(
         ) as executor,
         Journal(out, identity, _record(config, dataset)) as journal,
     ):
+        keep_key(out, config.job.agent_id_key)
         discard_recordings(out, [episode.episode_id for episode in left])
         if recorders:
             recorders.count_what_is_there()
@@ -183,7 +185,8 @@ def _plan(config: RunConfig, out: Path) -> _Plan:
     if not 0 < config.job.success_threshold_m < math.inf:
         raise UserError(f"expected a success threshold above 0 m, found {config.job.success_threshold_m}")
     dataset = load_exam(config)
-    config = msgspec.structs.replace(config, job=fitted(config.job, dataset.task))
+    job = msgspec.structs.replace(fitted(config.job, dataset.task), agent_id_key=key_of_run(out))
+    config = msgspec.structs.replace(config, job=job)
     episodes = dataset.select(split=config.split, count=config.episodes, episode_id=config.episode)
     identity = _identity(config, dataset, episodes)
     kept = {key: r for key, r in read_finished(out, identity).items() if not r.is_evaluator_fault}

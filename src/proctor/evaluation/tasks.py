@@ -33,14 +33,14 @@ class Exam(NamedTuple):
 EXAMS: dict[str, Exam] = {
     "vln": Exam(
         episode=Episode,
-        make=lambda job: VLNTask(success_threshold_m=job.success_threshold_m),
+        make=lambda job: VLNTask(success_threshold_m=job.success_threshold_m, agent_id_key=job.agent_id_key),
         env="embedded",
         metrics="metric",
         definition=DEFINITION,
     ),
     "pick_and_place": Exam(
         episode=PickAndPlaceEpisode,
-        make=lambda job: PickPlaceTask(hide_goal=job.hide_goal),
+        make=lambda job: PickPlaceTask(hide_goal=job.hide_goal, agent_id_key=job.agent_id_key),
         env="tabletop",
         metrics=METRICS,
         definition="pick-and-place v1",

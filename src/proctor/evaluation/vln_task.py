@@ -14,6 +14,7 @@ from proctor.core.interfaces import DistanceFn, Metric
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, EpisodeInfo, Info, Observation, Vector3
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
+from proctor.evaluation.agent_ids import agent_id, draw_key
 from proctor.evaluation.episode_log import EpisodeLog
 from proctor.evaluation.sensors import sensors_of
 from proctor.navigation.maps.grid_map import (
@@ -52,9 +53,13 @@ class VLNTask:
 
     Args:
         success_threshold_m: How near to the goal a STOP counts, for episodes that do not say it.
+        agent_id_key: The secret by which the ids that agents are told are made; drawn if it is empty.
     """
 
-    def __init__(self, *, success_threshold_m: float = DEFAULT_SUCCESS_THRESHOLD_M) -> None:
+    def __init__(
+        self, *, success_threshold_m: float = DEFAULT_SUCCESS_THRESHOLD_M, agent_id_key: str = ""
+    ) -> None:
+        self._agent_id_key = agent_id_key or draw_key()
         self._default_threshold_m = success_threshold_m
         self._metrics: dict[str, Metric] = {name: build("metric", name, {}) for name in names("metric")}
         self._distance: Literal["geodesic", "euclidean"] = "euclidean"
@@ -78,9 +83,9 @@ class VLNTask:
     def briefing(
         self, episode: Episode, observation: Observation, *, seed: int, privileged: bool
     ) -> EpisodeInfo:
-        """Return the instruction and, to privileged policies only, the whole episode."""
+        """Return the instruction and, to privileged policies only, the stored id and the whole episode."""
         return EpisodeInfo(
-            episode_id=episode.episode_id,
+            episode_id=episode.episode_id if privileged else agent_id(self._agent_id_key, episode.episode_id),
             instruction=episode.instruction,
             max_steps=episode.step_limit,
             seed=seed,
