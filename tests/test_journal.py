@@ -5,6 +5,7 @@ import pytest
 
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.results import EpisodeResult
+from proctor.core.types import Vector3
 from proctor.evaluation.journal import Journal, read_finished
 
 IDENTITY = {"policy": "oracle", "seed": 0}
@@ -22,7 +23,7 @@ def result(episode_id):
         final_distance_to_goal=1.0,
         steps=1,
         collision_count=0,
-        trajectory=[],
+        trajectory=[Vector3(0, 0, 0), Vector3(0.25, 0, 0)],
         headings=[],
         collision_steps=[],
         actions=[1],
@@ -63,10 +64,10 @@ def test_the_last_record_of_an_episode_wins(tmp_path):
         journal.append(result("a"))
         journal.append(
             EpisodeResult(
-                **{f: getattr(result("a"), f) for f in EpisodeResult.__struct_fields__} | {"steps": 9}
+                **{f: getattr(result("a"), f) for f in EpisodeResult.__struct_fields__} | {"seed": 9}
             )
         )
-    assert read_finished(tmp_path, IDENTITY)["a"].steps == 9
+    assert read_finished(tmp_path, IDENTITY)["a"].seed == 9
 
 
 def test_a_folder_of_a_different_run_is_refused_and_left_alone(tmp_path):

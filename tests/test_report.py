@@ -147,6 +147,7 @@ def test_an_unfinished_run_gives_a_report_that_says_so(capsys, run):
 
 def test_an_empty_run_is_an_error_that_says_what_to_do(capsys, run):
     (run / "episodes.jsonl").write_bytes(b"")
+    (run / "results.json").unlink()
     code, _, error = proctor(capsys, "report", run)
     assert code == 2
     assert f"{run} has no finished episode yet; the command that began it goes on with it" in error
@@ -156,6 +157,7 @@ def test_an_empty_run_is_an_error_that_says_what_to_do(capsys, run):
 def test_an_empty_run_beside_others_is_told_on_the_page(capsys, run):
     shutil.copytree(run, run.parent / "empty")
     (run.parent / "empty" / "episodes.jsonl").unlink()
+    (run.parent / "empty" / "results.json").unlink()
     code, out, _ = proctor(capsys, "report", run, "--baseline", run.parent / "empty")
     assert code == 0
     assert "has no finished episode yet" in out

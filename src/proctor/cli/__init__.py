@@ -19,6 +19,7 @@ from proctor.cli.export_o3de import add_export_o3de
 from proctor.cli.navigate import add_navigate
 from proctor.cli.o3de_standin import add_o3de_standin
 from proctor.cli.report import add_report
+from proctor.cli.results import add_results
 from proctor.cli.run import add_run
 from proctor.cli.serve import add_serve
 from proctor.cli.sim_host import add_sim_host
@@ -88,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     add_serve(commands)
     add_report(commands)
     add_compare(commands)
+    add_results(commands)
     add_navigate(commands)
     add_sim_host(commands)
     add_o3de_standin(commands)

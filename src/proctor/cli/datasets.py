@@ -1,4 +1,4 @@
-"""`proctor check-dataset`, `convert`, `predictions`, `score`, `results`: files of others, and for others."""
+"""`proctor check-dataset`, `convert`, `predictions`, `score`: files of others, and for others."""
 
 from __future__ import annotations
 
@@ -67,11 +67,6 @@ def add_datasets(commands: Any) -> None:
     _add_scenes(score)
     score.add_argument("--out", type=Path, metavar="DIR", help="write a run folder, for report and compare")
     score.set_defaults(command=_score)
-    results = commands.add_parser("results", help="put runs and VLN-CE result files into one table")
-    results.add_argument(
-        "paths", type=Path, nargs="+", metavar="PATH", help="a run folder or stats_ckpt_*.json"
-    )
-    results.set_defaults(command=_results)
 
 
 def _add_scenes(parser: argparse.ArgumentParser) -> None:
@@ -224,41 +219,6 @@ def _score(arguments: argparse.Namespace) -> int:
     _print_notes(score.notes)
     if arguments.out is not None:
         console.print(f"Results: {arguments.out}", soft_wrap=True, markup=False)
-    return DONE
-
-
-def _results(arguments: argparse.Namespace) -> int:
-    from proctor.core.documents import decode, read_bytes
-    from proctor.core.results import JOURNAL, RESULTS, Results, read_journal
-    from proctor.evaluation.foreign_results import read_vlnce_results
-    from proctor.report.latency import latency_of
-    from proctor.report.tables import COLUMNS
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("", overflow="fold", min_width=8)
-    table.add_column("N", justify="right")
-    for heading, *_ in COLUMNS:
-        table.add_column(heading, justify="right")
-    notes = []
-    for path in arguments.paths:
-        ours = path / RESULTS if path.is_dir() else path
-        if ours.name == RESULTS:
-            summary = decode(read_bytes(ours), Results, ours).summary
-            means, n = {name: each.mean for name, each in summary.metrics.items()}, summary.total_episodes
-            journal = ours.with_name(JOURNAL)
-            latency = latency_of(read_journal(journal).values()) if journal.is_file() else None
-            told = f"{summary.definition}, {summary.distance} distance"
-            notes.append(f"{path}: {told}; {latency}" if latency else f"{path}: {told}")
-        else:
-            theirs = read_vlnce_results(path)
-            means, n = theirs.means, len(theirs.episodes)
-            notes.append(f"{path}: as the file says; not measured here")
-        cells = [
-            f"{scale * means[key]:.{digits}f}" if key in means else "-" for _, key, scale, digits in COLUMNS
-        ]
-        table.add_row(escape(str(path)), str(n or "?"), *cells)
-    console.print(table)
-    _print_notes(notes)
     return DONE
 
 

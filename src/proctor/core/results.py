@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from proctor.core.documents import read_json, write_atomically
 from proctor.core.errors import InvalidFile
+from proctor.core.record_check import record_problem
 from proctor.core.types import Vector3
 
 MANIFEST, JOURNAL, RESULTS = "manifest.json", "episodes.jsonl", "results.json"
@@ -105,7 +106,7 @@ def read_journal(path: Path) -> dict[str, EpisodeResult]:
     What follows the last line break is the torn line of a run that was killed, and is nothing.
 
     Raises:
-        InvalidFile: A line is no record.
+        InvalidFile: A line is not a record, or holds values that no exam could have written.
     """
     *lines, _torn = path.read_bytes().split(b"\n")
     finished: dict[str, EpisodeResult] = {}
@@ -114,8 +115,21 @@ def read_journal(path: Path) -> dict[str, EpisodeResult]:
             result = msgspec.json.decode(line, type=EpisodeResult)
         except msgspec.MsgspecError as error:
             raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
+        check_record(result, path, place=f"line {number}")
         finished[result.episode_id] = result
     return finished
+
+
+def check_record(result: EpisodeResult, path: Path, *, place: str) -> None:
+    """Refuse a record that no exam could have written.
+
+    Raises:
+        InvalidFile: It is one; the message names the episode and the field.
+    """
+    problem = record_problem(result)
+    if problem is not None:
+        field, text = problem
+        raise InvalidFile(path, f"episode '{result.episode_id:.80}', {field}: {text}", place=place)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

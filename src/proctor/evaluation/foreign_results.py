@@ -16,8 +16,16 @@ import msgspec
 from proctor.core.documents import read_bytes
 from proctor.core.errors import InvalidFile
 
-OUR_NAMES = {"distance_to_goal": "navigation_error", "steps_taken": "steps"}
-"""Metrics that VLN-CE calls otherwise. Those not in here keep their name."""
+OUR_NAMES = {
+    "distance_to_goal": "navigation_error",
+    "steps_taken": "steps",
+    "collisions": "collision_rate",
+    "collisions.count": "collisions",
+}
+"""Metrics that VLN-CE calls otherwise. Those not in here keep their name. A number under `collisions` is the
+number of collisions divided by that of steps; Habitat's own measure is an object with a `count`."""
+EPISODE_COUNTS = ("num_episodes", "total_episodes", "n_episodes", "episode_count", "episodes")
+"""Keys of files that hold means under which the number of episodes stands."""
 
 
 class ForeignResults(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +35,8 @@ class ForeignResults(msgspec.Struct, frozen=True, kw_only=True):
     means: dict[str, float]
     episodes: dict[str, dict[str, float]]
     """By episode id; empty if the file holds the means only."""
+    n: int | None
+    """How many episodes the means are of; None if the file does not say."""
     ignored: list[str]
     """Keys that are no metric, or whose values are no finite numbers."""
 
@@ -48,28 +58,42 @@ def read_vlnce_results(path: Path) -> ForeignResults:
     if not isinstance(value, dict) or not value:
         raise InvalidFile(path, f"not a result file: {expected}")
     ignored: set[str] = set()
+    n: int | None
     if all(isinstance(record, dict) for record in value.values()):
         episodes = {key: _metrics(record, ignored) for key, record in value.items()}
         names = dict.fromkeys(name for record in episodes.values() for name in record)
         means = {name: _mean([r[name] for r in episodes.values() if name in r]) for name in names}
+        n = len(episodes)
     else:
+        n = next((count for key in EPISODE_COUNTS if (count := _count(value.pop(key, None)))), None)
         episodes, means = {}, _metrics(value, ignored)
     if "success" not in means and "navigation_error" not in means:
         raise InvalidFile(
             path, f"not a result file: neither success nor distance_to_goal is in it; {expected}"
         )
-    return ForeignResults(path=path, means=means, episodes=episodes, ignored=sorted(ignored - means.keys()))
+    return ForeignResults(
+        path=path, means=means, episodes=episodes, n=n, ignored=sorted(ignored - means.keys())
+    )
 
 
 def _metrics(record: dict[str, Any], ignored: set[str]) -> dict[str, float]:
     metrics = {}
-    for key, given in record.items():
-        value = given.get("count") if key == "collisions" and isinstance(given, dict) else given
+    for name, given in record.items():
+        is_count = name == "collisions" and isinstance(given, dict)
+        key, value = ("collisions.count", given.get("count")) if is_count else (name, given)
         if isinstance(value, int | float) and math.isfinite(value):  # a success may be true
             metrics[OUR_NAMES.get(key, key)] = float(value)
         else:
             ignored.add(OUR_NAMES.get(key, key))
     return metrics
+
+
+def _count(value: Any) -> int | None:
+    """Return a number of episodes; None if it is not one."""
+    whole = (
+        isinstance(value, int | float) and not isinstance(value, bool) and value >= 1 and value == int(value)
+    )
+    return int(value) if whole else None
 
 
 def _mean(values: list[float]) -> float:

@@ -7,18 +7,9 @@ from typing import Any
 
 import msgspec
 
-from proctor.core.documents import MAX_BYTES, convert, read_json
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.results import (
-    JOURNAL,
-    MANIFEST,
-    RESULTS,
-    EpisodeResult,
-    Results,
-    manifest_notes,
-    read_journal,
-    read_manifest,
-)
+from proctor.core.results import JOURNAL, MANIFEST, RESULTS, EpisodeResult, manifest_notes, read_manifest
+from proctor.core.run_folder import agent_name, read_results, read_run_folder
 
 
 class ComparableRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,60 +52,43 @@ def load_comparable(path: Path) -> ComparableRun:
         inside = sorted(item.parent.name for item in path.glob(f"*/{MANIFEST}"))
         hint = f"; it holds runs, name one of them: {', '.join(inside[:8])}" if inside else ""
         raise UserError(f"{path}: not a run: there is no {MANIFEST} in it{hint}")
-    identity, notes = _manifest(path / MANIFEST)
-    journal = path / JOURNAL
-    episodes = list(read_journal(journal).values()) if journal.is_file() else []
-    if not episodes:
+    return _of_folder(path)
+
+
+def _of_folder(path: Path) -> ComparableRun:
+    run = read_run_folder(path)
+    if not run.episodes:
         raise UserError(f"{path}: no episode of this run is finished; the command that began it goes on")
-    name = str(identity.get("policy") or path.name)
     return ComparableRun(
-        name=name,
-        episodes=episodes,
+        name=agent_name(run.identity, path.name),
+        episodes=run.episodes,
         path=str(path),
-        identity=identity,
-        definition=_definition(path / RESULTS),
-        notes=notes,
+        identity=_checked(run.identity, path / MANIFEST),
+        definition=run.definition,
+        notes=run.notes,
     )
 
 
 def _of_results(path: Path) -> ComparableRun:
-    results = convert(read_json(path), Results, path)
+    if path.name == RESULTS and all(path.with_name(name).is_file() for name in (MANIFEST, JOURNAL)):
+        return msgspec.structs.replace(_of_folder(path.parent), path=str(path))
+    results = read_results(path)
     if not results.episodes:
         raise InvalidFile(path, "there is no episode in it")
     manifest = path.with_name(MANIFEST)
-    identity, notes = _manifest(manifest) if manifest.is_file() else ({}, [])
+    found = read_manifest(manifest) if manifest.is_file() else {"identity": {}}
+    identity = _checked(found["identity"], manifest)
     return ComparableRun(
-        name=str(identity.get("policy") or path.stem),
+        name=agent_name(identity, path.stem),
         episodes=results.episodes,
         path=str(path),
         identity=identity,
         definition=results.summary.definition,
-        notes=notes,
+        notes=manifest_notes(found),
     )
 
 
-def _manifest(path: Path) -> tuple[dict[str, Any], list[str]]:
-    manifest = read_manifest(path)
-    identity: dict[str, Any] = manifest["identity"]
+def _checked(identity: dict[str, Any], manifest: Path) -> dict[str, Any]:
     if not isinstance(identity.get("episodes", 0), int):
-        raise InvalidFile(path, "expected a number of episodes", place="identity.episodes")
-    return identity, manifest_notes(manifest)
-
-
-class _Head(msgspec.Struct):
-    """The one word of a results file that its journal does not say."""
-
-    definition: str = ""
-
-
-class _ResultsHead(msgspec.Struct):
-    summary: _Head
-
-
-def _definition(results: Path) -> str:
-    if not results.is_file() or results.stat().st_size > MAX_BYTES:
-        return ""
-    try:
-        return msgspec.json.decode(results.read_bytes(), type=_ResultsHead).summary.definition
-    except msgspec.MsgspecError as error:
-        raise InvalidFile(results, f"not the results of a run: {error}") from None
+        raise InvalidFile(manifest, "expected a number of episodes", place="identity.episodes")
+    return identity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.markup import escape
@@ -10,6 +10,7 @@ from rich.table import Table
 
 from proctor.core.plain_text import plain
 from proctor.report.compare import Comparison, Flip
+from proctor.report.fitting import add_number_column, fit_names, number
 from proctor.report.gap_table import gap_heading
 
 ROWS = {
@@ -58,22 +59,29 @@ MOST_FLIPS = 20
 
 def comparison_table(comparison: Comparison) -> Table:
     """Return one row per metric: both means, their difference with its 95 % interval, what that says."""
+    labels = {name: ROWS.get(name, (name,))[0] for name in comparison.metrics}
+    return _table(comparison, fit_names(lambda shown: _table(comparison, shown), labels))
+
+
+def _table(comparison: Comparison, shown: Mapping[str, str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("Metric", overflow="fold")
+    table.add_column("Metric", no_wrap=True)
     for heading in ("A", "B", "B - A", "95 % interval"):
-        table.add_column(heading, justify="right")
-    table.add_column("B is", min_width=8)
+        add_number_column(table, heading)
+    table.add_column("B is", min_width=8, no_wrap=True)
     for name in sorted(comparison.metrics, key=lambda name: [*ROWS, name].index(name)):
         metric = comparison.metrics[name]
-        label, scale, digits = ROWS.get(name, (name, 1.0, 3))
-        values = (metric.a, metric.b, metric.difference.mean, metric.difference.low, metric.difference.high)
-        a, b, mean, low, high = (round(scale * value, digits) + 0.0 for value in values)  # no negative zero
+        _, scale, digits = ROWS.get(name, (name, 1.0, 3))
+        change = metric.difference
+        mean, low, high = (
+            number(scale * x, digits, sign="+") for x in (change.mean, change.low, change.high)
+        )
         table.add_row(
-            escape(plain(label)),
-            f"{a:.{digits}f}",
-            f"{b:.{digits}f}",
-            f"[bold]{mean:+.{digits}f}[/bold]",
-            f"{low:+.{digits}f} to {high:+.{digits}f}",
+            escape(plain(shown[name])),
+            number(scale * metric.a, digits),
+            number(scale * metric.b, digits),
+            f"[bold]{mean}[/bold]",
+            f"{low} to {high}",
             MARKS[metric.reading],
         )
     return table

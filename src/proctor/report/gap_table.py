@@ -11,6 +11,7 @@ from rich.table import Table
 from proctor.core.plain_text import plain
 from proctor.metrics.divergence import PARTED_M
 from proctor.metrics.execution_error import ActionError, Spread
+from proctor.report.fitting import add_number_column, number
 from proctor.report.gap import Gap
 
 ERRORS = {
@@ -36,9 +37,9 @@ def execution_table(gap: Gap) -> Table | None:
         return None
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("Action", "Error", ""):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=True)
     for heading in ("Bias", "Median", "p95", "Worst", "Moves", "Bumped"):
-        table.add_column(heading, justify="right")
+        add_number_column(table, heading)
     for action in actions:
         for row in _rows(action, {letter: run[action] for letter, run in runs.items() if action in run}):
             table.add_row(*row)
@@ -78,8 +79,8 @@ def _rows(action: str, runs: dict[str, ActionError]) -> list[list[str]]:
 def _numbers(spread: Spread | None, digits: int) -> list[str]:
     if spread is None:
         return ["", "", "", ""]
-    bias = "" if spread.bias is None else f"{round(spread.bias, digits) + 0.0:+.{digits}f}"  # no -0.0
-    return [bias, *(f"{value:.{digits}f}" for value in (spread.median, spread.p95, spread.worst))]
+    bias = "" if spread.bias is None else number(spread.bias, digits, sign="+")
+    return [bias, *(number(value, digits) for value in (spread.median, spread.p95, spread.worst))]
 
 
 def _partings(gap: Gap) -> list[str]:

@@ -9,15 +9,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.results import (
-    JOURNAL,
-    MANIFEST,
-    EpisodeResult,
-    Results,
-    manifest_notes,
-    read_journal,
-    read_manifest,
-)
+from proctor.core.results import MANIFEST, EpisodeResult, Results
+from proctor.core.run_folder import RunFolder, agent_name, read_run_folder
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.episodes.scenes_digest import scenes_digest
@@ -104,8 +97,7 @@ def read_runs(folders: Sequence[Path], summarise: Summarise) -> tuple[list[RunRe
 
     Args:
         folders: Run directories.
-        summarise: Makes the numbers of a run; the journal is read rather than `results.json`, which an
-            unfinished run does not have yet.
+        summarise: Makes the numbers of a run.
 
     Returns:
         The runs, and a line about each that is empty or damaged.
@@ -118,12 +110,11 @@ def read_runs(folders: Sequence[Path], summarise: Summarise) -> tuple[list[RunRe
     empty: list[str] = []
     loaded: dict[tuple[str, str | None], Dataset | str] = {}
     for folder in folders:
-        journal = folder / JOURNAL
         try:
-            finished = read_journal(journal) if journal.is_file() else {}
-            if finished:
+            run = read_run_folder(folder)
+            if run.episodes:
                 taken = {record.name for record in records}
-                records.append(_record(folder, finished, summarise, loaded, taken))
+                records.append(_record(run, summarise, loaded, taken))
             else:
                 text = f"{folder} has no finished episode yet"
                 empty.append(f"{text}; the command that began it goes on with it")
@@ -138,20 +129,19 @@ def read_runs(folders: Sequence[Path], summarise: Summarise) -> tuple[list[RunRe
 
 
 def _record(
-    folder: Path,
-    finished: dict[str, EpisodeResult],
+    run: RunFolder,
     summarise: Summarise,
     loaded: dict[tuple[str, str | None], Dataset | str],
     taken: set[str],
 ) -> RunRecord:
-    manifest = read_manifest(folder / MANIFEST)
-    identity: dict[str, Any] = manifest["identity"]
+    folder, manifest, identity = run.path, run.manifest, run.identity
+    finished = {episode.episode_id: episode for episode in run.episodes}
     task = str(identity.get("task", "vln"))
     if task not in TASKS:
         problem = f"expected the task {' or '.join(TASKS)}, found '{task[:40]}'"
         raise InvalidFile(folder / MANIFEST, problem, place="identity.task")
     episodes, notices = _episodes_of(manifest, identity, loaded)
-    notices += manifest_notes(manifest)
+    notices += run.notes
     changed = bool(episodes) and not _scenes_are_the_same(identity, episodes, finished)
     if changed:
         text = "A scene has changed or is gone since this run"
@@ -162,9 +152,8 @@ def _record(
     expected = _integer(identity.get("episodes"))
     if len(finished) < expected:
         notices.insert(0, f"This run is unfinished: {len(finished)} of {expected} episodes are done.")
-    policy = str(identity.get("policy", folder.name))
     return RunRecord(
-        name=_unique(policy, folder, taken),
+        name=_unique(agent_name(identity, folder.name), folder, taken),
         folder=folder,
         identity=identity,
         manifest=manifest,
@@ -233,12 +222,12 @@ def _source(manifest: dict[str, Any], identity: dict[str, Any]) -> tuple[str | N
     return (source["dataset"] if isinstance(source, dict) and source.get("dataset") else None), None
 
 
-def _unique(policy: str, folder: Path, taken: set[str]) -> str:
-    """Return a name for a run: its policy, or also its folder where another run has the same."""
-    candidates = [policy, f"{policy} ({folder.name})"]
+def _unique(agent: str, folder: Path, taken: set[str]) -> str:
+    """Return a name for a run: its agent's, or also its folder's where another run has the same."""
+    candidates = [agent, f"{agent} ({folder.name})"]
     number = 2
     while candidates[0] in taken and candidates[-1] in taken:
-        candidates.append(f"{policy} ({folder.name} {number})")
+        candidates.append(f"{agent} ({folder.name} {number})")
         number += 1
     return candidates[0] if candidates[0] not in taken else candidates[-1]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from rich import box
 from rich.markup import escape
@@ -12,9 +13,11 @@ from proctor.core.addresses import is_address, short_address
 from proctor.core.plain_text import plain
 from proctor.core.results import Fault, Interval, Results
 from proctor.report.fault_words import fault_line, fault_words
+from proctor.report.fitting import add_number_column, fit_names, name_notes, number
 from proctor.report.latency import latency_of
 
 STAR = "*"
+PRIVILEGED_NOTE = f"{STAR} knows the goal and its own position: an upper bound, no contestant."
 COLUMNS = (
     ("SR %", "success", 100.0, 0),
     ("0.2 m", "success_at_0.2m", 100.0, 0),
@@ -50,34 +53,76 @@ TASK_NOTES = {
 
 def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collection[str] = ()) -> Table:
     """Return one row per run: means with their 95 % intervals below them; privileged runs get a star."""
+    return _score_table(runs, _shown_names(runs, privileged), title, privileged)
+
+
+def mean_table(rows: Mapping[str, MeanRow], *, task: str) -> tuple[Table, list[str]]:
+    """Return a table with one row of means per run or file, and the full names of those it shortens."""
+    columns = PICK_PLACE_COLUMNS if task == "pick_and_place" else COLUMNS
+
+    def table(shown: Mapping[str, str]) -> Table:
+        made = _empty_table("", [heading for heading, *_ in columns], padding=1)
+        for name, row in rows.items():
+            cells = [_mean_cell(row.means.get(key), scale, digits) for _, key, scale, digits in columns]
+            star = STAR * row.is_privileged
+            made.add_row(escape(plain(shown[name])) + star, "?" if row.n is None else str(row.n), *cells)
+        return made
+
+    shown = fit_names(table, {name: name for name in rows})
+    return table(shown), name_notes(rows, shown)
+
+
+class MeanRow(NamedTuple):
+    """A row of a table of means."""
+
+    means: Mapping[str, float]
+    n: int | None
+    """Of episodes; None if nobody knows."""
+    is_privileged: bool = False
+
+
+def _shown_names(runs: Mapping[str, Results], privileged: Collection[str]) -> dict[str, str]:
+    """Return how the table writes the names of runs."""
+    names = {name: short_address(name) if is_address(name) else name for name in runs}
+    return fit_names(lambda shown: _score_table(runs, shown, "", privileged), names)
+
+
+def _score_table(
+    runs: Mapping[str, Results], shown: Mapping[str, str], title: str, privileged: Collection[str]
+) -> Table:
     picks = any(results.task == "pick_and_place" for results in runs.values())
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 0 if picks else 1, 0, 0),  # there is more to tell of a robot that picks
-    )
-    table.add_column("Policy", overflow="fold", min_width=8)
-    table.add_column("N", justify="right", min_width=2)
     columns = PICK_PLACE_COLUMNS if picks else COLUMNS
     more = (STAGES_HEADING, BUMPS_HEADING) if picks else ()
-    for heading in (*(column[0] for column in columns), *more):
-        table.add_column(heading, justify="right", overflow="fold")
+    # There is more to show of a robot that picks.
+    table = _empty_table(title, [*(column[0] for column in columns), *more], padding=0 if picks else 1)
     for name, results in runs.items():
         metrics = results.summary.metrics
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in columns]
         if picks:
             cells += [_stages(metrics), _mean(results.summary.avg_collision_count)]
         scored = results.total_episodes - results.summary.error_counts["evaluator"]
-        shown = short_address(name) if is_address(name) else name  # the column is narrow
-        table.add_row(escape(plain(shown)) + STAR * (name in privileged), str(scored), *cells)
+        table.add_row(escape(plain(shown[name])) + STAR * (name in privileged), str(scored), *cells)
+    return table
+
+
+def _empty_table(title: str, headings: Sequence[str], *, padding: int) -> Table:
+    table = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, padding, 0, 0),
+    )
+    table.add_column("Policy", no_wrap=True, min_width=8)
+    table.add_column("N", justify="right", no_wrap=True, min_width=2)
+    for heading in headings:
+        add_number_column(table, heading)
     return table
 
 
 def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()) -> str:
     """Return what a reader must know to read the table: why episodes failed, times, definitions."""
-    lines = []
+    lines = name_notes(runs, _shown_names(runs, privileged))
     for name, results in runs.items():
         reasons = results.summary.failure_reasons
         failures = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
@@ -100,7 +145,7 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
     for task in sorted({run.task for run in runs.values()}):
         lines += TASK_NOTES[task]
     if privileged:
-        lines.append(f"{STAR} knows the goal and its own position: an upper bound, no contestant.")
+        lines.append(PRIVILEGED_NOTE)
     return plain("\n".join(lines))
 
 
@@ -110,7 +155,11 @@ def _fault_note(episode_id: str, fault: Fault) -> str:
 
 
 def _mean(value: float) -> str:
-    return f"[bold]{value:.{0 if value >= 10 else 1}f}[/bold]"
+    return f"[bold]{number(value, 0 if value >= 10 else 1)}[/bold]"
+
+
+def _mean_cell(mean: float | None, scale: float, digits: int) -> str:
+    return "-" if mean is None else number(scale * mean, digits)
 
 
 def _stages(metrics: Mapping[str, Interval]) -> str:
@@ -124,5 +173,5 @@ def _cell(interval: Interval | None, scale: float, digits: int) -> str:
         return "-"
     if digits == 1 and scale * interval.high >= 10:
         digits = 0  # else it is too wide for its column
-    mean, low, high = (f"{scale * x:.{digits}f}" for x in (interval.mean, interval.low, interval.high))
+    mean, low, high = (number(scale * x, digits) for x in (interval.mean, interval.low, interval.high))
     return f"[bold]{mean}[/bold]\n[dim]{low}-{high}[/dim]"

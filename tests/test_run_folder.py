@@ -1,0 +1,224 @@
+"""Run folders that were edited by hand: every reader shows the same numbers and says what does not match."""
+
+import json
+
+import pytest
+
+from proctor import cli
+from proctor.core.types import Vector3
+from proctor.episodes.datasets import save_dataset
+from proctor.episodes.vln import Episode
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run of three episodes as its files, since tests change them."""
+    folder = tmp_path_factory.mktemp("exam")
+    episodes = [
+        Episode(
+            episode_id=f"ep_{i}",
+            scene_id="s",
+            goal_position=Vector3(1 + i, 0, 0),
+            reference_path=[Vector3(0, 0, 0), Vector3(1 + i, 0, 0)],
+            max_steps=6,
+        )
+        for i in range(3)
+    ]
+    save_dataset(episodes, folder / "episodes.json")
+    words = ["run", "--dataset", folder / "episodes.json", "--policy", "forward", "--env", "mock"]
+    assert cli.main([*map(str, words), "--out", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    (tmp_path / "run").mkdir()
+    for name in ("manifest.json", "episodes.jsonl", "results.json"):
+        (tmp_path / "run" / name).write_bytes((finished / name).read_bytes())
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def proctor(capsys):
+    def call(*words):
+        code = cli.main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def edit_line(run, number, change):
+    journal = run / "episodes.jsonl"
+    lines = journal.read_text().splitlines()
+    record = json.loads(lines[number])
+    change(record)
+    lines[number] = json.dumps(record)
+    journal.write_text("\n".join(lines) + "\n")
+
+
+def edit_results(run, change):
+    results = json.loads((run / "results.json").read_text())
+    change(results)
+    (run / "results.json").write_text(json.dumps(results))
+
+
+READERS = (
+    lambda run: ("results", run),
+    lambda run: ("report", run, "--frames", "none"),
+    lambda run: ("compare", run, run),
+    lambda run: ("results", run / "results.json"),
+    lambda run: ("compare", run / "results.json", run),
+)
+
+
+def test_files_that_agree_are_shown_without_a_warning(proctor, run):
+    for words in READERS:
+        code, out, _ = proctor(*words(run))
+        assert code == 0
+        assert "episodes.jsonl" not in out
+
+
+@pytest.mark.parametrize("file", ["episodes.jsonl", "results.json"])
+def test_every_reader_names_the_file_the_episode_and_the_field_that_differ(proctor, run, file):
+    if file == "episodes.jsonl":
+        edit_line(run, 1, lambda record: record["metrics"].update(ndtw=0.123))
+        said = "and 0.123 in episodes.jsonl"
+    else:
+        edit_results(run, lambda results: results["episodes"][1]["metrics"].update(ndtw=0.123))
+        said = "episode 'ep_1': metrics.ndtw is 0.123 in results.json and"
+    for words in READERS:
+        code, out, _ = proctor(*words(run))
+        assert code == 0
+        assert "results.json and episodes.jsonl differ, so one of them was changed after the run" in out
+        assert "episode 'ep_1': metrics.ndtw is" in out
+        assert said in out
+        assert "The numbers shown are those of episodes.jsonl" in out
+    assert "episodes.jsonl differ" in (run / "report.html").read_text()
+
+
+def test_readers_show_the_same_numbers_of_an_edited_folder(proctor, run):
+    def lie(results):
+        results["summary"]["metrics"]["ndtw"]["mean"] = 0.987
+        results["summary"]["success_rate"] = 1.0
+
+    edit_results(run, lie)
+    _, table, _ = proctor("results", run)
+    _, comparison, _ = proctor("compare", run, run)
+    proctor("report", run, "--frames", "none")
+    text = (run / "report.html").read_text()
+    shown = json.loads(text.partition('id="data">')[2].partition("</script>")[0])["runs"][0]
+    mean = shown["metrics"]["ndtw"][0]
+    assert f"{mean:.2f}" in table
+    assert "0.99" not in table
+    assert f"{mean:.3f}" in comparison
+    for out in (table, comparison):
+        assert "summary.success_rate of results.json is 1, the episodes of episodes.jsonl give" in out
+
+
+def test_an_episode_that_is_in_one_file_only_is_named(proctor, run):
+    edit_results(run, lambda results: results["episodes"].pop())
+    assert "episode 'ep_2' is only in episodes.jsonl" in proctor("results", run)[1]
+
+
+def test_a_broken_or_missing_file_beside_a_good_one_is_a_warning(proctor, run):
+    results = (run / "results.json").read_bytes()
+    (run / "results.json").write_text("{")
+    for words in READERS:
+        code, out, _ = proctor(*words(run))
+        assert code == 0
+        assert "results.json: " in out
+        assert "the numbers shown are those of episodes.jsonl" in out
+    (run / "results.json").write_bytes(results)
+    (run / "episodes.jsonl").unlink()
+    for words in READERS[:3]:
+        code, out, _ = proctor(*words(run))
+        assert code == 0
+        assert "episodes.jsonl is missing or empty; the numbers shown are those of results.json" in out
+
+
+def test_episodes_done_again_since_results_were_written_are_told_and_not_called_edited(proctor, run):
+    fault = {"side": "evaluator", "kind": "env_exception", "message": "lost"}
+
+    def lose(results):
+        results["episodes"][0] |= {"status": "error", "success": False, "error": fault, "metrics": {}}
+
+    edit_results(run, lose)
+    _, out, _ = proctor("results", run)
+    assert "1 episodes were done again after results.json was written, first 'ep_0'" in out
+    assert "was changed after the run" not in out
+
+
+def huge_position(record):
+    record["trajectory"][1]["x"] = 1e308
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda r: r["metrics"].update(spl=1e308), "metrics.spl: expected a number"),
+        (lambda r: r["metrics"].update(spl=-3.0), "metrics.spl: expected a number from 0 to 1, found -3"),
+        (lambda r: r["metrics"].update(steps=-1e300), "metrics.steps: expected a number within"),
+        (lambda r: r.update(trajectory=[]), "trajectory: expected at least the start, found no point"),
+        (lambda r: r.update(trajectory=r["trajectory"] * 2), "trajectory: expected 7 points"),
+        (huge_position, "trajectory[1].x: expected a number within"),
+        (lambda r: r.update(headings=[0.0]), "headings: expected 7, one for each point"),
+        (lambda r: r.update(actions=[]), "actions: expected 6, the number of steps, found 0"),
+        (lambda r: r.update(collision_steps=[99]), "collision_steps: expected steps from 1 to 6, found 99"),
+        (lambda r: r.update(steps=-5), "steps: expected a number from 0 up, found -5"),
+        (lambda r: r.update(final_distance_to_goal=1e308), "final_distance_to_goal: expected a number"),
+        (lambda r: r.update(success=True), "success: expected what the status 'failure' says, found true"),
+        (lambda r: r["timing"].update(act_s=[1e300]), "timing.act_s[0]: expected a number within"),
+    ],
+)
+def test_what_no_exam_could_have_written_is_refused_with_its_place(proctor, run, change, complaint):
+    edit_line(run, 0, change)
+    for words in (*READERS[:3], lambda run: ("report", run, "--png", "ep_0")):
+        code, _, err = proctor(*words(run))
+        assert code == 2
+        assert "episodes.jsonl: line 1: episode 'ep_0', " in err
+        assert complaint in err
+
+
+def test_results_take_folders_of_runs_and_whatever_a_shell_expands_to(proctor, run):
+    (run.parent / "report.html").write_text("<html>")
+    (run.parent / "notes").mkdir()
+    code, out, _ = proctor("results", run.parent)
+    assert code == 0
+    assert "forward" in out
+    code, out, _ = proctor("results", *sorted(run.parent.iterdir()))
+    assert code == 0
+    assert "forward" in out
+    assert f"left out: {run.parent / 'report.html'}: expected a run's folder or a .json file" in out
+    assert f"left out: {run.parent / 'notes'} is not a run" in out
+    assert proctor("results", run.parent / "notes")[0] == 2
+    assert "no such file or folder" in proctor("results", run, run.parent / "nowhere")[2]
+
+
+def test_privileged_runs_have_a_star_in_results(proctor, run):
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["identity"]["privileged"] = True
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    _, out, _ = proctor("results", run)
+    assert "forward*" in out
+    assert "* knows the goal and its own position" in out
+
+
+def test_a_rate_of_collisions_is_no_count_and_the_number_of_episodes_is_read(proctor, tmp_path):
+    stats = tmp_path / "stats_ckpt_7_val_unseen.json"
+    stats.write_text('{"success": 0.5, "distance_to_goal": 4.2, "collisions": 0.125, "num_episodes": 1839}')
+    code, out, _ = proctor("results", stats)
+    assert code == 0
+    assert out.splitlines()[3].split()[1:] == ["1839", "50", "-", "-", "-", "-", "4.2", "-"]
+    assert "0.125 bumps per step (its 'collisions' is a rate, not a count)" in out
+    stats.write_text('{"1": {"success": 1, "collisions": {"count": 3, "is_collision": true}}}')
+    assert proctor("results", stats)[1].splitlines()[3].split()[1:] == [
+        "1",
+        "100",
+        "-",
+        "-",
+        "-",
+        "-",
+        "-",
+        "3.0",
+    ]
