@@ -1,6 +1,7 @@
 """Runs of pick-and-place by name, from the command line and over a wire, on a table without physics."""
 
 import json
+import queue
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from fake_tabletop import Deadly, FakeTabletop, Picker, episode, record
 from proctor import cli
-from proctor.core.errors import UserError
+from proctor.core.errors import SimulationError, UserError
 from proctor.core.recordings import read_recording
 from proctor.core.results import read_manifest
 from proctor.core.types import EpisodeInfo
@@ -19,7 +20,7 @@ from proctor.evaluation.pick_place_task import PickPlaceTask
 from proctor.evaluation.recorder import RecordingConfig
 from proctor.evaluation.rollout import rollout
 from proctor.evaluation.run import RunConfig, run
-from proctor.policies.scripted import ReplayPolicy
+from proctor.policies.scripted import HoldPolicy, ReplayPolicy
 from proctor.policies.server import PolicyServer
 from proctor.policies.websocket import WebSocketPolicy
 from proctor.registry import load
@@ -330,8 +331,45 @@ def test_an_agent_at_the_end_of_a_wire_is_sent_the_documents_messages(subprotoco
         assert (seen["rgb_head"]["shape"], seen["qpos"]["dtype"]) == ([24, 32, 3], "<f8")
     (end,) = agent.told("episode_end")
     assert (end["status"], end["num_steps"], end["metrics"]["success"]) == ("failure", 2, 0.0)
-    assert "completion_rate" in end["metrics"]
+    assert end["metrics"]["completion_rate"] == result.metrics["completion_rate"]
+    assert end["metrics"]["trajectory_similarity"] is None, "the episode has no reference"
     assert {message["session_id"] for message in (reset, asked, end)} == {reset["session_id"]}
+
+
+class Breaking(FakeTabletop):
+    def step(self, action):
+        raise SimulationError("the physics broke")
+
+
+@pytest.mark.parametrize(("env", "options"), [(FakeTabletop, {"tell_metrics": False}), (Breaking, {})])
+def test_the_documented_metrics_are_null_where_they_are_kept_back_or_not_measured(env, options):
+    agent = Agent(lambda conversation: conversation.reply({"type": "joint_position", "qpos": [0.0] * 10}))
+    with served(agent) as port:
+        policy = WebSocketPolicy("127.0.0.1", port, **options)
+        rollout(env(), policy, episode(sim_params={"max_steps": 2}), PickPlaceTask(), seed=1)
+        policy.close()
+    (end,) = agent.told("episode_end")
+    names = ("success", "completion_rate", "trajectory_similarity")
+    assert end["metrics"] == dict.fromkeys(names)
+
+
+def test_a_served_policy_hears_the_metrics_that_were_measured_as_it_does_in_process():
+    heard = queue.Queue()
+
+    class Listener(HoldPolicy):
+        def episode_end(self, outcome):
+            heard.put(outcome)
+
+    given = episode(sim_params={"max_steps": 2})
+    rollout(FakeTabletop(), Listener(), given, PickPlaceTask(), seed=1)
+    here = heard.get(timeout=60)
+    with PolicyServer(Listener, port=0) as server:
+        policy = WebSocketPolicy(server.url)
+        rollout(FakeTabletop(), policy, given, PickPlaceTask(), seed=1)
+        there = heard.get(timeout=60)
+        policy.close()
+    assert there == here
+    assert None not in there.metrics.values()
 
 
 @pytest.mark.parametrize("policy", [PICKER, "random", "hold"])

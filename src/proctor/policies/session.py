@@ -142,7 +142,8 @@ class Session:
             policy, episode = self._present_episode(message)
             self._episode = None
             self._note_end(episode, message)
-            outcome = Outcome(status=message.status, metrics=message.metrics, num_steps=message.num_steps)
+            metrics = {name: value for name, value in message.metrics.items() if value is not None}
+            outcome = Outcome(status=message.status, metrics=metrics, num_steps=message.num_steps)
             with self._policys_turn():
                 policy.episode_end(outcome)
         else:

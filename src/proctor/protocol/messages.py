@@ -6,6 +6,8 @@ either side may say more than the other understands.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -72,12 +74,19 @@ class ActionReply(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
     action: Any
 
 
+ALWAYS_TOLD: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"pick_and_place": ("success", "completion_rate", "trajectory_similarity")}
+)
+"""By task, the metrics that `episode_end` names in any case, as the message of the design documents does."""
+
+
 class EpisodeEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="episode_end"):
     """The episode is over. There is no reply."""
 
     session_id: str
     status: Literal["success", "failure", "error"]
-    metrics: dict[str, float]
+    metrics: dict[str, float | None]
+    """Null where a metric of `ALWAYS_TOLD` was not measured."""
     num_steps: int
 
 

@@ -13,6 +13,7 @@ from proctor.protocol.codec import Codec
 from proctor.protocol.connection import Connection
 from proctor.protocol.faults import WireFault
 from proctor.protocol.messages import (
+    ALWAYS_TOLD,
     VERSION,
     ActionReply,
     EpisodeEnd,
@@ -40,12 +41,14 @@ class ProctorDialect:
         self._session_id = str(uuid.uuid4())
         self._requests = 0
         self._instruction: dict[str, str] = {}
+        self._task = ""
         self._is_greeted = False
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
         """Answer the agent's hello, if this is the first episode, and send `reset_episode`."""
         self._hear()
         self._instruction = {"text": info.instruction, "language": info.language}
+        self._task = info.task
         message = ResetEpisode(
             session_id=self._session_id,
             episode={
@@ -84,7 +87,7 @@ class ProctorDialect:
         message = EpisodeEnd(
             session_id=self._session_id,
             status=outcome.status,
-            metrics=outcome.metrics,
+            metrics={**dict.fromkeys(ALWAYS_TOLD.get(self._task, ())), **outcome.metrics},
             num_steps=outcome.num_steps,
         )
         self._connection.send(self._codec.encode(message), deadline_s)
