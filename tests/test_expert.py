@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from proctor.core.errors import UserError
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import EpisodeInfo, Pose2
 from proctor.envs.pick_place import PickPlaceEnv, things_of
@@ -19,6 +20,7 @@ from proctor.policies.pick_place.rehearsal import Rehearsal, changed, ways
 from proctor.policies.pick_place.spots import spots_of
 from proctor.policies.pick_place.stance import HandGoal, stances_for, travel_s
 from proctor.scenes.primitives import ball, block, box, cylinder
+from proctor.scenes.thing import Solid, level_tops
 from proctor.scenes.vessels import bottle, cup
 from proctor.sim.clearance import SEEN_M, Clearance, Grip
 
@@ -254,6 +256,40 @@ def test_what_is_longer_than_the_floor_of_a_bowl_is_dropped_into_it():
     info = play(told)
     assert info["success"]
     assert info["collision_count"] == 0
+
+
+def on_top_of(kind, size):
+    support = {
+        "name": "support",
+        "position": [0.72, 0.05, 0.8],
+        "shape": {"kind": kind, "color": "blue", "size": size},
+    }
+    return episode(
+        location={"type": "surface", "object_name": "support"}, objects=(CUP, support), criteria=CRITERIA
+    )
+
+
+def test_puts_a_cup_onto_a_block_that_is_smaller_than_the_cup():
+    info = play(on_top_of("block", [0.04, 0.04, 0.04]))
+    assert info["success"]
+    assert info["object_position"] == pytest.approx([0.72, 0.05, 0.84], abs=0.012)
+
+
+def test_says_that_nothing_can_be_put_on_a_ball():
+    told = on_top_of("ball", [0.06, 0.06, 0.06])
+    with pytest.raises(UserError, match="episode 'one': 'cup_red' cannot be put on 'support': expected a"):
+        play(told)
+    assert PickPlaceEnv(sensors=[]).check([told]) == [
+        "episode 'one': 'support' has no level top that could hold 'cup_red'"
+    ]
+
+
+def test_a_ridge_and_a_point_are_no_level_tops():
+    low = [[x, y, 0.0] for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
+    for high in ([[0.0, 0.0, 0.1]], [[x, 0.0, 0.1] for x in (-0.1, 0.0, 0.1)]):
+        points = np.array([*low, *high])
+        solid = Solid("hull", np.ptp(points, axis=0), np.zeros(3), np.eye(3), points)
+        assert level_tops(box((0.2, 0.2, 0.1), GREY)._replace(solids=[solid])) == []
 
 
 def test_gets_the_hand_out_from_below_the_table():

@@ -18,7 +18,7 @@ from proctor.envs.pick_place_state import PickPlaceState
 from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode
 from proctor.episodes.scenes_digest import scenes_digest
 from proctor.robots.stretch import CONTROLS, controls_of_qpos, overstretches
-from proctor.scenes.thing import Thing
+from proctor.scenes.thing import Thing, level_tops
 from proctor.scenes.things import make_thing
 from proctor.sim.gl import shared_context
 from proctor.sim.inverse_kinematics import HandSolver
@@ -265,6 +265,10 @@ def _rehearsed(encoded_episode: bytes, digest: str) -> list[str]:
         name = str(episode.support_name())
         if things[name].cavity is None:
             notes.append(f"nothing is known of the inside of '{name}': what is within its box counts")
+    if location is not None and location.type == "surface":
+        name = str(episode.support_name())
+        if things[name].cavity is None and not level_tops(things[name]):
+            notes.append(f"'{name}' has no level top that could hold '{episode.target_name}'")
     for motion in world.settle():
         if not world.is_at_rest(motion.name):
             notes.append(f"'{motion.name}' is still moving when the episode begins")

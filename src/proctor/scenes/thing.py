@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.spatial import ConvexHull
+from scipy.spatial import ConvexHull, QhullError
 
 from proctor.core.types import Array
 from proctor.scenes.meshes import Surface
 
 FILLED = {"box": 1.0, "cylinder": math.pi / 4, "sphere": math.pi / 6}
 """The share of its bounding box that a shape fills."""
+LEVEL_M = 0.002
+"""So far below its highest point a face may lie and still belong to a thing's top."""
 
 
 class Solid(NamedTuple):
@@ -75,3 +78,23 @@ class Thing(NamedTuple):
     def high(self) -> Array:
         """The upper corner of its bounding box."""
         return np.asarray(self.points.max(axis=0))
+
+
+def level_tops(thing: Thing) -> list[ConvexHull]:
+    """Return the outlines, from above, of the level faces at the top of a thing; none of one that rolls."""
+    if thing.rolls:
+        return []
+    lowest_z = thing.high[2] - LEVEL_M
+    outlines = []
+    for solid in thing.solids:
+        corners = solid.points[solid.points[:, 2] > lowest_z][:, :2]
+        if len(corners) >= 3:
+            with suppress(QhullError):  # an edge, such as the ridge of a roof
+                outlines.append(ConvexHull(corners))
+    return outlines
+
+
+def depth_inside_m(outline: ConvexHull, points: Array) -> Array:
+    """Return how far points (N, 2) are from the sides of an outline, below 0 outside of it."""
+    sides = outline.equations  # of each, the outward normal and the offset
+    return np.asarray(-(points @ sides[:, :2].T + sides[:, 2]).max(axis=1))

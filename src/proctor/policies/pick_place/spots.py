@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+from proctor.core.errors import UserError
 from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
-from proctor.scenes.thing import Thing
+from proctor.scenes.thing import Thing, depth_inside_m, level_tops
 
 EDGE_M = 0.02
 """An object stands at least this far from the edge of what it stands on."""
 GRID_M = 0.05
-FLAT_M = 0.002
+TIGHT_GRID = 9
+TIGHT_EDGE_M = 0.005
+"""Of what is smaller than the object: so far from its edge the object's middle stands at least."""
 MOST_SPOTS = 60
 
 
@@ -44,6 +47,9 @@ def spots_of(
         target_position: The middle of the place, as the world says it.
         near: Where it would be handy, if there is a choice.
         radius_m: Of the object, seen from above.
+
+    Raises:
+        UserError: It shall stand on something that has no room for it.
     """
     location = episode.task_goal.target_location
     name = episode.support_name()
@@ -59,7 +65,15 @@ def spots_of(
     if location.type == "container":
         return [Spot(np.array([*target_position[:2], item.position[2] + thing.high[2]]), is_inside=True)]
     wanted = near if location.position is None else np.array(location.position)
-    return [Spot(point) for point in _on_top(thing, item, wanted, radius_m)]
+    points = _on_top(thing, item, wanted, radius_m)
+    if not points:
+        least_cm = 200 * TIGHT_EDGE_M
+        needs = f"a level top of at least {least_cm:g} cm across that does not roll"
+        raise UserError(
+            f"episode '{episode.episode_id}': '{episode.target_name}' cannot be put on '{name}': expected "
+            f"{needs}, found {'one that rolls' if thing.rolls else 'none'}"
+        )
+    return [Spot(point) for point in points]
 
 
 def _around(point: Array, reach_m: float) -> list[Array]:
@@ -70,20 +84,31 @@ def _around(point: Array, reach_m: float) -> list[Array]:
 
 
 def _on_top(thing: Thing, item: SceneItem, wanted: Array, radius_m: float) -> list[Array]:
-    """Return points on a thing's flat top, the nearest to a wanted one first."""
+    """Return points on a thing's level top, the nearest to a wanted one first.
+
+    Where the top is too small for the whole object, its middle goes as far from the edges as it can.
+    """
     turned = Rotation.from_quat(item.rotation)
-    tops = [solid for solid in thing.solids if solid.points[:, 2].max() > thing.high[2] - FLAT_M]
     local = turned.inv().apply(wanted - np.array(item.position))
+    tops = level_tops(thing)
     found: list[Array] = []
-    for solid in tops:
-        points = solid.points[solid.points[:, 2] > thing.high[2] - FLAT_M][:, :2]
-        if len(points) < 3:
-            continue
-        low, high = points.min(axis=0), points.max(axis=0)
+    for top in tops:
+        low, high = top.min_bound, top.max_bound
         x, y = (np.append(np.arange(low[i], high[i], GRID_M), local[i]) for i in (0, 1))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-        sides = ConvexHull(points).equations  # of each, the outward normal and the offset
-        inside = (grid @ sides[:, :2].T + sides[:, 2]).max(axis=1) <= -(radius_m + EDGE_M)
-        found += [np.array([*point, thing.high[2]]) for point in grid[inside]]
-    found.sort(key=lambda point: float(np.hypot(*(point - local)[:2])))
-    return [turned.apply(point) + np.array(item.position) for point in found[:MOST_SPOTS]]
+        found += list(grid[depth_inside_m(top, grid) >= radius_m + EDGE_M])
+    found.sort(key=lambda point: float(np.hypot(*(point - local[:2]))))
+    found = found or _tight(tops)
+    at = [np.array([*point, thing.high[2]]) for point in found[:MOST_SPOTS]]
+    return [turned.apply(point) + np.array(item.position) for point in at]
+
+
+def _tight(tops: Sequence[ConvexHull]) -> list[Array]:
+    """Return points on tops that are smaller than the object, the farthest from the edges first."""
+    found: list[tuple[float, Array]] = []
+    for top in tops:
+        x, y = (np.linspace(top.min_bound[i], top.max_bound[i], TIGHT_GRID) for i in (0, 1))
+        grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+        depths_m = depth_inside_m(top, grid)
+        found += [(depth_m, at) for depth_m, at in zip(depths_m, grid, strict=True) if depth_m > TIGHT_EDGE_M]
+    return [point for _, point in sorted(found, key=lambda each: -each[0])]
