@@ -5,7 +5,6 @@ It shows and tells what the real env shows and tells, at a speed that lets tests
 
 import math
 import os
-import signal
 
 import numpy as np
 
@@ -236,7 +235,7 @@ class Deadly(Picker):
 
     def act(self, observation):
         if self._is_last:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os._exit(3)
         return super().act(observation)
 
 

@@ -168,10 +168,10 @@ def test_evaluator_faults_are_left_out_of_both_and_agent_faults_are_not():
         ],
     )
     comparison = compare(a, b)
-    assert comparison.evaluator_faults == 2
+    assert comparison.unscored == 2
     assert comparison.pairs == 2
     assert [flip.episode_id for flip in comparison.lost] == ["ep_003"]
-    assert "2 lost to evaluator faults" in comparison_header(comparison)
+    assert "2 not scored in A or B" in comparison_header(comparison)
 
 
 def test_only_common_episodes_are_paired_and_the_others_are_counted():
@@ -190,7 +190,7 @@ def test_runs_without_a_common_episode_are_refused():
     with pytest.raises(UserError, match="4 ids are the same, but not one of the episodes"):
         compare(agent("a", [True] * 4), elsewhere)
     broken = ComparableRun(name="b", episodes=[result(i, fault="evaluator") for i in range(4)])
-    with pytest.raises(UserError, match="each of the 4 common episodes was lost"):
+    with pytest.raises(UserError, match="each of the 4 common episodes is not scored"):
         compare(agent("a", [True] * 4), broken)
 
 

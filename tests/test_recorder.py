@@ -67,7 +67,7 @@ class Blind(Counting):
     """Shows no picture, or nothing that is one."""
 
     def view(self):
-        odd = [{}, {"rgb": None}, {"rgb": np.zeros((4, 4))}, {"rgb": np.zeros((0, 4, 3), np.uint8)}, [1, 2]]
+        odd = [{}, {"rgb": None}, {"rgb": np.zeros((4, 4))}, {"rgb": np.zeros((0, 4, 3), np.uint8)}]
         return odd[self.steps % len(odd)]
 
 

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from proctor.core.errors import AgentFault, EvaluatorError
+from proctor.core.errors import AgentFault, EvaluatorError, SimulationError, UserError
 from proctor.core.interfaces import TRUTH, Env, Policy
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Vector3
@@ -135,11 +135,12 @@ def test_a_fault_that_the_policy_names_keeps_its_name():
     assert result.failure_reason == "timeout_of_my_model"
 
 
-def test_an_error_of_the_evaluators_own_is_not_the_agents_fault_though_it_was_its_turn():
-    result = take(Scripted(1, EvaluatorError("the picture cannot be written")))
-    assert result.is_evaluator_fault
-    assert result.error.kind == "evaluator_exception"
-    assert result.metrics == {}
+@pytest.mark.parametrize("error", [EvaluatorError, SimulationError, UserError])
+def test_no_error_that_a_policy_raises_removes_the_episode_from_its_score(error):
+    result = take(Scripted(1, error("this episode is too hard")))
+    assert (result.error.side, result.error.kind) == ("agent", "policy_exception")
+    assert result.error.message == "this episode is too hard"
+    assert result.metrics["success"] == 0.0
 
 
 def test_an_exception_in_reset_of_the_policy_is_the_agents_fault():

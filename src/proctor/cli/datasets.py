@@ -182,14 +182,14 @@ def _predictions(arguments: argparse.Namespace) -> int:
         dataset = load_dataset(path)
         format_ = format_ or ("rxr" if dataset.format == "rxr-ce" else "r2r")
         ids = {e.episode_id: e.origin.instruction_id or "" for e in dataset.of(Episode) if e.origin}
-    lost = [key for key, result in results.items() if result.is_evaluator_fault]
+    lost = [key for key, result in results.items() if not result.is_scored]
     if len(lost) == len(results):
-        why = f"all {len(lost)} episodes were lost to evaluator faults" if lost else "no episode is finished"
+        why = f"none of the {len(lost)} episodes is scored" if lost else "no episode is finished"
         raise UserError(f"{arguments.run}: {why}, so there is nothing to predict")
     try:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         write_predictions(
-            [result for result in results.values() if not result.is_evaluator_fault],
+            [result for result in results.values() if result.is_scored],
             arguments.out,
             format_=format_ or "r2r",
             instruction_ids=ids,
@@ -197,7 +197,7 @@ def _predictions(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UserError(f"cannot write to {arguments.out}: {error.strerror}") from error
     if lost:
-        _print_notes([f"{len(lost)} episodes lost to evaluator faults are not in it, first '{lost[0]}'"])
+        _print_notes([f"{len(lost)} episodes that are not scored are not in it, first '{lost[0]}'"])
     text = (
         f"{len(results) - len(lost)} episodes in the format of {(format_ or 'r2r').upper()}: {arguments.out}"
     )

@@ -131,7 +131,7 @@ def _entry(
     means = {key: interval.mean for key, interval in summary.metrics.items()}
     measured = f"{summary.definition}, {distance_label(summary.distance)}"
     latency = latency_of(episodes)
-    row = MeanRow(means, results.total_episodes - summary.error_counts["evaluator"], privileged)
+    row = MeanRow(means, results.total_episodes - sum(summary.unscored.values()), privileged)
     said = [f"{measured}; {latency}" if latency else measured, *notes]
     return _Entry(path, name, results.task, row, said)
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from proctor.cli.options import read_options
-from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, console
+from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, console, errors
 from proctor.core.addresses import address_label, is_address
 from proctor.core.errors import UserError
 from proctor.core.recordings import RECORDINGS
@@ -22,7 +22,7 @@ from proctor.core.results import Results
 if TYPE_CHECKING:
     from proctor.evaluation.job import Job
     from proctor.evaluation.recorder import RecordingConfig
-    from proctor.evaluation.run import RunConfig
+    from proctor.evaluation.run import RunConfig, RunReport
 
 LEVELS = range(4)
 RUN_EXAMPLES = """\
@@ -42,7 +42,7 @@ with commas between are the same agent, shared out among the workers. If it want
 environment variable PROCTOR_AGENT_TOKEN.
 
 The same command on the same folder goes on where it stopped; a finished run is not done again.
-exit codes: 0 done, 1 too many evaluator faults, 2 user error, 130 interrupted
+exit codes: 0 done, 1 too many episodes that are not scored (evaluator faults), 2 user error, 130 interrupted
 """
 
 
@@ -103,7 +103,7 @@ def add_run(commands: Any) -> None:
         type=float,
         default=0.0,
         metavar="SHARE",
-        help="exit with 1 above this share of evaluator faults (default: 0)",
+        help="exit with 1 above this share of episodes that are not scored (default: 0)",
     )
     run.set_defaults(command=_run, goes_on=True)
 
@@ -172,13 +172,13 @@ def _run(arguments: argparse.Namespace) -> int:
     _reach(planned)
     told: set[str] = set()
     finished = {policy: _run_one(config, folder, told) for policy, (config, folder) in planned.items()}
-    privileged = [name for name in finished if load("policy", name).privileged]
+    privileged = [name for name, (config, _) in planned.items() if config.job.privileged]
     title = f"{exam} on {next(iter(planned.values()))[0].job.env}"
     console.print(score_table(finished, title=title, privileged=privileged))
     console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
     shown = shlex.quote(str(out))
     console.print(f"Results: {out}. To look at them: proctor report {shown}", soft_wrap=True, markup=False)
-    worst = max(r.summary.error_counts["evaluator"] / r.total_episodes for r in finished.values())
+    worst = max(sum(r.summary.unscored.values()) / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
 
 
@@ -278,7 +278,6 @@ def _reach(planned: dict[str, tuple[RunConfig, Path]]) -> None:
 
 def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
     """Run one policy. Notes that have been told are not told again."""
-    from proctor.evaluation.recorder import recording_notes
     from proctor.evaluation.run import Progress as State
     from proctor.evaluation.run import run
 
@@ -301,7 +300,7 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
                 console.print(f"note: {note}", markup=False, soft_wrap=True)
         told.update(state.notes)
         bar.start()  # only now: a request that is refused shows no bar
-        scored = [result for result in state.finished if not result.is_evaluator_fault]
+        scored = [result for result in state.finished if result.is_scored]
         rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""
         bar.update(task, total=state.total, completed=len(state.finished), rate=rate)
         if not console.is_terminal and len(state.finished) % max(1, state.total // 10) == 0:
@@ -314,15 +313,24 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
         checking.stop()
         if bar.live.is_started:
             bar.stop()
+    _tell_end(policy, report, out)
+    return report.results
+
+
+def _tell_end(policy: str, report: RunReport, out: Path) -> None:
+    """Print what a run has to say beyond its scores."""
+    from proctor.evaluation.recorder import recording_notes
+
     if report.done_before == report.results.total_episodes:
         text = f"{policy}: all {report.done_before} episodes were done before; nothing to do"
         console.print(text, markup=False)
     elif report.done_before:
         console.print(f"{policy}: went on after {report.done_before} finished episodes", markup=False)
+    for warning in report.warnings:
+        errors.print(f"warning: {policy}: {warning}", markup=False, soft_wrap=True)
     if report.recorded is not None:
         for line in recording_notes(report.recorded, unrecorded=report.unrecorded, folder=out / RECORDINGS):
             console.print(f"{policy}: {line}", markup=False, soft_wrap=True)
-    return report.results
 
 
 def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:

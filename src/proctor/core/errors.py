@@ -2,7 +2,7 @@
 
 `UserError` and its children are printed without a traceback and end a command with exit code 2.
 `AgentFault` ends an episode and counts against the agent. What else escapes from an episode is the fault
-of the side whose turn it was, and an `EvaluatorError` always the evaluator's.
+of the side whose turn it was (`evaluation/episode_log.py` decides).
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ class AgentFault(ProctorError):
 
 
 class EvaluatorError(ProctorError):
-    """Something of the evaluator's own failed, though it was the agent's turn; never the agent's fault."""
+    """Something of the evaluator's own failed, such as encoding a message for a served agent.
+
+    Raised by the code of a policy it is the agent's fault, as any other error is.
+    """
 
 
 class SimulationError(ProctorError):

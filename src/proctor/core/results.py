@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -17,11 +17,17 @@ MANIFEST, JOURNAL, RESULTS = "manifest.json", "episodes.jsonl", "results.json"
 """In a run directory: what defines the run, one line per finished episode, and all of it at the end."""
 
 
+Side: TypeAlias = Literal["agent", "evaluator", "unavailable", "unknown"]
+"""Whose fault it is that an episode has no end. `unavailable`: nobody's, the agent was not there when it
+began. `unknown`: its process was killed from outside."""
+
+
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """Why an episode could not be finished, and by whose fault."""
 
-    side: Literal["agent", "evaluator"]
-    """Agent faults count against the agent. Evaluator faults never do, and are retried on resume."""
+    side: Side
+    """Only faults of the agent count against it. Episodes with any other are not scored, and done again
+    when the run is resumed."""
     kind: str
     message: str
     traceback: str = ""
@@ -95,6 +101,11 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
         return "vln" if self.pick_place is UNSET else "pick_and_place"
 
     @property
+    def is_scored(self) -> bool:
+        """Whether it counts: it came to its end, or broke off by the agent's own fault."""
+        return self.error is None or self.error.side == "agent"
+
+    @property
     def is_evaluator_fault(self) -> bool:
         """Whether the evaluator, not the agent, is to blame for the missing score."""
         return self.error is not None and self.error.side == "evaluator"
@@ -160,14 +171,14 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """The success rate if all evaluator faults had been failures, and if all had been successes."""
+    """The success rate if all unscored episodes had been failures, and if all had been successes."""
 
     low: float
     high: float
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in numbers. Rates and averages leave evaluator faults out."""
+    """A run in numbers. Rates and averages leave out episodes that are not scored."""
 
     total_episodes: int
     success_count: int
@@ -179,13 +190,18 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     avg_collision_count: float
     timeout_count: int
     error_counts: dict[str, int]
-    """Episodes lost to a fault, by side: agent, evaluator."""
+    """Episodes with a fault, by side: agent and evaluator, and unavailable and unknown if there are any."""
     failure_reasons: dict[str, int]
     definition: str
     """Whose metric definitions were used."""
     distance: str
     """`geodesic`, `euclidean` or `mixed`."""
     metrics: dict[str, Interval]
+
+    @property
+    def unscored(self) -> dict[str, int]:
+        """Episodes that do not count, by side; empty if all count."""
+        return {side: count for side, count in self.error_counts.items() if side != "agent" and count}
 
 
 class Results(msgspec.Struct, frozen=True):
@@ -211,7 +227,7 @@ class Results(msgspec.Struct, frozen=True):
 
     @property
     def success_rate(self) -> float:
-        """Share of successes, evaluator faults left out."""
+        """Share of successes among the episodes that are scored."""
         return self.summary.success_rate
 
     @property

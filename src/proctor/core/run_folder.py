@@ -121,7 +121,7 @@ def _disagreement(results: Results, finished: dict[str, EpisodeResult]) -> list[
     repeated = [
         key
         for key, episode in written.items()
-        if episode.is_evaluator_fault and key in finished and _untimed(finished[key]) != episode
+        if not episode.is_scored and key in finished and _untimed(finished[key]) != episode
     ]
     found = [
         *_one_sided(written, finished),
@@ -174,7 +174,7 @@ def _differences(written: EpisodeResult, finished: EpisodeResult) -> Iterator[st
 
 def _summary_differences(summary: Summary, episodes: Sequence[EpisodeResult]) -> Iterator[str]:
     """Yield the means of a summary that are not those of the episodes."""
-    scored = [episode for episode in episodes if not episode.is_evaluator_fault]
+    scored = [episode for episode in episodes if episode.is_scored]
     expected: dict[str, float] = {
         "total_episodes": len(episodes),
         "success_count": sum(episode.success for episode in scored),

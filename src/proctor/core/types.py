@@ -66,8 +66,10 @@ class Vector3(DataclassStruct, frozen=True, forbid_unknown_fields=True):
         Raises:
             ValueError: The value is none of these, or a coordinate is not a finite number.
         """
-        if isinstance(value, cls) and math.isfinite(value.x + value.y + value.z):
-            return value
+        is_plain = isinstance(value, cls) and {type(value.x), type(value.y), type(value.z)} <= {float, int}
+        if is_plain and math.isfinite(value.x + value.y + value.z):  # numbers of numpy are made plain below
+            plain: Vector3 = value
+            return plain
         if isinstance(value, Mapping):
             if set(value) != {"x", "y", "z"}:
                 raise ValueError(f"expected the keys x, y and z, found {sorted(map(str, value))}")

@@ -79,7 +79,7 @@ def write_predictions(
     """Write what agents did as a predictions file.
 
     Args:
-        results: The episodes. Those lost to an evaluator fault should be left out.
+        results: The episodes. Those that are not scored should be left out.
         path: The new file.
         format_: `r2r`, or `rxr`.
         instruction_ids: By episode id; for RxR only.

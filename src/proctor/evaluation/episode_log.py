@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from proctor.core.errors import AgentFault, EvaluatorError
-from proctor.core.results import EpisodeResult, Fault, Timing
+from proctor.core.errors import AgentFault, EvaluatorError, ProctorError, SimulationError
+from proctor.core.results import EpisodeResult, Fault, Side, Timing
 from proctor.core.types import Info, Observation
+from proctor.evaluation.forks import leave_if_forked
 
 Turn = Literal["env", "policy", "evaluator"]
-LONGEST_TEXT = 4000
-OWN_PREFIX = f"{AgentFault.__module__}.{AgentFault.__qualname__}: "
-"""Which says nothing that the kind of a fault does not say."""
+LONGEST_TEXT, LONGEST_KIND = 4000, 80
 
 
 class Witness(Protocol):
@@ -34,12 +34,21 @@ class EpisodeLog:
         seed: The episode's.
         announce: Told whose turn it is, whenever that changes.
         witness: Shown all that happens.
+        privileged: Whether the policy is given the episode and the ground truth.
+        is_served: Whether the agent is elsewhere, and the policy only the evaluator's connection to it.
     """
 
     def __init__(
-        self, seed: int, announce: Callable[[Turn], None] | None = None, witness: Witness | None = None
+        self,
+        seed: int,
+        announce: Callable[[Turn], None] | None = None,
+        witness: Witness | None = None,
+        *,
+        privileged: bool = False,
+        is_served: bool = False,
     ) -> None:
-        self.seed = seed
+        self.seed, self.privileged, self._is_served = seed, privileged, is_served
+        self._process_id = os.getpid()
         self.actions: list[Any] = []
         self.metrics: dict[str, float] = {}
         self.fault: Fault | None = None
@@ -77,21 +86,32 @@ class EpisodeLog:
         pass
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        leave_if_forked(self._process_id)
         if error is None:  # else it must still be known whose turn it was
             self._switch("evaluator")
 
     def record_fault(self, error: BaseException) -> None:
         """Note why the episode broke off. Copes with errors that cannot even be printed."""
-        if isinstance(error, EvaluatorError):
-            self._switch("evaluator")
-        by_agent = isinstance(error, AgentFault) or self._turn == "policy"
+        side, kind = self._blame(error)
         self.fault = Fault(
-            side="agent" if by_agent else "evaluator",
-            kind=error.kind if isinstance(error, AgentFault) else f"{self._turn}_exception",
-            message=_printable(traceback.format_exception_only(error)).removeprefix(OWN_PREFIX),
+            side=side,
+            kind=_printable([kind])[:LONGEST_KIND],
+            message=error_text(error),
             traceback=_printable(traceback.format_exception(error, limit=-6)),
         )
         self._switch("evaluator")
+
+    def _blame(self, error: BaseException) -> tuple[Side, str]:
+        """Decide whose fault an error is, and which kind of fault. Nothing else decides that."""
+        turn = self._turn
+        if turn == "policy" and self._is_served and isinstance(error, EvaluatorError):
+            turn = "evaluator"  # the agent is elsewhere: it is our connection to it that failed
+        if isinstance(error, AgentFault):
+            return "agent", error.kind
+        if turn == "policy":
+            return "agent", "policy_exception"
+        is_of_env = turn == "env" or isinstance(error, SimulationError)
+        return "evaluator", "env_exception" if is_of_env else "evaluator_exception"
 
     @property
     def timing(self) -> Timing:
@@ -106,6 +126,14 @@ class EpisodeLog:
         self._turn, self._since_s = turn, now_s
         if self._announce is not None:
             self._announce(turn)
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error in words, even one that cannot be printed. Proctor's own come without their class."""
+    text = _printable(traceback.format_exception_only(error))
+    if isinstance(error, ProctorError):
+        text = text.removeprefix(f"{type(error).__module__}.{type(error).__qualname__}: ")
+    return text
 
 
 def _printable(lines: list[str]) -> str:

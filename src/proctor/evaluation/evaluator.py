@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,7 +37,8 @@ class Evaluator:
         check_fit("env", type(env).__name__, env, job.task)
         check_fit("policy", type(policy).__name__, policy, job.task)
         self._task = job.task
-        self._examiner = Examiner(env, policy, make_task(job), seed=job.seed)
+        privileged = bool(type(policy).privileged)  # now: what the class says later changes nothing
+        self._examiner = Examiner(env, policy, make_task(job), seed=job.seed, privileged=privileged)
 
     def __enter__(self) -> Self:
         return self
@@ -71,8 +73,9 @@ class Evaluator:
         results.save(Path(path))
 
     def close(self) -> None:
-        """Close the policy and the env. May be called twice."""
-        self._examiner.close()
+        """Close the policy and the env; warn of what they raise. May be called twice."""
+        for problem in self._examiner.close():
+            warnings.warn(problem, RuntimeWarning, stacklevel=2)
 
 
 class VLNEvaluator(Evaluator):

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -25,12 +25,14 @@ from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import ProctorError, UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Fault
+from proctor.evaluation.closing import close_problems
 from proctor.evaluation.episode_log import EpisodeLog, Turn
+from proctor.evaluation.forks import no_forks
 from proctor.evaluation.job import Job
 from proctor.evaluation.recorder import Recorder, Recorders
 from proctor.evaluation.rollout import Task, rollout
 from proctor.evaluation.tasks import EXAMS, make_task
-from proctor.registry import build
+from proctor.registry import build, load
 
 START_DEADLINE_S = 900.0
 TURN_DEADLINE_S = 900.0
@@ -38,16 +40,25 @@ TURN_DEADLINE_S = 900.0
 CLOSE_DEADLINE_S = 10.0
 READY = "ready"
 TURNS: tuple[Turn, ...] = ("evaluator", "env", "policy")
+SIGNALS_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+"""Not among them are those that a process brings upon itself, such as SIGSEGV."""
 
 
 class Examiner:
     """An env, a policy and a task, ready to do one episode after the other."""
 
     def __init__(
-        self, env: Env, policy: Policy, task: Task, *, seed: int, recorder: Recorder | None = None
+        self,
+        env: Env,
+        policy: Policy,
+        task: Task,
+        *,
+        seed: int,
+        privileged: bool,
+        recorder: Recorder | None = None,
     ) -> None:
         self.env, self.policy = env, policy
-        self._task, self._seed, self._recorder = task, seed, recorder
+        self._task, self._seed, self._privileged, self._recorder = task, seed, privileged, recorder
 
     @classmethod
     def of(
@@ -61,27 +72,34 @@ class Examiner:
             index: Of the worker.
             check: Whether to find out if the agent is there.
         """
-        policy = policy_of(job, index)
-        with ExitStack() as on_failure:
-            on_failure.callback(policy.close)
+        privileged = bool(load("policy", job.policy).privileged) if job.privileged is None else job.privileged
+        with ExitStack() as on_failure, no_forks():
+            policy = policy_of(job, index)
+            on_failure.callback(close_problems, policy)
             if check:
                 policy.check()
             env = build("env", job.env, job.env_options)
             on_failure.pop_all()
-        return cls(env, policy, make_task(job), seed=job.seed, recorder=recorder)
+        return cls(env, policy, make_task(job), seed=job.seed, privileged=privileged, recorder=recorder)
 
     def examine(self, episode: Any, announce: Callable[[Turn], None] | None = None) -> EpisodeResult:
         """Do one episode. Its seed depends on the run's seed and its id, not on what came before."""
         seed = episode_seed(self._seed, episode.episode_id)
         with self._recorder.episode(episode.episode_id) if self._recorder else nullcontext() as witness:
             return rollout(
-                self.env, self.policy, episode, self._task, seed=seed, announce=announce, witness=witness
+                self.env,
+                self.policy,
+                episode,
+                self._task,
+                seed=seed,
+                privileged=self._privileged,
+                announce=announce,
+                witness=witness,
             )
 
-    def close(self) -> None:
-        """Close policy and env, the env even if the policy cannot be closed."""
-        with closing(self.env):
-            self.policy.close()
+    def close(self) -> list[str]:
+        """Close policy and env, and return what went wrong with that."""
+        return close_problems(self.policy, self.env)
 
 
 def policy_of(job: Job, index: int) -> Policy:
@@ -117,9 +135,9 @@ class InProcess:
         """Do the episodes in their order."""
         return map(self._examiner.examine, episodes)
 
-    def close(self) -> None:
-        """Close policy and env."""
-        self._examiner.close()
+    def close(self) -> list[str]:
+        """Close policy and env, and return what went wrong with that."""
+        return self._examiner.close()
 
 
 class WorkerPool:
@@ -144,7 +162,8 @@ class WorkerPool:
         self._workers: list[_Worker] = []
         with ExitStack() as undo:  # whatever interrupts the building, no process is left behind
             undo.callback(self.close)
-            self._workers += [_Worker(job, recorders, index, check=check) for index in range(workers)]
+            for index in range(workers):
+                self._workers.append(_Worker(job, recorders, index, check=check))
             for worker in self._workers:
                 worker.await_ready()
             undo.pop_all()
@@ -162,13 +181,13 @@ class WorkerPool:
             for worker in _heard_or_overdue(busy):
                 yield worker.result()
 
-    def close(self) -> None:
-        """End all processes: the idle ones in good order, the others at once."""
+    def close(self) -> list[str]:
+        """End all processes, the idle ones in good order, and return what policies and envs raised then."""
         deadline_s = time.monotonic() + CLOSE_DEADLINE_S
         for worker in self._workers:
-            worker.line.close()  # which tells an idle worker to close its policy and leave
-        for worker in self._workers:
-            worker.dismiss(deadline_s)
+            worker.ask_to_leave()
+        problems = [problem for worker in self._workers for problem in worker.dismiss(deadline_s)]
+        return list(dict.fromkeys(problems))
 
     def _give(self, index: int, episode: Any) -> None:
         """Give a worker an episode; a new one takes its place if it is no more."""
@@ -232,33 +251,75 @@ class _Worker:
         episode, self.episode = self.episode, None
         with suppress(EOFError, OSError):
             if self.line.poll(0):
-                return msgspec.json.decode(self.line.recv_bytes(), type=EpisodeResult)
+                return self._checked(episode, self.line.recv_bytes())
         self._is_well = False
-        return self._lost(episode)
+        return self._record(episode, self._loss())
 
-    def dismiss(self, deadline_s: float) -> None:
-        """End it; give it until the deadline if it is idle and well."""
+    def ask_to_leave(self) -> None:
+        """Let it close its policy and its env, if it is idle and well."""
+        with suppress(OSError):
+            if self._is_idle:
+                self.line.send_bytes(b"")
+
+    def dismiss(self, deadline_s: float) -> list[str]:
+        """End it; give it until the deadline if it is idle and well. Return what went wrong in closing."""
+        problems: list[str] = []
+        with suppress(EOFError, OSError, msgspec.MsgspecError):
+            if self._is_idle and self.line.poll(max(0.0, deadline_s - time.monotonic())):
+                problems = msgspec.json.decode(self.line.recv_bytes(), type=list[str])
         self.line.close()
-        if self._is_well and self.episode is None:
+        if self._is_idle:
             self._process.join(max(0.0, deadline_s - time.monotonic()))
         self._process.terminate()
         self._process.join(1.0)
         self._process.kill()
+        return problems
 
-    def _lost(self, episode: Any) -> EpisodeResult:
-        """Lay the loss at the door of whose turn it was; an agent is judged by where it started."""
+    @property
+    def _is_idle(self) -> bool:
+        return self._is_well and self.episode is None
+
+    def _checked(self, episode: Any, message: bytes) -> EpisodeResult:
+        """Return a result if it is of this episode. Code of a policy could have written something else."""
+        try:
+            result = msgspec.json.decode(message, type=EpisodeResult)
+        except msgspec.MsgspecError as error:
+            found = f"something else ({error})"
+        else:
+            if result.episode_id == episode.episode_id:
+                return result
+            found = f"the result of {result.episode_id!r:.80}"
+        self._is_well = False
+        self._process.kill()
+        problem = f"the process was to send the result of this episode, but sent {found}"
+        return self._record(episode, Fault(side="unknown", kind="wrong_result", message=problem))
+
+    def _loss(self) -> Fault:
+        """Decide whose fault it is that the process ended: that of whose turn it was.
+
+        A signal that others send, the system among them when it runs out of memory, may have nothing to do
+        with the agent.
+        """
         turn = TURNS[int(self._turn[0])]
         if turn == "policy" and is_address(self._job.policy):
             turn = "evaluator"  # the agent is elsewhere, and all waiting for it has a deadline
-        log = EpisodeLog(episode_seed(self._job.seed, episode.episode_id))
-        log.fault = Fault(
+        end = self._end()
+        if turn == "policy" and -(self._process.exitcode or 0) in SIGNALS_FROM_OUTSIDE:
+            problem = f"the process was killed in the policy's turn ({end}), perhaps for want of memory"
+            return Fault(side="unknown", kind="worker_killed", message=problem)
+        return Fault(
             side="agent" if turn == "policy" else "evaluator",
             kind=f"{turn}_lost",
-            message=f"the process was lost in the {turn}'s turn ({self._end()})",
+            message=f"the process was lost in the {turn}'s turn ({end})",
         )
+
+    def _record(self, episode: Any, fault: Fault) -> EpisodeResult:
+        """Write the record of an episode of which nothing is known: an agent is judged by the start."""
+        log = EpisodeLog(episode_seed(self._job.seed, episode.episode_id))
+        log.fault = fault
         task = make_task(self._job)
         task.begin(episode)
-        log.metrics = task.measure() if turn == "policy" else {}
+        log.metrics = task.measure() if fault.side == "agent" else {}
         return task.result(episode, log)
 
     def _end(self) -> str:
@@ -296,14 +357,13 @@ def _work(build_examiner: Callable[[], Examiner], task: str, line: Connection, t
         line.send_bytes(str(error).encode())
         return
     line.send_bytes(READY.encode())
-    try:
-        while True:
-            episode = msgspec.json.decode(line.recv_bytes(), type=EXAMS[task].episode)
-            line.send_bytes(msgspec.json.encode(examiner.examine(episode, announce)))
-    except (EOFError, OSError):  # the parent is done, or dead
-        return
-    finally:
-        examiner.close()
+    with suppress(EOFError, OSError):  # the parent is dead, or has no use for this process any more
+        try:
+            while message := line.recv_bytes():
+                episode = msgspec.json.decode(message, type=EXAMS[task].episode)
+                line.send_bytes(msgspec.json.encode(examiner.examine(episode, announce)))
+        finally:
+            line.send_bytes(msgspec.json.encode(examiner.close()))
 
 
 def _outlive_no_parent() -> None:

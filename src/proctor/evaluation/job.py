@@ -13,6 +13,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """All that a process needs to know to do episodes: names and options, no objects."""
 
     policy: str
+    privileged: bool | None = None
+    """Whether the policy gets the ground truth, as its class said before the run; a run fills it in."""
     env: str = ""
     """The task's own, if it is empty."""
     task: str = "vln"

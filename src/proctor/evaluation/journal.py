@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import msgspec
 
 from proctor.core.documents import sync_folder, write_atomically
-from proctor.core.errors import UserError
+from proctor.core.errors import EvaluatorError, UserError
 from proctor.core.results import (
     JOURNAL,
     MANIFEST,
@@ -61,7 +62,7 @@ class Journal:
         self.folder = folder
         with _disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file: int | None = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             with ExitStack() as undo:
                 undo.callback(os.close, self._file)
                 try:
@@ -77,15 +78,24 @@ class Journal:
                 written = (folder / JOURNAL).read_bytes()
                 os.ftruncate(self._file, written.rfind(b"\n") + 1)  # a torn last line
                 undo.pop_all()
+        _OPEN.add(self)
 
     def __enter__(self) -> Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._file)
+        self._close()
+
+    def _close(self) -> None:
+        _OPEN.discard(self)
+        if self._file is not None:
+            os.close(self._file)
+        self._file = None
 
     def append(self, result: EpisodeResult) -> None:
         """Add a finished episode. When this returns, a crash cannot lose it."""
+        if self._file is None:
+            raise EvaluatorError(f"{self.folder}: the journal is closed, or of the process that was forked")
         line = msgspec.json.encode(result) + b"\n"
         with _disk_errors(self.folder):
             end = os.fstat(self._file).st_size
@@ -102,6 +112,18 @@ class Journal:
         """Write `results.json`."""
         with _disk_errors(self.folder):
             results.save(self.folder / RESULTS)
+
+
+_OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    """Leave the journals to the process that opened them; a policy may fork. They stay locked by it."""
+    for journal in list(_OPEN):
+        journal._close()  # noqa: SLF001  (of this module)
+
+
+os.register_at_fork(after_in_child=_close_in_child)
 
 
 def _is_nothing(item: Path) -> bool:

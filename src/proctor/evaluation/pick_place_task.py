@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
 from proctor.core.actions import ManipulationAction, action_as_dict, parse_manipulation_action
+from proctor.core.errors import SimulationError
 from proctor.core.geometry import distance
 from proctor.core.interfaces import Metric
 from proctor.core.results import EpisodeResult, PickPlaceRecord
 from proctor.core.types import EpisodeInfo, Info, Observation, Vector3
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.evaluation.agent_ids import agent_id, draw_key
+from proctor.evaluation.env_info import read_flag, read_number, read_point
 from proctor.evaluation.episode_log import EpisodeLog
 from proctor.evaluation.sensors import sensors_of
 from proctor.registry import Kind, build, names
@@ -108,7 +110,7 @@ class PickPlaceTask:
 
     def measure(self) -> dict[str, float]:
         """Return the metrics that apply to the episode, as of its last step."""
-        values = {name: metric.get_metric() for name, metric in self._metrics.items()}
+        values = {name: float(metric.get_metric()) for name, metric in self._metrics.items()}
         return {name: value for name, value in values.items() if math.isfinite(value)}
 
     def result(self, episode: PickAndPlaceEpisode, log: EpisodeLog) -> EpisodeResult:
@@ -162,18 +164,31 @@ class _Track:
         return len(self.hand) - 1
 
     def add(self, info: Info) -> None:
-        """Take in a state."""
-        base = Vector3.of(info["position"])
-        self.hand.append(Vector3(*_point(info["ee_position"])))
-        self.base.append(_point((base.x, base.y, info["yaw"])))
-        if info["collision"]:
+        """Take in a state.
+
+        Raises:
+            SimulationError: The env reports what cannot be measured.
+        """
+        base, yaw = read_point(info, "position"), read_number(info, "yaw")
+        hand, thing = _point(read_point(info, "ee_position")), _point(read_point(info, "object_position"))
+        gripper = round(read_number(info, "gripper_state"), DIGITS)
+        collided, held = read_flag(info, "collision"), read_flag(info, "object_grasped")
+        has_target = info.get("target_distance", "missing") is not None
+        target_m = read_number(info, "target_distance") if has_target else 0.0
+        has_place = info.get("target_position", "missing") is not None
+        target = _point(read_point(info, "target_position")) if has_place else None
+        phase: Any = info.get("phase")
+        if phase not in get_args(Phase):
+            raise SimulationError(f"info['phase']: expected one of {get_args(Phase)}, found {phase!r:.40}")
+        self.hand.append(Vector3(*hand))
+        self.base.append((round(base.x, DIGITS), round(base.y, DIGITS), round(yaw, DIGITS)))
+        if collided:
             self.collision_steps.append(self.step)
-        self.target_m = float(info["target_distance"] or 0.0)
-        self._object.append(_point(info["object_position"]))
-        self._gripper.append(round(float(info["gripper_state"]), DIGITS))
-        self._phases.append(info["phase"])
-        self._held.append(bool(info["object_grasped"]))
-        self._target = None if info["target_position"] is None else _point(info["target_position"])
+        self.target_m, self._target = target_m, target
+        self._object.append(thing)
+        self._gripper.append(gripper)
+        self._phases.append(phase)
+        self._held.append(held)
 
     def note(self, achieved: set[str]) -> None:
         """Take in which stages hold; the first step in which one does is kept."""
@@ -241,6 +256,5 @@ def _start_distance_m(episode: PickAndPlaceEpisode) -> float:
     return math.dist(start, goal) if start and goal else 0.0
 
 
-def _point(triple: Any) -> Point:
-    x, y, z = (round(float(number), DIGITS) for number in triple)
-    return x, y, z
+def _point(point: Vector3) -> Point:
+    return round(point.x, DIGITS), round(point.y, DIGITS), round(point.z, DIGITS)

@@ -7,7 +7,8 @@ import inspect
 import math
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.scenes_digest import scenes_digest
 from proctor.evaluation.agent_ids import keep_key, key_of_run
+from proctor.evaluation.closing import close_problems
 from proctor.evaluation.executors import InProcess, WorkerPool, policy_of
 from proctor.evaluation.job import Job
 from proctor.evaluation.journal import Journal, read_finished
@@ -68,6 +70,8 @@ class RunReport(msgspec.Struct, frozen=True):
     """How much was recorded by this call, if that was asked for."""
     unrecorded: int = 0
     """How many episodes an earlier call had done without recording them."""
+    warnings: Sequence[str] = ()
+    """What went wrong without any influence on the results: an env or a policy that cannot be closed."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -97,15 +101,16 @@ def run(
     config, dataset, episodes, identity, kept, left = _plan(config, out)
     check_scenes(dataset, left, needs_scene=load("env", config.job.env).needs_scene)
     found: list[str] = []
+    warnings: list[str] = []
     if left:
-        with closing(build("env", config.job.env, config.job.env_options)) as env:
+        env = build("env", config.job.env, config.job.env_options)
+        with _closed_with_warnings(partial(close_problems, env), warnings):
             found = check_episodes(env, dataset, left)
     workers = max(1, min(config.workers, len(left)))
     recorders = Recorders(out, config.recording, workers) if config.recording else None
+    executor = _executor(config, workers, recorders, check_policy=check_policy) if left else _Idle()
     with (
-        closing(
-            _executor(config, workers, recorders, check_policy=check_policy) if left else _Idle()
-        ) as executor,
+        _closed_with_warnings(executor.close, warnings),
         Journal(out, identity, _record(config, dataset)) as journal,
     ):
         keep_key(out, config.job.agent_id_key)
@@ -130,7 +135,16 @@ def run(
         results = summarise([by_id[episode.episode_id] for episode in episodes])
         journal.save_results(results)
     unrecorded = sum(not recording_folder(out, key).exists() for key in kept) if recorders else 0
-    return RunReport(results, len(kept), recorders.total() if recorders else None, unrecorded)
+    recorded = recorders.total() if recorders else None
+    return RunReport(results, len(kept), recorded, unrecorded, list(dict.fromkeys(warnings)))
+
+
+@contextmanager
+def _closed_with_warnings(close: Callable[[], list[str]], warnings: list[str]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        warnings += close()
 
 
 def check_agents(config: RunConfig, out: Path) -> None:
@@ -189,7 +203,7 @@ def _plan(config: RunConfig, out: Path) -> _Plan:
     config = msgspec.structs.replace(config, job=job)
     episodes = dataset.select(split=config.split, count=config.episodes, episode_id=config.episode)
     identity = _identity(config, dataset, episodes)
-    kept = {key: r for key, r in read_finished(out, identity).items() if not r.is_evaluator_fault}
+    kept = {key: r for key, r in read_finished(out, identity).items() if r.is_scored}
     left = [episode for episode in episodes if episode.episode_id not in kept]
     return _Plan(config, dataset, episodes, identity, kept, left)
 
@@ -200,8 +214,8 @@ class _Idle:
     def run(self, episodes: Sequence[Any]) -> Iterator[EpisodeResult]:
         return iter(())
 
-    def close(self) -> None:
-        pass
+    def close(self) -> list[str]:
+        return []
 
 
 def _executor(
@@ -232,7 +246,7 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> d
         "scenes_sha256": scenes_digest(episodes),
         "dataset_sha256": dataset.digest,
         "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
-        "privileged": bool(policy.privileged),
+        "privileged": config.job.privileged,
         "policy_sha256": _agent_digest(policy, config.job.policy_options),
         **job,
     }

@@ -13,9 +13,9 @@ from proctor.registry import load, names
 
 
 def summarise(episodes: Sequence[EpisodeResult]) -> Results:
-    """Summarise a run of one task. Evaluator faults are counted, and left out of every rate and mean."""
+    """Summarise a run of one task. What is not scored is counted, and left out of every rate and mean."""
     exam = EXAMS[episodes[0].task if episodes else "vln"]
-    scored = [episode for episode in episodes if not episode.is_evaluator_fault]
+    scored = [episode for episode in episodes if episode.is_scored]
     lost = len(episodes) - len(scored)
     successes = sum(episode.success for episode in scored)
     kinds = {episode.distance for episode in scored}
@@ -33,7 +33,7 @@ def summarise(episodes: Sequence[EpisodeResult]) -> Results:
         avg_steps=_mean([float(episode.steps) for episode in scored]),
         avg_collision_count=_mean([float(episode.collision_count) for episode in scored]),
         timeout_count=reasons["timeout"],
-        error_counts={"agent": sides["agent"], "evaluator": sides["evaluator"]},
+        error_counts={"agent": 0, "evaluator": 0} | dict(sorted(sides.items())),
         failure_reasons=dict(sorted(reasons.items())),
         definition=exam.definition,
         distance=kinds.pop() if len(kinds) == 1 else "mixed",

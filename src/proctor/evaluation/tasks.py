@@ -56,12 +56,20 @@ def make_task(job: Job) -> Task:
 def fitted(job: Job, task: str) -> Job:
     """Return a job for a dataset of this task, with the task's env where it names none.
 
+    Whether its policy is privileged is decided here, once: what the class says later changes nothing.
+
     Raises:
         UserError: Its env, its policy or an option is not for this task.
     """
-    job = msgspec.structs.replace(job, task=task, env=job.env or EXAMS[task].env)
+    policy = load("policy", job.policy)
+    job = msgspec.structs.replace(
+        job,
+        task=task,
+        env=job.env or EXAMS[task].env,
+        privileged=bool(policy.privileged) if job.privileged is None else job.privileged,
+    )
     check_fit("env", job.env, load("env", job.env), task)
-    check_fit("policy", job.policy, load("policy", job.policy), task)
+    check_fit("policy", job.policy, policy, task)
     if task == "vln":
         if job.hide_goal:
             raise UserError("hide_goal is for pick_and_place: in vln nobody is told the goal")

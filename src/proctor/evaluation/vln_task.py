@@ -15,6 +15,7 @@ from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, EpisodeInfo, Info, Observation, Vector3
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.evaluation.agent_ids import agent_id, draw_key
+from proctor.evaluation.env_info import read_flag, read_number, read_point
 from proctor.evaluation.episode_log import EpisodeLog
 from proctor.evaluation.sensors import sensors_of
 from proctor.navigation.maps.grid_map import (
@@ -70,7 +71,7 @@ class VLNTask:
 
     def begin(self, episode: Episode) -> None:
         """Find the episode's map and start its metrics."""
-        self._trajectory = [episode.start_position]
+        self._trajectory = [Vector3.of(episode.start_position)]
         self._headings = [round(episode.start_yaw, HEADING_DIGITS)]
         self._collision_steps = []
         self._distance, self._distance_fn = _distance_of(episode)
@@ -104,10 +105,15 @@ class VLNTask:
         return parse_navigation_action(answer)
 
     def update(self, action: Action, info: Info) -> None:
-        """Measure the state after a step."""
-        position, collided = Vector3.of(info["position"]), bool(info["collision"])
+        """Measure the state after a step.
+
+        Raises:
+            SimulationError: The env reports what cannot be measured.
+        """
+        position, collided = read_point(info, "position"), read_flag(info, "collision")
+        yaw = read_number(info, "yaw") if "yaw" in info else self._headings[-1]
         self._trajectory.append(position)
-        self._headings.append(round(float(info.get("yaw", self._headings[-1])), HEADING_DIGITS))
+        self._headings.append(round(yaw, HEADING_DIGITS))
         if collided:
             self._collision_steps.append(len(self._trajectory) - 1)
         state = {**info, "position": position, "collision": collided, "action": action}
@@ -125,7 +131,7 @@ class VLNTask:
 
     def measure(self) -> dict[str, float]:
         """Return the metrics that apply to the episode, as of its last step."""
-        values = {name: metric.get_metric() for name, metric in self._metrics.items()}
+        values = {name: float(metric.get_metric()) for name, metric in self._metrics.items()}
         return {name: value for name, value in values.items() if math.isfinite(value)}
 
     def result(self, episode: Episode, log: EpisodeLog) -> EpisodeResult:

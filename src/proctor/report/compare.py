@@ -83,8 +83,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     scenes: int
     only_in_a: int
     only_in_b: int
-    evaluator_faults: int
-    """Episodes that the evaluator lost in at least one of the runs; they are left out."""
+    unscored: int
+    """Episodes that are not scored in at least one of the runs; they are left out."""
     success_a: int
     success_b: int
     p_value: float
@@ -118,7 +118,7 @@ def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
     theirs = {episode.episode_id: episode for episode in b.episodes}
     common = [(mine[key], theirs[key]) for key in sorted(mine.keys() & theirs.keys())]
     same = [pair for pair in common if _is_same_task(*pair)]
-    pairs = [pair for pair in same if not any(episode.is_evaluator_fault for episode in pair)]
+    pairs = [pair for pair in same if all(episode.is_scored for episode in pair)]
     if not pairs:
         raise UserError(_why_nothing_pairs(a, b, len(common), len(same)))
     gained = [_flip(x) for x, y in pairs if y.success and not x.success]
@@ -137,7 +137,7 @@ def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
         scenes=len({x.scene_id for x, _ in pairs}),
         only_in_a=len(mine.keys() - theirs.keys()),
         only_in_b=len(theirs.keys() - mine.keys()),
-        evaluator_faults=len(same) - len(pairs),
+        unscored=len(same) - len(pairs),
         success_a=sum(x.success for x, _ in pairs),
         success_b=sum(y.success for _, y in pairs),
         p_value=p_value,
@@ -171,7 +171,7 @@ def _is_same_task(x: EpisodeResult, y: EpisodeResult) -> bool:
 def _why_nothing_pairs(a: ComparableRun, b: ComparableRun, common: int, same: int) -> str:
     names = f"{a.path or a.name} and {b.path or b.name}"
     if same:
-        return f"{names}: each of the {same} common episodes was lost to an evaluator fault in one of them"
+        return f"{names}: each of the {same} common episodes is not scored in one of them"
     if common:
         return f"{names}: {common} ids are the same, but not one of the episodes: scene or start differ"
     return (

@@ -102,8 +102,8 @@ def comparison_header(comparison: Comparison) -> str:
         for letter, count in (("A", comparison.only_in_a), ("B", comparison.only_in_b))
         if count
     ]
-    if comparison.evaluator_faults:
-        alone.append(f"{comparison.evaluator_faults} lost to evaluator faults")
+    if comparison.unscored:
+        alone.append(f"{comparison.unscored} not scored in A or B")
     if alone:
         lines.append(f"Left out: {', '.join(alone)}")
     lines += [f"! {warning}" for warning in comparison.warnings]

@@ -17,7 +17,7 @@ from proctor.core.geometry import distances_along
 from proctor.core.results import EpisodeResult, Fault
 from proctor.core.types import Action, Array
 from proctor.episodes.vln import Episode
-from proctor.report.fault_words import fault_line, fault_words
+from proctor.report.fault_words import fault_class
 from proctor.report.reference import OFF_PATH_M, Departure, departure_from, nearest_on_path
 
 Kind = Literal[
@@ -34,6 +34,8 @@ Kind = Literal[
     "no_stop",
     "agent_fault",
     "evaluator_fault",
+    "unavailable",
+    "unknown_fault",
 ]
 
 MOVED_M = 0.2
@@ -98,12 +100,8 @@ def diagnose(
 
 
 def _fault(fault: Fault, last: int) -> Diagnosis:
-    message = fault_line(fault)
-    if fault.side == "evaluator":
-        text = f"The evaluator failed after {_count(last, 'step')}, so nothing is scored: {message}"
-        return Diagnosis("evaluator_fault", last, text)
-    text = f"The agent failed at step {last + 1} ({fault_words(fault.kind)}): {message}"
-    return Diagnosis("agent_fault", last, text)
+    kind, text = fault_class(fault, last)
+    return Diagnosis(kind, last, text)
 
 
 def _unmoved_sentence(result: EpisodeResult) -> str:

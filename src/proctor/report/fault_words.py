@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
 from proctor.core.actions import INVALID, NOT_FINITE, UNSTABLE, WRONG_LENGTH
 from proctor.core.results import Fault
 from proctor.protocol.faults import WireFault
@@ -28,6 +31,8 @@ WORDS: dict[str, str] = {
     UNSTABLE: "the physics broke under its commands",
     "policy_exception": "the agent raised an error",
     "policy_lost": "the agent's process died or hung",
+    "worker_killed": "its process was killed from outside",
+    "wrong_result": "its process sent the result of another episode",
     "no_prediction": "no prediction for the episode",
     "nothing_to_replay": "nothing to replay in the episode",
     "env_exception": "the world raised an error",
@@ -40,6 +45,47 @@ WORDS: dict[str, str] = {
 def fault_words(kind: str) -> str:
     """Return what a kind of fault means; of one that is not known here, its own words."""
     return WORDS.get(kind, kind.replace("_", " "))
+
+
+FaultClass: TypeAlias = Literal["agent_fault", "evaluator_fault", "unavailable", "unknown_fault"]
+UNSCORED: dict[str, tuple[FaultClass, str]] = {
+    "evaluator": ("evaluator_fault", "The evaluator failed after {steps}, so nothing is scored"),
+    "unavailable": ("unavailable", "The agent was not available, so nothing is scored"),
+    "unknown": ("unknown_fault", "Who is to blame is not known after {steps}, so nothing is scored"),
+}
+"""By the side of a fault: how an episode is classed that is not scored, and what is said about it."""
+UNSCORED_CLASSES = [kind for kind, _ in UNSCORED.values()]
+LOSSES = {
+    "evaluator": "to evaluator faults",
+    "unavailable": "because the agent was unavailable",
+    "unknown": "for unknown reasons",
+}
+
+
+def fault_class(fault: Fault, steps: int) -> tuple[FaultClass, str]:
+    """Return how an episode with a fault is classed, and a sentence about it.
+
+    Args:
+        fault: The fault.
+        steps: How many steps had been done.
+    """
+    line = fault_line(fault)
+    if fault.side in UNSCORED:
+        kind, text = UNSCORED[fault.side]
+        done = f"{steps} step" if steps == 1 else f"{steps} steps"
+        return kind, f"{text.format(steps=done)}: {line}"
+    return "agent_fault", f"The agent failed at step {steps + 1} ({fault_words(fault.kind)}): {line}"
+
+
+def loss_text(unscored: Mapping[str, int], total: int) -> str:
+    """Say how many episodes do not count, and why; nothing if all do. Takes `Summary.unscored`."""
+    if not unscored:
+        return ""
+    lost = f"{sum(unscored.values())} of {total} episodes lost"
+    if len(unscored) == 1:
+        return f"{lost} {LOSSES[next(iter(unscored))]} and left out"
+    parts = [f"{count} {LOSSES[side]}" for side, count in unscored.items()]
+    return f"{lost} and left out: {', '.join(parts)}"
 
 
 def fault_line(fault: Fault) -> str:

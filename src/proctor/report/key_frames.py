@@ -21,6 +21,7 @@ from proctor.core.recordings import FRAMES, recording_folder
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Array, Observation, Vector3
 from proctor.registry import build
+from proctor.report.fault_words import UNSCORED_CLASSES
 from proctor.report.moments import moments_of
 from proctor.report.run_record import RunRecord
 from proctor.report.verdict import Verdict, record_of
@@ -84,7 +85,7 @@ def choose(
     groups: defaultdict[tuple[int, str], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         kind = verdict.diagnosis.kind
-        if kind != "evaluator_fault":
+        if kind not in UNSCORED_CLASSES:
             privileged = bool(runs[verdict.run].identity.get("privileged"))
             groups[2 * privileged + (kind == "success"), kind].append(verdict)
     ranked = [

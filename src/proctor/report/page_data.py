@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from proctor import __version__
 from proctor.report.data_uri import data_uri
-from proctor.report.fault_words import fault_line, fault_words
+from proctor.report.fault_words import fault_line, fault_words, loss_text
 from proctor.report.key_frames import KeyFrames
 from proctor.report.latency import latency_of
 from proctor.report.pick_place_page import PickPlacePage, judge_pick_place
@@ -120,7 +120,8 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "expected": run.expected,
         "distance": summary.distance,
         "bounds": [summary.success_rate_bounds.low, summary.success_rate_bounds.high],
-        "faults": summary.error_counts,
+        "faults": {"agent": 0, "evaluator": 0} | summary.error_counts,
+        "lost": loss_text(summary.unscored, summary.total_episodes),
         "metrics": {
             name: [round(x, DIGITS) for x in (value.mean, value.low, value.high)] + [value.n]
             for name, value in summary.metrics.items()

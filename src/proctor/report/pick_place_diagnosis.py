@@ -13,7 +13,7 @@ from msgspec import UNSET
 from proctor.core.results import EpisodeResult, Fault, PickPlaceRecord
 from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode, SuccessCriteria
-from proctor.report.fault_words import fault_line, fault_words
+from proctor.report.fault_words import fault_class
 from proctor.scenes.kinds import kind_and_color
 
 PickPlaceKind = Literal[
@@ -28,6 +28,8 @@ PickPlaceKind = Literal[
     "not_released",
     "agent_fault",
     "evaluator_fault",
+    "unavailable",
+    "unknown_fault",
 ]
 FELL_M = 0.05
 """An object that is this far below where it stood has fallen off what it stood on."""
@@ -112,12 +114,8 @@ def _story(
 
 
 def _fault(fault: Fault, last: int) -> PickPlaceDiagnosis:
-    message = fault_line(fault)
-    if fault.side == "evaluator":
-        text = f"The evaluator failed after {_count(last, 'step')}, so nothing is scored: {message}"
-        return PickPlaceDiagnosis("evaluator_fault", last, text)
-    text = f"The agent failed at step {last + 1} ({fault_words(fault.kind)}): {message}"
-    return PickPlaceDiagnosis("agent_fault", last, text)
+    kind, text = fault_class(fault, last)
+    return PickPlaceDiagnosis(kind, last, text)
 
 
 def _success(story: _Story, result: EpisodeResult) -> str:

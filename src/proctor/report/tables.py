@@ -12,7 +12,7 @@ from rich.table import Table
 from proctor.core.addresses import is_address, short_address
 from proctor.core.plain_text import plain
 from proctor.core.results import Fault, Interval, Results
-from proctor.report.fault_words import fault_line, fault_words
+from proctor.report.fault_words import fault_line, fault_words, loss_text
 from proctor.report.fitting import add_number_column, fit_names, name_notes, number
 from proctor.report.latency import latency_of
 
@@ -100,7 +100,7 @@ def _score_table(
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in columns]
         if picks:
             cells += [_stages(metrics), _mean(results.summary.avg_collision_count)]
-        scored = results.total_episodes - results.summary.error_counts["evaluator"]
+        scored = results.total_episodes - sum(results.summary.unscored.values())
         table.add_row(escape(plain(shown[name])) + STAR * (name in privileged), str(scored), *cells)
     return table
 
@@ -133,13 +133,10 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
         latency = latency_of(results.episodes)
         if latency is not None and not latency.is_of_a_script:
             lines.append(f"{name}: {latency}")
-        lost = results.summary.error_counts["evaluator"]
+        lost = loss_text(results.summary.unscored, results.total_episodes)
         bounds = results.summary.success_rate_bounds
         if lost:
-            lines.append(
-                f"{name}: {lost} of {results.total_episodes} episodes lost to evaluator faults and left out; "
-                f"SR is between {bounds.low:.0%} and {bounds.high:.0%}"
-            )
+            lines.append(f"{name}: {lost}; SR is between {bounds.low:.0%} and {bounds.high:.0%}")
     kinds = sorted({f"{run.summary.definition}, {run.summary.distance} distance" for run in runs.values()})
     lines.append(f"Definitions: {'; '.join(kinds)}. Below each mean: its 95 % interval. N: episodes scored.")
     for task in sorted({run.task for run in runs.values()}):
@@ -150,7 +147,8 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
 
 
 def _fault_note(episode_id: str, fault: Fault) -> str:
-    what = f"{fault.side} fault {fault.kind} ({fault_words(fault.kind)})"
+    side = fault.side if fault.side == "unavailable" else f"{fault.side} fault"
+    what = f"{side} {fault.kind} ({fault_words(fault.kind)})"
     return f"  {what}, first in {episode_id}: {fault_line(fault)}"
 
 

@@ -57,7 +57,7 @@ function goTo(step) {
 }
 
 function faultBox(error) {
-  return el("div.fault", null, el("b", null, `${error.side} fault: ${error.words} `), el("code.small.dim", null, error.kind), el("pre", null, error.message),
+  return el("div.fault", null, el("b", null, `${error.side === "unavailable" ? "unavailable" : `${error.side} fault`}: ${error.words} `), el("code.small.dim", null, error.kind), el("pre", null, error.message),
     error.trace && el("details", null, el("summary", null, "Traceback"), el("pre", null, error.trace)));
 }
 

@@ -33,7 +33,8 @@ const REASONS = [...new Set(ROWS.map(reasonOf))].filter(Boolean).map((value) => 
   return { value, first, kind: first.kind, code: first.error.kind, words: first.error.words };
 });
 
-const scored = (row) => row.kind !== "evaluator_fault";
+const UNSCORED = ["evaluator_fault", "unavailable", "unknown_fault"];
+const scored = (row) => !UNSCORED.includes(row.kind);
 
 /** Return the distinct values of a group in a natural order. */
 function valuesOf(group, rows = ROWS) {

@@ -31,9 +31,8 @@ function drawNotices() {
   const said = DATA.notices.map((text) => ["", text]);
   for (const run of RUNS) {
     for (const text of run.notices) said.push([run.name, text]);
-    if (run.faults.evaluator) {
-      const text = `${plural(run.faults.evaluator, "episode")} of ${rowsOf(run).length} lost to evaluator faults and left out of all numbers. ` +
-        `The success rate is between ${percent(run.bounds[0])} and ${percent(run.bounds[1])}.`;
+    if (run.lost) {
+      const text = `${run.lost}. The success rate is between ${percent(run.bounds[0])} and ${percent(run.bounds[1])}.`;
       said.push([run.name, text]);
     }
   }
@@ -61,9 +60,9 @@ function scoreCard([name, title, , direction, unit, meaning, factor = 1]) {
 }
 
 function faultCard() {
-  return el("article.card", null, el("h3", null, "Faults"), el("p.dim.small", null, "of the agent: failures; of the evaluator: left out"),
+  return el("article.card", null, el("h3", null, "Faults"), el("p.dim.small", null, "of the agent: failures; all others: left out"),
     ...RUNS.map((run) => el("div.whisker.plain", { css: { "--c": run.color } }, el("span.name", { title: run.name }, run.short),
-      el("span", null, `${run.faults.agent} agent`), el("b", null, `${run.faults.evaluator} evaluator`))));
+      el("span", null, `${run.faults.agent} agent`), el("b", null, Object.entries(run.faults).filter(([side]) => side !== "agent").map(([side, count]) => `${count} ${side}`).join(", ")))));
 }
 
 function latencyCard() {

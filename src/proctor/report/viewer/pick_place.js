@@ -12,10 +12,12 @@ const KINDS = {
   knocked_down: ["Knocked down", "the object fell before it was ever held"],
   agent_fault: ["Agent fault", "the agent raised an error, did not answer as it has to, or chose an action that does not exist"],
   evaluator_fault: ["Evaluator fault", "the evaluator failed; not scored"],
+  unavailable: ["Unavailable", "the agent was not there when the episode began; not scored"],
+  unknown_fault: ["Unknown fault", "its process was killed from outside; not scored"],
 };
 const MARKS = {
   success: "✓", not_released: "◉", left_target: "↷", not_placed: "◌", dropped: "↓", not_lifted: "▁", not_grasped: "⊃",
-  never_reached: "○", knocked_down: "⤓", agent_fault: "!", evaluator_fault: "?",
+  never_reached: "○", knocked_down: "⤓", agent_fault: "!", evaluator_fault: "?", unavailable: "∅", unknown_fault: "¿",
 };
 const KINDS_NOTE = "Found from what hand and object did. Choose a number to see its episodes.";
 const PHASES = { r: "reach", g: "grasp", l: "lift", p: "place" };

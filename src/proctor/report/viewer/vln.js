@@ -14,10 +14,12 @@ const KINDS = {
   never_moved: ["Never moved", "never got 0.2 m away from its start"],
   agent_fault: ["Agent fault", "the agent raised an error, did not answer as it has to, or chose an action that does not exist"],
   evaluator_fault: ["Evaluator fault", "the evaluator failed; not scored"],
+  unavailable: ["Unavailable", "the agent was not there when the episode began; not scored"],
+  unknown_fault: ["Unknown fault", "its process was killed from outside; not scored"],
 };
 const MARKS = {
   success: "✓", passed_goal: "»", stopped_early: "‹", wrong_first_turn: "↱", stopped_far: "□", looped: "↺",
-  stuck: "■", collided: "×", timeout: "…", no_stop: "–", never_moved: "○", agent_fault: "!", evaluator_fault: "?",
+  stuck: "■", collided: "×", timeout: "…", no_stop: "–", never_moved: "○", agent_fault: "!", evaluator_fault: "?", unavailable: "∅", unknown_fault: "¿",
 };
 const KINDS_NOTE = "Found from the driven paths. Choose a number to see its episodes.";
 const ACTIONS = { S: "STOP", F: "FORWARD", L: "LEFT", R: "RIGHT", "?": "?" };
