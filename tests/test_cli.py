@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -441,12 +442,35 @@ def test_generate_makes_houses_with_as_many_rooms_as_asked_for(capsys, tmp_path)
     scenes = [json.loads(file.read_text()) for file in (tmp_path / "suite" / "scenes").iterdir()]
     rooms = [{item["room"] for item in scene["objects"] if item.get("room")} for scene in scenes]
     assert [len(names) for names in rooms] == [4, 4]
-    assert all(scene["scene_name"].endswith("_of_4") for scene in scenes)
+    assert all(re.fullmatch("house_[0-9a-f]{10}", scene["scene_name"]) for scene in scenes)
     code, _, err = proctor(capsys, *words, 3, "--out", tmp_path / "small")
     assert (code, "expected 4 to 10 rooms, found 3" in err) == (2, True)
     code, _, err = proctor(capsys, *words, 4, "--suite", "houses-v1", "--out", tmp_path / "both")
     assert (code, "--rooms is for houses of your own" in err) == (2, True)
     assert [item.name for item in tmp_path.iterdir()] == ["suite"]
+
+
+def test_generate_draws_a_seed_that_nobody_can_guess(capsys, tmp_path):
+    words = ("generate", "--houses", 1, "--episodes-per-house", 1, "--rooms", 4, "--out")
+    code, out, _ = proctor(capsys, *words, tmp_path / "drawn")
+    seed = int(re.search(r"Its seed is (\d+)\.", out)[1])
+    assert code == 0
+    assert seed >= 2**64
+    assert "can be guessed" not in out
+    code, out, _ = proctor(capsys, *words, tmp_path / "again", "--seed", seed)
+    assert "Its seed" not in out
+    assert "can be guessed" not in out
+    folders = [tmp_path / "drawn", tmp_path / "again"]
+    first, again = ({p.name: p.read_bytes() for p in folder.rglob("*.json")} for folder in folders)
+    assert first == again
+    assert not [name for name, content in first.items() if str(seed) in name or str(seed).encode() in content]
+
+
+def test_generate_warns_of_a_seed_that_can_be_guessed(capsys, tmp_path):
+    words = ("generate", "--houses", 1, "--episodes-per-house", 1, "--rooms", 4, "--out", tmp_path / "small")
+    _, out, _ = proctor(capsys, *words, "--seed", 4242)
+    assert "note: this seed can be guessed" in out
+    assert "leave --seed out" in out
 
 
 def test_help_teaches_by_example(capsys):

@@ -43,10 +43,16 @@ def test_no_house_is_too_small_or_too_large(rooms):
         generate_house(0, rooms)
 
 
-@pytest.mark.parametrize("seed", [-1, LARGEST_NUMBER + 1])
-def test_seeds_that_would_share_a_house_are_refused(seed):
-    with pytest.raises(UserError, match=f"found {seed}"):
-        generate_house(seed)
+def test_seeds_below_0_are_refused():
+    with pytest.raises(UserError, match="from 0 up, found -1"):
+        generate_house(-1)
+
+
+def test_seeds_that_nobody_can_guess_give_houses_of_their_own():
+    wide = [generate_house(SEEDS[0] + factor * (LARGEST_NUMBER + 1) * 2**100) for factor in (1, 2)]
+    plans = [house.plan for house in (generate_house(SEEDS[0]), *wide)]
+    assert len({number_of(plan) for plan in plans}) == 1  # the digits that fit are the same
+    assert plans[0] != plans[1] != plans[2] != plans[0]
 
 
 def test_a_robot_gets_from_every_door_to_every_other(houses):

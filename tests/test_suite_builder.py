@@ -2,7 +2,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,16 @@ from proctor.registry import suite_path
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import load_scene
 from proctor.suites import builder, house_exam
-from proctor.suites.builder import HELD_OUT_SEEDS, RECIPES, TRAINING_SEEDS, Recipe, Split, build_suite
+from proctor.suites.builder import (
+    HELD_OUT_SEEDS,
+    RECIPES,
+    TRAINING_SEEDS,
+    Recipe,
+    Split,
+    build_suite,
+    name_of,
+    recipe_of,
+)
 from proctor.suites.house_exam import rooms_are_reachable
 
 ROBOT_RADIUS_M = 0.17
@@ -82,6 +91,26 @@ def test_more_episodes_than_a_house_can_have_are_refused(tmp_path, monkeypatch):
 def test_the_same_seed_builds_the_same_files(built, tmp_path):
     build_suite(tmp_path, RECIPE)
     assert files(tmp_path) == files(built)
+
+
+def test_no_name_in_a_new_exam_carries_a_seed(built):
+    seeds = [next(builder._house_seeds(split, RECIPE.seed)) for split in RECIPE.splits]
+    scenes = [load_scene(file) for file in (built / "scenes").iterdir()]
+    assert {name_of(generate_house(seed).scene) for seed in seeds} == {scene.scene_name for scene in scenes}
+    text = b"".join(files(built).values()).decode()
+    assert not [seed for seed in seeds if f"_{seed}" in text]
+    for episode in load_dataset(built).episodes:
+        assert re.fullmatch("house_[0-9a-f]{10}_[0-9]+", episode.episode_id)
+
+
+def test_a_seed_that_nobody_can_guess_makes_houses_that_nobody_else_has():
+    wide, public = recipe_of(1, 1, 2**64), recipe_of(1, 1, 2**64 - 1)
+    (own,), (shared,) = wide.splits, public.splits
+    assert shared.seeds == TRAINING_SEEDS
+    seeds = list(islice(builder._house_seeds(own, wide.seed), 50))
+    assert min(seeds) > 2**64  # of 128 bits: one of 50 below that is one in 10**17
+    assert len({*seeds}) == 50
+    assert seeds != list(islice(builder._house_seeds(own, wide.seed + 1), 50))
 
 
 def test_another_seed_builds_other_houses(built, tmp_path):
@@ -191,9 +220,10 @@ def test_the_houses_of_val_seen_are_in_the_training_set(tmp_path):
     build_suite(tmp_path, one_split(houses=14, episodes=12, seed=seed))
     training = load_dataset(tmp_path).episodes
     seen = [episode for episode in houses_v1() if episode.split == "val_seen"]
-    assert {e.scene_id for e in seen} <= {e.scene_id for e in training}
+    names = {e.scene_id: name_of(load_scene(Path(e.scene_config_path))) for e in seen}
+    assert {*names.values()} <= {e.scene_id for e in training}
     tasks = {(e.scene_id, e.start_position, e.goal_position) for e in training}
-    assert tasks.isdisjoint((e.scene_id, e.start_position, e.goal_position) for e in seen)
+    assert tasks.isdisjoint((names[e.scene_id], e.start_position, e.goal_position) for e in seen)
 
 
 @STRIDE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +31,11 @@ def add_exams(commands: Any) -> None:
     generate.add_argument(
         "--tabletops", type=int, metavar="N", help="instead of houses: N pick-and-place episodes"
     )
-    generate.add_argument("--seed", type=int, default=0, help="same seed, same exam")
+    generate.add_argument(
+        "--seed",
+        type=int,
+        help="same seed, same exam (default: one that nobody can guess, as a secret exam needs)",
+    )
     generate.add_argument("--suite", metavar="NAME", help="build a suite that comes with Proctor once more")
     generate.set_defaults(command=_generate)
     doctor = commands.add_parser("doctor", help="tell what this machine has, and how to get the rest")
@@ -52,8 +57,16 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
+    from proctor.suites.builder import GUESSABLE_SEEDS
+
     out: Path = arguments.out
+    is_drawn = arguments.seed is None and arguments.suite is None
+    if is_drawn:
+        arguments.seed = GUESSABLE_SEEDS.stop + secrets.randbits(128)
     plan = _tabletops(arguments) or _houses(arguments)
+    if arguments.suite is None and arguments.seed in GUESSABLE_SEEDS:
+        note = "note: this seed can be guessed, and with it the whole exam; for a secret one leave --seed out"
+        console.print(note, soft_wrap=True, markup=False)
     columns = (TextColumn(plan.what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     try:
         if out.exists():
@@ -67,6 +80,9 @@ def _generate(arguments: argparse.Namespace) -> int:
             suite.rename(out)
     except OSError as error:
         raise UserError(f"cannot write to {out}: {error.strerror}") from error
+    if is_drawn:
+        told = f"Its seed is {arguments.seed}. It makes the same exam again: keep it to yourself."
+        console.print(told, soft_wrap=True, markup=False)
     console.print(f"Try it: proctor run --dataset {out} --policy {plan.policy}", soft_wrap=True, markup=False)
     return DONE
 
@@ -80,14 +96,13 @@ class _Plan(NamedTuple):
 
 
 def _houses(arguments: argparse.Namespace) -> _Plan:
-    from proctor.suites.builder import RECIPES, Recipe, Split, build_suite, check_recipe
+    from proctor.suites.builder import RECIPES, build_suite, check_recipe, recipe_of
     from proctor.suites.tabletop_builder import TABLETOP_RECIPES
 
     if arguments.suite is not None and arguments.rooms is not None:
         raise UserError("--rooms is for houses of your own; those of a suite have the rooms they have")
     if arguments.suite is None:
-        split = Split("train", arguments.houses)
-        recipe = Recipe((split,), arguments.episodes_per_house, arguments.seed, arguments.rooms)
+        recipe = recipe_of(arguments.houses, arguments.episodes_per_house, arguments.seed, arguments.rooms)
     elif arguments.suite in RECIPES:
         recipe = RECIPES[arguments.suite]
     else:

@@ -9,7 +9,7 @@ import numpy as np
 from proctor.core.errors import UserError
 from proctor.core.types import Vector3
 from proctor.scenes.floor_plan import FloorPlan, Room
-from proctor.scenes.numbering import LARGEST_NUMBER, numbered
+from proctor.scenes.numbering import numbered
 from proctor.scenes.placement import Furnishing, furnish
 from proctor.scenes.planner import plan_floor
 from proctor.scenes.rooms import FEWEST_ROOMS, MOST_ROOMS
@@ -61,17 +61,18 @@ def check_rooms(rooms: int | None) -> None:
 
 
 def generate_house(seed: int, rooms: int | None = None) -> House:
-    """Make the house of a seed: always the same for the same seed, and never that of another.
+    """Make the house of a seed: always the same for the same seed.
 
     Args:
-        seed: From 0 up to LARGEST_NUMBER.
+        seed: From 0 up. No two seeds up to `numbering.LARGEST_NUMBER` give the same house; larger ones, such
+            as those of 128 bits that nobody can guess, could do so by chance only.
         rooms: How many rooms, halls included; drawn from the seed if not given.
 
     Raises:
-        UserError: There is no such seed, or no house has that many rooms.
+        UserError: The seed is below 0, or no house has that many rooms.
     """
-    if not 0 <= seed <= LARGEST_NUMBER:
-        raise UserError(f"expected a seed from 0 to {LARGEST_NUMBER}, found {seed}")
+    if seed < 0:
+        raise UserError(f"expected a seed from 0 up, found {seed}")
     check_rooms(rooms)
     # One stream each, so that other furniture would not move the walls.
     plan_rng, shell_rng, furniture_rng = np.random.default_rng(seed).spawn(3)
