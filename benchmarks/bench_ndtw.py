@@ -27,6 +27,9 @@ class _Task:
     def distance_m(self, a: Vector3, b: Vector3) -> float:
         return distance(a, b)
 
+    def shortest_path_m(self, episode: Episode) -> float:
+        return distance(episode.start_position, episode.goal)
+
     def success_threshold_m(self, episode: Episode) -> float:
         return THRESHOLD_M
 

@@ -12,6 +12,9 @@ class NoTask:
     def distance_m(self, a, b):
         raise AssertionError
 
+    def shortest_path_m(self, episode):
+        raise AssertionError
+
     def success_threshold_m(self, episode):
         raise AssertionError
 

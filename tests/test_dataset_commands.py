@@ -49,6 +49,20 @@ def test_check_dataset_returns_1_for_errors_and_0_once_they_are_fixed(proctor, t
     assert len(load_dataset(tmp_path / "fixed.json.gz").episodes) == 9
 
 
+def test_check_dataset_lists_episodes_by_their_ids(proctor, tmp_path):
+    document, gt = vlnce_files.r2r(30)
+    for record in document["episodes"]:
+        record["episode_id"] += 700
+        record["instruction"]["instruction_text"] = ""
+    path = vlnce_files.write_split(tmp_path, document, {str(int(key) + 700): gt[key] for key in gt})
+    _, out, _ = proctor("check-dataset", path)
+    told = out.partition("nothing is said (dropped by --fix)")[2]
+    assert told.strip().startswith("701, 702, 703, ")
+    assert "720 and 10 more (--all lists them)" in told
+    _, out, _ = proctor("check-dataset", path, "--all")
+    assert "729, 730" in out.partition("nothing is said")[2]
+
+
 def test_what_is_printed_of_a_dataset_cannot_move_the_cursor(proctor, tmp_path):
     evil = "\x1b[2Jevil\u202e"
     episodes = [Episode(episode_id=evil, scene_id=evil, goal_position=Vector3(1, 0, 0)) for _ in range(2)]
@@ -139,6 +153,33 @@ def test_a_run_becomes_predictions_that_score_as_the_run_did(proctor, tmp_path, 
         "steps",
     ):
         assert scored[name]["mean"] == pytest.approx(driven[name]["mean"], abs=1e-6), name
+
+
+def test_an_episode_without_a_prediction_gets_none(proctor, tmp_path, split, run_folder):
+    proctor("predictions", run_folder, "--out", tmp_path / "p.json")
+    given = json.loads((tmp_path / "p.json").read_text())
+    kept = {key: given[key] for key in ("1", "2")}
+    (tmp_path / "two.json").write_text(json.dumps(kept))
+    proctor("score", tmp_path / "two.json", "--dataset", split, "--out", tmp_path / "scored")
+    code, out, _ = proctor("predictions", tmp_path / "scored", "--out", tmp_path / "again.json")
+    assert code == 0
+    assert "7 episodes had no prediction when they were scored and are not in it, first '3'" in out
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert again.keys() == kept.keys()
+    assert [state["position"] for state in again["1"]] == [
+        pytest.approx(state["position"]) for state in kept["1"]
+    ]
+
+
+def test_headings_that_rxr_predictions_do_not_hold_are_not_made_up(proctor, tmp_path):
+    path = vlnce_files.write_split(tmp_path / "rxr", *vlnce_files.rxr(), role="guide")
+    proctor("run", "--dataset", path, "--policy", "forward", "--env", "mock", "--out", tmp_path / "run")
+    proctor("predictions", tmp_path / "run", "--out", tmp_path / "p.jsonl")
+    proctor("score", tmp_path / "p.jsonl", "--dataset", path, "--out", tmp_path / "scored")
+    words = ("--format", "r2r", "--out", tmp_path / "p.json")
+    code, _, err = proctor("predictions", tmp_path / "scored", *words)
+    assert code == 2
+    assert "no headings are recorded" in err
 
 
 def test_a_run_of_rxr_becomes_lines(proctor, tmp_path):

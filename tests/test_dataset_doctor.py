@@ -202,6 +202,41 @@ def test_equal_instructions_duplicates_and_starts_at_the_goal_are_found(tmp_path
     assert "equal-instruction" not in findings(examine(tmp_path / "episodes.json"))
 
 
+def test_a_start_is_at_the_goal_by_the_distance_that_has_to_be_driven(tmp_path, files):
+    document, gt = files
+    for record, geodesic_m in zip(document["episodes"], (2.0, 5.0, None), strict=False):
+        x, y, z = record["start_position"]
+        record["goals"][0]["position"] = [x + 1.5, y, z]
+        record["info"] = {"geodesic_distance": geodesic_m} if geodesic_m else {}
+    found = findings(examine(vlnce_files.write_split(tmp_path, document, gt)))
+    assert found["start-at-goal"].ids == ["1", "3"]
+
+
+def test_a_start_behind_a_wall_is_not_at_the_goal(tmp_path):
+    wall = {"name": "wall", "translate": [0.5, 0, 1], "parts": [{"shape": "box", "size": [0.1, 8, 2]}]}
+    vlnce_files.write(tmp_path / "scenes" / "s.json", {"scene_name": "s", "objects": [wall]})
+    goals = {"behind": Vector3(1, 0, 0), "before": Vector3(-1, 0, 0)}
+    episodes = [
+        Episode(episode_id=name, scene_id="s", goal_position=goal, instruction=name, success_threshold=3.0)
+        for name, goal in goals.items()
+    ]
+    save_dataset(episodes, tmp_path / "episodes.json")
+    assert findings(examine(tmp_path / "episodes.json"))["start-at-goal"].ids == ["before"]
+
+
+def test_changes_of_level_are_found_from_the_waypoints_where_there_is_no_gt(tmp_path, files):
+    document, _ = files
+    path = document["episodes"][4]["reference_path"]
+    path[1] = [path[1][0], path[1][1] + 1.0, path[1][2]]  # up and down again
+    flat = [
+        record["goals"][0]["position"][1] == record["start_position"][1] for record in document["episodes"]
+    ]
+    expected = sorted({"5", *(str(index + 1) for index, is_flat in enumerate(flat) if not is_flat)}, key=int)
+    found = findings(examine(vlnce_files.write_split(tmp_path, document)))
+    assert flat[4]
+    assert found["level-change"].ids == expected
+
+
 def test_a_native_file_that_the_loader_refuses_is_mended(tmp_path):
     good = {
         "episode_id": "a",

@@ -43,6 +43,16 @@ def test_a_scene_beside_the_dataset_is_found_by_its_id(tmp_path):
     assert episode.scene_config_path == str(tmp_path / "scenes" / "scene_001.json")
 
 
+@pytest.mark.parametrize("mesh", ["kitchen.glb", "scenes/kitchen.glb", "scenes/kitchen/kitchen.obj"])
+def test_a_mesh_beside_the_dataset_is_found_by_its_id(tmp_path, mesh):
+    (tmp_path / mesh).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / mesh).write_bytes(b"")
+    # The dataset has the scene's name, too, and is none.
+    (tmp_path / "kitchen.json").write_text(json.dumps({"episodes": [record(scene_id="kitchen")]}))
+    (episode,) = load_dataset(tmp_path / "kitchen.json").episodes
+    assert episode.scene_config_path == str((tmp_path / mesh).resolve())
+
+
 def test_without_any_scene_file_the_path_stays_empty(tmp_path):
     (episode,) = load_dataset(write(tmp_path, record())).episodes
     assert episode.scene_config_path is None

@@ -18,6 +18,7 @@ from proctor.evaluation.foreign_results import read_vlnce_results
 from proctor.evaluation.scoring import score_predictions
 from proctor.evaluation.summary import summarise
 from proctor.report.run_record import read_runs
+from proctor.report.tables import score_notes
 
 
 def expert(document, gt):
@@ -75,6 +76,83 @@ def test_missing_predictions_are_failures_and_extra_ones_are_named(tmp_path, r2r
     assert results.episodes[1].metrics["success"] == 0.0
     assert any("1 of 9 episodes have no prediction, first '2'" in note for note in notes)
     assert any("of no episode of this dataset and ignored: 99" in note for note in notes)
+
+
+def test_an_episode_without_a_prediction_earns_nothing_even_if_it_starts_at_its_goal(tmp_path):
+    document, gt = vlnce_files.r2r()
+    near = document["episodes"][1]
+    x, y, z = near["start_position"]
+    near["goals"][0]["position"] = [x + 1.0, y, z]
+    near["info"]["geodesic_distance"] = 1.0
+    dataset = load_dataset(vlnce_files.write_split(tmp_path, document, gt))
+    predictions = expert(document, gt)
+    del predictions["2"]
+    results, notes = score(tmp_path, dataset, predictions)
+    metrics = results.episodes[1].metrics
+    names = ("success", "success_at_0.2m", "oracle_success", "spl", "ndtw", "sdtw", "cls")
+    assert {name: metrics[name] for name in names} == dict.fromkeys(names, 0.0)
+    assert metrics["navigation_error"] == pytest.approx(1.0)  # how far the start is, not 0: less is better
+    assert results.summary.metrics["ndtw"].mean == pytest.approx(8 / 9)
+    assert any("earn 0 in every score" in note for note in notes)
+
+
+def around_a_corner(tmp_path, stored_m):
+    """Return episodes around a corner, 3 m and 3 m, and the predictions of their expert."""
+    document, gt = vlnce_files.r2r(3)
+    actions = [1] * 12 + [2] * 6 + [1] * 12 + [0]
+    for record in document["episodes"]:
+        _, y, _, w = record["start_rotation"]
+        heading_deg = math.degrees(2 * math.atan2(y, w))
+        locations = vlnce_files.drive(record["start_position"], heading_deg, actions, turn_deg=15)
+        record["goals"][0]["position"] = locations[-1]
+        record["info"] = {} if stored_m is None else {"geodesic_distance": stored_m}
+        gt[str(record["episode_id"])] = {"locations": locations, "actions": actions, "forward_steps": 24}
+    return load_dataset(vlnce_files.write_split(tmp_path, document, gt)), expert(document, gt)
+
+
+def test_without_scenes_spl_goes_by_the_distance_that_the_dataset_stores(tmp_path):
+    dataset, predictions = around_a_corner(tmp_path, 5.7)
+    results, notes = score(tmp_path, dataset, predictions, tmp_path / "run")
+    for result in results.episodes:
+        assert result.metrics["spl"] == pytest.approx(5.7 / 6.0)
+        assert result.shortest_path == "dataset"
+    assert any(note.startswith("SPL is measured by the geodesic distances") for note in notes)
+    assert not any("SPL, navigation error" in note for note in notes)
+    written = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert (written["summary"]["distance"], written["summary"]["shortest_path"]) == ("euclidean", "dataset")
+    assert "SPL by the dataset's geodesic distances" in score_notes({"mine": results})
+
+
+@pytest.mark.parametrize("stored_m", [None, 0.0, -3.0, 4.1])
+def test_a_stored_distance_that_cannot_be_is_not_used(tmp_path, stored_m):
+    results, _ = score(tmp_path, *around_a_corner(tmp_path, stored_m))
+    result = results.episodes[0]
+    assert result.metrics["spl"] == pytest.approx(math.hypot(3, 3) / 6.0)
+    assert (result.shortest_path, results.summary.shortest_path) == (msgspec.UNSET, msgspec.UNSET)
+
+
+def test_a_count_of_collisions_is_not_made_up(tmp_path, r2r):
+    results, _ = score(tmp_path, *r2r, tmp_path / "run")
+    assert results.avg_collision_count is None
+    lines = (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()
+    assert all(json.loads(line)["collision_count"] is None for line in lines)
+    assert read_journal(tmp_path / "run" / "episodes.jsonl").keys() == {e.episode_id for e in r2r[0].episodes}
+
+
+def test_predictions_for_another_version_of_the_dataset_are_noticed(tmp_path, r2r):
+    dataset, predictions = r2r
+    _, notes = score(tmp_path, dataset, predictions)
+    assert not any("heading" in note for note in notes)
+    for turned, states in enumerate(predictions.values()):
+        for state in states:
+            state["heading"] += math.radians(12 + turned)
+    _, notes = score(tmp_path, dataset, predictions, tmp_path / "run")
+    (told,) = [note for note in notes if "heading" in note]
+    assert told.startswith(
+        "9 of 9 predictions begin with another heading than their episodes, first that of '1'"
+    )
+    assert "by 12 degrees: the episodes look like R2R-CE v1-3, the predictions like v1-2" in told
+    assert told in json.loads((tmp_path / "run" / "manifest.json").read_text())["notes"]
 
 
 def test_without_stop_it_is_a_failure_and_nothing_counts_after_stop(tmp_path, r2r):

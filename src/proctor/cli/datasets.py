@@ -18,9 +18,11 @@ from proctor.core.plain_text import plain
 
 if TYPE_CHECKING:
     from proctor.episodes.datasets import Dataset
-    from proctor.episodes.findings import Findings
+    from proctor.episodes.findings import Finding, Findings
 
 ERRORS_FOUND = 1
+LISTED = 20
+"""How many episodes of a finding are listed unless all are asked for."""
 MARKS = {"error": "[red]error[/red]", "warning": "[yellow]warning[/yellow]", "note": "[dim]note[/dim]"}
 FORMATS = ("native", "r2r-ce", "rxr-ce")
 CHECK_EXAMPLES = """\
@@ -47,6 +49,9 @@ def add_datasets(commands: Any) -> None:
     check.add_argument("--fix", type=Path, metavar="OUT", help="write a corrected copy to this new file")
     check.add_argument(
         "--drop", nargs="+", default=[], metavar="FILTER", help="with --fix: leave these out, too"
+    )
+    check.add_argument(
+        "--all", action="store_true", help=f"list every episode of a finding, not only the first {LISTED}"
     )
     check.set_defaults(command=_check)
     convert = commands.add_parser("convert", help="turn R2R-CE or RxR-CE episodes into native ones, or back")
@@ -83,7 +88,7 @@ def _check(arguments: argparse.Namespace) -> int:
     console.print(f"{patient.file}: {len(patient.records)} episodes, {patient.format}", markup=False)
     for line in make_up(patient.picks):
         console.print(plain(line), markup=False, highlight=False)
-    _print_findings(patient.findings, len(patient.records))
+    _print_findings(patient.findings, len(patient.records), listed=None if arguments.all else LISTED)
     errors = patient.findings.count("error")
     if arguments.fix is not None and patient.incurable:
         console.print(f"No copy is written: {patient.incurable}.", markup=False)
@@ -97,7 +102,7 @@ def _check(arguments: argparse.Namespace) -> int:
     return ERRORS_FOUND if errors else DONE
 
 
-def _print_findings(findings: Findings, episodes: int) -> None:
+def _print_findings(findings: Findings, episodes: int, *, listed: int | None) -> None:
     from proctor.episodes.findings import FILTERS
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -105,7 +110,7 @@ def _print_findings(findings: Findings, episodes: int) -> None:
     table.add_column("N", justify="right")
     table.add_column("What", overflow="fold")
     for item in sorted(findings.items, key=lambda item: list(MARKS).index(item.severity)):
-        places = ", ".join(item.places) + (", ..." if item.count > len(item.places) else "")
+        places = _listed(item, listed)
         remedy = f" ({item.remedy} by --fix)" if item.remedy else ""
         text, where = escape(plain(item.text)), escape(plain(places))
         what = f"[bold]{item.kind}[/bold]: {text}{remedy}\n[dim]{where}[/dim]"
@@ -117,6 +122,19 @@ def _print_findings(findings: Findings, episodes: int) -> None:
         for name in FILTERS:
             if name in found:
                 console.print(f"  {name:<18}{len(found[name]):>6}  {FILTERS[name]}", highlight=False)
+
+
+def _listed(finding: Finding, most: int | None) -> str:
+    """Return which episodes a finding concerns, by their ids, or else where in the files it was found."""
+    names = finding.places
+    if len(finding.ids) == len(finding.places):
+        # A place within an episode is told as well, and where an id is itself what is wrong.
+        is_told = finding.kind in ("duplicate-id", "id-type")
+        pairs = zip(finding.ids, finding.places, strict=True)
+        names = [f"{id_} ({place})" if is_told or "." in place else id_ for id_, place in pairs]
+    rest = 0 if most is None else max(0, len(names) - most)
+    shown = ", ".join(names[: len(names) - rest])
+    return f"{shown} and {rest} more (--all lists them)" if rest else shown
 
 
 def _convert(arguments: argparse.Namespace) -> int:
@@ -167,6 +185,7 @@ def _predictions(arguments: argparse.Namespace) -> int:
     from proctor.episodes.datasets import load_dataset
     from proctor.episodes.predictions import write_predictions
     from proctor.episodes.vln import Episode
+    from proctor.evaluation.scoring import NO_PREDICTION
 
     if arguments.out.exists():
         raise UserError(f"{arguments.out} exists already; give a new name")
@@ -183,13 +202,15 @@ def _predictions(arguments: argparse.Namespace) -> int:
         format_ = format_ or ("rxr" if dataset.format == "rxr-ce" else "r2r")
         ids = {e.episode_id: e.origin.instruction_id or "" for e in dataset.of(Episode) if e.origin}
     lost = [key for key, result in results.items() if not result.is_scored]
-    if len(lost) == len(results):
-        why = f"none of the {len(lost)} episodes is scored" if lost else "no episode is finished"
+    unpredicted = [key for key, r in results.items() if r.error is not None and r.error.kind == NO_PREDICTION]
+    written = [result for key, result in results.items() if key not in {*lost, *unpredicted}]
+    if not written:
+        why = f"none of the {len(results)} episodes is predicted" if results else "no episode is finished"
         raise UserError(f"{arguments.run}: {why}, so there is nothing to predict")
     try:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         write_predictions(
-            [result for result in results.values() if result.is_scored],
+            written,
             arguments.out,
             format_=format_ or "r2r",
             instruction_ids=ids,
@@ -198,9 +219,10 @@ def _predictions(arguments: argparse.Namespace) -> int:
         raise UserError(f"cannot write to {arguments.out}: {error.strerror}") from error
     if lost:
         _print_notes([f"{len(lost)} episodes that are not scored are not in it, first '{lost[0]}'"])
-    text = (
-        f"{len(results) - len(lost)} episodes in the format of {(format_ or 'r2r').upper()}: {arguments.out}"
-    )
+    if unpredicted:
+        why = "had no prediction when they were scored and are not in it"
+        _print_notes([f"{len(unpredicted)} episodes {why}, first '{unpredicted[0]}'"])
+    text = f"{len(written)} episodes in the format of {(format_ or 'r2r').upper()}: {arguments.out}"
     console.print(text, markup=False, soft_wrap=True)
     return DONE
 

@@ -101,6 +101,9 @@ class MetricTask(Protocol):
     def distance_m(self, a: Vector3, b: Vector3) -> float:
         """Return the distance by which the task is scored: geodesic if there is a map, infinite if no way."""
 
+    def shortest_path_m(self, episode: Any) -> float:
+        """Return the length of the shortest path from the episode's start to its goal, infinite if none."""
+
     def success_threshold_m(self, episode: Any) -> float:
         """Return how near to the goal a success has to end."""
 

@@ -76,7 +76,8 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     final_distance_to_goal: float
     """3D Euclidean, in metres."""
     steps: int
-    collision_count: int
+    collision_count: int | None
+    """Null where nobody knows, as in scored predictions."""
     trajectory: list[Vector3]
     """Where the robot was at the start and after each step, in the world frame."""
     headings: list[float] = []
@@ -88,6 +89,8 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     """By name; a metric that does not apply to the episode is missing."""
     distance: Literal["geodesic", "euclidean"]
     """By which distance success, SPL, navigation error and oracle success were judged."""
+    shortest_path: Literal["dataset"] | UnsetType = UNSET
+    """Set where there is no map and SPL compares with the geodesic distance that the dataset stores."""
     seed: int
     pick_place: PickPlaceRecord | UnsetType = UNSET
     """Only of pick-and-place, where `trajectory` is the path of the hand, `headings` are of the base and
@@ -187,7 +190,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     avg_distance_error: float
     """Mean Euclidean distance to the goal at the end, metres."""
     avg_steps: float
-    avg_collision_count: float
+    avg_collision_count: float | None
+    """Null where no episode's collisions are known, as in scored predictions."""
     timeout_count: int
     error_counts: dict[str, int]
     """Episodes with a fault, by side: agent and evaluator, and unavailable and unknown if there are any."""
@@ -196,6 +200,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Whose metric definitions were used."""
     distance: str
     """`geodesic`, `euclidean` or `mixed`."""
+    shortest_path: Literal["dataset", "mixed"] | UnsetType = UNSET
+    """Whether SPL compares with the geodesic distances that the dataset stores, for want of maps."""
     metrics: dict[str, Interval]
 
     @property
@@ -241,8 +247,8 @@ class Results(msgspec.Struct, frozen=True):
         return self.summary.avg_steps
 
     @property
-    def avg_collision_count(self) -> float:
-        """Mean number of collisions."""
+    def avg_collision_count(self) -> float | None:
+        """Mean number of collisions, None where they are not known."""
         return self.summary.avg_collision_count
 
     @property

@@ -28,9 +28,15 @@ FAR_M = 1.0
 NEAR_M = 0.1
 
 
-def check_episodes(episodes: Episodes, findings: Findings) -> None:
-    """Write down all that is odd."""
-    _check_goals(episodes, findings)
+def check_episodes(episodes: Episodes, findings: Findings, *, shortest_m: Callable[[Episode], float]) -> None:
+    """Write down all that is odd.
+
+    Args:
+        episodes: The episodes.
+        findings: Where to.
+        shortest_m: Returns how far it is from an episode's start to its goal, as well as it is known.
+    """
+    _check_goals(episodes, findings, shortest_m)
     _check_up_axis(episodes, findings)
     _check_levels(episodes, findings)
     _check_references(episodes, findings)
@@ -38,16 +44,17 @@ def check_episodes(episodes: Episodes, findings: Findings) -> None:
     _check_routes(episodes, findings)
 
 
-def _check_goals(episodes: Episodes, findings: Findings) -> None:
+def _check_goals(episodes: Episodes, findings: Findings, shortest_m: Callable[[Episode], float]) -> None:
     goals = {index: e.goal_position for index, e in episodes.items()}
     without = [index for index, goal in goals.items() if goal is None]
     findings.add("warning", "no-goal", "the goal is withheld: it cannot be scored", episodes=without)
-    inside = [
-        index
-        for index, e in episodes.items()
-        if e.goal_position is not None
-        and distance(e.start_position, e.goal_position) < (e.success_threshold or NEAR_M)
-    ]
+    inside = []
+    for index, e in episodes.items():
+        if e.goal_position is not None:
+            threshold_m = e.success_threshold or NEAR_M
+            # No path is shorter than the straight line, so most episodes need no path search.
+            if distance(e.start_position, e.goal_position) < threshold_m and shortest_m(e) < threshold_m:
+                inside.append(index)
     findings.add("warning", "start-at-goal", "a STOP at once may be a success", episodes=inside)
 
 
@@ -66,7 +73,8 @@ def _check_up_axis(episodes: Episodes, findings: Findings) -> None:
 def _check_levels(episodes: Episodes, findings: Findings) -> None:
     changing = []
     for index, e in episodes.items():
-        points = [e.start_position, *(e.reference_path or [])]
+        waypoints = e.origin.waypoints if e.origin is not None else None
+        points = [e.start_position, *(e.reference_path or []), *(waypoints or [])]
         heights = [point.z for point in points] + ([e.goal_position.z] if e.goal_position else [])
         if max(heights) - min(heights) > LEVEL_M:
             changing.append(index)

@@ -21,6 +21,7 @@ from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.episodes.pick_place_files import document_of, pick_place_document, read_pick_place, records_of
 from proctor.episodes.vln import Episode
 from proctor.episodes.vlnce import is_vlnce, load_vlnce
+from proctor.scenes.mesh_files import MESH_SUFFIXES
 from proctor.scenes.mesh_scene import find_scene
 
 REQUIRED_KEYS = (
@@ -179,11 +180,13 @@ def locate_scenes(episodes: Sequence[Episode], file: Path, scenes: Path | None) 
     Raises:
         InvalidFile: A path is none.
     """
-    find = cache(find_scene)
+    find, find_beside = cache(find_scene), cache(_find_beside)
     located = []
     for index, episode in enumerate(episodes):
         try:
             scene = _locate_scene(episode, file.parent)
+            if scene is None:
+                scene = find_beside(file.parent, (episode.origin or episode).scene_id)
         except (OSError, ValueError) as error:
             place = f"episodes[{index}].scene_config_path"
             raise InvalidFile(file, f"no name of a file: {error}"[:120], place=place) from None
@@ -273,10 +276,21 @@ def check_required(value: Any, file: Path) -> None:
 
 
 def _locate_scene(episode: Episode, folder: Path) -> str | None:
-    """Return the scene file's absolute path, or None where the episode has no scene file."""
+    """Return the absolute path of the scene file that an episode names, None if it names none."""
     if episode.scene_config_path is None:
-        beside = folder / "scenes" / f"{episode.scene_id}.json"
-        return str(beside.resolve()) if episode.scene_id and beside.is_file() else None
+        return None
     beside = folder / episode.scene_config_path
     here = Path(episode.scene_config_path)
     return str((here if here.is_file() and not beside.is_file() else beside).resolve())
+
+
+def _find_beside(folder: Path, scene_id: str) -> str | None:
+    """Return the scene of an episode that names none: in `scenes` beside the dataset, or a mesh right there.
+
+    Files beside the dataset that end with .json are episodes rather than scenes.
+    """
+    own = folder / "scenes" / f"{scene_id}.json"
+    if scene_id and own.is_file():
+        return str(own.resolve())
+    found = find_scene(folder / "scenes", scene_id) or find_scene(folder, scene_id, suffixes=MESH_SUFFIXES)
+    return str(found.resolve()) if found is not None else None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
 Severity = Literal["error", "warning", "note"]
 Remedy = Literal["fixed", "dropped", ""]
-EXAMPLES = 3
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +21,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     count: int
     places: list[str]
-    """The first few."""
+    """Where in the file, such as `episodes[3].start_position[1]`."""
+    ids: list[str] = []
+    """Of the episodes that it concerns; empty if it is about something else."""
     remedy: Remedy = ""
     """What a corrected copy does about it."""
 
@@ -43,9 +44,14 @@ FILTERS = {
 
 
 class Findings:
-    """The notebook. Episodes are known by their index in the file."""
+    """The notebook. Episodes are known by their index in the file.
 
-    def __init__(self) -> None:
+    Args:
+        id_at: Returns the id of the episode at an index.
+    """
+
+    def __init__(self, id_at: Callable[[int], str]) -> None:
+        self._id_at = id_at
         self.items: list[Finding] = []
         self.filters: dict[str, set[int]] = {}
         self.dropped: dict[int, str] = {}
@@ -75,7 +81,8 @@ class Findings:
                 kind=kind,
                 text=text,
                 count=len(where),
-                places=where[:EXAMPLES],
+                places=where,
+                ids=[self._id_at(index) for index in indices],
                 remedy=remedy,
             )
         )

@@ -64,7 +64,7 @@ class Patient:
 
     def __init__(self, path: Path) -> None:
         self.file = episode_file(path)
-        self.findings = Findings()
+        self.findings = Findings(self.id_at)
         self.task = Episode.task
         self.format: Literal["native"] | Format = "native"
         self.document: dict[str, Any] = parse_json(read_bytes(self.file), self.file, nan_as_text=True)
@@ -103,6 +103,12 @@ class Patient:
         """The mended episodes, as JSON."""
         records: list[Any] = self.document["episodes"]
         return records
+
+    def id_at(self, index: int) -> str:
+        """Return the id of the episode at an index, or its place if it has none."""
+        record = self.records[index]
+        found = record.get("episode_id") if isinstance(record, dict) else None
+        return str(found) if isinstance(found, str | int) and found != "" else f"episodes[{index}]"
 
     def mend_id(self, index: int, new_id: str, why: str) -> None:
         """Give an episode another id."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from proctor.core.errors import UserError
-from proctor.core.geometry import quaternion_of_euler_deg, yaw_of_quaternion
+from proctor.core.geometry import distance, quaternion_of_euler_deg, yaw_of_quaternion
 from proctor.core.record import DataclassStruct
 from proctor.core.types import Action, Vector3
 
@@ -20,6 +21,8 @@ LEAVE_OUT = "`proctor check-dataset PATH --scenes DIR --fix OUT` leaves such epi
 """The way out where episodes of a dataset cannot be done."""
 LARGEST_COORDINATE = 1e4
 """Of metres or degrees. More is a mistake, such as millimetres."""
+ROUNDING_M = 0.05
+"""By how much a stored geodesic distance may be less than the straight line."""
 
 
 class Origin(DataclassStruct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -32,7 +35,7 @@ class Origin(DataclassStruct, frozen=True, kw_only=True, omit_defaults=True, for
     instruction_id: str | None = None
     """RxR's; its prediction files go by it."""
     geodesic_distance: float | None = None
-    """From start to goal by the dataset's own account, in metres. Nothing is scored by it."""
+    """From start to goal by the dataset's own account, in metres. Without a map, SPL is measured by it."""
     waypoints: list[Vector3] | None = None
     """The sparse `reference_path` of VLN-CE, in our axes: too sparse for nDTW."""
 
@@ -55,7 +58,7 @@ class Episode(DataclassStruct, frozen=True, omit_defaults=True, forbid_unknown_f
     """Where to stop; null where a challenge withholds it, which makes an episode that cannot be scored."""
     instruction: str = ""
     scene_config_path: str | None = None
-    """The scene file. Without it, `scene_id` names `scenes/<scene_id>.json` beside the dataset."""
+    """The scene file. Without it, `scene_id` names a file in `scenes` beside the dataset, or a mesh there."""
     max_steps: int | None = None
     """How many actions the agent has; 500 if missing."""
     success_threshold: float | None = None
@@ -113,6 +116,18 @@ class Episode(DataclassStruct, frozen=True, omit_defaults=True, forbid_unknown_f
     def step_limit(self) -> int:
         """How many actions the agent has."""
         return self.max_steps if self.max_steps is not None else DEFAULT_MAX_STEPS
+
+
+def stored_geodesic_m(episode: Episode) -> float | None:
+    """Return how far it is from start to goal by the dataset's own account, None if it says nothing usable.
+
+    No path is shorter than the straight line: a number below that is a mistake.
+    """
+    stored_m = episode.origin.geodesic_distance if episode.origin is not None else None
+    if stored_m is None or not 0 < stored_m < math.inf:
+        return None
+    straight_m = distance(episode.start_position, episode.goal)
+    return stored_m if stored_m >= straight_m - ROUNDING_M else None
 
 
 def _vector(name: str, given: Any) -> Vector3:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from proctor.core.documents import write_json
 from proctor.core.errors import InvalidFile, MissingDependency, UnknownName, UserError
+from proctor.core.geometry import distance
 from proctor.core.interfaces import Env
 from proctor.core.types import Vector3
 from proctor.episodes.checks import check_episodes
@@ -22,7 +23,7 @@ from proctor.episodes.pick_place import TASK
 from proctor.episodes.pick_place_files import located, relative_assets
 from proctor.episodes.pick_place_oddities import check_picks
 from proctor.episodes.vln import Episode
-from proctor.evaluation.vln_task import is_reachable
+from proctor.evaluation.vln_task import is_reachable, shortest_known_m
 from proctor.navigation.maps.grid_map import MARGIN_M, GridMap, map_of_scene
 from proctor.registry import build
 from proctor.scenes.scene_config import load_scene
@@ -59,7 +60,7 @@ def examine(path: Path, *, scenes: Path | None = None) -> Patient:
         _check_tables(patient, scenes)
         return patient
     _find_scenes(patient, scenes)
-    check_episodes(patient.episodes, patient.findings)
+    check_episodes(patient.episodes, patient.findings, shortest_m=_shortest_m)
     _check_maps(patient)
     return patient
 
@@ -165,6 +166,14 @@ def _find_scenes(patient: Patient, scenes: Path | None) -> None:
         findings.add("warning", "no-scene", f"{text}; only envs without walls can run it", episodes=missing)
     else:
         findings.add("error", "no-scene", text, episodes=missing, remedy="dropped")
+
+
+def _shortest_m(episode: Episode) -> float:
+    """Return how far it is from start to goal; straight if the scene is broken, which is told elsewhere."""
+    try:
+        return shortest_known_m(episode)
+    except UserError:
+        return distance(episode.start_position, episode.goal)
 
 
 def _scene(episode: Episode) -> Path | None:

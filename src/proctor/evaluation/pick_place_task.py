@@ -104,6 +104,11 @@ class PickPlaceTask:
         """Return the distance by which the task is scored."""
         return distance(a, b)
 
+    def shortest_path_m(self, episode: PickAndPlaceEpisode) -> float:
+        """Return NaN: nothing is driven here that is compared with a shortest path."""
+        del episode
+        return math.nan
+
     def success_threshold_m(self, episode: PickAndPlaceEpisode) -> float:
         """Return how near to its target the object must be put."""
         return episode.task_goal.success_criteria.place_tolerance

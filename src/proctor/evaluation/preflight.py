@@ -142,7 +142,8 @@ def _check_goals(dataset: Dataset, episodes: Sequence[Episode]) -> None:
 
 def _no_file(dataset: Dataset, episodes: Sequence[Episode], episode: Episode) -> str:
     if dataset.format == "native" and dataset.scenes is None:
-        return f"missing, and there is no scenes/{episode.scene_id}.json beside the dataset"
+        name = episode.scene_id
+        return f"missing, and there is no scenes/{name}.json and no mesh named '{name}' beside the dataset"
     if dataset.scenes is None:
         return f"give --scenes DIR with the scenes of {dataset.format}, such as {episode.scene_id}.glb"
     without = [other for other in episodes if other.scene_config_path is None]

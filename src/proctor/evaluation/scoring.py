@@ -1,7 +1,7 @@
 """Predictions as a run: score where an agent says it went, without a world.
 
 A predictions file is taken at its word: whether a move was possible is not checked, collisions are not known,
-and actions are inferred from the states. Episodes without a prediction count against the agent.
+and actions are inferred from the states. An episode without a prediction earns 0 in every score.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from proctor import __version__
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.geometry import distance, wrap_angle
 from proctor.core.results import EpisodeResult, Fault, Results
 from proctor.core.types import Action
 from proctor.episodes.datasets import Dataset
+from proctor.episodes.gt import HEADING_TOLERANCE_DEG, TOLERATED_SHARE, version_of
 from proctor.episodes.predictions import Prediction, Predictions, read_predictions
 from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
@@ -27,6 +30,7 @@ from proctor.evaluation.journal import Journal, read_finished
 from proctor.evaluation.preflight import unreachable_notes
 from proctor.evaluation.summary import summarise
 from proctor.evaluation.vln_task import VLNTask
+from proctor.metrics.navigation import SCORES
 
 ENV = "predictions"
 """What the manifest says in the place of an env's name."""
@@ -38,6 +42,7 @@ LONGEST_STEP_M = 0.5
 """A FORWARD is 0.25 m."""
 SHORTEST_SHARE = 0.9
 """The map is a little too careful: a path may be so much shorter than the way on it."""
+SPL_NOTE = "SPL is measured by the geodesic distances that the dataset stores, for want of its scenes"
 UNKNOWN = {"r2r": ("collisions", "collision_rate"), "rxr": ("collisions", "collision_rate", "steps")}
 """Metrics that a file of each format cannot tell."""
 
@@ -78,7 +83,11 @@ def score_predictions(file: Path, dataset: Dataset, out: Path | None = None) -> 
         for episode in episodes
     ]
     results = summarise([result for result, _ in scored])
-    odd = _odd_paths(scored)
+    odd = [
+        *_heading_notes(predictions, keys, dataset),
+        *_odd_paths(scored),
+        *([SPL_NOTE] if results.summary.shortest_path else []),
+    ]
     if out is not None:
         source = {
             "dataset": str(dataset.path.resolve()),
@@ -134,8 +143,36 @@ def _score(
             task.update(action, info)
     unknown = UNKNOWN[predictions.format]
     log.metrics = {name: value for name, value in task.measure().items() if name not in unknown}
-    result = task.result(episode, log)
+    if prediction is None:
+        log.metrics |= dict.fromkeys(SCORES & log.metrics.keys(), 0.0)
+    result = msgspec.structs.replace(task.result(episode, log), collision_count=None)
+    if prediction is not None and prediction.yaws is None:  # else headings would be invented
+        result = msgspec.structs.replace(result, headings=[])
     return result, task.distance_m(result.trajectory[0], result.trajectory[-1])
+
+
+def _heading_notes(predictions: Predictions, keys: dict[str, str], dataset: Dataset) -> list[str]:
+    """Tell whether predictions begin with another heading than their episodes: of another version, mostly."""
+    off_rad, theirs, ours = {}, [], []
+    for episode in dataset.of(Episode):
+        prediction = predictions.by_id.get(keys[episode.episode_id])
+        if prediction is not None and prediction.yaws is not None:
+            off_rad[keys[episode.episode_id]] = abs(wrap_angle(prediction.yaws[0] - episode.start_yaw))
+            theirs.append(prediction.yaws[0])
+            ours.append(episode.start_yaw)
+    wrong = [key for key, angle in off_rad.items() if angle > math.radians(HEADING_TOLERANCE_DEG)]
+    if not wrong:
+        return []
+    note = (
+        f"{len(wrong)} of {len(off_rad)} predictions begin with another heading than their episodes, "
+        f"first that of '{wrong[0]}', by {math.degrees(off_rad[wrong[0]]):.0f} degrees"
+    )
+    if len(wrong) <= TOLERATED_SHARE * len(off_rad):
+        return [note]
+    versions = version_of(ours), version_of(theirs)
+    if dataset.format != "r2r-ce" or versions[0] == versions[1]:
+        return [f"{note}: predictions for another version of the dataset, or by another convention?"]
+    return [f"{note}: the episodes look like R2R-CE {versions[0]}, the predictions like {versions[1]}"]
 
 
 def _odd_paths(scored: Sequence[tuple[EpisodeResult, float]]) -> list[str]:
@@ -188,7 +225,7 @@ def _notes(predictions: Predictions, keys: set[str], results: Results) -> list[s
         first = next(e.episode_id for e in results.episodes if e.failure_reason == NO_PREDICTION)
         notes.append(
             f"{missing} of {results.total_episodes} episodes have no prediction, first '{first}': "
-            "they count as failures"
+            "they are failures and earn 0 in every score"
         )
     if extra:
         notes.append(
@@ -197,8 +234,9 @@ def _notes(predictions: Predictions, keys: set[str], results: Results) -> list[s
     if predictions.format == "rxr":
         notes.append("RxR predictions hold no STOP: the end of each path counts as one")
     if results.summary.distance != "geodesic":
+        spl = "" if results.summary.shortest_path else "SPL, "
         notes.append(
-            f"distances are {results.summary.distance}: success, SPL, navigation error and oracle success "
+            f"distances are {results.summary.distance}: success, {spl}navigation error and oracle success "
             "are not comparable with geodesic ones; give --scenes for those"
         )
     return notes

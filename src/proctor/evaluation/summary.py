@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
 
 from proctor.core.results import Bounds, EpisodeResult, Results, Summary
 from proctor.evaluation.tasks import EXAMS
@@ -20,6 +23,7 @@ def summarise(episodes: Sequence[EpisodeResult]) -> Results:
     successes = sum(episode.success for episode in scored)
     kinds = {episode.distance for episode in scored}
     final_m = [episode.final_distance_to_goal for episode in scored]
+    bumps = [float(e.collision_count) for e in scored if e.collision_count is not None]
     reasons = Counter(e.failure_reason for e in episodes if e.failure_reason is not None)
     sides = Counter(episode.error.side for episode in episodes if episode.error is not None)
     summary = Summary(
@@ -31,12 +35,13 @@ def summarise(episodes: Sequence[EpisodeResult]) -> Results:
         ),
         avg_distance_error=_mean(final_m),
         avg_steps=_mean([float(episode.steps) for episode in scored]),
-        avg_collision_count=_mean([float(episode.collision_count) for episode in scored]),
+        avg_collision_count=_mean(bumps) if bumps or not scored else None,
         timeout_count=reasons["timeout"],
         error_counts={"agent": 0, "evaluator": 0} | dict(sorted(sides.items())),
         failure_reasons=dict(sorted(reasons.items())),
         definition=exam.definition,
         distance=kinds.pop() if len(kinds) == 1 else "mixed",
+        shortest_path=_shortest_path(scored),
         metrics=aggregate_metrics(
             [episode.metrics for episode in scored],
             [episode.scene_id for episode in scored],
@@ -44,6 +49,14 @@ def summarise(episodes: Sequence[EpisodeResult]) -> Results:
         ),
     )
     return Results(summary, list(episodes))
+
+
+def _shortest_path(scored: Sequence[EpisodeResult]) -> Literal["dataset", "mixed"] | UnsetType:
+    """Tell where the lengths that SPL compares with are from, if not all are measured here."""
+    stored = sum(episode.shortest_path == "dataset" for episode in scored)
+    if not stored:
+        return UNSET
+    return "dataset" if stored == len(scored) else "mixed"
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -8,12 +8,14 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from msgspec import UNSET, UnsetType
+
 from proctor.core.actions import parse_navigation_action
 from proctor.core.geometry import distance
 from proctor.core.interfaces import DistanceFn, Metric
 from proctor.core.results import EpisodeResult
 from proctor.core.types import Action, EpisodeInfo, Info, Observation, Vector3
-from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
+from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode, stored_geodesic_m
 from proctor.evaluation.agent_ids import agent_id, draw_key
 from proctor.evaluation.env_info import read_flag, read_number, read_point
 from proctor.evaluation.episode_log import EpisodeLog
@@ -65,6 +67,7 @@ class VLNTask:
         self._metrics: dict[str, Metric] = {name: build("metric", name, {}) for name in names("metric")}
         self._distance: Literal["geodesic", "euclidean"] = "euclidean"
         self._distance_fn: DistanceFn = distance
+        self._shortest_path: Literal["dataset"] | UnsetType = UNSET
         self._trajectory: list[Vector3] = []
         self._headings: list[float] = []
         self._collision_steps: list[int] = []
@@ -75,6 +78,8 @@ class VLNTask:
         self._headings = [round(episode.start_yaw, HEADING_DIGITS)]
         self._collision_steps = []
         self._distance, self._distance_fn = _distance_of(episode)
+        is_stored = not has_map(episode) and stored_geodesic_m(episode) is not None
+        self._shortest_path = "dataset" if is_stored else UNSET
         for metric in self._metrics.values():
             metric.reset(episode, self)
 
@@ -124,6 +129,15 @@ class VLNTask:
         """Return the distance by which the present episode is judged."""
         return self._distance_fn(a, b)
 
+    def shortest_path_m(self, episode: Episode) -> float:
+        """Return the length of the shortest path from start to goal, by which SPL is measured.
+
+        Without a map it is the geodesic distance that the dataset stores, and failing that the straight line.
+        """
+        if self._shortest_path == "dataset":
+            return shortest_known_m(episode)
+        return self.distance_m(episode.start_position, episode.goal)
+
     def success_threshold_m(self, episode: Episode) -> float:
         """Return the episode's own threshold, or the run's."""
         own = episode.success_threshold
@@ -156,6 +170,7 @@ class VLNTask:
             actions=[int(action) for action in log.actions],
             metrics=log.metrics,
             distance=self._distance,
+            shortest_path=self._shortest_path,
             seed=log.seed,
             timing=log.timing,
         )
@@ -193,6 +208,16 @@ def _distance_of(episode: Episode) -> tuple[Literal["geodesic", "euclidean"], Di
         return math.inf if careful_m is None else careful_m
 
     return "geodesic", geodesic
+
+
+def shortest_known_m(episode: Episode) -> float:
+    """Return how far it is from start to goal: on the map, else as the dataset stores it, else straight.
+
+    Raises:
+        InvalidFile: The scene is broken.
+    """
+    stored_m = None if has_map(episode) else stored_geodesic_m(episode)
+    return _distance_of(episode)[1](episode.start_position, episode.goal) if stored_m is None else stored_m
 
 
 def has_map(episode: Episode) -> bool:

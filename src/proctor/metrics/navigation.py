@@ -22,6 +22,9 @@ DEFINITION = "vln-ce"
 
 STRICT_THRESHOLD_M = 0.2
 
+SCORES = frozenset(("success", "success_at_0.2m", "oracle_success", "spl", "ndtw", "sdtw", "cls"))
+"""The metrics that an agent earns, from 0 to 1. The others describe what it did."""
+
 
 def spl(*, success: bool, shortest_m: float, travelled_m: float) -> float:
     """Return success weighted by path length.
@@ -201,7 +204,7 @@ class Spl(Metric):
         """Return a value from 0 to 1."""
         if not self._success.get_metric():
             return 0.0
-        shortest_m = self._task.distance_m(self._episode.start_position, self._episode.goal)
+        shortest_m = self._task.shortest_path_m(self._episode)
         return spl(success=True, shortest_m=shortest_m, travelled_m=self._length.get_metric())
 
 

@@ -236,7 +236,7 @@ def _warnings(
             found.append(f"not the same exam: {name} differ{values}")
     if a.definition and b.definition and a.definition != b.definition:
         found.append(f"not the same exam: metrics by {a.definition} and by {b.definition}")
-    differing = sum(x.distance != y.distance for x, y in pairs)
+    differing = sum((x.distance, x.shortest_path) != (y.distance, y.shortest_path) for x, y in pairs)
     if differing:
         found.append(f"not the same exam: {differing} episodes are judged by another kind of distance")
     reworded = sum(x.instruction != y.instruction for x, y in pairs)

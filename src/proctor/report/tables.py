@@ -11,7 +11,7 @@ from rich.table import Table
 
 from proctor.core.addresses import is_address, short_address
 from proctor.core.plain_text import plain
-from proctor.core.results import Fault, Interval, Results
+from proctor.core.results import Fault, Interval, Results, Summary
 from proctor.report.fault_words import fault_line, fault_words, loss_text
 from proctor.report.fitting import add_number_column, fit_names, name_notes, number
 from proctor.report.latency import latency_of
@@ -137,7 +137,7 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
         bounds = results.summary.success_rate_bounds
         if lost:
             lines.append(f"{name}: {lost}; SR is between {bounds.low:.0%} and {bounds.high:.0%}")
-    kinds = sorted({f"{run.summary.definition}, {run.summary.distance} distance" for run in runs.values()})
+    kinds = sorted({_definitions(run.summary) for run in runs.values()})
     lines.append(f"Definitions: {'; '.join(kinds)}. Below each mean: its 95 % interval. N: episodes scored.")
     for task in sorted({run.task for run in runs.values()}):
         lines += TASK_NOTES[task]
@@ -146,13 +146,21 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
     return plain("\n".join(lines))
 
 
+def _definitions(summary: Summary) -> str:
+    """Return whose definitions a run's metrics follow, and by which distances they are measured."""
+    text = f"{summary.definition}, {summary.distance} distance"
+    return f"{text}, SPL by the dataset's geodesic distances" if summary.shortest_path else text
+
+
 def _fault_note(episode_id: str, fault: Fault) -> str:
     side = fault.side if fault.side == "unavailable" else f"{fault.side} fault"
     what = f"{side} {fault.kind} ({fault_words(fault.kind)})"
     return f"  {what}, first in {episode_id}: {fault_line(fault)}"
 
 
-def _mean(value: float) -> str:
+def _mean(value: float | None) -> str:
+    if value is None:
+        return "-"
     return f"[bold]{number(value, 0 if value >= 10 else 1)}[/bold]"
 
 

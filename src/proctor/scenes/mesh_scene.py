@@ -11,12 +11,12 @@ SCENE_SUFFIXES = (".json", *MESH_SUFFIXES)
 LONGEST_ID = 255
 
 
-def find_scene(folder: Path, scene_id: str) -> Path | None:
+def find_scene(folder: Path, scene_id: str, *, suffixes: tuple[str, ...] = SCENE_SUFFIXES) -> Path | None:
     """Return the file of a scene, looked for by the customs of the public datasets.
 
     The id may be a bare name (`17DRP5sb8fy`) or a path (`mp3d/17DRP5sb8fy/17DRP5sb8fy.glb`, also with
     `.basis.glb`). Below the folder that path is tried, then its ends (`17DRP5sb8fy/17DRP5sb8fy.glb`), then
-    `<name>/<name>.*` and `<name>.*`.
+    `<name>/<name>.*` and `<name>.*`. Only files with one of the suffixes are found.
 
     Returns:
         The file, always inside of the folder, or None.
@@ -31,14 +31,9 @@ def find_scene(folder: Path, scene_id: str) -> Path | None:
     stems.insert(-1, PurePosixPath(name, name))
     for stem in dict.fromkeys(stems):
         # What the id itself says comes after a scene file only.
-        suffixes = dict.fromkeys((".json", path.name.removeprefix(name), *SCENE_SUFFIXES))
-        for suffix in suffixes:
+        for suffix in dict.fromkeys((".json", path.name.removeprefix(name), *suffixes)):
             file = root / f"{stem}{suffix}"
-            if (
-                suffix.lower().endswith(SCENE_SUFFIXES)
-                and file.is_file()
-                and file.resolve().is_relative_to(root)
-            ):
+            if suffix.lower().endswith(suffixes) and file.is_file() and file.resolve().is_relative_to(root):
                 return file
     return None
 

@@ -159,6 +159,11 @@ class _NoTask:
         """Return the straight distance."""
         return distance(a, b)
 
+    def shortest_path_m(self, episode: PickAndPlaceEpisode) -> float:
+        """Return NaN: there is no path to drive."""
+        del episode
+        return math.nan
+
     def success_threshold_m(self, episode: PickAndPlaceEpisode) -> float:
         """Return the tolerance of placing."""
         return episode.task_goal.success_criteria.place_tolerance
