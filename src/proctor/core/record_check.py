@@ -36,7 +36,7 @@ def _problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
         if not -ROUNDING <= value <= 1 + ROUNDING:
             yield f"metrics.{name}", f"expected a number from 0 to 1, found {value:g}"
     for name, count in (("steps", result.steps), ("collision_count", result.collision_count)):
-        if count < 0:
+        if count is not None and count < 0:
             yield name, f"expected a number from 0 up, found {count}"
     yield from _outcome_problems(result)
     yield from _length_problems(result)
@@ -87,7 +87,7 @@ def _one_per_point(points: int, found: int) -> str:
 def _numbers(result: EpisodeResult) -> Iterator[tuple[str, float]]:
     yield "final_distance_to_goal", result.final_distance_to_goal
     yield "steps", result.steps
-    yield "collision_count", result.collision_count
+    yield "collision_count", result.collision_count or 0
     yield from ((f"metrics.{name}", value) for name, value in result.metrics.items())
     for index, point in enumerate(result.trajectory):
         yield from ((f"trajectory[{index}].{axis}", getattr(point, axis)) for axis in ("x", "y", "z"))
