@@ -1,10 +1,15 @@
 import contextlib
 import io
+import math
+import shutil
+import struct
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
 import yaml
+from PIL import Image
 
 from proctor.core.errors import InvalidFile, UnknownName, UserError
 from proctor.navigation.maps.grid_map import GridMap
@@ -20,6 +25,27 @@ HEADER = {
     "free_thresh": 0.25,
 }
 SHADES = b"P5\n3 2\n255\n" + bytes([0, 100, 254, 255, 205, 60])
+
+
+def picture(kind, mode="L", size=(3, 2), **options):
+    """A file with the shades of SHADES."""
+    image = Image.frombytes("L", (3, 2), SHADES[-6:]).resize(size, Image.Resampling.NEAREST).convert(mode)
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def announced_png(width, height):
+    """A PNG file that begins as a huge image does."""
+    content = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    start = picture("PNG")[:8] + struct.pack(">I", 13) + content + struct.pack(">I", zlib.crc32(content))
+    return start + picture("PNG")[33:]
+
+
+def announced_bmp(width, height):
+    file = bytearray(picture("BMP"))
+    file[18:26] = struct.pack("<ii", width, height)
+    return bytes(file)
 
 
 def random_grid(seed=0):
@@ -100,6 +126,65 @@ def test_plain_and_16_bit_images_are_the_same(tmp_path):
     assert_same(load_map(write_map(tmp_path, deep)), due)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "mode"),
+    [
+        ("map.png", "PNG", "L"),
+        ("map.png", "PNG", "RGB"),
+        ("map.png", "PNG", "RGBA"),
+        ("map.png", "PNG", "P"),
+        ("map.bmp", "BMP", "L"),
+        ("map.bmp", "BMP", "RGB"),
+        ("an image", "PNG", "LA"),
+    ],
+)
+def test_png_and_bmp_images_are_the_same_as_pgm(tmp_path, name, kind, mode):
+    due = load_map(write_map(tmp_path))
+    (tmp_path / name).write_bytes(picture(kind, mode))
+    assert_same(load_map(write_map(tmp_path, image=name)), due)
+
+
+def test_16_bit_and_1_bit_png_images(tmp_path):
+    due = load_map(write_map(tmp_path))
+    deep = np.array([[0, 100, 254], [255, 205, 60]], np.uint16) * 257
+    Image.fromarray(deep).save(tmp_path / "map.png")
+    assert_same(load_map(write_map(tmp_path, image="map.png")), due)
+    Image.fromarray(deep > 30_000).save(tmp_path / "map.png")
+    assert load_map(write_map(tmp_path, image="map.png")).occupied.tolist() == [[0, 0, 1], [1, 1, 0]]
+
+
+@pytest.mark.parametrize(("mode", "unknown"), [("trinary", True), ("scale", True), ("raw", False)])
+def test_what_is_transparent_is_unknown(tmp_path, mode, unknown):
+    pixels = np.zeros((2, 2, 2), np.uint8)
+    pixels[..., 1] = [[255, 254], [0, 255]]
+    Image.fromarray(pixels, "LA").save(tmp_path / "map.png")
+    grid = load_map(write_map(tmp_path, image="map.png", mode=mode))
+    assert grid.unknown.tolist() == [[unknown, False], [False, unknown]]
+
+
+def test_shades_at_a_threshold_belong_to_it(tmp_path):
+    # As in Nav2's map_io.cpp: (255 - 204) / 255 is 0.2, and (255 - 102) / 255 is 0.6.
+    image = b"P5\n2 2\n255\n" + bytes([204, 203, 102, 103])
+    grid = load_map(write_map(tmp_path, image, free_thresh=0.2, occupied_thresh=0.6))
+    assert grid.occupied.tolist() == [[True, False], [False, False]]
+    assert grid.unknown.tolist() == [[False, True], [False, True]]
+
+
+@pytest.mark.parametrize("image", ["pictures/a.pgm", "/elsewhere/a.pgm", "../elsewhere/a.pgm", "HERE/a.pgm"])
+def test_an_image_is_found_beside_the_map(tmp_path, image):
+    due = load_map(write_map(tmp_path))
+    folder = tmp_path / "maps"
+    (folder / "pictures").mkdir(parents=True)
+    image = image.replace("HERE", str(folder))
+    path = write_map(folder, image=image)
+    (folder / "map.pgm").rename(folder / ("pictures/a.pgm" if "pictures" in image else "a.pgm"))
+    assert_same(load_map(path), due)
+    shutil.rmtree(folder / "pictures")
+    (folder / "a.pgm").unlink(missing_ok=True)
+    with pytest.raises(InvalidFile, match=r"a\.pgm.*(no such file|leaves the folder of the map)"):
+        load_map(path)
+
+
 @pytest.mark.parametrize("negate", [1, True])
 def test_negated_images_are_dark_where_it_is_free(tmp_path, negate):
     grid = load_map(write_map(tmp_path, negate=negate))
@@ -128,7 +213,10 @@ def test_in_raw_mode_shades_are_percentages(tmp_path):
         ({"image": None}, "missing required field `image`"),
         ({"image": 5}, "image: Expected `str`"),
         ({"image": ""}, "image: Expected `str` of length >= 1"),
-        ({"image": "../map.pgm"}, "image: '../map.pgm' leaves the folder of the map"),
+        (
+            {"image": "../other.pgm"},
+            "image: '../other.pgm' leaves the folder of the map: put the image into it",
+        ),
         ({"image": "/etc/passwd"}, "image: '/etc/passwd' leaves the folder"),
         ({"image": "a\0b"}, "image: .*is no file name"),
         ({"image": "none.pgm"}, "none.pgm: no such file"),
@@ -143,7 +231,7 @@ def test_in_raw_mode_shades_are_percentages(tmp_path):
         ({"origin": [0, 0]}, "origin: Expected `array` of length 3"),
         ({"origin": [0, 0, 0, 0]}, "origin: Expected `array` of length 3"),
         ({"origin": [0, float("nan"), 0]}, "origin: expected finite numbers"),
-        ({"origin": [0, 0, 0.5]}, "origin: expected a map that is not turned, found a yaw of 0.5"),
+        ({"origin": [0, 0, float("inf")]}, "origin: expected finite numbers"),
         ({"origin": "here"}, "origin: Expected `array`, got `str`"),
         ({"occupied_thresh": 1.5}, "occupied_thresh: Expected `float` <= 1.0"),
         ({"occupied_thresh": 0.2}, "free_thresh: expected less than occupied_thresh, found 0.25"),
@@ -188,9 +276,21 @@ def test_yaml_that_is_none(tmp_path, text, words):
 @pytest.mark.parametrize(
     ("image", "words"),
     [
-        (b"", "expected a PGM image, P5 or P2, found b''"),
-        (b"P6\n1 1\n255\n000", "P5 or P2, found b'P6'"),
-        (b"\x89PNG", "P5 or P2"),
+        (b"", r"expected a PGM \(P5 or P2\), PNG or BMP image, found b''"),
+        (b"P6\n1 1\n255\n000", r"PNG or BMP image, found b'P6\\n1 1"),
+        (b"\x89PNG", "PNG or BMP image, found"),
+        (b"GIF89a", "PNG or BMP image, found b'GIF89a'"),
+        (b"\x89PNG\r\n\x1a\n", "an image that cannot be read"),
+        (picture("PNG")[:40], "an image that cannot be read"),
+        (picture("PNG")[:-30], "an image that cannot be read"),
+        (picture("PNG", size=(1, 5)), "found 1 x 5"),
+        (
+            announced_png(100_000, 100_000),
+            "expected an image of 2 x 2 to 16777216 pixels, found 100000 x 100000",
+        ),
+        (picture("BMP")[:30], "an image that cannot be read"),
+        (picture("BMP")[:-4], "an image that cannot be read"),
+        (announced_bmp(100_000, 100_000), "found 100000 x 100000"),
         (b"P5", "cannot be read"),
         (b"P5\n3 2\n", "cannot be read"),
         (b"P5\n3 -2\n255\n" + bytes(6), "cannot be read|expected an image of"),
@@ -331,6 +431,46 @@ def test_an_occupancy_grid_comes_back(tmp_path):
     assert_same(message._replace(data=message.data.tolist()).grid(), grid)
 
 
+@pytest.mark.parametrize(("turns", "yaw"), [(1, math.pi / 2), (2, math.pi), (3, -math.pi / 2), (4, math.tau)])
+def test_a_map_turned_by_a_right_angle_keeps_its_cells(tmp_path, turns, yaw):
+    path = write_map(tmp_path, b"P5\n30 20\n255\n" + np.random.default_rng(0).bytes(600))
+    upright = load_map(path)
+    turned = load_map(write_map(tmp_path, path.with_suffix(".pgm").read_bytes(), origin=[1.0, -2.0, yaw]))
+    np.testing.assert_array_equal(turned.occupied, np.rot90(upright.occupied, -turns))
+    np.testing.assert_array_equal(turned.unknown, np.rot90(upright.unknown, -turns))
+    corner = {1: (-1.0, 0.0), 2: (-1.5, -1.0), 3: (0.0, -1.5), 4: (0.0, 0.0)}[turns]
+    np.testing.assert_allclose(turned.origin_world, np.array([1.0, -2.0]) + corner, atol=1e-9)
+
+
+@pytest.mark.parametrize("yaw", [0.3, 1.0, 2.5, -0.8, math.pi / 4])
+def test_a_turned_map_loses_no_obstacle_and_makes_up_none(yaw):
+    rng = np.random.default_rng(1)
+    data = rng.choice([0, 100, -1], p=[0.8, 0.1, 0.1], size=(20, 30))
+    grid = Occupancy(data, 30, 20, 0.1, (5.0, -3.0), yaw).grid()
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    points = rng.random((100_000, 2)) * (30, 20)  # on the message, in its cells
+    of_message = data[points[:, 1].astype(int), points[:, 0].astype(int)]
+    world = points @ np.array([[cos, sin], [-sin, cos]]) * 0.1 + (5.0, -3.0)
+    columns, rows = ((world - grid.origin_world) / 0.1).astype(int).T
+    assert grid.occupied[rows, columns][of_message == 100].all()
+    assert (grid.unknown | grid.occupied)[rows, columns][of_message == -1].all()
+    # Each occupied cell, a little enlarged, has a point in an occupied cell of the message.
+    within = np.stack(np.meshgrid(*[np.linspace(-0.04, 1.04, 55)] * 2), axis=-1).reshape(-1, 2)
+    cells = np.argwhere(grid.occupied)[:, None, ::-1] + within + (np.array(grid.origin_world) - (5, -3)) / 0.1
+    columns, rows = np.moveaxis(np.floor(cells @ np.array([[cos, -sin], [sin, cos]])).astype(int), -1, 0)
+    inside = (columns >= 0) & (columns < 30) & (rows >= 0) & (rows < 20)
+    hits = inside & (data[np.clip(rows, 0, 19), np.clip(columns, 0, 29)] == 100)
+    assert hits.any(axis=1).all()
+    assert grid.unknown[0, 0]  # beyond the message
+    assert not (grid.unknown & grid.occupied).any()
+
+
+def test_a_turned_map_is_not_too_large():
+    data = np.zeros((4000, 4000), np.int8)
+    with pytest.raises(UserError, match=r"found 5657 x 5657 when it is turned by 0\.785"):
+        Occupancy(data, 4000, 4000, 0.1, yaw=math.pi / 4).grid()
+
+
 def test_an_occupancy_grid_begins_at_the_lower_left():
     grid = Occupancy([0, 100, -1, 65, 64, 25], 3, 2, 0.1, (5.0, 6.0)).grid()
     assert grid.occupied.tolist() == [[False, True, False], [True, False, False]]
@@ -352,8 +492,8 @@ def test_an_occupancy_grid_begins_at_the_lower_left():
         ({"resolution_m": 0.0}, "expected cells of"),
         ({"resolution_m": float("nan")}, "expected cells of"),
         ({"origin_world": (0.0, float("inf"))}, "finite origin"),
-        ({"yaw": 0.1}, "not turned, found a yaw of 0.1"),
-        ({"yaw": float("nan")}, "not turned"),
+        ({"yaw": float("nan")}, "finite yaw, found nan"),
+        ({"yaw": float("inf")}, "finite yaw"),
     ],
 )
 def test_occupancy_grids_that_are_wrong(changes, words):

@@ -1,4 +1,7 @@
-"""Map files: PGM and YAML as ROS's map servers write and read them, and numpy's .npz."""
+"""Map files: YAML and an image as ROS's map servers write and read them, and numpy's .npz.
+
+Shades become occupied, free and unknown as in `loadMapFromFile` of Nav2's map_io.cpp.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,23 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from PIL.BmpImagePlugin import BmpImageFile
+from PIL.ImageFile import ImageFile
+from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
 
 from proctor.core.documents import convert, read_bytes, write_atomically
 from proctor.core.errors import InvalidFile, UserError
 from proctor.navigation.maps.grid_map import GridMap
-from proctor.navigation.maps.occupancy import CELLS_M, FREE, MOST_YAW, OCCUPIED, UNKNOWN, Occupancy
-from proctor.navigation.maps.point_cloud import MOST_CELLS, Unknown
+from proctor.navigation.maps.occupancy import CELLS_M, FREE, OCCUPIED, UNKNOWN, Occupancy
+from proctor.navigation.maps.point_cloud import MOST_CELLS, Unknown, counts_as_occupied
 
 MOST_YAML_BYTES = 1 << 13
 OCCUPIED_SHADE, UNKNOWN_SHADE, FREE_SHADE = 0, 205, 254
@@ -31,7 +37,14 @@ LAYERS = ("occupied", "unknown", "outside")
 FRAME = "frame"
 """In a .npz file: side of a cell, x and y of the lower left corner, and 1 if the floor ends with the map."""
 
-_UNREADABLE = (OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, struct.error)
+IMAGES: dict[bytes, type[ImageFile]] = {
+    b"P5": PpmImageFile,
+    b"P2": PpmImageFile,
+    b"\x89PNG\r\n\x1a\n": PngImageFile,
+    b"BM": BmpImageFile,
+}
+"""By the first bytes of the file. The classes read only the header until the pixels are asked for."""
+_UNREADABLE = (OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, struct.error, zlib.error)
 """What Pillow raises on files that are damaged."""
 _BROKEN_YAML = (
     yaml.YAMLError,
@@ -57,7 +70,7 @@ class MapHeader(msgspec.Struct, kw_only=True):
     image: Annotated[str, msgspec.Meta(min_length=1)]
     resolution: Annotated[float, msgspec.Meta(ge=CELLS_M[0], le=CELLS_M[1])]
     origin: tuple[float, float, float]
-    """x, y and yaw of the image's lower left corner."""
+    """x and y of the image's lower left corner, and how far the image is turned around it, in radians."""
     occupied_thresh: Share
     free_thresh: Share
     negate: bool | Literal[0, 1] = 0
@@ -66,10 +79,6 @@ class MapHeader(msgspec.Struct, kw_only=True):
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, self.origin)):
             raise ValueError(f"origin: expected finite numbers, found {list(self.origin)}")
-        if abs(self.origin[2]) > MOST_YAW:
-            raise ValueError(
-                f"origin: expected a map that is not turned, found a yaw of {self.origin[2]}: turn its image"
-            )
         if not self.free_thresh < self.occupied_thresh:
             raise ValueError(f"free_thresh: expected less than occupied_thresh, found {self.free_thresh}")
 
@@ -77,13 +86,18 @@ class MapHeader(msgspec.Struct, kw_only=True):
 def load_map(path: Path, *, unknown: Unknown = "free") -> GridMap:
     """Read a map that `save_map` or a map server wrote.
 
+    The image is PGM, PNG or BMP. It lies in the folder of the `.yaml` file or below: a path that leads
+    elsewhere, as some savers write it, stands for the file of that name beside the `.yaml` file.
+
     Args:
-        path: The `.yaml` file, beside which its image lies, or the `.npz` file.
+        path: The `.yaml` file or the `.npz` file.
         unknown: Whether unknown cells count as free or as occupied.
 
     Raises:
         InvalidFile: It is no map.
+        UnknownName: `unknown` is neither.
     """
+    counts_as_occupied(unknown)
     if path.suffix == ".npz":
         occupancy, outside, ends = _load_npz(path)
         grid = occupancy.grid(unknown=unknown)
@@ -98,11 +112,15 @@ def load_map(path: Path, *, unknown: Unknown = "free") -> GridMap:
     if path.suffix not in (".yaml", ".yml"):
         raise InvalidFile(path, "not a map: expected a name that ends with .yaml, .yml or .npz")
     header = _load_header(path)
-    shades = _load_shades(_image_beside(path, header.image))
-    cells = _percentages(shades, header)[::-1]  # images begin at the top
+    cells = _percentages(_load_shades(_image_beside(path, header.image)), header)[
+        ::-1
+    ]  # images begin at the top
     height, width = cells.shape
-    origin = (header.origin[0], header.origin[1])
-    return Occupancy(cells, width, height, header.resolution, origin).grid(unknown=unknown)
+    x, y, yaw = header.origin
+    try:
+        return Occupancy(cells, width, height, header.resolution, (x, y), yaw).grid(unknown=unknown)
+    except UserError as error:
+        raise InvalidFile(path, str(error)) from None
 
 
 def save_map(grid: GridMap, path: Path) -> None:
@@ -163,45 +181,59 @@ def _load_header(path: Path) -> MapHeader:
 
 
 def _image_beside(path: Path, name: str) -> Path:
-    """Return the image's file, which must lie in the folder of the YAML file or below."""
+    """Return the image's file, in the folder of the YAML file or below: no other file is ever read."""
     try:
         folder = path.parent.resolve()
-        image = (folder / name).resolve()
+        named, beside = (folder / name).resolve(), (folder / PurePath(name).name).resolve()
+        if named.is_relative_to(folder):
+            return named
+        if beside.is_relative_to(folder) and beside.is_file():
+            return beside
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidFile(path, f"{name!r} is no file name: {error}", place="image") from None
-    if not image.is_relative_to(folder):
-        raise InvalidFile(path, f"{name!r} leaves the folder of the map", place="image")
-    return image
+    raise InvalidFile(path, f"{name!r} leaves the folder of the map: put the image into it", place="image")
 
 
-def _load_shades(path: Path) -> NDArray[np.float64]:
-    """Return how bright the pixels of a PGM file are, from 0 to 1."""
+class _Shades(NamedTuple):
+    """The pixels of an image, (rows, columns), from the top."""
+
+    values: NDArray[np.uint8]
+    """From black to white."""
+    is_opaque: NDArray[np.bool_]
+
+
+def _load_shades(path: Path) -> _Shades:
     raw = read_bytes(path)
-    if raw[:2] not in (b"P5", b"P2"):
-        raise InvalidFile(path, f"expected a PGM image, P5 or P2, found {raw[:2]!r}")
+    kind = next((kind for start, kind in IMAGES.items() if raw.startswith(start)), None)
+    if kind is None:
+        raise InvalidFile(path, f"expected a PGM (P5 or P2), PNG or BMP image, found {raw[:8]!r}")
     try:
-        with PpmImageFile(io.BytesIO(raw)) as image:
+        with kind(io.BytesIO(raw)) as image:
             width, height = image.size
             if min(width, height) < 2 or width * height > MOST_CELLS:
                 size = f"{width} x {height}"
                 raise InvalidFile(path, f"expected an image of 2 x 2 to {MOST_CELLS} pixels, found {size}")
-            whitest = 255 if image.mode == "L" else 65535
-            return np.asarray(image, dtype=float) / whitest
+            if image.mode.startswith("I"):  # 16 bits
+                deep = np.asarray(image, dtype=np.int64)
+                return _Shades(((deep + 128) // 257).astype(np.uint8), np.ones(deep.shape, dtype=bool))
+            pixels = np.asarray(image.convert("RGBA").convert("LA"))
+            return _Shades(pixels[..., 0], pixels[..., 1] == 255)
     except _UNREADABLE as error:
-        raise InvalidFile(path, f"a PGM image that cannot be read: {error}") from None
+        raise InvalidFile(path, f"an image that cannot be read: {error}") from None
 
 
-def _percentages(shades: NDArray[np.float64], header: MapHeader) -> NDArray[np.int64]:
+def _percentages(shades: _Shades, header: MapHeader) -> NDArray[np.int64]:
     """Return how occupied pixels are, as the three modes have it."""
     if header.mode == "raw":
-        values = np.floor(shades * 255 + 0.5).astype(np.int64)
-        return np.where(values <= OCCUPIED, values, UNKNOWN)
-    occupied = shades if header.negate else 1 - shades
-    low, high = header.free_thresh, header.occupied_thresh
-    between: NDArray[np.int64] = np.full(shades.shape, UNKNOWN)
+        return np.where(shades.values <= OCCUPIED, shades.values.astype(np.int64), UNKNOWN)
+    bright = shades.values.astype(np.float32) / np.float32(255)
+    occupied = bright if header.negate else 1 - bright
+    low, high = np.float32(header.free_thresh), np.float32(header.occupied_thresh)
+    between: NDArray[np.int64] = np.full(bright.shape, UNKNOWN)
     if header.mode == "scale":
-        between = np.rint((occupied - low) / (high - low) * 100).astype(np.int64)
-    return np.where(occupied > high, OCCUPIED, np.where(occupied < low, FREE, between))
+        between = np.floor((occupied - low) / (high - low) * 100 + 0.5).astype(np.int64)
+    cells = np.where(occupied <= low, FREE, np.where(occupied >= high, OCCUPIED, between))
+    return np.where(shades.is_opaque, cells, UNKNOWN)
 
 
 def _npz(grid: GridMap) -> bytes:

@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proctor.core.errors import UserError
+from proctor.core.types import Array
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.maps.point_cloud import MOST_CELLS, Unknown, counts_as_occupied
 
 UNKNOWN, FREE, OCCUPIED = -1, 0, 100
 OCCUPIED_FROM, FREE_TO = 65, 25
 """Percentages from which on and up to which a cell is certain; in between it is unknown."""
-MOST_YAW = 1e-6
+LEAST_YAW = 1e-6
+"""A map that is turned by less is not turned."""
+TOUCH = 1e-6  # cells: what overlaps by less only touches
+ROWS_AT_ONCE = 256
 CELLS_M = (1e-4, 1e2)
 """The least and the largest side of a cell."""
 
@@ -31,7 +35,7 @@ class Occupancy(NamedTuple):
     origin_world: tuple[float, float] = (0.0, 0.0)
     """The lower left corner of the first cell."""
     yaw: float = 0.0
-    """Of the map in the world. Only maps that are not turned can be used."""
+    """How far the map is turned in the world, around that corner."""
 
     @classmethod
     def of(cls, grid: GridMap) -> Occupancy:
@@ -42,6 +46,10 @@ class Occupancy(NamedTuple):
 
     def grid(self, *, unknown: Unknown = "free") -> GridMap:
         """Return the message's map.
+
+        Cells of a map lie along the axes of the world. If the message is turned, each of them gets the worst
+        of all that it overlaps, so that no obstacle is lost: occupied, unknown, free. Beyond the message it
+        is unknown.
 
         Args:
             unknown: Whether unknown cells count as free or as occupied.
@@ -54,10 +62,14 @@ class Occupancy(NamedTuple):
         cells = self._cells()
         occupied = cells >= OCCUPIED_FROM
         unseen = (cells < FREE) | ((cells > FREE_TO) & ~occupied)
+        x, y = map(float, self.origin_world)
+        if abs(math.remainder(self.yaw, math.tau)) > LEAST_YAW:
+            occupied, unseen, (left, bottom) = _along_axes(occupied, unseen, self.yaw)
+            x, y = x + left * self.resolution_m, y + bottom * self.resolution_m
         return GridMap(
             occupied | unseen if closed else occupied,
             resolution_m=float(self.resolution_m),
-            origin_world=(float(self.origin_world[0]), float(self.origin_world[1])),
+            origin_world=(x, y),
             ends=closed,
             unknown=unseen,
         )
@@ -75,8 +87,8 @@ class Occupancy(NamedTuple):
             raise UserError(f"expected cells of {CELLS_M[0]} to {CELLS_M[1]} m, found {self.resolution_m}")
         if not all(map(math.isfinite, self.origin_world)):
             raise UserError(f"expected a finite origin, found {self.origin_world}")
-        if not abs(self.yaw) <= MOST_YAW:
-            raise UserError(f"expected a map that is not turned, found a yaw of {self.yaw}: turn its image")
+        if not math.isfinite(self.yaw):
+            raise UserError(f"expected a finite yaw, found {self.yaw}")
 
     def _cells(self) -> NDArray[np.int64]:
         cells = np.asarray(self.data)
@@ -88,3 +100,62 @@ class Occupancy(NamedTuple):
             found = f"data[{wrong[0]}] is {cells.ravel()[wrong[0]]}"
             raise UserError(f"expected -1 or 0 to 100 in every cell, but {found}")
         return np.asarray(cells.reshape(self.height, self.width), dtype=np.int64)
+
+
+def _along_axes(
+    occupied: NDArray[np.bool_], unseen: NDArray[np.bool_], yaw: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], tuple[float, float]]:
+    """Draw cells that are turned around the lower left corner into cells along the axes.
+
+    Returns:
+        What is occupied, what is unknown, and the new lower left corner, in cells from the old one.
+
+    Raises:
+        UserError: There would be too many cells.
+    """
+    rows, columns = occupied.shape
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    xs = np.array([0.0, cos * columns, -sin * rows, cos * columns - sin * rows])
+    ys = np.array([0.0, sin * columns, cos * rows, sin * columns + cos * rows])
+    left, bottom = float(xs.min()), float(ys.min())
+    width, height = (math.ceil(float(np.ptp(side)) - TOUCH) for side in (xs, ys))
+    if width * height > MOST_CELLS:
+        size = f"{width} x {height}"
+        raise UserError(
+            f"expected a map of at most {MOST_CELLS} cells, found {size} when it is turned by {yaw}"
+        )
+    layers = np.stack([np.pad(occupied, 3), np.pad(unseen, 3, constant_values=True)])
+    turned = np.zeros((2, height, width), dtype=bool)
+    across = left + np.arange(width) + 0.5
+    for first in range(0, height, ROWS_AT_ONCE):
+        part = turned[:, first : first + ROWS_AT_ONCE]
+        up = bottom + first + np.arange(part.shape[1])[:, None] + 0.5
+        _add_overlapped(part, layers, cos * across + sin * up, cos * up - sin * across, yaw)
+    return turned[0], turned[1] & ~turned[0], (left, bottom)
+
+
+def _add_overlapped(
+    turned: NDArray[np.bool_], layers: NDArray[np.bool_], u: Array, v: Array, yaw: float
+) -> None:
+    """Add to cells, in place, what the cells of a map have that they overlap.
+
+    Two squares overlap if they do so along the sides of one and along the sides of the other.
+
+    Args:
+        turned: (layers, rows, columns).
+        layers: Of the map, with a border of three cells.
+        u: The cells' centres along the map's rows.
+        v: The same along its columns.
+        yaw: By how much the map is turned against the cells.
+    """
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    reach = 0.5 + (abs(cos) + abs(sin)) / 2 - TOUCH
+    columns, rows = np.floor(u), np.floor(v)
+    for up in (-1, 0, 1):
+        for right in (-1, 0, 1):
+            du, dv = columns + right + 0.5 - u, rows + up + 0.5 - v
+            overlaps = (np.abs(du) < reach) & (np.abs(dv) < reach)
+            overlaps &= (np.abs(cos * du - sin * dv) < reach) & (np.abs(sin * du + cos * dv) < reach)
+            row = np.clip(rows + up + 3, 0, layers.shape[1] - 1).astype(np.intp)
+            column = np.clip(columns + right + 3, 0, layers.shape[2] - 1).astype(np.intp)
+            turned |= overlaps & layers[:, row, column]
