@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import av
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -97,6 +98,70 @@ def test_a_start_that_touches_something_is_refused(capsys, scene, tmp_path):
     assert not file.exists()
 
 
+@pytest.fixture
+def map_file(tmp_path):
+    """A map of 4 m x 3 m with walls and a box in its middle, turned by 90° around (2, 1), as a PNG image."""
+    shades = np.full((60, 80), 254, np.uint8)
+    shades[[0, -1]] = shades[:, [0, -1]] = shades[25:35, 35:45] = 0
+    shades[1:10, 1:10] = 205
+    (tmp_path / "maps").mkdir()
+    Image.fromarray(shades).save(tmp_path / "maps" / "room.png")
+    (tmp_path / "maps" / "room.yaml").write_text(
+        f"image: room.png\nresolution: 0.05\norigin: [2, 1, {math.pi / 2}]\nnegate: 0\n"
+        "occupied_thresh: 0.65\nfree_thresh: 0.196\n"
+    )
+    return tmp_path / "maps" / "room.yaml"
+
+
+def test_a_drive_on_a_map_is_told_plotted_and_filmed(capsys, map_file, tmp_path):
+    files = {name: tmp_path / f"drive{suffix}" for name, suffix in navigate.SUFFIXES.items()}
+    outputs = [word for name, file in files.items() for word in (f"--{name}", file)]
+    # Turned, the map reaches from -1 to 2 along x and from 1 to 5 along y.
+    code, out, err = proctor(capsys, "--map", map_file, "--start", "0.5,1.5", "--goal", "0.5,4.4", *outputs)
+    assert (code, err) == (0, "")
+    assert "succeeded" in out
+    document = json.loads(files["json"].read_text())
+    assert document["final_distance"] < 0.02
+    box = np.abs(np.array(document["driven"])[:, 1:3] - (0.5, 3.0)).max(axis=1)
+    assert box.min() > 0.25 + 0.16  # around the box, not through it
+    with Image.open(files["plot"]) as plot:
+        assert plot.width == 1600
+        assert len(plot.getcolors(1 << 24)) > 100
+    assert files["video"].stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("--start", "0.5,1.5", "--goal", "5,3"),
+            "--goal: 5,3 is outside of the map MAP, which has x from -1.00 to",
+        ),
+        (("--start", "3,1.5", "--goal", "0.5,3"), "--start: 3,1.5 is outside of the map"),
+        (
+            ("--start", "0.5,3", "--goal", "0.5,4"),
+            "the robot starts inside of 'the map's walls' at x=0.5, y=3.0",
+        ),
+        (("--start", "0.5,1.5"), "--map needs both --start X,Y[,YAW] and --goal"),
+        (
+            ("--start", "0.5,1.5", "--goal", "0.5,4", "--episode", "a"),
+            "--episode is for --suite and --dataset",
+        ),
+    ],
+)
+def test_mistakes_on_a_map_are_told(capsys, map_file, words, message):
+    code, _, err = proctor(capsys, "--map", map_file, *words)
+    assert code == 2
+    assert message.replace("MAP", str(map_file)) in err
+
+
+def test_a_map_without_its_image_is_told(capsys, map_file):
+    map_file.with_suffix(".png").unlink()
+    code, _, err = proctor(capsys, "--map", map_file, "--start", "0.5,1.5", "--goal", "0.5,4")
+    assert code == 2
+    assert f"{map_file.with_suffix('.png')}: no such file" in err
+
+
 class Stopped(Exception):
     """Nothing is to be driven after this."""
 
@@ -107,8 +172,8 @@ def asked(monkeypatch):
     seen = {}
 
     class Navigator:
-        def __init__(self, scene, start, *, params, floor_z, goals):
-            seen.update(scene=scene, start=start, params=params, floor_z=floor_z, goals=goals)
+        def __init__(self, path, start, **options):
+            seen.update({"start": start, "path": path} | options)
 
         def __enter__(self):
             return self
@@ -143,7 +208,9 @@ def test_an_episode_gives_scene_start_and_goal_unless_told_otherwise(capsys, ask
     words = ("--suite", "houses-v1", "--episode", EPISODE.episode_id)
     with pytest.raises(Stopped):
         proctor(capsys, *words, "--planner", "ompl:RRTstar", "--seed", 4)
-    assert asked["scene"] == Path(EPISODE.scene_config_path)
+    assert asked["path"] == Path(EPISODE.scene_config_path)
+    assert asked["scene"] is None
+    assert asked["grid"] is None
     assert (asked["start"].x, asked["start"].yaw) == (EPISODE.start_position.x, EPISODE.start_yaw)
     assert asked["position"] == [EPISODE.goal.x, EPISODE.goal.y, 0]
     assert (asked["params"].planner, asked["params"].seed) == ("rrt_star", 4)
@@ -152,6 +219,14 @@ def test_an_episode_gives_scene_start_and_goal_unless_told_otherwise(capsys, ask
     assert asked["start"].x == EPISODE.start_position.x
     assert asked["position"] == [1, 2, 0]
     assert asked["quaternion"] == pytest.approx([0, 0, 1, 0], abs=1e-9)
+
+
+@pytest.mark.parametrize(("words", "occupied"), [((), 376), (("--unknown", "occupied"), 376 + 81)])
+def test_unknown_cells_of_a_map_are_free_or_occupied(capsys, asked, map_file, words, occupied):
+    with pytest.raises(Stopped):
+        proctor(capsys, "--map", map_file, "--start", "0.5,1.5", "--goal", "0.5,4", *words)
+    assert np.count_nonzero(asked["grid"].occupied) == occupied
+    assert asked["scene"].objects[0].name == "the map's walls"
 
 
 IN_ROOM = ("--scene", "SCENE", "--start", "0,1", "--goal", "2,1")
@@ -183,7 +258,10 @@ IN_ROOM = ("--scene", "SCENE", "--start", "0,1", "--goal", "2,1")
         (("--suite", "houses-v2", "--episode", "a"), "unknown suite 'houses-v2'; did you mean 'houses-v1'?"),
         (("--suite", "houses-v1", "--episode", "house_0"), "unknown episode 'house_0'"),
         (("--suite", "tabletop-v1", "--episode", "a"), "expected episodes of the task vln"),
-        (("--start", "0,1"), "one of the arguments --suite --dataset --scene is required"),
+        (("--start", "0,1"), "one of the arguments --suite --dataset --scene --map is required"),
+        ((*IN_ROOM, "--unknown", "free"), "--unknown is for --map"),
+        (("--map", "/no/map.yaml", *IN_ROOM[2:]), "/no/map.yaml: no such file"),
+        (("--map", __file__, *IN_ROOM[2:]), "expected a name that ends with .yaml, .yml or .npz"),
         ((*IN_ROOM, "--gaol", "0,1"), "did you mean '--goal'?"),
     ],
 )

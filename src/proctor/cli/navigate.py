@@ -20,6 +20,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2
 
 if TYPE_CHECKING:
+    from proctor.navigation.maps.grid_map import GridMap
     from proctor.skills.drive import Drive
     from proctor.skills.embedded import EmbeddedNavigator
 
@@ -33,6 +34,7 @@ examples:
   proctor navigate --suite houses-v1 --episode house_64959_0 --plot drive.png
   proctor navigate --suite houses-v1 --episode house_64959_0 --planner rrt_star --seed 3 --json drive.json
   proctor navigate --scene my_house.json --start -1,2,1.57 --goal 4.5,2 --video drive.mp4
+  proctor navigate --map my_map.yaml --start 1,2 --goal 4.5,2 --plot drive.png
 
 Places are x,y in metres in the world frame. A third number is a heading in radians: 0 looks along +x, 1.57
 along +y. Without one the robot starts with the heading 0, and may arrive with any.
@@ -45,11 +47,14 @@ class _Task(NamedTuple):
     """Who is to go where."""
 
     scene: Path
+    """Of the scene, or of the map."""
     floor_z: float
     start: Pose2
     goal: tuple[float, float]
     goal_yaw: float | None
     timeout_s: float
+    grid: GridMap | None
+    """The map, if it was given instead of a scene."""
 
 
 def add_navigate(commands: Any) -> None:
@@ -67,6 +72,12 @@ def add_navigate(commands: Any) -> None:
     where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
     where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
     where.add_argument("--scene", type=Path, metavar="FILE", help="a scene file, or a house that is a mesh")
+    where.add_argument("--map", type=Path, metavar="FILE", help="a map: map_server's .yaml, or .npz")
+    navigate.add_argument(
+        "--unknown",
+        choices=("free", "occupied"),
+        help="what unknown cells of the map count as (default: free)",
+    )
     navigate.add_argument("--episode", metavar="ID", help="of the exam: gives scene, start and goal")
     navigate.add_argument("--start", metavar="X,Y[,YAW]", help="metres and radians (default: the episode's)")
     navigate.add_argument("--goal", metavar="X,Y[,YAW]", help="metres and radians (default: the episode's)")
@@ -104,8 +115,19 @@ def _navigate(arguments: argparse.Namespace) -> int:
     task = _task(arguments)
     writers = _writers(arguments, task)
     params = NavigationParams(planner=planner, seed=arguments.seed)
+    scene = None
+    if task.grid is not None:
+        from proctor.navigation.maps.map_scene import scene_of_map
+
+        scene = scene_of_map(task.grid, task.scene.name, (task.start.x, task.start.y))
     with EmbeddedNavigator(
-        task.scene, task.start, params=params, floor_z=task.floor_z, goals=[task.goal]
+        task.scene,
+        task.start,
+        scene=scene,
+        grid=task.grid,
+        params=params,
+        floor_z=task.floor_z,
+        goals=[task.goal],
     ) as navigator:
         with console.status("starting the planner (the first time, half a minute of compiling)"):
             navigator.wait_until_ready()
@@ -136,23 +158,43 @@ def _task(arguments: argparse.Namespace) -> _Task:
         raise UserError(
             f"--timeout: expected seconds above 0, at most {MAX_TIMEOUT_S:.0f}, found {arguments.timeout}"
         )
+    if arguments.unknown is not None and arguments.map is None:
+        raise UserError("--unknown is for --map")
     at = None
-    scene: Path = arguments.scene
+    scene: Path = arguments.scene or arguments.map
     if scene is None:
         episode = episode_of(arguments)
         scene, at = Path(episode.scene_config_path), episode.start_position
         start = start or (at.x, at.y, episode.start_yaw)
         goal = goal or (episode.goal.x, episode.goal.y)
     elif arguments.episode is not None:
-        raise UserError("--episode is for --suite and --dataset; with --scene give --start and --goal")
+        raise UserError(
+            "--episode is for --suite and --dataset; with --scene and --map give --start and --goal"
+        )
     if start is None or goal is None:
-        raise UserError("--scene needs both --start X,Y[,YAW] and --goal X,Y[,YAW]")
+        given = "--scene" if arguments.map is None else "--map"
+        raise UserError(f"{given} needs both --start X,Y[,YAW] and --goal X,Y[,YAW]")
     if not scene.is_file():
         raise InvalidFile(scene, "no such file")
     x, y, yaw = (*start, 0.0)[:3]
-    goal_yaw = goal[2] if len(goal) == 3 else None
-    floor_z, goal_xy = floor_of_scene(scene, at), (goal[0], goal[1])
-    return _Task(scene, floor_z, Pose2(x, y, yaw), goal_xy, goal_yaw, arguments.timeout)
+    goal_yaw, goal_xy = goal[2] if len(goal) == 3 else None, (goal[0], goal[1])
+    grid = None if arguments.map is None else _map(arguments, {"--start": (x, y), "--goal": goal_xy})
+    floor_z = floor_of_scene(scene, at) if grid is None else 0.0
+    return _Task(scene, floor_z, Pose2(x, y, yaw), goal_xy, goal_yaw, arguments.timeout, grid)
+
+
+def _map(arguments: argparse.Namespace, places: dict[str, tuple[float, float]]) -> GridMap:
+    """Return the map that was given, if these places are on it."""
+    from proctor.navigation.maps.map_files import load_map
+
+    grid = load_map(arguments.map, unknown=arguments.unknown or "free")
+    for option, (x, y) in places.items():
+        if not grid.field.covers(x, y):
+            (left, bottom), (rows, columns) = grid.origin_world, grid.occupied.shape
+            right, top = left + columns * grid.resolution_m, bottom + rows * grid.resolution_m
+            reach = f"x from {left:.2f} to {right:.2f} and y from {bottom:.2f} to {top:.2f}"
+            raise UserError(f"{option}: {x:g},{y:g} is outside of the map {arguments.map}, which has {reach}")
+    return grid
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
@@ -190,7 +232,9 @@ def _writers(arguments: argparse.Namespace, task: _Task) -> list[tuple[str, Path
         from proctor.skills.drive_video import save_video
 
         def film(drive: Drive) -> None:
-            plan = draw_plan(task.scene, width_px=VIDEO_BACKDROP_PX, floor_z=task.floor_z)
+            plan = None
+            if task.grid is None:
+                plan = draw_plan(task.scene, width_px=VIDEO_BACKDROP_PX, floor_z=task.floor_z)
             save_video(drive, arguments.video, backdrop=plan)
 
         writers.append(("Video", arguments.video, film))

@@ -13,7 +13,7 @@ import numpy as np
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.grid_map import floor_of_scene, map_of_floor
+from proctor.navigation.maps.grid_map import GridMap, floor_of_scene, map_of_floor
 from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.maps.point_cloud import Pinhole, camera_frame, points_of_depth
 from proctor.navigation.process.client import PlanningClient
@@ -52,6 +52,7 @@ class EmbeddedNavigator:
         start: Where the robot stands at first.
         scene: What is in the scene, if not what its file says: the map is drawn of the file alone, so that
             more things can be in the way than are known.
+        grid: The map, if it is not to be drawn of the scene's file, which then need not exist.
         params: How to navigate.
         dynamics: What the robot can do.
         client: A planner to share with others; by default it has one of its own.
@@ -71,6 +72,7 @@ class EmbeddedNavigator:
         start: Pose2,
         *,
         scene: SceneConfig | None = None,
+        grid: GridMap | None = None,
         params: NavigationParams | None = None,
         dynamics: Dynamics | None = None,
         client: PlanningClient | None = None,
@@ -80,13 +82,17 @@ class EmbeddedNavigator:
     ) -> None:
         if not all(map(math.isfinite, (start.x, start.y, start.yaw))):
             raise UserError(f"expected a start of finite numbers, found {start}")
-        known = load_scene(scene_path)
-        floor_z = floor_of_scene(scene_path, floor_z)
         self.params = (params or NavigationParams()).checked()
-        self.grid = map_of_floor(scene_path, floor_z).covering((start.x, start.y), *goals)
+        if grid is None:
+            floor_z = floor_of_scene(scene_path, floor_z)
+            grid = map_of_floor(scene_path, floor_z).covering((start.x, start.y), *goals)
+        floor_z = floor_z or 0.0
+        self.grid = grid
         self.live_map = LiveMap(self.grid, floor_z=floor_z)
         robot = WheeledRobot(camera=Camera(pitch_deg=CAMERA_PITCH_DEG))
-        self.world = World(scene or known, scene_path, robot, floor_z=floor_z, timestep_s=TIMESTEP_S)
+        self.world = World(
+            scene or load_scene(scene_path), scene_path, robot, floor_z=floor_z, timestep_s=TIMESTEP_S
+        )
         self.world.begin(start, who="the robot", z=floor_z)
         self.robot = MobileBase(self.world, dynamics)
         self.controller = MpcController(
