@@ -14,6 +14,7 @@ from benchmarks.maps import CELL_M, blocks, forest, maze, rooms
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.planning.free_space import ENDS_REACH_M
 from proctor.navigation.planning.planner import find_path
+from proctor.navigation.smoothing.smooth_path import smooth_path
 
 SAME = 1e-3  # cells: lengths that differ by less are equal
 KINDS = {
@@ -98,7 +99,7 @@ def clearance_of_lines(occupied, points):
 def test_a_path_keeps_the_radius_and_the_margin_but_for_half_the_diagonal_of_a_cell():
     radius_m, half_diagonal_m = 0.17, CELL_M * np.sqrt(0.5)
     grid = GridMap(rooms(200, room_m=3.3, door_m=0.8, seed=0), resolution_m=CELL_M)
-    least_m = []
+    least_m, least_smooth_m = [], []
     for ends in queries(grid.clearance_m > radius_m, 30):
         path = find_path(grid.field, *(ends * CELL_M), radius_m=radius_m)
         places, clearances = clearance_of_lines(grid.occupied, path.points / CELL_M)
@@ -108,4 +109,10 @@ def test_a_path_keeps_the_radius_and_the_margin_but_for_half_the_diagonal_of_a_c
         assert clearances_m.min() > radius_m - half_diagonal_m
         assert (clearances_m[far] > radius_m + path.margin_m - half_diagonal_m).all()
         least_m.append(clearances_m.min())
+        if grid.clearances(ends * CELL_M).min() > radius_m:
+            legs, _ = smooth_path(grid.field, path.points, radius_m=radius_m, margin_m=path.margin_m)
+            points = np.concatenate([leg.points for leg in legs]) / CELL_M
+            least_smooth_m.append(clearance_of_lines(grid.occupied, points)[1].min() * CELL_M)
     assert min(least_m) < radius_m  # which is why it is said
+    assert len(least_smooth_m) > 20
+    assert min(least_smooth_m) > radius_m - 0.003  # by which clearances between cells may be too large

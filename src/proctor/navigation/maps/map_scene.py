@@ -43,9 +43,11 @@ def scene_of_map(grid: GridMap, name: str, start: Point) -> SceneConfig:
         )
         for left, bottom, right, top in boxes.tolist()
     ]
+    if not parts:
+        return SceneConfig(scene_name=name, objects=[])
     x, y = grid.origin_world
     walls = SceneObject(name="the map's walls", translate=Vector3(x, y, 0.0), parts=parts)
-    return SceneConfig(scene_name=name, objects=[walls] if parts else [])
+    return SceneConfig(scene_name=name, objects=[walls])
 
 
 def _around_floor(grid: GridMap, start: Point) -> NDArray[np.bool_]:

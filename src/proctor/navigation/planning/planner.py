@@ -43,11 +43,12 @@ class RawPath(msgspec.Struct, frozen=True, kw_only=True):
     points: Array
     """(N, 2), world; the first is the start, the last the goal, exactly."""
     margin_m: float
-    """What the path keeps beyond the robot's radius, except near both ends."""
+    """What each cell on the path has at its centre beyond the robot's radius, except near both ends, where it
+    may have nothing. Elsewhere in the cell it is less by up to half its diagonal."""
     planner: str
     length_m: float
     optimum_gap: float | None = None
-    """By what share of its length the path is at most too long, where the planner can tell."""
+    """0 if no path through such cells is shorter; None where the planner cannot tell."""
 
 
 def find_path(  # noqa: PLR0913 - all but three have defaults
@@ -63,6 +64,11 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
     cancelled: Callable[[], bool] | None = None,
 ) -> RawPath:
     """Return a path from the start to the goal.
+
+    The path goes through cells that have room for the robot at their centres. It may pass a corner of such a
+    cell, and there it comes nearer to an obstacle than radius and margin, by up to half the diagonal of a
+    cell: 3.5 cm if cells have 5 cm. With the margin of 5 cm that is still outside of the radius, except
+    within 0.5 m of both ends and where there is less room. `smooth_path` makes paths that keep the radius.
 
     What is prepared for a map is kept, so that the next query on the same map (the very array of cells) is
     much faster.
