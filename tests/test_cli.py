@@ -473,6 +473,34 @@ def test_generate_warns_of_a_seed_that_can_be_guessed(capsys, tmp_path):
     assert "leave --seed out" in out
 
 
+@pytest.mark.parametrize("given", ["./agents/chdir_agent.py:Agent", "chdir_agent:Agent"])
+def test_a_policy_of_the_current_folder_runs_in_workers_too(dataset, tmp_path, given):
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    (folder / "its_actions.py").write_text("STOP = 0\n")
+    (folder / "chdir_agent.py").write_text(
+        "import os\n"
+        "from its_actions import STOP\n"
+        "from proctor.core.interfaces import Policy\n"
+        "class Agent(Policy):\n"
+        "    def __init__(self): os.chdir('/')\n"
+        "    def act(self, observation): return STOP\n"
+    )
+    command = [sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset), "--env", "mock"]
+    done = subprocess.run(
+        [*command, "--policy", given, "--workers", "2"],
+        cwd=folder if given.startswith("chdir") else tmp_path,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (results,) = tmp_path.rglob("results.json")
+    assert results.parent.name == "chdir_agent.Agent"
+    assert [e["actions"] for e in json.loads(results.read_text())["episodes"]] == [[0]] * 3
+
+
 def test_help_teaches_by_example(capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["run", "--help"])

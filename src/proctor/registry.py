@@ -2,17 +2,23 @@
 
 A value is `module:Class` and is imported on use, so that a name costs nothing. Other packages add
 theirs as entry points in the groups `proctor.suites`, `proctor.envs`, `proctor.policies`,
-`proctor.metrics` (of navigation) and `proctor.manipulation_metrics`. A policy may also be the address of an
-agent that is served elsewhere: `ws://host:port`.
+`proctor.metrics` (of navigation) and `proctor.manipulation_metrics`. Instead of a name, a class of the user's
+own is given as `module:Class` or `folder/file.py:Class`; a policy may also be the address of an agent that is
+served elsewhere: `ws://host:port`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import importlib.util
 import inspect
+import re
+import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 from proctor.core.addresses import is_address, replicas
@@ -89,6 +95,9 @@ ONLY_FOR: dict[Kind, dict[str, str]] = {
     },
 }
 """The task of what is for one task only, told here too so that it can be told without importing anything."""
+USER_FILE = re.compile(r"(?P<file>[^:]+\.py)(:(?P<attribute>.*))?", re.DOTALL)
+"""A file of the user's, and a class in it."""
+_FILES_FOUND: dict[str, Path] = {}
 REMOTE_POLICY = "proctor.policies.websocket:WebSocketPolicy"
 BASES: dict[Kind, type] = {"env": Env, "policy": Policy, "metric": Metric, "manipulation_metric": Metric}
 PLURAL: dict[Kind, str] = {
@@ -107,34 +116,47 @@ def names(kind: Kind) -> dict[str, str]:
 
 
 def load(kind: Kind, name: str) -> Any:
-    """Return the class behind a name, behind `module:Class`, or behind one or more addresses.
+    """Return the class behind a name, `module:Class`, `file.py:Class` or one or more addresses.
+
+    A file without a class means the only one in it of this kind.
 
     Raises:
         UnknownName: Nothing has this name.
-        UserError: The module or the class does not exist, is of another kind, or an address is wrong.
+        UserError: The module, file or class does not exist, is of another kind, or an address is wrong.
         MissingDependency: The module needs a package that is not installed.
     """
     known = names(kind)
     target = known.get(name, name)
     if kind == "policy" and replicas(name):
         target = REMOTE_POLICY
-    module_name, _, attribute = target.partition(":")
-    if not (module_name and attribute):
-        raise UnknownName(kind, name, known)
+    if (found_file := USER_FILE.fullmatch(target)) is not None:
+        module_name, attribute = found_file["file"], found_file["attribute"] or ""
+    else:
+        module_name, _, attribute = target.partition(":")
+        if not (module_name and attribute):
+            raise UnknownName(kind, name, known, hint="" if kind == "suite" else _own_class_hint(name))
+    what = f"{kind} '{name}'"
     try:
-        module = importlib.import_module(module_name)
+        if found_file is not None:
+            module = _import_file(what, module_name)
+        else:
+            module = _import_module(what, module_name, attribute)
     except ModuleNotFoundError as error:
         if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
             likely = "is its folder in PYTHONPATH?"
             if kind == "policy" and attribute.lstrip("/").rpartition(":")[2].isdigit():
                 likely = f"for an agent that is served write ws://{name.removeprefix('ws:').lstrip('/')}"
-            raise UserError(f"{kind} '{name}': there is no module '{error.name}' ({likely})") from None
-        what = f"{kind} '{name}'"
+            raise UserError(f"{what}: there is no module '{error.name}' ({likely})") from None
         needs = MissingDependency(what, f"Its module needs the package '{error.name}'.")
         raise missing_extra(what, error) or needs from error
+    return _checked_class(kind, name, module, attribute or _only_class(kind, name, module))
+
+
+def _checked_class(kind: Kind, name: str, module: ModuleType, attribute: str) -> Any:
+    """Return a class of a module if it is of this kind and can be used."""
     if not hasattr(module, attribute):
         hint = did_you_mean(attribute, dir(module))
-        raise UserError(f"{kind} '{name}': the module {module_name} has no '{attribute}'{hint}")
+        raise UserError(f"{kind} '{name}': the module {module.__name__} has no '{attribute}'{hint}")
     found = getattr(module, attribute)
     base = BASES[kind]
     if not (isinstance(found, type) and issubclass(found, base)):
@@ -143,6 +165,79 @@ def load(kind: Kind, name: str) -> Any:
         missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
         raise UserError(f"{kind} '{name}' lacks {missing}")
     return found
+
+
+def _own_class_hint(name: str) -> str:
+    """Return how to give a class of one's own, where a name is not known."""
+    try:
+        is_module = name.isidentifier() and importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        is_module = False
+    if is_module:
+        return f"there is a module '{name}': to use a class in it, write {name}:Class"
+    return "a class of your own is given as module:Class or file.py:Class"
+
+
+def _import_module(what: str, module_name: str, attribute: str) -> ModuleType:
+    is_path = "/" in module_name or module_name.startswith(".")
+    if is_path and not attribute.rpartition(":")[2].isdigit():  # else it may be meant as an address
+        problem = f"'{module_name}' is not the name of a module"
+        raise UserError(f"{what}: {problem}; a file is given as {module_name}.py:{attribute}")
+    return importlib.import_module(module_name)
+
+
+def _import_file(what: str, given: str) -> ModuleType:
+    """Import a file of the user, which finds the modules beside it, as `python FILE` does.
+
+    Its module has the file's name, unless that is taken or is not a module's name.
+    """
+    file = _user_file(what, given)
+    if str(file.parent) not in sys.path:
+        sys.path.insert(0, str(file.parent))
+    importlib.invalidate_caches()
+    own = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+    for module_name in (file.stem, own):
+        loaded = sys.modules.get(module_name)
+        if loaded is not None and getattr(loaded, "__file__", None) == str(file):
+            return loaded
+    is_free = file.stem not in sys.modules and "." not in file.stem
+    spec = importlib.util.find_spec(file.stem) if is_free else None
+    if spec is not None and spec.origin == str(file):
+        return importlib.import_module(file.stem)
+    spec = importlib.util.spec_from_file_location(own, file)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{what}: {file} is not a Python file")
+    sys.modules[own] = module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[own]
+        raise
+    return module
+
+
+def _user_file(what: str, given: str) -> Path:
+    """Return a file's absolute path; where it was found before, if an agent has changed the folder since."""
+    file = Path(given).resolve()
+    if file.is_file():
+        _FILES_FOUND[given] = file
+    elif given not in _FILES_FOUND:
+        raise UserError(f"{what}: there is no file {file}")
+    return _FILES_FOUND[given]
+
+
+def _only_class(kind: Kind, name: str, module: ModuleType) -> str:
+    """Return the name of the only class of a kind that a user's file defines."""
+    base = BASES[kind]
+    found = [
+        key
+        for key, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        count = "none" if not found else f"{len(found)}: {', '.join(found)}; write {name}:{found[0]}"
+        raise UserError(f"{kind} '{name}': expected one class that inherits {base.__name__}, found {count}")
+    return found[0]
 
 
 def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:

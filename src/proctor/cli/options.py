@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from proctor.core.errors import UserError
+
+
+def find_modules_here() -> None:
+    """Let `module:Class` name a module of the current folder, as `python -m` does."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
 
 
 def read_options(pairs: Sequence[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from proctor.cli.options import read_options
+from proctor.cli.options import find_modules_here, read_options
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, console, errors
 from proctor.core.addresses import address_label, is_address
 from proctor.core.errors import UserError
@@ -30,6 +30,7 @@ examples:
   proctor run --suite houses-v1 --policy oracle
   proctor run --suite houses-v1 --policy random forward oracle --episodes 10 --workers 2
   proctor run --dataset my_episodes.json --policy my_agent:Agent --out runs/my_agent
+  proctor run --suite houses-v1 --policy ./agents/my_agent.py:Agent
   proctor run --suite houses-v1 --policy replay --policy-option run=runs/oracle
   proctor run --suite houses-v1 --policy my_agent:Agent --save-frames
   proctor run --suite houses-v1 --policy ws://localhost:8080 --policy-option action_timeout_s=5
@@ -64,7 +65,8 @@ def add_run(commands: Any) -> None:
         nargs="+",
         required=True,
         metavar="NAME",
-        help="a name (proctor list), module:Class, or the address of a served agent: ws://host:port",
+        help="a name (proctor list), module:Class, file.py:Class, or the address of a served agent: "
+        "ws://host:port; modules are looked for in this folder, too",
     )
     run.add_argument(
         "--env",
@@ -162,6 +164,7 @@ def _run(arguments: argparse.Namespace) -> int:
     out: Path = arguments.out or Path("runs") / exam
     if not 0 <= arguments.max_fault_rate <= 1:
         raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
+    find_modules_here()
     for policy in arguments.policy:
         load("policy", policy)  # a misspelt name must not cost the time of those before it
     alone = len(arguments.policy) == 1 and arguments.out is not None
@@ -257,7 +260,12 @@ def _check_options(arguments: argparse.Namespace, task: str) -> None:
 
 def _label(policy: str) -> str:
     """Return the name of a policy's folder."""
-    return address_label(policy) if is_address(policy) else policy.replace(":", ".").replace("/", "_")
+    if is_address(policy):
+        return address_label(policy)
+    file, _, class_ = policy.partition(":")
+    if file.endswith(".py"):
+        policy = f"{Path(file).stem}:{class_}".rstrip(":")
+    return policy.replace(":", ".").replace("/", "_")
 
 
 def _reach(planned: dict[str, tuple[RunConfig, Path]]) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proctor.cli.options import read_options
+from proctor.cli.options import find_modules_here, read_options
 from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
 from proctor.core.addresses import TOKEN_VARIABLE
 from proctor.core.errors import UserError
@@ -43,7 +42,7 @@ def add_serve(commands: Any) -> None:
     serve.add_argument(
         "policy",
         metavar="POLICY",
-        help="module:Class, looked for in this folder, too; or a name (proctor list)",
+        help="module:Class, looked for in this folder, too; file.py:Class; or a name (proctor list)",
     )
     serve.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
     serve.add_argument(
@@ -82,7 +81,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     from proctor.policies.server import serve
     from proctor.registry import build
 
-    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
+    find_modules_here()
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.getLogger("proctor.server").setLevel(logging.INFO)
     token = _token(arguments.token_file)

@@ -36,12 +36,30 @@ class InvalidFile(UserError):
         super().__init__(f"{file}: {place}: {problem}" if place else f"{file}: {problem}")
 
 
-class UnknownName(UserError):
-    """A name that nothing answers to."""
+MOST_NAMES = 25
+"""Of more names than these, only some are listed."""
+NAMES_SHOWN = 5
 
-    def __init__(self, kind: str, name: str, available: Iterable[str]) -> None:
+
+class UnknownName(UserError):
+    """A name that nothing answers to.
+
+    Args:
+        kind: Of what.
+        name: What was asked for.
+        available: What there is. Of many names only the nearest are listed.
+        hint: What else could be done, as a clause.
+    """
+
+    def __init__(self, kind: str, name: str, available: Iterable[str], *, hint: str = "") -> None:
         names = sorted(available)
-        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, names)}; available: {', '.join(names)}")
+        listed = f"available: {', '.join(names)}"
+        if len(names) > MOST_NAMES:
+            near = difflib.get_close_matches(name, names, n=NAMES_SHOWN)
+            what = f"the nearest of {len(names)}" if near else f"some of {len(names)}"
+            listed = f"{what}: {', '.join(near or names[:NAMES_SHOWN])}"
+        parts = [f"unknown {kind} '{name}'{did_you_mean(name, names)}", listed, *([hint] if hint else [])]
+        super().__init__("; ".join(parts))
 
 
 class MissingDependency(UserError):
