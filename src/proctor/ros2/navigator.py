@@ -117,8 +117,9 @@ class RosNavigator:
         """Return why the robot cannot be driven now, or None if it can."""
         problem = self.base.problem()
         if problem is None and self.scan is not None:
-            is_old = self.now_s() - self.scan.stamp_s > SCAN_STALE_S
-            if self.scan.value is None or self.scan.problem is not None or is_old:
+            newest = self.scan.newest
+            is_old = self.now_s() - newest.stamp_s > SCAN_STALE_S
+            if newest.value is None or self.scan.problem is not None or is_old:
                 return self.scan.diagnosis()
         return problem
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
 from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
@@ -32,8 +32,17 @@ def elsewhere(node: RosNode, topic_name: str, wanted_type: str) -> str:
     return f", but there is {', '.join(others)}: is the namespace right?" if others else ""
 
 
+class Newest(NamedTuple, Generic[Value]):
+    """A value and the stamp of its message; both are of the same message."""
+
+    stamp_s: float
+    value: Value | None
+
+
 class Topic(Generic[Value]):
     """Keeps the newest value of a topic.
+
+    Other threads may read it: stamp and value are replaced in one assignment. Who needs both reads `newest`.
 
     Args:
         node: Who listens.
@@ -56,9 +65,7 @@ class Topic(Generic[Value]):
         qos: QoSProfile = SENSORS,
     ) -> None:
         self._node, self._read, self._on_value = node, read, on_value
-        self.value: Value | None = None
-        self.stamp_s = 0.0
-        """Of the value."""
+        self.newest: Newest[Value] = Newest(0.0, None)
         self.count = 0
         """Values that came."""
         self.problem: str | None = None
@@ -79,9 +86,24 @@ class Topic(Generic[Value]):
         """The full name of the topic."""
         return str(self._subscription.topic_name)
 
+    @property
+    def value(self) -> Value | None:
+        """The newest value, None before there is one."""
+        return self.newest.value
+
+    @property
+    def stamp_s(self) -> float:
+        """The stamp of the value, 0 before there is one."""
+        return self.newest.stamp_s
+
+    @property
+    def subscription(self) -> Any:
+        """The subscription of rclpy."""
+        return self._subscription
+
     def forget(self) -> None:
         """Drop the value: what comes next is of another episode or another simulator."""
-        self.value, self.stamp_s, self.problem, self._ignored = None, 0.0, None, 0
+        self.newest, self.problem, self._ignored = Newest(0.0, None), None, 0
 
     def sources(self) -> list[str]:
         """Return the names of the nodes that publish it.
@@ -134,7 +156,7 @@ class Topic(Generic[Value]):
         if read is None:
             self._ignored += 1
             return
-        self.stamp_s, self.value = read
+        self.newest = Newest(*read)
         self.problem, self._ignored = None, 0
         self.count += 1
         if self._on_value is not None:

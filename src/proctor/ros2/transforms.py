@@ -55,10 +55,11 @@ class Transforms:
 
     def _hear(self, message: TFMessage) -> None:
         for told in message.transforms:
-            place, turn, child = told.transform.translation, told.transform.rotation, told.child_frame_id
+            place, turn = told.transform.translation, told.transform.rotation
+            child = _plain(told.child_frame_id)
             finite = math.isfinite(place.x + place.y + turn.x + turn.y + turn.z + turn.w)
             if finite and (child in self._parents or len(self._parents) < MOST_FRAMES):
-                self._parents[_plain(child)] = _plain(told.header.frame_id), told.transform
+                self._parents[child] = _plain(told.header.frame_id), told.transform
 
 
 def _plain(frame: str) -> str:
