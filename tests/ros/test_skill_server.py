@@ -8,6 +8,8 @@ from action_msgs.msg import GoalStatus
 from kinematic_robot import TICK_S, KinematicRobot
 from skill_clients import Client, navigate, room, skill_goal
 
+from proctor.core.errors import SimulationError, UserError
+from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.process.client import PlanningClient
 from proctor.ros2.navigator import NavigatorOptions
 from proctor.ros2.skill_server import SkillServer
@@ -111,6 +113,24 @@ def test_a_goal_that_makes_no_sense_says_why_and_disturbs_nobody(client, robot, 
     status, result = client.ask(navigate(100.0, 0.0)).end()  # takes its place, for it makes sense
     assert (status, result.reason) == (ABORTED, "goal_outside_map")
     assert good.end()[0] == ABORTED
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (NavigationFailure(Reason.PLANNER_LOST, "the planning process is gone"), "planner_lost"),
+        (UserError("a path of 2000000 bytes is too long to plan with"), "invalid_goal"),
+        (SimulationError("the robot's pose is not known"), "pose_unknown"),
+    ],
+)
+def test_an_error_in_a_tick_is_told_by_its_own_reason(client, robot, server, monkeypatch, error, reason):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(server.navigator.skills, "execute_skill", fail)
+    status, result = client.ask(navigate(1.0, 0.0)).end()
+    assert (status, result.reason) == (ABORTED, reason)
+    assert str(error) in result.message
 
 
 def test_skills_are_executed_one_after_the_other(client, robot, server):

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from rclpy.action import ActionServer, CancelResponse
 
+from proctor.core.errors import ProctorError, SimulationError
+from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.ros2.node import RosNode
 
 End = Literal["succeeded", "aborted"]
@@ -76,6 +78,13 @@ class GoalServer(ActionServer):
     def _cancel(self, goal_handle: Any) -> CancelResponse:
         self._on_cancel(goal_handle)
         return CancelResponse.ACCEPT
+
+
+def reason_of(error: ProctorError) -> Reason:
+    """Return the `reason` that a client gets for an error."""
+    if isinstance(error, NavigationFailure):
+        return error.reason
+    return Reason.POSE_UNKNOWN if isinstance(error, SimulationError) else Reason.INVALID_GOAL
 
 
 def _never(goal_handle: Any) -> None:

@@ -12,7 +12,7 @@ from plan_msgs.action import ComputePathToPose, GenerateTrajectory
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 
-from proctor.core.errors import ProctorError, SimulationError, UserError
+from proctor.core.errors import ProctorError, UserError
 from proctor.core.types import Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.path import Path
@@ -21,7 +21,7 @@ from proctor.navigation.process.requests import Motion, PathRequest, Reply, Traj
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.ros2.convert import pose2
-from proctor.ros2.goal_server import GoalServer
+from proctor.ros2.goal_server import GoalServer, reason_of
 from proctor.ros2.mobile_base import MAP_FRAME
 from proctor.ros2.navigator import RosNavigator
 from proctor.ros2.node import RosNode
@@ -117,7 +117,7 @@ class PlanningServers:
                 raise UserError(f"{MOST_JOBS} plans are asked for already; try again later")
             submit, result = read(handle.request)
         except ProctorError as error:
-            server.finish(handle, "aborted", failed(_reason(error), str(error)))
+            server.finish(handle, "aborted", failed(reason_of(error), str(error)))
             return
         self._jobs.append(Job(server, handle, submit, result, failed))
         self._timer.reset()
@@ -209,7 +209,7 @@ class PlanningServers:
         try:
             self._request_id = job.submit()
         except ProctorError as error:
-            self._fail(job, _reason(error), str(error))
+            self._fail(job, reason_of(error), str(error))
 
     def _answer(self, job: Job, reply: Reply) -> None:
         if isinstance(reply.result, NavigationFailure):
@@ -236,12 +236,6 @@ class PlanningServers:
                 del self._jobs[index]
                 job.server.finish(handle, "aborted", job.failed(Reason.CANCELLED, "cancelled"))
                 return
-
-
-def _reason(error: ProctorError) -> Reason:
-    if isinstance(error, NavigationFailure):
-        return error.reason
-    return Reason.POSE_UNKNOWN if isinstance(error, SimulationError) else Reason.INVALID_GOAL
 
 
 def _pose_in_map(stamped: Any, what: str) -> Pose2:

@@ -16,7 +16,7 @@ from proctor.navigation.failure import Reason
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.tracking.mpc import PERIOD_S
-from proctor.ros2.goal_server import End, GoalServer
+from proctor.ros2.goal_server import End, GoalServer, reason_of
 from proctor.ros2.mobile_base import topic_in
 from proctor.ros2.navigator import NavigatorOptions, RosNavigator
 from proctor.ros2.node import RosNode
@@ -234,7 +234,7 @@ class SkillServer(RosNode):
             try:
                 self._tick(goal)
             except ProctorError as error:
-                self._drop(Reason.POSE_UNKNOWN, str(error))
+                self._drop(reason_of(error), str(error))
             unless_done.pop_all()
 
     def _tick(self, goal: SkillGoal) -> None:
