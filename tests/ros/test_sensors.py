@@ -39,6 +39,16 @@ def shades(observation):
     return {name: int(picture.flat[0]) for name, picture in observation.items()}
 
 
+def test_the_subscriptions_have_the_names_of_the_topics(camera, sensors):
+    found = {name: getattr(sensors, f"{name}_sub") for name in ("rgb", "depth", "scan")}
+    assert {name: (one.topic_name, one.msg_type) for name, one in found.items()} == {
+        "rgb": ("/rgb", Image),
+        "depth": ("/depth", Image),
+        "scan": ("/scan", LaserScan),
+    }
+    assert SensorSubscriber(node=sensors.node, sensors=["rgb"]).depth_sub is None
+
+
 def test_pictures_of_one_moment_after_the_last_action(camera, sensors):
     camera.look(1.0)
     observation = sensors.get_observation(MATCH_S)

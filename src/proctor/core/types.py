@@ -34,6 +34,17 @@ class Action(enum.IntEnum):
     RIGHT = 3
 
 
+def checked_action(action: Any) -> Action:
+    """Return the action as an `Action`.
+
+    Raises:
+        ValueError: It is not an integer from 0 to 3.
+    """
+    if isinstance(action, int | np.integer) and not isinstance(action, bool) and 0 <= action <= 3:
+        return Action(int(action))
+    raise ValueError(f"expected an action from 0 to 3, found {action!r}")
+
+
 STEP_M = 0.25
 """How far FORWARD goes."""
 TURN_RAD = math.radians(15)

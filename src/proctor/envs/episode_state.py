@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import distance
 from proctor.core.types import Action, Info, Vector3
@@ -76,14 +72,3 @@ def started(state: EpisodeState | None) -> EpisodeState:
     if state is None:
         raise SimulationError("info() was called before reset()")
     return state
-
-
-def checked_action(action: Any) -> Action:
-    """Return the action as an `Action`.
-
-    Raises:
-        ValueError: It is not an integer from 0 to 3.
-    """
-    if isinstance(action, int | np.integer) and not isinstance(action, bool) and 0 <= action <= 3:
-        return Action(int(action))
-    raise ValueError(f"expected an action from 0 to 3, found {action!r}")

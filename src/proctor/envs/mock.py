@@ -8,8 +8,8 @@ import numpy as np
 
 from proctor.core.geometry import pose_after
 from proctor.core.interfaces import Env
-from proctor.core.types import Info, Observation, Pose2, Vector3
-from proctor.envs.episode_state import EpisodeState, checked_action, running, started
+from proctor.core.types import Info, Observation, Pose2, Vector3, checked_action
+from proctor.envs.episode_state import EpisodeState, running, started
 from proctor.episodes.vln import Episode
 
 

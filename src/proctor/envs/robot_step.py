@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from proctor.core.errors import SimulationError
-from proctor.core.types import Info, Observation, Vector3
-from proctor.envs.episode_state import EpisodeState, checked_action, running
+from proctor.core.types import Info, Observation, Vector3, checked_action
+from proctor.envs.episode_state import EpisodeState, running
 from proctor.ros2.exam_robot import ExamRobot
 
 

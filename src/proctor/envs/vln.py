@@ -12,8 +12,8 @@ import msgspec
 from proctor.control.action_executor import ActionExecutor
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.interfaces import Env
-from proctor.core.types import Info, Observation, Pose2, Vector3
-from proctor.envs.episode_state import EpisodeState, checked_action, running, started
+from proctor.core.types import Info, Observation, Pose2, Vector3, checked_action
+from proctor.envs.episode_state import EpisodeState, running, started
 from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import WheeledRobot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from proctor.core.errors import UserError
-from proctor.core.types import Action
+from proctor.core.types import Action, checked_action
 from proctor.ros2.action_executor import VLNActionExecutor
 
 
@@ -33,18 +33,20 @@ class ActionExecutorWrapper:
         """Do an action, and return when it is done.
 
         Raises:
-            UserError: There is no such action.
+            UserError: It is not an integer from 0 to 3.
             SimulationError: The robot is silent or does not obey.
         """
-        moves: dict[int, Callable[[], None]] = {
+        try:
+            checked = checked_action(action)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        moves: dict[Action, Callable[[], None]] = {
             Action.STOP: self.stop,
             Action.FORWARD: self.forward_25cm,
             Action.LEFT: lambda: self.rotate_15deg("left"),
             Action.RIGHT: lambda: self.rotate_15deg("right"),
         }
-        if action not in moves:
-            raise UserError(f"expected an action from 0 to 3, found {action!r}")
-        moves[action]()
+        moves[checked]()
 
     def forward_25cm(self) -> None:
         """Drive 25 cm ahead."""

@@ -91,6 +91,21 @@ class SensorSubscriber:
         }
 
     @property
+    def rgb_sub(self) -> Any:
+        """The subscription of rclpy to `rgb`, None if it is not among the sensors."""
+        return self._subscription("rgb")
+
+    @property
+    def depth_sub(self) -> Any:
+        """The subscription of rclpy to `depth`, None if it is not among the sensors."""
+        return self._subscription("depth")
+
+    @property
+    def scan_sub(self) -> Any:
+        """The subscription of rclpy to `scan`."""
+        return self._subscription("scan")
+
+    @property
     def latest_rgb(self) -> Rgb | None:
         """The newest colour picture, uint8 (H, W, 3)."""
         rgb: Rgb | None = self._latest("rgb")
@@ -216,6 +231,9 @@ class SensorSubscriber:
                     return None
                 newest["rgb"], newest["depth"] = pair
             return {name: frame.value for name, frame in newest.items() if frame is not None}
+
+    def _subscription(self, name: str) -> Any:
+        return self._topics[name].subscription if name in self._topics else None
 
     def _latest(self, name: str) -> Any:
         with self._lock:
