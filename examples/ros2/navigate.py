@@ -4,11 +4,12 @@ In three terminals of the repository, after `make ros`:
 
     .venv-ros/bin/proctor sim-host --suite houses-v1 --episode house_64959_0
     .venv-ros/bin/proctor skill-server --suite houses-v1 --episode house_64959_0 --robot-namespace ""
-    .venv-ros/bin/python examples/ros2/navigate.py X Y [YAW]
+    .venv-ros/bin/python examples/ros2/navigate.py X Y [YAW] [--action NAME]
 
 The server prints a goal to try. Ctrl-C cancels the goal.
 """
 
+import argparse
 import json
 import math
 import sys
@@ -50,12 +51,18 @@ class Printer:
 
 def main() -> None:
     """Send the goal of the command line and wait for its end."""
-    goal = goal_of(*map(float, sys.argv[1:4]))
+    parser = argparse.ArgumentParser(description="Send a robot somewhere with the action skill_execution.")
+    parser.add_argument("x", type=float, help="in the map, in metres")
+    parser.add_argument("y", type=float, help="in the map, in metres")
+    parser.add_argument("yaw", type=float, nargs="?", help="in radians (default: any)")
+    parser.add_argument("--action", default=ACTION, metavar="NAME", help=f"of the server (default: {ACTION})")
+    asked = parser.parse_args()
+    goal = goal_of(asked.x, asked.y, asked.yaw)
     rclpy.init()
     node = rclpy.create_node("navigate_example")
-    client = ActionClient(node, SkillExecution, ACTION)
+    client = ActionClient(node, SkillExecution, asked.action)
     if not client.wait_for_server(timeout_sec=10.0):
-        sys.exit(f"nobody offers {ACTION}: is proctor skill-server running?")
+        sys.exit(f"nobody offers {asked.action}: is proctor skill-server running?")
     sending = client.send_goal_async(goal, feedback_callback=Printer())
     rclpy.spin_until_future_complete(node, sending)
     result = sending.result().get_result_async()

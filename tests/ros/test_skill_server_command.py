@@ -1,15 +1,20 @@
 """`proctor skill-server`: what it refuses, what it prints, and how it ends."""
 
+import importlib.util
+import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 
 import pytest
+import rclpy
 import yaml
 from skill_clients import room, skill_goal
 
 from proctor.cli import main
+from proctor.cli.skill_server import _command_to_try
 from proctor.navigation.maps.map_files import save_map
 from proctor.ros2.skill_request import read_request
 
@@ -37,7 +42,24 @@ def test_what_makes_no_sense_is_a_user_error(map_file, capsys, arguments, told):
     assert told in " ".join(capsys.readouterr().err.split())
 
 
-def test_it_prints_a_goal_to_try_and_ends_on_ctrl_c(map_file):
+def test_the_command_to_try_is_one_that_exists(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    command = shlex.split(_command_to_try("/alice/skill_execution", -1.0, 2.0))
+    assert command[2:] == ["-1.00", "2.00", "--action", "/alice/skill_execution"]
+    spec = importlib.util.spec_from_file_location("navigate_example", command[1])
+    spec.loader.exec_module(example := importlib.util.module_from_spec(spec))
+    monkeypatch.setattr(sys, "argv", command[1:])
+    monkeypatch.setattr(example.ActionClient, "wait_for_server", lambda *_, **__: False)
+    with pytest.raises(SystemExit, match="nobody offers /alice/skill_execution"):
+        example.main()
+    rclpy.shutdown()
+    (tmp_path / "ros2").touch(0o755)
+    assert _command_to_try("/alice/skill_execution", 1.0, 2.0).startswith("ros2 action send_goal /alice/")
+
+
+def test_it_prints_a_goal_to_try_and_ends_on_ctrl_c(map_file, tmp_path, monkeypatch):
+    (tmp_path / "ros2").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     command = [sys.executable, "-m", "proctor.cli", "skill-server", "--map", str(map_file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         said = []

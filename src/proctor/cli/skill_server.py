@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import shutil
 import signal
+import sys
 import threading
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import proctor
 from proctor.cli.options import read_options
 from proctor.cli.places import allow_negative_places, episode_of, place_of
 from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
@@ -168,17 +172,26 @@ def _world(arguments: argparse.Namespace) -> _World:
     return _World(map_of_floor(scene, floor_z), floor_z, start, goal)
 
 
+def _command_to_try(action_name: str, x: float, y: float) -> str:
+    """Return a command that sends a goal: of `ros2`, or of this checkout where there is no `ros2`."""
+    example = Path(proctor.__file__).parents[2] / "examples" / "ros2" / "navigate.py"
+    if shutil.which("ros2") is None and example.is_file():
+        return shlex.join([sys.executable, str(example), f"{x:.2f}", f"{y:.2f}", "--action", action_name])
+    return (
+        f"ros2 action send_goal {action_name} plan_msgs/action/SkillExecution '{{skill_request: "
+        f'{{skill_list: [{{skill: navigate_to, params: [{{key: goal_pos, value: "[{x:.2f}, {y:.2f}, 0]"}}, '
+        '{key: timeout, value: "60.0"}]}]}}\' --feedback'
+    )
+
+
 def _announce(server: SkillServer, world: _World) -> None:
     """Say what there is, and the line with which to try it."""
     below = server.get_namespace().rstrip("/")
-    x, y = world.goal
     lines = [
         f"actions: {server.action_name} {below}/compute_path_to_pose {below}/generate_trajectory",
         f"for RViz: {below}/map {below}/plan {below}/driven. Ctrl-C ends it.",
         "try it:",
-        f"ros2 action send_goal {server.action_name} plan_msgs/action/SkillExecution '{{skill_request: "
-        f'{{skill_list: [{{skill: navigate_to, params: [{{key: goal_pos, value: "[{x:.2f}, {y:.2f}, 0]"}}, '
-        '{key: timeout, value: "60.0"}]}]}}\' --feedback',
+        _command_to_try(server.action_name, *world.goal),
         READY,
     ]
     for line in lines:
