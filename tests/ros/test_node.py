@@ -1,10 +1,13 @@
 """Nodes come and go, hear each other, and say why they do not."""
 
+import subprocess
+import sys
 import time
 
 import pytest
 import rclpy
 from geometry_msgs.msg import Twist
+from kinematic_robot import KinematicRobot
 from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
 
@@ -86,6 +89,66 @@ def test_who_spins_the_node_as_is_usual_in_ros_does_no_harm():
             assert node.wait_until(lambda: len(heard) > so_far + 2, 10.0)
     finally:
         rclpy.shutdown()
+
+
+def test_stamp_and_value_of_a_topic_are_replaced_at_once():
+    with RosNode("listener") as node:
+        topic = Topic(node, Clock, "/clock", lambda message: (seconds(message.clock), seconds(message.clock)))
+        topic.hear(Clock(clock=stamp(1.0)))
+        pairs = []
+
+        def look(frame, event, argument):
+            if frame.f_code is Topic.hear.__code__:
+                frame.f_trace_opcodes = True  # another thread may run between any two of them
+                pairs.append((topic.stamp_s, topic.value))
+                return look
+            return None
+
+        before = sys.gettrace()
+        sys.settrace(look)
+        try:
+            topic.hear(Clock(clock=stamp(2.0)))
+        finally:
+            sys.settrace(before)
+        assert set(pairs) == {(1.0, 1.0), (2.0, 2.0)}
+
+
+ENDED_BY_A_SIGNAL = """
+import os, signal, threading
+import rclpy
+from proctor.ros2.action_executor import VLNActionExecutor
+
+rclpy.init()
+executor = VLNActionExecutor()
+assert executor.wait_for_odom(10.0)
+rclpy.spin_once(executor)
+threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+try:
+    executor.move_timed(0.1, 0.0, 1000.0)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_in_a_program_that_spins_stops_the_robot_and_leaves_no_error():
+    with KinematicRobot() as robot:
+        ended = subprocess.run(
+            [sys.executable, "-c", ENDED_BY_A_SIGNAL], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert robot.wait_until(lambda: robot.velocity == (0.0, 0.0), 10.0)
+        assert robot.pose.x > 0
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "interrupted\n", "")
+
+
+def test_an_executor_that_was_shut_down_after_it_spun_a_node_does_no_harm():
+    rclpy.init()
+    with RosNode("listener") as node:
+        for _ in range(20):
+            rclpy.spin_once(node, timeout_sec=0)
+        rclpy.shutdown()
+        node.create_timer(0.01, lambda: None)
+        assert not node.wait_until(lambda: False, 0.3)
+        assert node.is_listening
 
 
 def test_names_that_ros_does_not_take_are_an_error_of_the_user():

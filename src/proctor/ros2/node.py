@@ -6,10 +6,11 @@ import atexit
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from rclpy.exceptions import NameValidationException
+from rclpy.exceptions import InvalidHandle, NameValidationException
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
@@ -140,7 +141,8 @@ class RosNode(Node):
                 self._spinner.spin_once(timeout_sec=WAKE_S)
                 visited, self._visited = self._visited, None
                 if visited is not None:
-                    visited.create_task(_nothing)
+                    with suppress(AttributeError, InvalidHandle):  # rclpy.shutdown has ended it meanwhile
+                        visited.create_task(_nothing)
                 with self._news:
                     self._news.notify_all()
         except ExternalShutdownException:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from geometry_msgs.msg import Twist
 from rclpy.duration import Duration
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, qos_check_compatible
 
+from proctor.ros2.context import open_context
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import COMMANDS
 from proctor.ros2.topic import elsewhere, type_name
 
 GONE_S = 1.0
 """So long a last message may take to reach those who listen."""
+LOOK_S = 0.02
 
 
 class TwistTopic:
@@ -31,25 +36,36 @@ class TwistTopic:
         self._lock, self.is_closed, self._moves = threading.Lock(), False, False
 
     def publish(self, linear_x: float, angular_z: float, linear_y: float = 0.0) -> None:
-        """Send a velocity in the robot's frame, in m/s and rad/s; nothing after `close`."""
+        """Send a velocity in the robot's frame, in m/s and rad/s.
+
+        Nothing is sent after `close`, nor after a signal has shut the node's context down.
+        """
         message = Twist()
         message.linear.x, message.linear.y, message.angular.z = linear_x, linear_y, angular_z
         with self._lock:
-            if not self.is_closed:
+            if not self.is_closed and self._node.context.ok():
                 self._moves = message != Twist()
                 self.publisher.publish(message)
 
     def is_heard(self) -> bool:
         """Tell whether anyone gets what is sent."""
         with self._lock:
-            return not self.is_closed and self.publisher.get_subscription_count() > 0
+            is_open = not self.is_closed and self._node.context.ok()
+            return is_open and self.publisher.get_subscription_count() > 0
 
     def close(self) -> None:
-        """Stop the robot for good, before the node goes; if it moves, wait a second that it gets the stop."""
+        """Stop the robot for good, before the node goes; if it moves, wait a second that it gets the stop.
+
+        The signal handlers of `rclpy.init` shut all contexts down, also the node's. Then the stop is sent
+        through another one.
+        """
         with self._lock:
             if self.is_closed:
                 return
             self.is_closed = True
+            if not self._node.context.ok():
+                _send_stop(self.name)
+                return
             self.publisher.publish(Twist())
             if self._moves:
                 self.publisher.wait_for_all_acked(Duration(seconds=GONE_S))
@@ -73,3 +89,22 @@ class TwistTopic:
         if clashes:
             return f"{who} listens to {self.name} with an incompatible QoS: {'; '.join(clashes)}"
         return f"{who} listens to {self.name}, but is not connected"
+
+
+def _send_stop(topic_name: str) -> None:
+    """Send a velocity of zero through a context of its own, if anyone listens within a second."""
+    context = open_context()
+    node = Node("stop", context=context, start_parameter_services=False, enable_rosout=False)
+    executor = SingleThreadedExecutor(context=context)
+    try:
+        executor.add_node(node)
+        publisher = node.create_publisher(Twist, topic_name, COMMANDS)
+        deadline_s = time.monotonic() + GONE_S
+        while publisher.get_subscription_count() == 0 and time.monotonic() < deadline_s:
+            executor.spin_once(timeout_sec=LOOK_S)
+        publisher.publish(Twist())
+        publisher.wait_for_all_acked(Duration(seconds=GONE_S))
+    finally:
+        executor.shutdown(timeout_sec=GONE_S)
+        node.destroy_node()
+        context.try_shutdown()
