@@ -56,6 +56,9 @@ class KinematicRobot(RosNode):
         zero_frames: So many odometry messages at the beginning are empty, as O3DE sends them.
         scan_every: Ticks between two scans.
         has_clock: Whether it publishes `/clock`.
+        has_scanner: Whether it has the topic `scan`.
+        stamps_odometry: Whether its odometry tells its time; else all stamps of it are 0.
+        odom_origin: Where its odometry is zero, in the world; where it begins, if it is None.
         command_qos: How it listens to `cmd_vel`.
         **options: Of `RosNode`: namespace, ros_args.
 
@@ -83,11 +86,15 @@ class KinematicRobot(RosNode):
         zero_frames=3,
         scan_every=1,
         has_clock=True,
+        has_scanner=True,
+        stamps_odometry=True,
+        odom_origin=None,
         command_qos=COMMANDS,
         **options,
     ):
         super().__init__(name, **options)
-        self._start, self.pose, self.time_s = start, start, start_s
+        self._odom_origin, self.pose, self.time_s = odom_origin or start, start, start_s
+        self._stamps_odometry = stamps_odometry
         self.real_time_factor, self._lag_s = real_time_factor, lag_s
         self.wall_x_m, self._bump_x_m = wall_x_m, bump_x_m
         self._zero_frames, self._scan_every = zero_frames, scan_every
@@ -98,7 +105,7 @@ class KinematicRobot(RosNode):
         self._ticks = 0
         self._clock_out = self.create_publisher(Clock, "/clock", CLOCK)
         self._odom_out = self.create_publisher(Odometry, "odom", SENSORS)
-        self._scan_out = self.create_publisher(LaserScan, "scan", SENSORS)
+        self._scan_out = self.create_publisher(LaserScan, "scan", SENSORS) if has_scanner else None
         self.create_subscription(Twist, "cmd_vel", self._hear, command_qos)
         self._ending, self._lock = threading.Event(), threading.RLock()
         self._ticker = threading.Thread(target=self._run, name=f"{name} ticks", daemon=True)
@@ -145,7 +152,8 @@ class KinematicRobot(RosNode):
             self._clock_out.publish(Clock(clock=now))
         if "odom" not in self.silent:
             self._odom_out.publish(self._odometry(now))
-        if "scan" not in self.silent and self._ticks % self._scan_every == 0:
+        has_scan = self._scan_out is not None and "scan" not in self.silent
+        if has_scan and self._ticks % self._scan_every == 0:
             self._scan_out.publish(self._scan(now))
         self._ticks += 1
 
@@ -164,8 +172,9 @@ class KinematicRobot(RosNode):
         if self._zero_frames > 0:
             self._zero_frames -= 1
             return message
-        pose = pose_into(self._start, self.pose)
-        message.header.stamp = now
+        pose = pose_into(self._odom_origin, self.pose)
+        if self._stamps_odometry:
+            message.header.stamp = now
         message.pose.pose.position.x, message.pose.pose.position.y = pose.x, pose.y
         message.pose.pose.orientation = quaternion(pose.yaw)
         message.twist.twist.linear.x, message.twist.twist.angular.z = self.velocity
@@ -193,8 +202,10 @@ def main():
     parser.add_argument("--start-s", type=float, default=100.0)
     parser.add_argument("--wall-x", type=float, default=math.inf)
     parser.add_argument("--namespace", default="")
+    parser.add_argument("--no-scanner", action="store_true")
     asked = parser.parse_args()
     options = {"real_time_factor": asked.real_time_factor, "start_s": asked.start_s}
+    options["has_scanner"] = not asked.no_scanner
     with KinematicRobot(wall_x_m=asked.wall_x, namespace=asked.namespace, **options):
         print("ready", flush=True)  # noqa: T201
         threading.Event().wait()

@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from geometry_msgs.msg import Pose
+import rclpy
+from geometry_msgs.msg import Pose, Twist
 from kinematic_robot import KinematicRobot
+from sensor_msgs.msg import LaserScan
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import wrap_angle
 from proctor.ros2.action_executor import VLNActionExecutor
 from proctor.ros2.action_executor_wrapper import ActionExecutorWrapper
+from proctor.ros2.qos import SENSORS
 
 TIMEOUT_S = 0.7
 LATE_S = 5.0
@@ -81,6 +84,12 @@ def in_background(move):
     thread = threading.Thread(target=run)
     thread.start()
     return thread, ends
+
+
+def hear_scans(executor):
+    """Wait until the newest scan shows how the world is now."""
+    heard = executor._port.scans.count
+    assert executor.wait_until(lambda: executor._port.scans.count > heard + 20, 10.0)
 
 
 def moved(before, after):
@@ -153,8 +162,7 @@ def test_a_wall_stops_within_50_ms_of_the_scan_that_shows_it():
 
 def test_collisions_count_once_in_a_move_and_only_in_moves():
     with executor_of(wall_x_m=0.1) as (robot, executor):
-        heard = executor._port.scans.count
-        assert executor.wait_until(lambda: executor._port.scans.count > heard + 20, 10.0)
+        hear_scans(executor)
         assert executor.collision_count == 0
         assert executor.execute_forward_25cm().collided
         assert executor.move_timed(0.1, 0.0, 1.0).collided
@@ -297,6 +305,78 @@ def test_stopping_ends_a_move_of_another_thread_and_there_is_one_at_a_time():
         assert not executor.is_running
 
 
+def test_a_robot_without_a_scanner_drives_and_the_log_says_once_that_nothing_is_detected(capfd):
+    with executor_of(has_scanner=False) as (robot, executor):
+        wrapper = ActionExecutorWrapper(executor=executor)
+        wrapper.execute_action(1)
+        assert not executor.move_timed(0.1, 0.0, 0.5).collided
+        assert robot.pose.x > 0.27
+        assert executor.collision_count == 0
+        said = capfd.readouterr().err
+        assert said.count("nobody publishes /scan: the robot drives without collision detection") == 1
+
+
+def test_a_scanner_that_comes_later_is_used():
+    with executor_of(has_scanner=False) as (robot, executor):
+        assert not executor.move_timed(0.1, 0.0, 0.1).collided
+        robot.wall_x_m = robot.pose.x + 0.15
+        robot._scan_out = robot.create_publisher(LaserScan, "scan", SENSORS)
+        assert executor.wait_until(lambda: executor._port.scans.count > 0, 10.0)
+        assert executor.execute_forward_25cm().collided
+
+
+class Reverser(VLNActionExecutor):
+    """Adds an action as the design of the executor has it."""
+
+    def execute_backward(self, distance_m):
+        start_x, start_y = self.curr_pose.position.x, self.curr_pose.position.y
+        self.is_running = True
+        self.collision_detected = False
+        while rclpy.ok():
+            rclpy.spin_once(self, timeout_sec=0)
+            now = self.curr_pose.position
+            driven_m = math.sqrt((now.x - start_x) ** 2 + (now.y - start_y) ** 2)
+            if self.collision_detected or driven_m >= distance_m:
+                break
+            msg = Twist()
+            msg.linear.x = -self.LINEAR_SPEED
+            self.cmd_pub.publish(msg)
+            time.sleep(0.05)  # the design has it so
+        self.stop_robot()
+
+
+def test_a_subclass_adds_an_action_whose_collisions_are_detected():
+    rclpy.init()
+    try:
+        with KinematicRobot(real_time_factor=2.0, wall_x_m=0.5) as robot, Reverser() as executor:
+            assert executor.wait_for_odom(10.0)
+            assert executor.wait_until(lambda: executor.cmd_pub.get_subscription_count() == 1, 10.0)
+            executor.execute_backward(0.1)
+            assert robot.wait_until(lambda: robot.velocity == (0.0, 0.0), LATE_S)
+            assert robot.pose.x < -0.095
+            assert (executor.is_running, executor.collision_detected, executor.collision_count) == (
+                False,
+                False,
+                0,
+            )
+            robot.wall_x_m = robot.pose.x + 0.1
+            hear_scans(executor)
+            assert executor.collision_count == 0, "only while an action runs"
+            executor.execute_backward(10.0)
+            assert (executor.is_running, executor.collision_detected, executor.collision_count) == (
+                False,
+                True,
+                1,
+            )
+            executor.collision_count = 0
+            robot.wall_x_m = math.inf
+            hear_scans(executor)
+            assert not executor.execute_forward_25cm().collided
+            assert executor.collision_count == 0
+    finally:
+        rclpy.shutdown()
+
+
 def test_the_wrapper_does_actions_by_number():
     with KinematicRobot(real_time_factor=2.0, wall_x_m=0.4) as robot:
         wrapper = ActionExecutorWrapper(0.2, 0.6)
@@ -312,8 +392,9 @@ def test_the_wrapper_does_actions_by_number():
             1.0,
         }
         assert wrapper.get_collision_count() == 1
-        with pytest.raises(UserError, match="from 0 to 3, found 4"):
-            wrapper.execute_action(4)
+        for wrong in (4, -1, 1.0, True, "1", None):
+            with pytest.raises(UserError, match=f"from 0 to 3, found {wrong!r}"):
+                wrapper.execute_action(wrong)
         wrapper.close()
         wrapper.close()
     with VLNActionExecutor() as executor:

@@ -67,12 +67,19 @@ def test_late_messages_are_left_out_and_a_new_time_begins_anew():
 
 def test_empty_odometry_is_ignored_and_odometry_that_is_not_finite_refused():
     message = Odometry()
-    assert read_odometry(message) is None
+    assert read_odometry(message, 9.0) is None
     message.header.stamp = stamp(5.0)
-    assert read_odometry(message)[0] == 5.0
+    assert read_odometry(message, 9.0)[0] == 5.0
     message.twist.twist.linear.x = math.nan
     with pytest.raises(ValueError, match="finite"):
-        read_odometry(message)
+        read_odometry(message, 9.0)
+
+
+def test_odometry_without_a_stamp_is_of_the_time_at_which_it_is_heard():
+    message = Odometry()
+    message.pose.pose.position.x = 1.0
+    stamp_s, moved_by = read_odometry(message, 9.0)
+    assert (stamp_s, moved_by.stamp_s, moved_by.pose_odom.x) == (9.0, 9.0, 1.0)
 
 
 def test_topics_are_where_the_robot_is():

@@ -13,6 +13,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import LaserScan
 
 from proctor.core.errors import SimulationError
+from proctor.core.types import Pose2
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import COMMANDS
 from proctor.ros2.robot_clock import RobotClock
@@ -205,8 +206,32 @@ def test_a_robot_whose_sensors_have_different_clocks_is_told_from_one_that_was_r
     with port_to(has_clock=False) as (_, port):
         drive(port, 0.2)
         late = LaserScan(ranges=[1.0], angle_increment=0.1)
+        late.header.stamp.sec = 1
         with pytest.raises(SimulationError, match=r"/odom and /scan are stamped by two clocks \(10\d\."):
             drive(port, ask=lambda: port.scans.hear(late))
+
+
+@pytest.mark.parametrize("has_clock", [True, False])
+def test_odometry_without_stamps_is_used_beside_stamped_scans(has_clock):
+    options = {"has_clock": has_clock, "stamps_odometry": False, "odom_origin": Pose2(-1.0, 0.0, 0.0)}
+    with port_to(**options) as (robot, port):
+        drive(port, 1.0, ask=port.odometry)
+        assert 1.05 < port.odometry().x < 1.05 + robot.pose.x
+        assert port.now_s() == pytest.approx(robot.time_s, abs=0.5)
+        assert port.timed_odometry()[0] == pytest.approx(port.now_s(), abs=0.5)
+        assert not port.in_contact()
+
+
+def test_a_robot_without_stamps_on_anything_says_so():
+    options = {"has_clock": False, "has_scanner": False, "stamps_odometry": False}
+    with (
+        KinematicRobot(odom_origin=Pose2(-1.0, 0.0, 0.0), **options),
+        RosNode("driver") as node,
+    ):
+        port = RosRobotPort(node, RobotClock(node), silence_timeout_s=TIMEOUT_S)
+        assert node.wait_until(lambda: port.odom.value is not None, 10.0)
+        with fails_in_time("time stands still.* /odom has no stamps"):
+            port.catch_up()
 
 
 def test_a_robot_that_stands_because_its_port_was_closed_touches_nothing():

@@ -48,7 +48,7 @@ class Witness(Client):
         self.told.append((self.clock.now_s, message.linear.x, message.angular.z))
 
     def _hear_odometry(self, message):
-        read = read_odometry(message)
+        read = read_odometry(message, 0.0)
         if read is not None:
             self.moved.append(read)
 

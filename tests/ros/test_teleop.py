@@ -113,6 +113,14 @@ def test_an_end_in_the_middle_of_a_move_stops_the_robot(ending):
         assert 0.0 < robot.pose.x < 0.25
 
 
+def test_a_robot_without_a_scanner_is_driven():
+    with KinematicRobot(real_time_factor=5.0, has_scanner=False) as robot:
+        done = piped("1f")
+        assert robot.pose.x > 0.3
+    assert done.returncode == 0, done.stderr
+    assert "nobody publishes /scan: the robot drives without collision detection" in done.stderr
+
+
 def test_without_a_robot_it_says_what_is_missing_and_fails():
     with KinematicRobot(namespace="alice"):
         done = piped("1", "--timeout", "1.5")

@@ -144,14 +144,14 @@ class ActionExecutor:
         with self._running():
             while self.is_running and (left_s := start_s + duration_s - self._port.now_s()) > 1e-9:
                 if watch_scan and self._is_blocked_ahead():
-                    self._note_collision()
+                    self.note_collision()
                     break
                 share = min(1.0, left_s / self._period_s)
                 self._port.command(share * linear_x, share * angular_z)
                 self._port.wait(self._period_s, alarm)
                 touched = self._port.in_contact()
                 if touched and not touched_before:
-                    self._note_collision()
+                    self.note_collision()
                     break
                 touched_before = touched
         return self._at_rest(start_s)
@@ -160,6 +160,11 @@ class ActionExecutor:
         """Stop at once; a move that another thread runs ends where the robot is."""
         self.is_running = False
         self._port.command(0.0, 0.0)
+
+    def note_collision(self) -> None:
+        """Count a collision of the present move."""
+        self.collision_detected = True
+        self.collision_count += 1
 
     def stop(self) -> Motion:
         """Stand still."""
@@ -191,7 +196,7 @@ class ActionExecutor:
 
         while self.is_running and not approach.is_over(done):
             if move.watches_scan and self._is_blocked_ahead():
-                self._note_collision()
+                self.note_collision()
                 break
             if self._port.now_s() > deadline_s and time.monotonic() >= give_up_s:
                 raise SimulationError(
@@ -205,7 +210,7 @@ class ActionExecutor:
             before, done = done, move.covered()
             touched = self._port.in_contact()
             if touched and not (touched_before and (starting or done - before > UNHINDERED * step)):
-                self._note_collision()
+                self.note_collision()
                 break
             touched_before, starting = touched, False
 
@@ -262,10 +267,6 @@ class ActionExecutor:
     def _at_rest(self, start_s: float) -> Motion:
         self._port.wait(self._period_s)
         return Motion(self.collision_detected, self._port.now_s() - start_s)
-
-    def _note_collision(self) -> None:
-        self.collision_detected = True
-        self.collision_count += 1
 
     def _is_blocked_ahead(self) -> bool:
         return clearance_ahead_m(self._port.scan()) < self.collision_threshold_m

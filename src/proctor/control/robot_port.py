@@ -18,8 +18,14 @@ class RobotPort(Protocol):
     def odometry(self) -> Pose2:
         """Return the newest pose in the odometry frame."""
 
+    def timed_odometry(self) -> tuple[float, Pose2]:
+        """Return the newest pose in the odometry frame, and the robot's time when it was measured."""
+
     def scan(self) -> Scan:
-        """Return the newest scan; a sector that covers what lies ahead is enough."""
+        """Return the newest scan; a sector that covers what lies ahead is enough.
+
+        That of a robot without a scanner has no beams.
+        """
 
     def in_contact(self) -> bool:
         """Tell whether the robot has touched anything but the floor since the last command."""

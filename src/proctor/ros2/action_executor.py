@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from proctor.control.action_executor import ActionExecutor, Motion
+from proctor.control.clearance import clearance_ahead_m
 from proctor.control.landing import WITH_LATENCY
 from proctor.core.errors import SimulationError, UserError
-from proctor.core.types import STEP_M, TURN_RAD
+from proctor.core.types import STEP_M, TURN_RAD, Scan
 from proctor.ros2.convert import yaw_of
 from proctor.ros2.node import RosNode
 from proctor.ros2.robot_clock import RobotClock
@@ -25,6 +26,11 @@ class VLNActionExecutor(RosNode):
 
     It listens to `odom` and `scan`, speaks on `cmd_vel`, and goes by the robot's time: that of `/clock`, or
     else of the messages' stamps. Moves return when the robot stands; one is made at a time, by any thread.
+    A robot whose `scan` nobody publishes drives without collision detection, and the log says so once.
+
+    A subclass adds an action: it sets `is_running` to True and `collision_detected` to False, publishes on
+    `cmd_pub`, and ends with `stop_robot`. Meanwhile a range ahead below the threshold sets
+    `collision_detected` and counts, once.
 
     Args:
         node_name: Of the node.
@@ -58,9 +64,15 @@ class VLNActionExecutor(RosNode):
         _above_0("silence_timeout_s", silence_timeout_s)
         super().__init__(node_name, namespace=namespace, ros_args=ros_args)
         self.robot_clock = RobotClock(self)
-        self._port = RosRobotPort(self, self.robot_clock, silence_timeout_s=silence_timeout_s)
+        self._port = RosRobotPort(
+            self, self.robot_clock, silence_timeout_s=silence_timeout_s, on_scan=self._watch_scan
+        )
         self._motion = ActionExecutor(self._port, landing=WITH_LATENCY, **speeds)
         self._one_at_a_time = threading.Lock()
+        self._runs_other_action = False
+        """Whether a subclass makes a move of its own."""
+        self.collision_log = self.get_logger().get_child("collisions")
+        """Logs each collision of the moves here."""
         self.cmd_pub = self._port.cmd_vel.publisher
 
     @property
@@ -98,18 +110,30 @@ class VLNActionExecutor(RosNode):
 
     @property
     def is_running(self) -> bool:
-        """Whether a move is being made."""
+        """Whether a move is being made. An action of a subclass sets it; `stop_robot` sets it to False."""
         return self._motion.is_running
+
+    @is_running.setter
+    def is_running(self, is_running: bool) -> None:
+        self._motion.is_running = self._runs_other_action = bool(is_running)
 
     @property
     def collision_detected(self) -> bool:
-        """Whether the last move ended, or this one is about to end, with a collision."""
+        """Whether the last move ended, or this one is about to end, with a collision. May be set."""
         return self._motion.collision_detected
+
+    @collision_detected.setter
+    def collision_detected(self, is_detected: bool) -> None:
+        self._motion.collision_detected = bool(is_detected)
 
     @property
     def collision_count(self) -> int:
-        """Collisions of all moves since the node was made, at most one each."""
+        """Collisions of all moves since the node was made, at most one each. May be set."""
         return self._motion.collision_count
+
+    @collision_count.setter
+    def collision_count(self, count: int) -> None:
+        self._motion.collision_count = int(count)
 
     def execute_forward_25cm(self) -> Motion:
         """Drive 25 cm ahead, or until something is in the way.
@@ -150,6 +174,7 @@ class VLNActionExecutor(RosNode):
 
     def stop_robot(self) -> None:
         """Stop at once; a move that another thread makes ends where the robot is."""
+        self._runs_other_action = False
         self._motion.halt()
 
     def get_yaw(self) -> float:
@@ -163,8 +188,12 @@ class VLNActionExecutor(RosNode):
         Returns:
             Whether there is any.
         """
-        odom = self._port.odom
-        return self.wait_until(lambda: odom.value is not None and odom.stamp_s >= newer_than_s, timeout_sec)
+
+        def is_there() -> bool:
+            newest = self._port.odom.newest
+            return newest.value is not None and newest.stamp_s >= newer_than_s
+
+        return self.wait_until(is_there, timeout_sec)
 
     def forget(self) -> None:
         """Drop what was heard of the robot: it is another one now, or elsewhere."""
@@ -204,13 +233,20 @@ class VLNActionExecutor(RosNode):
         if not self._one_at_a_time.acquire(blocking=False):
             raise SimulationError("the robot is moving: wait for the end of its move, or stop it")
         try:
+            self._runs_other_action = False
             self._port.catch_up()
             before = self._motion.collision_count
             yield
             if self._motion.collision_count > before:
-                self.get_logger().warning(f"stopped by a collision, the {self.collision_count}. in all")
+                self.collision_log.warning(f"stopped by a collision, the {self.collision_count}. in all")
         finally:
             self._one_at_a_time.release()
+
+    def _watch_scan(self, scan: Scan) -> None:
+        """Note a collision in an action of a subclass; the moves here look at the scan themselves."""
+        is_unnoted = self._runs_other_action and not self._motion.collision_detected
+        if is_unnoted and clearance_ahead_m(scan) < self._motion.collision_threshold_m:
+            self._motion.note_collision()
 
 
 def _above_0(name: str, value: float) -> float:

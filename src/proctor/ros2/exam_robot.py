@@ -53,7 +53,7 @@ class ExamRobot:
         timeout_s: float,
     ) -> None:
         self._executor = executor
-        executor.get_logger().set_level(LoggingSeverity.ERROR)  # collisions are told in the results
+        executor.collision_log.set_level(LoggingSeverity.ERROR)  # collisions are told in the results
         self._actions = ActionExecutorWrapper(
             executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor
         )

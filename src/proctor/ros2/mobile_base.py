@@ -157,7 +157,7 @@ class RosBase:
         return self._clock.now_s - self._newest_s
 
     def _take(self, message: Odometry) -> tuple[float, Moved] | None:
-        read = read_odometry(message)
+        read = read_odometry(message, self._clock.now_s)
         if read is not None:
             self._newest_s, moved = read
             self._odom_frame = message.header.frame_id or self._odom_frame

@@ -45,15 +45,20 @@ class Moved(NamedTuple):
         return Pose2(x, y, pose.yaw + omega * passed_s)
 
 
-def read_odometry(message: Any) -> tuple[float, Moved] | None:
+def read_odometry(message: Any, heard_s: float) -> tuple[float, Moved] | None:
     """Read a nav_msgs/Odometry; None if it is one of the empty ones that simulators send when they start.
+
+    Args:
+        message: The message.
+        heard_s: The robot's time now; taken for the stamp of a message that has none (0).
 
     Raises:
         ValueError: It holds what is not finite, or is no orientation.
     """
     if is_empty(message):
         return None
-    stamp_s, pose, twist = seconds(message.header.stamp), pose2(message.pose.pose), message.twist.twist
+    stamp_s = seconds(message.header.stamp) or heard_s
+    pose, twist = pose2(message.pose.pose), message.twist.twist
     velocity = np.array([twist.linear.x, twist.linear.y, twist.angular.z])
     if not (math.isfinite(pose.x + pose.y + pose.yaw) and np.isfinite(velocity).all()):
         raise ValueError(f"expected finite numbers, found the pose {pose} and the velocity {velocity}")

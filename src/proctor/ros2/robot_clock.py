@@ -42,8 +42,8 @@ class RobotClock:
         )
 
     def hear_stamp(self, stamp_s: float) -> None:
-        """Take in the stamp of a message of the robot."""
-        if not self.is_simulated:
+        """Take in the stamp of a message of the robot; 0 is the stamp of one that has none."""
+        if stamp_s > 0 and not self.is_simulated:
             self._take(stamp_s)
 
     def diagnosis(self) -> str:

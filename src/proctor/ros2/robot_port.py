@@ -21,6 +21,10 @@ from proctor.ros2.topic import Topic, Value
 from proctor.ros2.twist_topic import TwistTopic
 
 ROUNDING_S = 1e-6
+SCANNER_S = 2.0
+"""So long after its start, in real time, a driver waits for a publisher of scans to be discovered."""
+NO_SCAN = Scan(np.empty(0), 0.0, 0.0, 0.0, 0.0)
+"""Of a robot without a scanner."""
 
 
 class _Heard(NamedTuple):
@@ -35,28 +39,53 @@ class RosRobotPort:
     A robot whose odometry or scan is late or broken is told to stop until they are back. What stays away for
     longer than the timeout raises SimulationError, as does time that stands still, or jumps back while the
     robot moves, and a `cmd_vel` that nobody listens to: the message says what the graph of nodes shows.
+    A robot whose `scan` nobody publishes is driven without one, and the log says so once.
 
     Args:
         node: Who listens and speaks.
         clock: The robot's time.
         silence_timeout_s: In real time.
+        on_scan: Is given each scan, in the node's thread.
     """
 
-    def __init__(self, node: RosNode, clock: RobotClock, *, silence_timeout_s: float = 5.0) -> None:
-        self._node, self._clock, self._timeout_s = node, clock, silence_timeout_s
+    def __init__(
+        self,
+        node: RosNode,
+        clock: RobotClock,
+        *,
+        silence_timeout_s: float = 5.0,
+        on_scan: Callable[[Scan], None] | None = None,
+    ) -> None:
+        self._node, self._clock, self._timeout_s, self._on_scan = node, clock, silence_timeout_s, on_scan
         self._is_moving, self._jumps = False, clock.jumps
         self._told, self._track, self._held = np.zeros(3), Track(), Held()
         self._odom_heard_s = self._scan_heard_s = 0.0
+        self._scanner_due_s = time.monotonic() + min(SCANNER_S, silence_timeout_s)
+        self._told_no_scanner = False
         self.cmd_vel = TwistTopic(node)
-        self.odom: Topic[_Heard] = Topic(node, Odometry, "odom", _read_odometry, on_value=self._note_odometry)
+        self.odom: Topic[_Heard] = Topic(
+            node, Odometry, "odom", self._read_odometry, on_value=self._note_odometry
+        )
         self.scans: Topic[Scan] = Topic(node, LaserScan, "scan", _read_scan, on_value=self._note_scan)
 
     def odometry(self) -> Pose2:
         """Return the newest pose in the odometry frame."""
-        return self._fresh(self.odom, lambda: self._odom_heard_s).moved.pose_odom
+        return self.timed_odometry()[1]
+
+    def timed_odometry(self) -> tuple[float, Pose2]:
+        """Return the newest pose in the odometry frame, and the robot's time when it was measured.
+
+        That is its stamp, or when it was heard, if the odometry is stamped by another clock.
+        """
+        moved = self._fresh(self.odom, lambda: self._odom_heard_s).moved
+        is_foreign = abs(self.now_s() - moved.stamp_s) > STALE_S
+        return self._odom_heard_s if is_foreign else moved.stamp_s, moved.pose_odom
 
     def scan(self) -> Scan:
-        """Return the newest scan."""
+        """Return the newest scan; one without beams if the robot has no scanner."""
+        if not self._has_scanner():
+            self._tell_no_scanner()
+            return NO_SCAN
         return self._fresh(self.scans, lambda: self._scan_heard_s)
 
     def in_contact(self) -> bool:
@@ -101,12 +130,17 @@ class RosRobotPort:
     def catch_up(self) -> None:
         """Wait until the robot's time goes on: moves count from then, not from before a pause.
 
+        Shortly after the start, also wait until a publisher of scans is discovered.
+
         Raises:
             SimulationError: It stands still.
         """
         now_s = self.now_s()
         if not self._node.wait_until(lambda: self.now_s() != now_s, self._timeout_s):
             raise SimulationError(self._standstill())
+        undiscovered_s = self._scanner_due_s - time.monotonic()
+        if undiscovered_s > 0:
+            self._node.wait_until(self._has_scanner, undiscovered_s)
 
     def close(self) -> None:
         """Stop the robot for good. Comes before the node is closed."""
@@ -148,6 +182,17 @@ class RosRobotPort:
                 raise SimulationError(f"{topic.diagnosis()}; {told}")
         return cast(Value, topic.value)
 
+    def _has_scanner(self) -> bool:
+        return self.scans.value is not None or self._node.count_publishers(self.scans.name) > 0
+
+    def _tell_no_scanner(self) -> None:
+        if not self._told_no_scanner:
+            self._told_no_scanner = True
+            self._node.get_logger().warning(
+                f"{self.scans.diagnosis()}: the robot drives without collision detection. A collision is"
+                " noticed only when something holds the robot"
+            )
+
     def _check_time(self) -> None:
         if not self._is_moving or self._clock.jumps == self._jumps:
             return
@@ -173,23 +218,27 @@ class RosRobotPort:
         told = f"the robot's time stands still at {self.now_s():.2f} s; the robot was told to stop."
         if self._clock.is_simulated:
             return f"{told} {self._clock.diagnosis()}. Is the simulation paused, or gone?"
-        return f"{told} {self.odom.diagnosis()}, and {self.scans.diagnosis()}"
+        unstamped = f"{self.odom.name} has no stamps, " if self.odom.count and not self.now_s() else ""
+        return f"{told} {unstamped}{self.odom.diagnosis()}, and {self.scans.diagnosis()}"
 
     def _note_odometry(self) -> None:
-        self._clock.hear_stamp(self.odom.stamp_s)
+        stamp_s, heard = self.odom.newest
+        self._clock.hear_stamp(stamp_s)
         self._odom_heard_s = self._clock.now_s
-        if self.odom.value is not None:
-            self._track.add(self.odom.value.moved)
-            self._held.update(self.odom.stamp_s, self._told, *self._track.newest_speeds())
+        if heard is not None:
+            self._track.add(heard.moved)
+            self._held.update(stamp_s, self._told, *self._track.newest_speeds())
 
     def _note_scan(self) -> None:
-        self._clock.hear_stamp(self.scans.stamp_s)
+        stamp_s, scan = self.scans.newest
+        self._clock.hear_stamp(stamp_s)
         self._scan_heard_s = self._clock.now_s
+        if self._on_scan is not None and scan is not None:
+            self._on_scan(scan)
 
-
-def _read_odometry(message: Odometry) -> tuple[float, _Heard] | None:
-    read = read_odometry(message)
-    return None if read is None else (read[0], _Heard(read[1], message.pose.pose))
+    def _read_odometry(self, message: Odometry) -> tuple[float, _Heard] | None:
+        read = read_odometry(message, self._clock.now_s)
+        return None if read is None else (read[0], _Heard(read[1], message.pose.pose))
 
 
 def _read_scan(message: LaserScan) -> tuple[float, Scan]:

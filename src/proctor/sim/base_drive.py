@@ -40,6 +40,10 @@ class BaseDrive:
         moved = pose_into(self._origin, self._world.pose())
         return Pose2(moved.x, moved.y, wrap_angle(moved.yaw))
 
+    def timed_odometry(self) -> tuple[float, Pose2]:
+        """Return the pose in the frame of the pose at reset, and the simulated time."""
+        return self.now_s(), self.odometry()
+
     def scan(self) -> Scan:
         """Return what the scanner sees ahead."""
         return self._scanner.scan_ahead(self._scan_reach_m)
