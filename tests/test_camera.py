@@ -1,5 +1,6 @@
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -185,7 +186,7 @@ def test_two_cameras_of_different_size_do_not_disturb_each_other():
     cameras[1].close()
 
 
-@pytest.mark.parametrize(("setting", "expected"), [("", "egl"), ("osmesa", "osmesa")])
+@pytest.mark.parametrize(("setting", "expected"), [("", "egl"), ("glfw", "glfw")])
 def test_the_backend_is_chosen_unless_the_user_has_chosen(setting, expected):
     code = "import os, proctor.sim; print(os.environ['MUJOCO_GL'])"
     result = subprocess.run(
@@ -195,7 +196,86 @@ def test_the_backend_is_chosen_unless_the_user_has_chosen(setting, expected):
         text=True,
         check=True,
     )
-    assert result.stdout.strip() in {expected, "osmesa"}
+    assert result.stdout.strip() == expected
+
+
+WITHOUT_LIBRARIES = """
+import ctypes, os, sys
+setting, absent, code = sys.argv[1], sys.argv[2].split(), sys.argv[3]
+load = ctypes.CDLL.__init__
+def load_others(self, name, *args, **kwargs):
+    if name and any(word in os.path.basename(name) for word in absent):
+        raise OSError(f"{name}: cannot open shared object file: No such file or directory")
+    load(self, name, *args, **kwargs)
+ctypes.CDLL.__init__ = load_others
+os.environ.pop("MUJOCO_GL", None)
+if setting:
+    os.environ["MUJOCO_GL"] = setting
+sys.argv = ["proctor", "doctor"]
+exec(code)
+"""
+"""Lets the loader not find some libraries, as on a machine without their packages."""
+GL_LIBRARIES = "libOpenGL libGL. libGLES libOSMesa"
+RUN = "from proctor.cli import main; sys.exit(main('run --suite houses-v1 --policy random'.split()))"
+DOCTOR = "from proctor.cli import main; sys.exit(main(['doctor']))"
+CONTEXT = """
+from proctor.core.errors import MissingDependency
+try:
+    from proctor.sim.gl import shared_context
+    shared_context()
+except MissingDependency as error:
+    print(error)
+"""
+PACKAGES = "from proctor.sim.gl import missing_packages; print(*missing_packages())"
+
+
+def without_libraries(setting, absent, code, *, cwd):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", WITHOUT_LIBRARIES, setting, absent, code],
+        cwd=cwd,
+        env=os.environ | {"COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_without_the_libraries_of_gl_a_run_ends_with_one_sentence(tmp_path):
+    bare = without_libraries("egl", GL_LIBRARIES, "import mujoco", cwd=tmp_path)
+    assert "ctypes.ArgumentError" in bare.stderr  # what MuJoCo does on a minimal Debian with libegl1
+    done = without_libraries("", GL_LIBRARIES, RUN, cwd=tmp_path)
+    (line,) = done.stderr.splitlines()
+    assert "apt-get install -y libegl1 libgl1 libgl1-mesa-dri (or libosmesa6)" in line
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("setting", ["", "egl"])
+@pytest.mark.parametrize(
+    ("absent", "named"),
+    [
+        (GL_LIBRARIES, "libOpenGL.so.0 or libGL.so.1"),
+        ("libEGL libOSMesa", "libEGL.so.1"),
+        ("libEGL " + GL_LIBRARIES, "libEGL.so.1, libOpenGL.so.0 or libGL.so.1"),
+    ],
+)
+def test_a_missing_library_is_named_with_all_packages(setting, absent, named, tmp_path):
+    done = without_libraries(setting, absent, CONTEXT, cwd=tmp_path)
+    (line,) = done.stdout.splitlines()
+    assert re.search(rf"[ (]{named} (cannot be loaded|nor OSMesa)", line)
+    assert "apt-get install -y libegl1 libgl1 libgl1-mesa-dri" in line
+    packages = without_libraries("", absent, PACKAGES, cwd=tmp_path)
+    assert packages.stdout.split() == ["libegl1", "libgl1", "libgl1-mesa-dri"]
+
+
+@pytest.mark.parametrize("setting", ["", "egl"])
+def test_the_doctor_says_what_gl_needs(setting, tmp_path):
+    done = without_libraries(setting, GL_LIBRARIES, DOCTOR, cwd=tmp_path)
+    assert done.stderr == ""
+    assert "apt-get install -y libegl1 libgl1 libgl1-mesa-dri" in done.stdout
+
+
+def test_a_machine_that_renders_lacks_no_package(tmp_path):
+    assert without_libraries("", "libOSMesa", PACKAGES, cwd=tmp_path).stdout.split() == []
 
 
 def test_a_machine_that_cannot_render_is_told_what_to_install():
@@ -204,14 +284,14 @@ import os
 os.environ["MUJOCO_GL"] = "osmesa"
 os.environ["PYOPENGL_PLATFORM"] = "egl"  # makes MuJoCo's OSMesa refuse, installed or not
 from proctor.core.errors import MissingDependency
-from proctor.sim.gl import shared_context
 try:
+    from proctor.sim.gl import shared_context
     shared_context()
 except MissingDependency as error:
     print(error)
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "libegl1 libgl1-mesa-dri" in result.stdout
+    assert "libegl1 libgl1 libgl1-mesa-dri" in result.stdout
     assert "libosmesa6" in result.stdout
 
 

@@ -61,9 +61,9 @@ def _package(name: str) -> Finding:
 
 
 def _rendering() -> Finding:
-    from proctor.sim.gl import renderer_name
-
     try:
+        from proctor.sim.gl import renderer_name
+
         return Finding("ok", "Rendering", renderer_name())
     except MissingDependency as error:
         return Finding("missing", "Rendering", "no", str(error))

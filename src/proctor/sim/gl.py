@@ -12,8 +12,10 @@ from typing import Any
 from proctor.core.errors import MissingDependency, UserError
 
 BACKENDS = ("egl", "osmesa", "glfw")
+PACKAGES = ("libegl1", "libgl1", "libgl1-mesa-dri")
+"""Of Debian and Ubuntu, with which a minimal system renders without a screen."""
 REMEDY = (
-    "On Debian and Ubuntu: apt install libegl1 libgl1-mesa-dri (or libosmesa6). "
+    f"On Debian and Ubuntu: apt-get install -y {' '.join(PACKAGES)} (or libosmesa6). "
     "The environment variable MUJOCO_GL (egl, osmesa or glfw) overrides Proctor's choice."
 )
 
@@ -21,18 +23,33 @@ REMEDY = (
 def choose_backend() -> None:
     """Set MUJOCO_GL, unless the user has: egl where it works, else osmesa. Must precede MuJoCo's import.
 
+    MuJoCo imports the backend that is set, and PyOpenGL with it, which ends in an error of ctypes where a
+    library is missing. So a backend without its libraries is not chosen, and refused if the user has set it.
+
     Raises:
         UserError: The user has set it to something unknown.
+        MissingDependency: The user has set it to a backend whose libraries are missing.
     """
     chosen = os.environ.get("MUJOCO_GL", "").lower()
     if chosen not in ("", *BACKENDS):
         raise UserError(f"MUJOCO_GL={chosen}: expected one of {', '.join(BACKENDS)}")
-    if chosen or not sys.platform.startswith("linux"):
+    if not sys.platform.startswith("linux"):
         return
-    if _egl_has_a_device():
+    if chosen:
+        libraries = _missing_libraries(chosen)
+        if libraries:
+            raise MissingDependency(f"OpenGL (MUJOCO_GL={chosen}: {libraries} cannot be loaded)", REMEDY)
+    elif _has_egl():
         os.environ["MUJOCO_GL"] = "egl"
-    elif _can_load("libOSMesa.so.8") or _can_load("libOSMesa.so.6"):
+    elif not _missing_libraries("osmesa"):
         os.environ["MUJOCO_GL"] = "osmesa"
+
+
+def missing_packages() -> tuple[str, ...]:
+    """Return the Debian packages without which this machine cannot render, or nothing if it can."""
+    if not sys.platform.startswith("linux") or _has_egl() or not _missing_libraries("osmesa"):
+        return ()
+    return PACKAGES
 
 
 @cache
@@ -44,7 +61,8 @@ def shared_context() -> Any:
     """
     backend = os.environ.get("MUJOCO_GL", "")
     if not backend and sys.platform.startswith("linux"):
-        raise MissingDependency("OpenGL (neither EGL nor OSMesa was found)", REMEDY)
+        missing = _missing_libraries("egl") or "a device of EGL"
+        raise MissingDependency(f"OpenGL (neither {missing} nor OSMesa was found)", REMEDY)
     try:
         # Not mujoco.GLContext: the user may have imported mujoco before the choice was made.
         headless = backend in ("egl", "osmesa")
@@ -90,8 +108,19 @@ def _can_load(library: str) -> bool:
     return True
 
 
-def _egl_has_a_device() -> bool:
-    if not _can_load("libEGL.so.1"):
+def _missing_libraries(backend: str) -> str:
+    """Return the libraries that a backend needs and that cannot be loaded, in words; nothing if all can."""
+    needed = {
+        "egl": (("libEGL.so.1",), ("libOpenGL.so.0", "libGL.so.1")),
+        "osmesa": (("libOSMesa.so.8", "libOSMesa.so.6"),),
+    }
+    missing = [names for names in needed.get(backend, ()) if not any(map(_can_load, names))]
+    return ", ".join(" or ".join(names) for names in missing)
+
+
+def _has_egl() -> bool:
+    """Tell whether EGL is complete and has a device to draw on."""
+    if _missing_libraries("egl"):
         return False
     egl = ctypes.CDLL("libEGL.so.1")
     egl.eglGetProcAddress.restype = ctypes.c_void_p
