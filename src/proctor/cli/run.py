@@ -113,8 +113,11 @@ def add_run(commands: Any) -> None:
 def _add_recording(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--save-steps",
-        action="store_true",
-        help="record pose, action, collision and latency of each step",
+        nargs="?",
+        const="brief",
+        choices=("brief", "full"),
+        help="record pose, action, collision and latency of each step; full: also depth, scan, joints and "
+        "all else that the agent's sensors said, without loss (colour: --save-frames)",
     )
     run.add_argument(
         "--save-frames", action="store_true", help="record what the agent saw, too, as JPEG files"
@@ -124,7 +127,7 @@ def _add_recording(run: argparse.ArgumentParser) -> None:
         type=float,
         default=1000.0,
         metavar="MB",
-        help="for all frames of a run; when it is spent, steps are still recorded (default: 1000)",
+        help="for all frames and sensors; when it is spent, steps are still recorded (default: 1000)",
     )
 
 
@@ -349,4 +352,8 @@ def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
         raise UserError(f"--frames-budget-mb: expected megabytes from 0 up, found {budget_mb}")
     if not (arguments.save_steps or arguments.save_frames):
         return None
-    return RecordingConfig(frames=arguments.save_frames, frames_budget_bytes=round(budget_mb * 1e6))
+    return RecordingConfig(
+        frames=arguments.save_frames,
+        sensors=arguments.save_steps == "full",
+        frames_budget_bytes=round(budget_mb * 1e6),
+    )

@@ -2,23 +2,34 @@
 
     recordings/<episode>/steps.jsonl      one line per step
     recordings/<episode>/frames/00000.jpg the view at the start, then after each step
+    recordings/<episode>/sensors/00000.npz all other sensors, without loss
 
-Frame k belongs to point k of the trajectory: it is what the agent saw when it chose action k + 1.
+Frame k and sensors k belong to point k of the trajectory: they are what the agent saw when it chose action
+k + 1.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from proctor.core.errors import InvalidFile
+from proctor.core.types import Observation, Pose2, Scan
 
-RECORDINGS, STEPS, FRAMES = "recordings", "steps.jsonl", "frames"
+RECORDINGS, STEPS, FRAMES, SENSORS = "recordings", "steps.jsonl", "frames", "sensors"
+BROKEN_ZIP = (zipfile.BadZipFile, zlib.error)
+MAX_SENSOR_BYTES = 256 * 1024 * 1024
+"""Of what one observation holds, unpacked."""
 PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -46,6 +57,8 @@ class Recording(NamedTuple):
     steps: list[StepRecord]
     frames: list[Path]
     """From the start on, and possibly fewer than steps: a run's budget for frames may have been spent."""
+    sensors: Sequence[Path] = ()
+    """Files for `read_sensors`, from the start on, and possibly fewer than steps."""
 
     def policy_ms(self, *percentiles: float) -> list[float]:
         """Return percentiles of the time that the policy took for an action, such as of 50 and 95."""
@@ -84,5 +97,67 @@ def read_recording(run_dir: Path, episode_id: str) -> Recording | None:
             steps.append(msgspec.json.decode(line, type=StepRecord))
         except msgspec.MsgspecError as error:
             raise InvalidFile(path, f"not the record of a step: {error}", place=f"line {number}") from None
-    frames = [file for file in (folder / FRAMES).glob("*.jpg") if file.stem.isdigit()]
-    return Recording(steps, sorted(frames, key=lambda file: int(file.stem)))
+    return Recording(steps, _numbered(folder / FRAMES, "jpg"), _numbered(folder / SENSORS, "npz"))
+
+
+def encode_sensors(observation: Observation) -> bytes:
+    """Return the arrays, numbers, scans and poses of an observation as an npz file; empty if it has none.
+
+    Colour pictures are left to the frames. The parts of a scan or pose are named `scan.ranges`, `odom.x`.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, value in observation.items():
+        if isinstance(value, Scan | Pose2):
+            parts = value._asdict() if isinstance(value, Scan) else msgspec.structs.asdict(value)
+            arrays |= {f"{name}.{part}": np.asarray(number) for part, number in parts.items()}
+        elif isinstance(value, int | float | np.generic | np.ndarray) and not is_picture(value):
+            arrays[str(name)] = np.asarray(value)
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            if array.dtype.kind in "biufc" and name.isprintable():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+        is_empty = not archive.namelist()
+    return b"" if is_empty else content.getvalue()
+
+
+def read_sensors(path: Path) -> Observation:
+    """Return what `encode_sensors` took, every bit of it; numbers are numpy's.
+
+    Raises:
+        InvalidFile: It is not such a file.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size_bytes = sum(member.file_size for member in archive.infolist())
+            if size_bytes > MAX_SENSOR_BYTES:
+                raise InvalidFile(path, f"{size_bytes} bytes unpacked; expected at most {MAX_SENSOR_BYTES}")
+            for name in archive.namelist():
+                with archive.open(name) as member:
+                    arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+    except (OSError, ValueError, EOFError, RuntimeError, MemoryError, *BROKEN_ZIP) as error:
+        raise InvalidFile(path, f"not a recording of sensors: {error}") from None
+    observation: Observation = {}
+    for name, array in arrays.items():
+        whole, _, _ = name.rpartition(".")
+        if all(f"{whole}.{part}" in arrays for part in Scan._fields):
+            numbers = (float(arrays[f"{whole}.{part}"]) for part in Scan._fields[1:])
+            observation[whole] = Scan(arrays[f"{whole}.ranges"], *numbers)
+        elif all(f"{whole}.{part}" in arrays for part in ("x", "y", "yaw")):
+            observation[whole] = Pose2(*(float(arrays[f"{whole}.{part}"]) for part in ("x", "y", "yaw")))
+        else:
+            observation[name] = array[()]
+    return observation
+
+
+def is_picture(value: Any) -> TypeGuard[NDArray[np.uint8]]:
+    """Whether this is a colour picture."""
+    is_array = isinstance(value, np.ndarray) and value.dtype == np.uint8
+    return is_array and value.ndim == 3 and value.shape[2] == 3 and value.size > 0
+
+
+def _numbered(folder: Path, suffix: str) -> list[Path]:
+    files = [file for file in folder.glob(f"*.{suffix}") if file.stem.isdigit()]
+    return sorted(files, key=lambda file: int(file.stem))

@@ -10,11 +10,11 @@ import errno
 import multiprocessing
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeGuard
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,7 +22,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from proctor.core.actions import EePoseTarget, JointPosition, action_as_dict
-from proctor.core.recordings import FRAMES, RECORDINGS, STEPS, StepRecord, recording_folder
+from proctor.core.recordings import (
+    FRAMES,
+    RECORDINGS,
+    SENSORS,
+    STEPS,
+    StepRecord,
+    encode_sensors,
+    is_picture,
+    recording_folder,
+)
 from proctor.core.types import Info, Observation, Vector3
 
 QUALITY = 80
@@ -40,8 +49,10 @@ class RecordingConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     frames: bool = False
     """Whether to save what the agent saw, too."""
+    sensors: bool = False
+    """Whether to save all that the other sensors said, too."""
     frames_budget_bytes: int = 1_000_000_000
-    """For all frames of the run. When it is spent, steps are still recorded."""
+    """For all frames and sensors of the run. When it is spent, steps are still recorded."""
 
 
 class Count(enum.IntEnum):
@@ -55,6 +66,7 @@ class Count(enum.IntEnum):
     EPISODES_LOST = 5
     ERRNO = 6
     BYTES_BEFORE = 7
+    SENSORS = 8
 
 
 class Recorded(NamedTuple):
@@ -63,8 +75,10 @@ class Recorded(NamedTuple):
     episodes: int
     frames: int
     size_bytes: int
+    sensors: int
+    """Files of sensors."""
     frames_left_out: int
-    """Because the budget was spent."""
+    """Frames and sensors, because the budget was spent."""
     episodes_lost: int
     problem: str
     """Why recordings were lost, if any were."""
@@ -74,10 +88,13 @@ def recording_notes(recorded: Recorded, *, unrecorded: int, folder: Path) -> lis
     """Return in sentences how much was recorded, and what was not."""
     size_mb = recorded.size_bytes / 1e6
     what = f"{recorded.episodes} episodes with {recorded.frames} frames"
+    if recorded.sensors:
+        what += f" and the sensors of {recorded.sensors} steps"
     notes = [f"recorded {what} in {folder} ({size_mb:.1f} MB)"] if recorded.episodes else []
     if recorded.frames_left_out:
         notes.append(
-            f"{recorded.frames_left_out} frames were left out: the budget is spent (--frames-budget-mb)"
+            f"{recorded.frames_left_out} {'frames and sensors' if recorded.sensors else 'frames'} were left "
+            "out: the budget is spent (--frames-budget-mb)"
         )
     if recorded.episodes_lost:
         notes.append(f"the recordings of {recorded.episodes_lost} episodes were lost: {recorded.problem}")
@@ -109,8 +126,9 @@ class Recorders:
         self._counts = multiprocessing.get_context("spawn").RawArray("q", len(Count) * processes)
 
     def count_what_is_there(self) -> None:
-        """Take the frames that an earlier call has left off the budget."""
-        files = (self._run_dir / RECORDINGS).glob(f"*/{FRAMES}/*.jpg")
+        """Take the frames and sensors that an earlier call has left off the budget."""
+        folder = self._run_dir / RECORDINGS
+        files = [*folder.glob(f"*/{FRAMES}/*.jpg"), *folder.glob(f"*/{SENSORS}/*.npz")]
         self._counts[Count.BYTES_BEFORE] = sum(file.stat().st_size for file in files)
 
     def recorder(self, index: int) -> Recorder:
@@ -124,6 +142,7 @@ class Recorders:
         return Recorded(
             episodes=sums[Count.EPISODES],
             frames=sums[Count.FRAMES],
+            sensors=sums[Count.SENSORS],
             size_bytes=sums[Count.FRAME_BYTES] + sums[Count.STEP_BYTES],
             frames_left_out=sums[Count.FRAMES_LEFT_OUT],
             episodes_lost=sums[Count.EPISODES_LOST],
@@ -159,16 +178,20 @@ class Recorder:
         """Whether frames are to be saved."""
         return self._config.frames
 
+    @property
+    def wants_sensors(self) -> bool:
+        """Whether sensors are to be saved."""
+        return self._config.sensors
+
     def count(self, what: Count, number: int = 1) -> None:
         """Add to one of our numbers."""
         self._counts[self._row * len(Count) + what] += number
 
-    def lose(self, problem: OSError, frames: int, frame_bytes: int, step_bytes: int) -> None:
+    def lose(self, problem: OSError, written: Mapping[Count, int]) -> None:
         """Count an episode as lost, and what was written of it as not written."""
         self.count(Count.EPISODES_LOST)
-        self.count(Count.FRAMES, -frames)
-        self.count(Count.FRAME_BYTES, -frame_bytes)
-        self.count(Count.STEP_BYTES, -step_bytes)
+        for what, number in written.items():
+            self.count(what, -number)
         self._counts[self._row * len(Count) + Count.ERRNO] = problem.errno or errno.EIO
 
     def has_room_for(self, frame_bytes: int) -> bool:
@@ -184,32 +207,44 @@ class EpisodeRecorder:
 
     def __init__(self, folder: Path, recorder: Recorder) -> None:
         self._folder, self._recorder = folder, recorder
-        self._seen = self._steps = self._frames = self._frame_bytes = self._step_bytes = 0
+        self._seen = self._steps = 0
+        self._written = dict.fromkeys((Count.FRAMES, Count.SENSORS, Count.FRAME_BYTES, Count.STEP_BYTES), 0)
         self._file: BinaryIO | None = None
         with self._giving_up():
             shutil.rmtree(folder, ignore_errors=True)
-            (folder / FRAMES if recorder.wants_frames else folder).mkdir(parents=True)
+            folder.mkdir(parents=True)
             self._file = (folder / STEPS).open("wb")
 
     def see(self, observation: Observation) -> None:
-        """Save the picture that an observation holds, if it holds one."""
+        """Save the picture that an observation holds, and what else it holds, as far as that is wanted."""
         point, self._seen = self._seen, self._seen + 1  # of the trajectory
-        if self._file is None or not self._recorder.wants_frames:
+        if not isinstance(observation, Mapping):
             return
-        pictures = [observation.get(name) for name in PICTURES] if isinstance(observation, Mapping) else []
-        rgb = next(filter(_is_picture, pictures), None)
-        if rgb is None:
+        rgb = next(filter(is_picture, map(observation.get, PICTURES)), None)
+        if self._recorder.wants_frames and rgb is not None:
+            self._keep(Count.FRAMES, f"{FRAMES}/{point:05}.jpg", lambda: _jpeg(rgb))
+        if self._recorder.wants_sensors:
+            self._keep(Count.SENSORS, f"{SENSORS}/{point:05}.npz", lambda: encode_sensors(observation))
+
+    def _keep(self, what: Count, name: str, encode: Callable[[], bytes]) -> None:
+        """Write a file whole or not at all, if the budget has room for it."""
+        if self._file is None:
             return
-        jpeg = _jpeg(rgb) if self._recorder.has_room_for(0) else b""
-        if not jpeg or not self._recorder.has_room_for(len(jpeg)):
+        has_room = self._recorder.has_room_for(0)
+        content = encode() if has_room else b""
+        if has_room and not content:
+            return
+        if not has_room or not self._recorder.has_room_for(len(content)):
             self._recorder.count(Count.FRAMES_LEFT_OUT)
             return
         with self._giving_up():
-            (self._folder / FRAMES / f"{point:05}.jpg").write_bytes(jpeg)
-            self._frames += 1
-            self._frame_bytes += len(jpeg)
-            self._recorder.count(Count.FRAMES)
-            self._recorder.count(Count.FRAME_BYTES, len(jpeg))
+            path = self._folder / name
+            path.parent.mkdir(exist_ok=True)
+            unfinished = path.with_name(f".{path.name}.tmp")
+            unfinished.write_bytes(content)
+            unfinished.replace(path)
+            self._count(what, 1)
+            self._count(Count.FRAME_BYTES, len(content))
 
     def step(self, action: Any, info: Info, *, policy_s: float, env_s: float) -> None:
         """Add a line."""
@@ -234,8 +269,7 @@ class EpisodeRecorder:
         with self._giving_up():
             self._file.write(line)
             self._file.flush()  # the last steps before a crash are the ones to see
-            self._step_bytes += len(line)
-            self._recorder.count(Count.STEP_BYTES, len(line))
+            self._count(Count.STEP_BYTES, len(line))
 
     def close(self) -> None:
         """End the recording."""
@@ -245,6 +279,10 @@ class EpisodeRecorder:
             self._file.close()
             self._file = None
             self._recorder.count(Count.EPISODES)
+
+    def _count(self, what: Count, number: int) -> None:
+        self._written[what] += number
+        self._recorder.count(what, number)
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
@@ -257,12 +295,7 @@ class EpisodeRecorder:
                     self._file.close()
             self._file = None
             shutil.rmtree(self._folder, ignore_errors=True)
-            self._recorder.lose(error, self._frames, self._frame_bytes, self._step_bytes)
-
-
-def _is_picture(rgb: Any) -> TypeGuard[NDArray[np.uint8]]:
-    is_array = isinstance(rgb, np.ndarray) and rgb.dtype == np.uint8
-    return is_array and rgb.ndim == 3 and rgb.shape[2] == 3 and rgb.size > 0
+            self._recorder.lose(error, self._written)
 
 
 def _jpeg(rgb: NDArray[np.uint8]) -> bytes:
