@@ -826,6 +826,53 @@ def test_at_the_end_an_action_that_is_being_chosen_is_still_sent(slow):
     server.shutdown()  # once more does no harm
 
 
+def test_at_the_end_a_policy_still_hears_of_an_episode_end_that_was_sent_before():
+    begun, may_begin = threading.Event(), threading.Event()
+
+    class Beginner(Recorder):
+        def reset(self, episode_info):
+            super().reset(episode_info)
+            begun.set()
+            assert may_begin.wait(30)
+
+    policy = Beginner()
+    server = PolicyServer(lambda: policy, port=0)
+    server.start()
+    with call(server) as caller:
+        caller.reset()
+        assert begun.wait(30)
+        caller.send(EpisodeEnd(session_id="s", status="failure", metrics={}, num_steps=0))
+        caller.reset()  # of the next episode, which the server must not begin
+        caller.ask()
+        ending = threading.Thread(target=server.shutdown, args=(3600,))
+        ending.start()
+        (session,) = server._sessions
+        wait_for(lambda: session._is_leaving)
+        may_begin.set()
+        assert closed_with(caller) == 1001
+        ending.join(30)
+        assert not ending.is_alive()
+    _, outcome, last = policy.calls
+    assert outcome == Outcome(status="failure", metrics={}, num_steps=0)
+    assert last == "close"
+
+
+def test_at_the_end_an_evaluator_that_does_not_close_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("proctor.policies.server.CLOSE_TIMEOUT_S", 0.05)
+    server = PolicyServer(Recorder, port=0)
+    server.start()
+    with socket.create_connection(("127.0.0.1", server.port)) as mute:
+        mute.sendall(
+            b"GET / HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        wait_for(lambda: server._sessions)
+        ending = threading.Thread(target=server.shutdown, args=(3600,))
+        ending.start()
+        ending.join(30)
+        assert not ending.is_alive()
+
+
 def test_a_policy_that_is_stuck_does_not_hold_up_the_end(slow, caplog):
     server = PolicyServer(lambda: slow, port=0)
     server.start()

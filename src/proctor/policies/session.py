@@ -75,7 +75,7 @@ class Session:
         self._policy: Policy | None = None
         self._episode: ResetEpisode | None = None
         self._lock = threading.Lock()
-        self._is_busy = self._is_leaving = False
+        self._is_busy = self._is_leaving = self._is_hanging_up = False
 
     def run(self) -> None:
         """Answer until one of both sides ends it.
@@ -89,24 +89,30 @@ class Session:
         with contextlib.ExitStack() as stack:
             while (frame := self._receive()) is not None:
                 try:
-                    self._answer(stack, self._codec.read_evaluator(frame))
+                    message = self._codec.read_evaluator(frame)
+                    if self._is_wanted(message):
+                        self._answer(stack, message)
                 except BadFrame as error:
                     self._refuse(error)
                     return
-                if not self._goes_on():
-                    self.hang_up()
-                    return
+                if self._is_time_to_hang_up():
+                    # Beside this thread, which goes on to read what was sent before the evaluator knew.
+                    threading.Thread(target=self.hang_up, daemon=True).start()
 
     def leave(self) -> None:
-        """End the session: at once if nothing is asked at present, else after the answer."""
+        """End the session: at once if nothing is asked at present, else after the answer.
+
+        An `episode_end` that the evaluator had sent by then still reaches the policy.
+        """
         with self._lock:
             self._is_leaving = True
             if self._is_busy:
                 return
+            self._is_hanging_up = True
         self.hang_up()
 
     def hang_up(self) -> None:
-        """End the session now."""
+        """Close the connection. What comes in until the evaluator closes it, too, can still be read."""
         self._connection.close(CloseCode.GOING_AWAY, "the agent's server ends")
 
     def _receive(self) -> str | bytes | None:
@@ -117,13 +123,21 @@ class Session:
             log.debug("%s: %s", self.label, closed)
             return None
         with self._lock:
-            self._is_busy = not self._is_leaving
-        return frame if self._is_busy else None
+            self._is_busy = True
+        return frame
 
-    def _goes_on(self) -> bool:
+    def _is_wanted(self, message: FromEvaluator) -> bool:
+        """Tell whether a message matters: to one who leaves, only the end of the episode does."""
+        with self._lock:
+            return not self._is_leaving or (isinstance(message, EpisodeEnd) and self._episode is not None)
+
+    def _is_time_to_hang_up(self) -> bool:
+        """Tell, after an answer, whether the session ends and nobody is closing the connection yet."""
         with self._lock:
             self._is_busy = False
-            return not self._is_leaving
+            is_time = self._is_leaving and not self._is_hanging_up
+            self._is_hanging_up |= is_time
+            return is_time
 
     def _answer(self, stack: contextlib.ExitStack, message: FromEvaluator) -> None:
         if isinstance(message, Hello):
