@@ -873,6 +873,43 @@ def test_at_the_end_an_evaluator_that_does_not_close_is_not_waited_for(monkeypat
         assert not ending.is_alive()
 
 
+ORIGIN = "https://evil.example.org"
+
+
+@pytest.mark.parametrize("origin", [ORIGIN, "null", "http://127.0.0.1:8080", "http://localhost"])
+def test_web_pages_are_refused_and_the_log_says_so(server, recorder, caplog, origin):
+    with pytest.raises(InvalidStatus) as refused, call(server, origin=origin):
+        pass
+    assert refused.value.response.status_code == 403
+    assert b"--allow-origin" in refused.value.response.body
+    assert f"refused a connection from a web page of {origin}; --allow-origin" in caplog.text
+    with call(server) as caller:  # who is no page is let in
+        caller.reset()
+        assert caller.act().action == 2
+
+
+@pytest.mark.parametrize("allowed", [["HTTPS://Evil.example.org"], ["http://a:3000", ORIGIN], ["*"]])
+def test_web_pages_that_are_allowed_may_connect(allowed):
+    with PolicyServer(Recorder, port=0, allow_origins=allowed) as server, call(server, origin=ORIGIN) as page:
+        page.reset()
+        assert page.act().action == 2
+
+
+@pytest.mark.parametrize("wrong", [["https://a.org/page"], ["a.org"], [""], "https://a.org"])
+def test_what_is_no_origin_is_refused(wrong):
+    with pytest.raises(UserError, match=r"allow_origins: expected .* origin"):
+        PolicyServer(Recorder, allow_origins=wrong)
+
+
+def test_a_page_that_is_allowed_still_needs_the_token():
+    with PolicyServer(Recorder, port=0, token="secret", allow_origins=[ORIGIN]) as server:
+        with pytest.raises(InvalidStatus) as refused, call(server, origin=ORIGIN):
+            pass
+        assert refused.value.response.status_code == 401
+        with call(server, origin=ORIGIN, token="secret") as page:
+            page.reset()
+
+
 def test_a_policy_that_is_stuck_does_not_hold_up_the_end(slow, caplog):
     server = PolicyServer(lambda: slow, port=0)
     server.start()

@@ -174,6 +174,7 @@ def test_a_server_for_everybody_advises_a_token(folder):
         (["forward", "--policy-option", "steps=-3"], "expected a whole number from 0 up, found -3"),
         (["random", "--token-file", "nothing.txt"], "--token-file nothing.txt: No such file"),
         (["random", "--token-file", "empty.txt"], "--token-file empty.txt: expected a token, found nothing"),
+        (["random", "--allow-origin", "a.org"], "expected an origin such as https://app.example.org"),
         (["random", "--certificate", "cert.pem"], "both a certificate and its key"),
         (["random", "--max-batch", "4"], "max_batch above 1 needs a classmethod or staticmethod act_batch"),
         (["random", "--batch-wait-ms", "nan"], "expected seconds from 0 to 60, found nan"),

@@ -205,7 +205,11 @@ def _predictions(arguments: argparse.Namespace) -> int:
     unpredicted = [key for key, r in results.items() if r.error is not None and r.error.kind == NO_PREDICTION]
     written = [result for key, result in results.items() if key not in {*lost, *unpredicted}]
     if not written:
-        why = f"none of the {len(results)} episodes is scored and predicted" if results else "no episode is finished"
+        why = (
+            f"none of the {len(results)} episodes is scored and predicted"
+            if results
+            else "no episode is finished"
+        )
         raise UserError(f"{arguments.run}: {why}, so there is nothing to predict")
     try:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)

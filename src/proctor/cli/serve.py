@@ -55,6 +55,13 @@ def add_serve(commands: Any) -> None:
         metavar="FILE",
         help=f"holds the token that evaluators must bring (default: the variable {TOKEN_VARIABLE})",
     )
+    serve.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let web pages of this origin connect, such as http://localhost:3000; * for all (default: none)",
+    )
     serve.add_argument("--certificate", type=Path, metavar="FILE", help="PEM file, for wss://")
     serve.add_argument("--key", type=Path, metavar="FILE", help="PEM file of its private key")
     serve.add_argument("--max-sessions", type=int, default=64, metavar="N", help="at a time (default: 64)")
@@ -99,6 +106,7 @@ def _serve(arguments: argparse.Namespace) -> int:
             token=token,
             certificate=arguments.certificate,
             key=arguments.key,
+            allow_origins=arguments.allow_origin,
             max_sessions=arguments.max_sessions,
             max_batch=arguments.max_batch,
             batch_wait_s=arguments.batch_wait_ms / 1000,

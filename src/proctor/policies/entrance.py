@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hmac
+import logging
+import re
 import threading
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Literal
 
@@ -11,10 +14,16 @@ import msgspec
 from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection
 
+from proctor.core.errors import UserError
+from proctor.core.plain_text import plain
 from proctor.protocol.messages import VERSION
 
 MAX_OPENING = 128
 """How many connections there may be beyond those of sessions: opening ones, and questions about health."""
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@]+|null", re.IGNORECASE)
+ANY_ORIGIN = "*"
+LONGEST_ORIGIN = 200
+log = logging.getLogger("proctor.server")
 
 
 class Entrance:
@@ -24,10 +33,18 @@ class Entrance:
         name: Of the agent, for `/healthz`.
         token: What an evaluator must bring along; None lets everybody in.
         max_sessions: How many at a time.
+        allow_origins: Web pages that may connect, such as `https://app.example.org`; `*` for all. Browsers
+            send the page's origin; other programs send none and are let in.
+
+    Raises:
+        UserError: An origin is not one.
     """
 
-    def __init__(self, *, name: str, token: str | None, max_sessions: int) -> None:
+    def __init__(
+        self, *, name: str, token: str | None, max_sessions: int, allow_origins: Sequence[str] = ()
+    ) -> None:
         self.state: Literal["loading", "ok", "closing"] = "loading"
+        self._origins = _checked_origins(allow_origins)
         self._name, self._token, self._max_sessions = name, token, max_sessions
         self._lock = threading.Lock()
         self._connected: set[threading.Thread] = set()
@@ -57,6 +74,8 @@ class Entrance:
         path = request.path.partition("?")[0]
         if "websocket" not in ",".join(request.headers.get_all("Upgrade")).lower():
             return self._tell(connection, path)
+        if not self._may_come_from(request.headers.get_all("Origin")):
+            return self._refuse_page(connection, request.headers.get_all("Origin"))
         if self._token is not None and not self._is_right(request.headers.get_all("Authorization")):
             answer = connection.respond(
                 HTTPStatus.UNAUTHORIZED, "This agent wants a token: Authorization: Bearer TOKEN\n"
@@ -69,6 +88,16 @@ class Entrance:
             problem = f"All {self._max_sessions} sessions of this agent are taken. Try again later.\n"
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, problem)
         return None
+
+    def _may_come_from(self, origins: list[str]) -> bool:
+        """Tell whether a connection is not a web page's, or one of a page that is allowed."""
+        return ANY_ORIGIN in self._origins or all(origin.lower() in self._origins for origin in origins)
+
+    def _refuse_page(self, connection: ServerConnection, origins: list[str]) -> Response:
+        origin = plain(", ".join(origins)[:LONGEST_ORIGIN])
+        log.warning("refused a connection from a web page of %s; --allow-origin lets it in", origin)
+        problem = "Web pages may not use this agent, unless it is served with --allow-origin ORIGIN.\n"
+        return connection.respond(HTTPStatus.FORBIDDEN, problem)
 
     def _take_place(self) -> bool:
         """Take a place for this thread, for as long as it lives."""
@@ -106,3 +135,13 @@ class Entrance:
         return connection.respond(
             HTTPStatus.NOT_FOUND, "There is nothing here but /healthz and a WebSocket.\n"
         )
+
+
+def _checked_origins(origins: Sequence[str]) -> frozenset[str]:
+    if isinstance(origins, str):
+        raise UserError(f"allow_origins: expected a list of origins, found the text '{origins:.40}'")
+    for origin in origins:
+        if origin != ANY_ORIGIN and not ORIGIN.fullmatch(origin):
+            example = "https://app.example.org or http://localhost:3000, without a path"
+            raise UserError(f"allow_origins: expected an origin such as {example}, found '{origin:.80}'")
+    return frozenset(origin.lower() for origin in origins)

@@ -90,6 +90,8 @@ class PolicyServer:
         batch_wait_s: How long the first of a batch waits for others.
         name: What the agent calls itself; its class's name if missing.
         pictures: How evaluators that speak JSON should send colour: "png" is lossless, "jpeg" smaller.
+        allow_origins: Web pages that may connect, such as "https://app.example.org"; "*" for all. Without it
+            none may: else any page in a browser on this machine could use the policy.
 
     Raises:
         UserError: It cannot be served like this.
@@ -109,6 +111,7 @@ class PolicyServer:
         batch_wait_s: float = 0.005,
         name: str = "",
         pictures: Pictures = "png",
+        allow_origins: Sequence[str] = (),
     ) -> None:
         if not 0 <= port <= 65535:
             raise UserError(f"port: expected a number from 0 to 65535, found {port}")
@@ -128,7 +131,10 @@ class PolicyServer:
             protocol="proctor", version=VERSION, name=self._name, pictures=pictures, request_ids=True
         )
         self._entrance = Entrance(
-            name=self._name, token=token, max_sessions=1 if isinstance(policy, Policy) else max_sessions
+            name=self._name,
+            token=token,
+            max_sessions=1 if isinstance(policy, Policy) else max_sessions,
+            allow_origins=allow_origins,
         )
         self._server: Server | None = None
         self._batcher: Batcher | None = None
