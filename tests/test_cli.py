@@ -484,7 +484,7 @@ def test_a_policy_of_the_current_folder_runs_in_workers_too(dataset, tmp_path, g
         "    def __init__(self): os.chdir('/')\n"
         "    def act(self, observation): return STOP\n"
     )
-    command = [sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset), "--env", "mock"]
+    command = [sys.executable, "-P", "-m", "proctor.cli", "run", "--dataset", str(dataset), "--env", "mock"]
     done = subprocess.run(
         [*command, "--policy", given, "--workers", "2"],
         cwd=folder if given.startswith("chdir") else tmp_path,
