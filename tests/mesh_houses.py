@@ -106,3 +106,59 @@ def write(mesh, file, *, turn=None, scale=1.0):
     else:
         mesh.export(file)
     return file
+
+
+DAE = """<?xml version="1.0" encoding="utf-8"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit name="meter" meter="1"/><up_axis>Z_UP</up_axis></asset>
+<library_images><image id="picture"><init_from>{image}</init_from></image></library_images>
+<library_effects><effect id="effect"><profile_COMMON>
+<newparam sid="surface"><surface type="2D"><init_from>picture</init_from></surface></newparam>
+<newparam sid="sampler"><sampler2D><source>surface</source></sampler2D></newparam>
+<technique sid="common"><lambert>
+<diffuse><texture texture="sampler" texcoord="UV"/></diffuse></lambert></technique>
+</profile_COMMON></effect></library_effects>
+<library_materials><material id="material"><instance_effect url="#effect"/></material></library_materials>
+<library_geometries><geometry id="geometry"><mesh>
+<source id="at"><float_array id="at-array" count="{numbers}">{positions}</float_array>
+<technique_common><accessor source="#at-array" count="{corners}" stride="3">
+<param name="X" type="float"/><param name="Y" type="float"/><param name="Z" type="float"/>
+</accessor></technique_common></source>
+<source id="uv"><float_array id="uv-array" count="{uv_numbers}">{uvs}</float_array>
+<technique_common><accessor source="#uv-array" count="{corners}" stride="2">
+<param name="S" type="float"/><param name="T" type="float"/></accessor></technique_common></source>
+<vertices id="vertices"><input semantic="POSITION" source="#at"/></vertices>
+<triangles count="{triangles}" material="symbol"><input semantic="VERTEX" source="#vertices" offset="0"/>
+<input semantic="TEXCOORD" source="#uv" offset="0" set="0"/><p>{indices}</p></triangles>
+</mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="scene"><node id="node"><instance_geometry url="#geometry">
+<bind_material><technique_common><instance_material symbol="symbol" target="#material">
+<bind_vertex_input semantic="UV" input_semantic="TEXCOORD" input_set="0"/></instance_material>
+</technique_common>
+</bind_material></instance_geometry></node></visual_scene></library_visual_scenes>
+<scene><instance_visual_scene url="#scene"/></scene>
+</COLLADA>
+"""
+
+
+def write_dae(mesh, file, image):
+    """Write a Z-up mesh as Collada with a texture of this name, which the exporter of trimesh leaves out."""
+
+    def text(numbers):
+        return " ".join(f"{number:g}" for number in np.ravel(numbers))
+
+    corners = len(mesh.vertices)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        DAE.format(
+            image=image,
+            positions=text(mesh.vertices),
+            uvs=text(mesh.visual.uv),
+            indices=" ".join(map(str, np.ravel(mesh.faces))),
+            corners=corners,
+            numbers=3 * corners,
+            uv_numbers=2 * corners,
+            triangles=len(mesh.faces),
+        )
+    )
+    return file

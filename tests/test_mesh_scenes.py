@@ -591,7 +591,10 @@ def test_the_files_of_a_mesh_are_known(tmp_path):
     (tmp_path / "b").mkdir()
     write(two_rooms(), tmp_path / "b" / "b.gltf")
     assert {file.suffix for file in files_of_mesh(tmp_path / "b" / "b.gltf")} >= {".bin"}
-    (tmp_path / "c.dae").write_text("<init_from>material_0.png</init_from><init_from>../out.png</init_from>")
+    images = "".join(
+        f"<image><init_from>{name}</init_from></image>" for name in ("material_0.png", "../out.png")
+    )
+    (tmp_path / "c.dae").write_text(f"{images}<surface><init_from>a.obj</init_from></surface>")
     assert files_of_mesh(tmp_path / "c.dae") == [tmp_path.resolve() / "material_0.png"]
     assert files_of_mesh(write(two_rooms(), tmp_path / "d.glb")) == []
 

@@ -105,6 +105,7 @@ def add_navigate(commands: Any) -> None:
 
 def _navigate(arguments: argparse.Namespace) -> int:
     from proctor.navigation.planning.planner import planner_name
+    from proctor.scenes.scene_config import missing_file_notes
     from proctor.skills.embedded import EmbeddedNavigator
     from proctor.skills.params import NavigationParams
 
@@ -114,6 +115,8 @@ def _navigate(arguments: argparse.Namespace) -> int:
     _check_outputs(arguments)
     task = _task(arguments)
     writers = _writers(arguments, task)
+    for note in missing_file_notes(task.scene):
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
     params = NavigationParams(planner=planner, seed=arguments.seed)
     scene = None
     if task.grid is not None:

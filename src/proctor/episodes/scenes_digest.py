@@ -9,7 +9,7 @@ from pathlib import Path
 from proctor.episodes.datasets import AnyEpisode
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.episodes.vln import Episode
-from proctor.scenes.mesh_files import files_of_mesh
+from proctor.scenes.mesh_files import files_of_mesh, folder_of_scene
 from proctor.scenes.scene_config import asset_file, load_scene
 
 
@@ -29,8 +29,8 @@ def _scene_files(episodes: Sequence[Episode]) -> Iterator[Path]:
         if not path.is_file():
             continue
         assets = [item.asset_path for item in load_scene(path).objects if item.asset_path is not None]
-        meshes = [asset_file(path, asset) for asset in assets]
-        yield from (path, *meshes, *(part for mesh in meshes for part in files_of_mesh(mesh)))
+        meshes, root = [asset_file(path, asset) for asset in assets], folder_of_scene(path)
+        yield from (path, *meshes, *(part for mesh in meshes for part in files_of_mesh(mesh, root)))
 
 
 def _asset_files(episodes: Sequence[PickAndPlaceEpisode]) -> Iterator[Path]:
@@ -40,4 +40,4 @@ def _asset_files(episodes: Sequence[PickAndPlaceEpisode]) -> Iterator[Path]:
         root = Path(folder).resolve()
         file = (root / name.replace("\\", "/")).resolve()
         if file.is_relative_to(root) and file.is_file():
-            yield from (file, *files_of_mesh(file))
+            yield from (file, *files_of_mesh(file, root))

@@ -26,7 +26,7 @@ from proctor.episodes.vln import Episode
 from proctor.evaluation.vln_task import is_reachable, shortest_known_m
 from proctor.navigation.maps.grid_map import MARGIN_M, GridMap, map_of_scene
 from proctor.registry import build
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene_config import missing_file_notes
 
 
 class Fixed(NamedTuple):
@@ -191,7 +191,8 @@ def _check_maps(patient: Patient) -> None:
     with closing(build("env", "embedded", {"sensors": []})) as env:
         for scene, indices in by_scene.items():
             try:
-                load_scene(scene)
+                for note in missing_file_notes(scene):
+                    patient.findings.add("warning", "missing-file", note, episodes=indices)
                 for index in indices:
                     found[_verdict(scene, patient.episodes[index])].append(index)
             except UserError as error:

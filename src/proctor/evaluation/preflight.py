@@ -17,7 +17,7 @@ from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.evaluation.job import Job
 from proctor.evaluation.vln_task import is_reachable
 from proctor.navigation.maps.grid_map import house_of_scene, map_of_scene
-from proctor.scenes.scene_config import load_scene, scene_version
+from proctor.scenes.scene_config import load_scene, missing_file_notes, scene_version
 
 
 def check_scenes(dataset: Dataset, episodes: Sequence[Any], *, needs_scene: bool) -> None:
@@ -59,7 +59,8 @@ def _check_map(scene: Path, version: int, start: Vector3) -> None:
 def scene_notes(episodes: Sequence[Any]) -> list[str]:
     """Return what people should know about the scenes of navigation before they trust a run in them.
 
-    That is how meshes were read, where their floors are, and how many goals cannot be reached on wheels.
+    That is how meshes were read, where their floors are, which images they lack, and how many goals cannot be
+    reached on wheels.
 
     Raises:
         InvalidFile: A scene is broken.
@@ -71,9 +72,9 @@ def scene_notes(episodes: Sequence[Any]) -> list[str]:
     notes = []
     for path in by_scene:
         house = house_of_scene(path)
-        if house is None:
-            continue
-        notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
+        if house is not None:
+            notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
+        notes += missing_file_notes(path)
     return [*notes, *unreachable_notes([episode for group in by_scene.values() for episode in group])]
 
 

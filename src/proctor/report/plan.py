@@ -21,6 +21,7 @@ from proctor.report.fonts import font_for
 from proctor.report.outlines import UP, Outline, outlines_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.frames import frame_of
+from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.meshes import load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import SceneConfig, asset_file, load_scene, scene_version
 
@@ -234,9 +235,10 @@ def _surfaces(scene: SceneConfig, path: Path) -> list[trimesh.Trimesh]:
     for index, item in enumerate(scene.objects):
         if item.asset_path is None or item.parts:
             continue
-        file = asset_file(path, item.asset_path)
+        file, root = asset_file(path, item.asset_path), folder_of_scene(path)
         try:
-            surfaces = load_surfaces(file) if item.collision == "surface" else load_mesh_asset(file).surfaces
+            is_house = item.collision == "surface"
+            surfaces = load_surfaces(file, root) if is_house else load_mesh_asset(file, root).surfaces
         except ValueError as error:
             raise InvalidFile(path, str(error), place=f"objects[{index}].asset_path") from None
         frame = frame_of(item)

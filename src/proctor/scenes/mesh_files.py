@@ -1,65 +1,236 @@
-"""The other files that a mesh file consists of: buffers, materials, textures."""
+"""The other files that a mesh file consists of: buffers, materials, textures, and where they are found."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+import struct
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from proctor.core.documents import read_json
-from proctor.core.errors import InvalidFile
+import msgspec
+from PIL import Image
 
 MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
+IMAGE_FOLDERS = ("", "textures", "materials/textures", "../textures", "../materials/textures")
+"""Where a mesh's images lie by custom, as seen from its folder: Gazebo's models have the last one."""
+MESHES = "meshes"
+"""What the folder of the meshes is called in a model of Gazebo or a package of ROS."""
 
 MTLLIB = re.compile(rb"^[ \t]*mtllib[ \t]+(.+?)[ \t\r]*$", re.MULTILINE)
-MTL_IMAGE = re.compile(rb"^[ \t]*(?:map_\w+|bump|disp|decal)[ \t]+(?:.*[ \t])?(\S+)[ \t\r]*$", re.MULTILINE)
-DAE_IMAGE = re.compile(rb"<init_from>([^<]+)</init_from>")
+MTL_IMAGE = re.compile(rb"^[ \t]*(map_\w+|bump|disp|decal)[ \t]+(.+?)[ \t\r]*$", re.MULTILINE)
+DRAWN_MAP = b"map_kd"
+DAE_IMAGE = re.compile(rb"<image\b[^>]*>.*?</image>", re.DOTALL)
+DAE_FILE = re.compile(rb"<init_from>\s*(?:<ref>)?([^<]+)")
+PLY_IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+(.+?)[ \t\r]*$", re.MULTILINE)
+PLY_HEADER_BYTES = 2**16
+LONGEST_NAME = 1024
+SHOWN_NAMES = 5
 
 
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
+Role = Literal["image", "material", "other"]
+"""What a named file is for. A mesh without its images and materials is read, but looks otherwise."""
 
 
-def may_name(folder: Path, file: Path) -> bool:
-    """Tell whether a mesh in a folder may name a file: one beside or below it, or an image one folder over.
+class NamedFile(NamedTuple):
+    """A file that a mesh file names."""
 
-    Files of many meshes share their images in `../textures`; nothing else outside is anybody's business.
-    Both paths must be resolved.
+    name: str
+    """As it is written there."""
+    file: Path | None
+    """Where it is; None if it is not there, or lies where the mesh may not reach."""
+    role: Role
+
+
+def folder_of_scene(scene_path: Path) -> Path:
+    """Return the folder in which the files of a scene are looked for.
+
+    That is the folder of the scene file. Of a mesh that is a whole scene, in a folder that is called
+    `meshes`, it is the folder above, which holds `materials` or `textures` as well.
+    """
+    folder = scene_path.resolve().parent
+    is_model = scene_path.suffix.lower() in MESH_SUFFIXES and folder.name == MESHES
+    return folder.parent if is_model else scene_path.parent.resolve()
+
+
+def may_name(folder: Path, file: Path, root: Path | None = None) -> bool:
+    """Tell whether a mesh in a folder may name a file: inside of its scene's folder, or near.
+
+    Near is beside or below the mesh, and images one folder over, since many meshes share their images in
+    `../textures`. Nothing else is anybody's business. All paths must be resolved.
     """
     is_near = file.parent.parent == folder.parent and file.suffix.lower() in IMAGE_SUFFIXES
-    return is_near or file.is_relative_to(folder)
+    return is_near or file.is_relative_to(folder) or (root is not None and file.is_relative_to(root))
 
 
-def files_of_mesh(file: Path) -> list[Path]:
+def find_named_file(name: str, folder: Path, root: Path | None = None) -> Path | None:
+    """Return the file that a mesh names, None if it is not there or may not be named.
+
+    Args:
+        name: As the mesh writes it: a path, or a `file:`, `model:` or `package:` address; `%20` is a blank.
+        folder: Of the mesh.
+        root: The scene's folder.
+    """
+    if not name.strip() or "\0" in name or len(name) > LONGEST_NAME:
+        return None
+    folder, root = folder.resolve(), root.resolve() if root is not None else None
+    for candidate in _candidates(name, folder):
+        try:
+            file = candidate.resolve()
+            if may_name(folder, file, root) and file.is_file():
+                return file
+        except (OSError, ValueError):  # such as a name that is too long
+            continue
+    return None
+
+
+def _candidates(name: str, folder: Path) -> list[Path]:
+    written = name.strip().replace("\\", "/")
+    if written.startswith("-"):  # options of a map in an MTL file
+        written = written.split()[-1]
+    scheme, _, rest = written.partition("://")
+    found = []
+    if rest and scheme in ("model", "package"):
+        model, _, inner = rest.partition("/")
+        found += [parent / inner for parent in (folder, *folder.parents) if parent.name == model]
+    for path in dict.fromkeys((written, unquote(rest or written))):
+        base = PurePosixPath(path).name
+        found += [folder / path, folder / path.lstrip("/")]
+        found += [folder / place / base for place in IMAGE_FOLDERS]
+    return found
+
+
+def named_files(file: Path, root: Path | None = None) -> list[NamedFile]:
+    """Return the files that a mesh file names, each name once."""
+    names = _NAMES.get(file.suffix.lower(), _no_names)(file, root)
+    return [NamedFile(name, find_named_file(name, file.parent, root), role) for name, role in names.items()]
+
+
+def files_of_mesh(file: Path, root: Path | None = None) -> list[Path]:
     """Return the files that a mesh file names and may name, as far as they exist, by name."""
-    suffix = file.suffix.lower()
-    names: list[str] = []
-    if suffix == ".gltf":
-        names = _uris(file)
-    elif suffix == ".obj":
-        names = _found(MTLLIB, file)
-        for material in _inside(names, file.parent):
-            names += _found(MTL_IMAGE, material)
-    elif suffix == ".dae":
-        names = _found(DAE_IMAGE, file)
-    return _inside(names, file.parent)
+    return sorted({found.file for found in named_files(file, root) if found.file is not None})
 
 
-def _uris(file: Path) -> list[str]:
-    try:
-        content = read_json(file)
-    except InvalidFile:  # whoever reads the mesh will say so
+def missing_files(file: Path, root: Path | None = None) -> list[str]:
+    """Return the images and materials that a mesh file names and that are missing or cannot be read."""
+    return [
+        found.name
+        for found in named_files(file, root)
+        if found.role != "other"
+        and (found.file is None or (found.role == "image" and not _is_image(found.file)))
+    ]
+
+
+def missing_notes(file: Path, root: Path) -> list[str]:
+    """Say without which files a mesh is drawn, if any."""
+    missing = missing_files(file, root)
+    if not missing:
         return []
-    parts = [content.get(key) for key in ("buffers", "images")] if isinstance(content, dict) else []
-    entries = [entry for part in parts if isinstance(part, list) for entry in part]
-    uris = [entry.get("uri") for entry in entries if isinstance(entry, dict)]
-    return [uri for uri in uris if isinstance(uri, str) and not uri.startswith("data:")]
+    some = ", ".join(f"'{name}'" for name in missing[:SHOWN_NAMES])
+    rest = f" and {len(missing) - SHOWN_NAMES} more" if len(missing) > SHOWN_NAMES else ""
+    return [
+        f"{file.name} is drawn without {some}{rest}: no readable file of this name in {root}, where "
+        "images and materials of its meshes are looked for"
+    ]
 
 
-def _found(pattern: re.Pattern[bytes], file: Path) -> list[str]:
-    return [name.decode("utf-8", "replace").strip() for name in pattern.findall(file.read_bytes())]
+def _is_image(file: Path) -> bool:
+    try:
+        with Image.open(file):
+            return True
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return False
 
 
-def _inside(names: list[str], folder: Path) -> list[Path]:
-    root = folder.resolve()
-    files = {(root / unquote(name)).resolve() for name in names if len(name) < 256 and "\0" not in name}
-    return sorted(file for file in files if may_name(root, file) and file.is_file())
+def _no_names(file: Path, root: Path | None) -> dict[str, Role]:
+    del file, root
+    return {}
+
+
+def _names_of_gltf(file: Path, root: Path | None) -> dict[str, Role]:
+    del root
+    document = read_gltf(file)
+    names: dict[str, Role] = {}
+    for role, entries in (("other", document.buffers), ("image", document.images)):
+        for entry in entries:
+            if entry.uri is not None and not entry.uri.startswith("data:"):
+                names[entry.uri] = "image" if role == "image" else "other"
+    return names
+
+
+def _names_of_obj(file: Path, root: Path | None) -> dict[str, Role]:
+    libraries = [_text(name) for name in MTLLIB.findall(file.read_bytes())]
+    names: dict[str, Role] = dict.fromkeys(libraries, "material")
+    for library in libraries:
+        material = find_named_file(library, file.parent, root)
+        for kind, name in MTL_IMAGE.findall(material.read_bytes()) if material is not None else ():
+            if kind.lower() == DRAWN_MAP:
+                names[_text(name)] = "image"
+            else:
+                names.setdefault(_text(name), "other")
+    return names
+
+
+def _names_of_dae(file: Path, root: Path | None) -> dict[str, Role]:
+    del root
+    images = DAE_IMAGE.findall(file.read_bytes())
+    return {_text(name): "image" for image in images for name in DAE_FILE.findall(image)}
+
+
+def _names_of_ply(file: Path, root: Path | None) -> dict[str, Role]:
+    del root
+    with file.open("rb") as content:
+        header = content.read(PLY_HEADER_BYTES).partition(b"end_header")[0]
+    return {_text(name): "image" for name in PLY_IMAGE.findall(header)}
+
+
+_NAMES: dict[str, Callable[[Path, Path | None], dict[str, Role]]] = {
+    ".gltf": _names_of_gltf,
+    ".glb": _names_of_gltf,
+    ".obj": _names_of_obj,
+    ".dae": _names_of_dae,
+    ".ply": _names_of_ply,
+}
+
+
+class GltfNode(msgspec.Struct, frozen=True):
+    """A node of a glTF file."""
+
+    mesh: int | None = None
+
+
+class GltfFile(msgspec.Struct, frozen=True):
+    """A buffer or an image of a glTF file."""
+
+    uri: str | None = None
+
+
+class GltfDocument(msgspec.Struct, frozen=True):
+    """What of a glTF file must be known before it is read."""
+
+    buffers: list[GltfFile] = []
+    images: list[GltfFile] = []
+    nodes: list[GltfNode] = []
+
+
+def read_gltf(file: Path) -> GltfDocument:
+    """Read the JSON of a glTF file. A broken one is an empty document: whoever reads the mesh will say so."""
+    try:
+        return msgspec.json.decode(_gltf_json(file), type=GltfDocument)
+    except (msgspec.MsgspecError, UnicodeDecodeError, struct.error):
+        return GltfDocument()
+
+
+def _gltf_json(file: Path) -> bytes:
+    """Return the JSON text of a glTF file: all of a .gltf, the first chunk of a .glb."""
+    if file.suffix.lower() != ".glb":
+        return file.read_bytes()
+    with file.open("rb") as content:
+        _, _, _, length, kind = struct.unpack("<4sIII4s", content.read(20))
+        return content.read(length) if kind == b"JSON" else b""
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "replace").strip()

@@ -33,19 +33,19 @@ class MeshFrame(NamedTuple):
     notes: list[str]
 
 
-def triangles_of(file: Path) -> Array:
-    """Return the corners (N, 3, 3) of a mesh file's triangles.
+def triangles_of(file: Path, root: Path | None = None) -> Array:
+    """Return the corners (N, 3, 3) of a mesh file's triangles. `root` is the scene's folder.
 
     Raises:
         ValueError: It is not a mesh.
         MissingDependency: The reader for this format is not installed.
     """
-    corners = [surface.vertices[surface.faces] for surface in load_surfaces(file)]
+    corners = [surface.vertices[surface.faces] for surface in load_surfaces(file, root)]
     return np.concatenate(corners) if corners else np.zeros((0, 3, 3))
 
 
-def find_frame(file: Path) -> MeshFrame:
-    """Find out the frame of a house's mesh.
+def find_frame(file: Path, root: Path | None = None) -> MeshFrame:
+    """Find out the frame of a house's mesh. `root` is the scene's folder.
 
     Floors and ceilings are the largest level surfaces of a house, and walls divide among two directions:
     that tells Y up from Z up. Its height tells the unit.
@@ -54,7 +54,7 @@ def find_frame(file: Path) -> MeshFrame:
         ValueError: It is not a mesh.
         MissingDependency: The reader for this format is not installed.
     """
-    triangles = triangles_of(file)
+    triangles = triangles_of(file, root)
     if not len(triangles):
         raise ValueError(f"'{file.name}' holds no triangles with an area")
     turned, defined = is_turned(file), file.suffix.lower() in DEFINED

@@ -12,6 +12,7 @@ import numpy as np
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Array, Vector3
 from proctor.scenes.frames import Frame, rotation_of
+from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.mesh_frame import triangles_of
 from proctor.scenes.meshes import Surface
 from proctor.scenes.scene_config import SceneConfig, asset_file
@@ -36,6 +37,8 @@ class Placed(NamedTuple):
     """A mesh file and where it stands in the world."""
 
     file: Path
+    root: Path
+    """The scene's folder."""
     version: int
     translate: Vector3
     rotate: Vector3
@@ -206,8 +209,8 @@ def house_of(
             if scene_path is None:
                 raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
             file = asset_file(scene_path, item.asset_path)
-            place = Placed(file, file.stat().st_mtime_ns, item.translate, item.rotate, item.scale)
-            placed.append(place)
+            root, version = folder_of_scene(scene_path), file.stat().st_mtime_ns
+            placed.append(Placed(file, root, version, item.translate, item.rotate, item.scale))
     if not placed or scene_path is None:
         return None
     try:
@@ -221,7 +224,7 @@ def _house(placed: tuple[Placed, ...], height_band_m: tuple[float, float]) -> Me
     pieces = []
     for mesh in placed:
         frame = Frame(mesh.scale.array(), rotation_of(mesh.rotate), mesh.translate.array())
-        pieces.append(frame.points(triangles_of(mesh.file)))
+        pieces.append(frame.points(triangles_of(mesh.file, mesh.root)))
     triangles = np.concatenate(pieces)
     if not len(triangles):
         raise ValueError("the mesh holds no triangles with an area")

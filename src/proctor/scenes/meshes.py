@@ -22,7 +22,7 @@ from scipy.spatial import ConvexHull
 
 from proctor.core.errors import MissingDependency
 from proctor.core.types import Array
-from proctor.scenes.mesh_files import may_name
+from proctor.scenes.mesh_files import find_named_file
 
 Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 FLAT_M = 0.01
@@ -70,36 +70,48 @@ class MeshAsset(NamedTuple):
     """The vertices of each connected piece. What things bump into is the `convex_body` of each."""
 
 
-def load_mesh_asset(file: Path) -> MeshAsset:
+def load_mesh_asset(file: Path, root: Path | None = None) -> MeshAsset:
     """Read a mesh file, once for each version of it. Formats that are Y up by definition are turned to Z up.
+
+    Args:
+        file: The mesh.
+        root: The scene's folder, in which it may name other files; its own if missing.
 
     Raises:
         ValueError: It is not a mesh.
         MissingDependency: The reader for this format is not installed.
     """
-    return _asset_of_version(file, file.stat().st_mtime_ns)
+    return _asset_of_version(file, root, file.stat().st_mtime_ns)
 
 
-def load_drawn_surfaces(file: Path) -> list[Surface]:
+def load_drawn_surfaces(file: Path, root: Path | None = None) -> list[Surface]:
     """Read what is to be seen of a mesh file of a thing that collides as something else.
 
     Of glTF, normals are those of the file. Equal images are one array.
 
+    Args:
+        file: The mesh.
+        root: The scene's folder, in which it may name other files; its own if missing.
+
     Raises:
         ValueError: It is not a mesh.
         MissingDependency: The reader for this format is not installed.
     """
-    return _drawn_surfaces_of_version(file, file.stat().st_mtime_ns)
+    return _drawn_surfaces_of_version(file, root, file.stat().st_mtime_ns)
 
 
-def load_surfaces(file: Path) -> list[Surface]:
+def load_surfaces(file: Path, root: Path | None = None) -> list[Surface]:
     """Read what is to be seen of a mesh file, turned to Z up like a thing, once for each version of it.
+
+    Args:
+        file: The mesh.
+        root: The scene's folder, in which it may name other files; its own if missing.
 
     Raises:
         ValueError: It is not a mesh, or too large.
         MissingDependency: The reader for this format is not installed.
     """
-    return _surfaces_of_version(file, file.stat().st_mtime_ns)
+    return _surfaces_of_version(file, root, file.stat().st_mtime_ns)
 
 
 def surfaces_of(meshes: list[Any], file: Path) -> list[Surface]:
@@ -125,18 +137,18 @@ def is_gltf(file: Path) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _asset_of_version(file: Path, version: int) -> MeshAsset:
+def _asset_of_version(file: Path, root: Path | None, version: int) -> MeshAsset:
     del version  # only there to tell versions apart
-    meshes = _read(file)
+    meshes = _read(file, root)
     surfaces = [_surface(mesh, linear=is_gltf(file)) for mesh in meshes]
     return MeshAsset(surfaces, _pieces(meshes, file))
 
 
 @lru_cache(maxsize=512)  # a house full of things
-def _drawn_surfaces_of_version(file: Path, version: int) -> list[Surface]:
+def _drawn_surfaces_of_version(file: Path, root: Path | None, version: int) -> list[Surface]:
     del version
     own = is_gltf(file)
-    surfaces = [_surface(mesh, smooth=not own, linear=own) for mesh in _read(file, with_normals=own)]
+    surfaces = [_surface(mesh, smooth=not own, linear=own) for mesh in _read(file, root, with_normals=own)]
     return [surface._replace(image=_shared(surface.image)) for surface in surfaces]
 
 
@@ -152,16 +164,16 @@ def _shared(image: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
 
 
 @lru_cache(maxsize=2)  # houses are large
-def _surfaces_of_version(file: Path, version: int) -> list[Surface]:
+def _surfaces_of_version(file: Path, root: Path | None, version: int) -> list[Surface]:
     del version
-    surfaces = [_plain_surface(mesh, linear=is_gltf(file)) for mesh in _read(file)]
+    surfaces = [_plain_surface(mesh, linear=is_gltf(file)) for mesh in _read(file, root)]
     return [surface for surface in surfaces if len(surface.faces)]
 
 
-def _read(file: Path, *, with_normals: bool = False) -> list[Any]:
+def _read(file: Path, root: Path | None, *, with_normals: bool = False) -> list[Any]:
     _check_file(file)
     try:
-        scene = trimesh.load_scene(file, resolver=_Neighbours(str(file)))
+        scene = trimesh.load_scene(file, resolver=_Neighbours(file, root))
         found = _placed_meshes(scene) if with_normals else scene.dump()
         meshes = [mesh for mesh in found if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
     except _reader_errors() as error:
@@ -192,12 +204,15 @@ def _placed_meshes(scene: Any) -> list[Any]:
 class _Neighbours(trimesh.resolvers.FilePathResolver):
     """Finds the files that a mesh may name."""
 
-    def absolute(self, name: str) -> Path:
-        folder = Path(self.parent).resolve()
-        path = (folder / name.strip()).resolve()
-        if not may_name(folder, path):
-            raise ValueError(f"'{name}' lies outside of {folder}")
-        return path
+    def __init__(self, file: Path, root: Path | None) -> None:
+        super().__init__(str(file))
+        self._folder, self._root = file.parent, root
+
+    def get(self, name: str) -> bytes:
+        found = find_named_file(name, self._folder, self._root)
+        if found is None:
+            raise FileNotFoundError(name)
+        return found.read_bytes()
 
 
 def _check_meshes(meshes: list[Any], file: Path) -> None:
@@ -216,7 +231,7 @@ def _check_meshes(meshes: list[Any], file: Path) -> None:
 def _in_words(error: Exception) -> str:
     """Return what a reader complains about; some only name a file, a key or an index."""
     if isinstance(error, FileNotFoundError):
-        return f"{error.filename or error}, which it needs, is missing"
+        return f"{error.filename or error}, which it needs, is missing, or outside of the scene's folder"
     return "it is damaged or cut off" if isinstance(error, LookupError) else str(error)
 
 

@@ -17,7 +17,7 @@ import msgspec
 from proctor.core.documents import convert, read_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
-from proctor.scenes.mesh_files import MESH_SUFFIXES
+from proctor.scenes.mesh_files import MESH_SUFFIXES, folder_of_scene, missing_notes
 from proctor.scenes.mesh_frame import find_frame
 
 Texture = Literal[
@@ -194,7 +194,7 @@ def _scene_of_mesh(path: Path, version: int) -> SceneConfig:
     if not path.is_file():
         raise InvalidFile(path, "no such file")
     try:
-        frame = find_frame(path)
+        frame = find_frame(path, folder_of_scene(path))
         house = SceneObject(
             name=path.stem,
             asset_path=path.name,
@@ -228,6 +228,17 @@ def _file_version(path: Path) -> int:
         return 0
     found = path.stat()
     return hash((found.st_mtime_ns, found.st_size, found.st_ino))
+
+
+def missing_file_notes(path: Path) -> list[str]:
+    """Say which images and materials the meshes of a scene name and are not there, a sentence for each mesh.
+
+    Raises:
+        InvalidFile: The scene is wrong, or one of its meshes is missing.
+    """
+    assets = dict.fromkeys(item.asset_path for item in load_scene(path).objects if item.asset_path)
+    root = folder_of_scene(path)
+    return [note for asset in assets for note in missing_notes(asset_file(path, asset), root)]
 
 
 def save_scene(scene: SceneConfig, path: Path) -> None:

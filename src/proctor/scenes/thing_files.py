@@ -14,7 +14,7 @@ from scipy.spatial import ConvexHull
 from proctor.core.types import Array
 from proctor.scenes.boards import moved
 from proctor.scenes.kinds import kind_and_color
-from proctor.scenes.mesh_files import MESH_SUFFIXES
+from proctor.scenes.mesh_files import MESH_SUFFIXES, missing_notes
 from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, surfaces_of
 from proctor.scenes.shapes import Triple
 from proctor.scenes.solids import hull_solid
@@ -102,7 +102,7 @@ def _surfaces(file: Path, folder: Path) -> tuple[list[Surface], list[str]]:
         content = read_usd(file, folder)
         surfaces, notes = surfaces_of(content.meshes, file), content.notes
     else:
-        surfaces, notes = load_mesh_asset(file).surfaces, []
+        surfaces, notes = load_mesh_asset(file, folder).surfaces, missing_notes(file, folder)
     triangles = sum(len(surface.faces) for surface in surfaces)
     if triangles > MAX_TRIANGLES:
         raise ValueError(

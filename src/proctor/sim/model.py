@@ -15,6 +15,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Array, Vector3
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.frames import Frame, frame_of, frame_of_part
+from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.mesh_house import house_of
 from proctor.scenes.meshes import Surface, convex_body, load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
@@ -260,17 +261,18 @@ class _Builder:
         for surface in self._read_mesh(load_drawn_surfaces, item, place):
             painter.add_surface(place_surface(surface, frame))
 
-    def _read_mesh(self, reader: Callable[[Path], Found], item: SceneObject, place: str) -> Found:
+    def _read_mesh(self, reader: Callable[[Path, Path], Found], item: SceneObject, place: str) -> Found:
         if self.scene_path is None:
             raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
         try:
-            return reader(asset_file(self.scene_path, str(item.asset_path)))
+            return reader(asset_file(self.scene_path, str(item.asset_path)), folder_of_scene(self.scene_path))
         except ValueError as error:
             raise self._invalid(str(error), f"{place}.asset_path") from None
 
     def _draw_house(self, item: SceneObject, frame: Frame) -> None:
         """Draw a house. What it collides as depends on all of its meshes, and comes later."""
-        surfaces = load_surfaces(asset_file(Path(str(self.scene_path)), str(item.asset_path)))
+        scene_path = Path(str(self.scene_path))
+        surfaces = load_surfaces(asset_file(scene_path, str(item.asset_path)), folder_of_scene(scene_path))
         for surface in surfaces:
             self.painter.draw(place_surface(surface, frame), self.spec.worldbody, Group.DRAWN)
         # Textures of scans hold the light of the day they were taken.

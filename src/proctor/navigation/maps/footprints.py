@@ -15,6 +15,7 @@ from scipy.spatial import ConvexHull
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Array
 from proctor.scenes.frames import Frame, frame_of, frame_of_part
+from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.meshes import convex_body, load_mesh_asset
 from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file
 
@@ -75,7 +76,7 @@ def _solids_of_object(item: SceneObject, scene_path: Path | None, place: str) ->
     if scene_path is None:
         raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
     try:
-        asset = load_mesh_asset(asset_file(scene_path, item.asset_path))
+        asset = load_mesh_asset(asset_file(scene_path, item.asset_path), folder_of_scene(scene_path))
     except ValueError as error:
         raise InvalidFile(scene_path, str(error), place=place) from None
     return [_solid(convex_body(points * frame.size) / frame.size).placed(frame) for points in asset.pieces]

@@ -19,6 +19,7 @@ from proctor.o3de.export.folder import ExportFolder
 from proctor.o3de.export.gltf import write_gltf
 from proctor.o3de.export.import_settings import files_that_turn, put_import_settings
 from proctor.scenes.frames import Frame, frame_of, frame_of_part
+from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.meshes import FLAT_M, Surface, load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.part_surfaces import surfaces_of_parts
 from proctor.scenes.scene_config import SMALLEST_M, Part, SceneConfig, SceneObject, asset_file, load_scene
@@ -107,10 +108,10 @@ def _look(item: SceneObject, scene_path: Path) -> list[tuple[Surface, str | None
         placed = _drawing_frame(item)
         parts = surfaces_of_parts((part, frame_of_part(part, placed)) for part in item.parts)
         return [(_unplaced(surface, placed), texture) for surface, texture in parts]
-    file = asset_file(scene_path, item.asset_path)
+    file, root = asset_file(scene_path, item.asset_path), folder_of_scene(scene_path)
     if item.collision == "surface":
-        return [(surface, None) for surface in load_surfaces(file)]
-    surfaces = load_drawn_surfaces(file) if item.parts else load_mesh_asset(file).surfaces
+        return [(surface, None) for surface in load_surfaces(file, root)]
+    surfaces = load_drawn_surfaces(file, root) if item.parts else load_mesh_asset(file, root).surfaces
     return [(surface, None) for surface in surfaces]
 
 
@@ -119,9 +120,8 @@ def _parts(item: SceneObject, scene_path: Path) -> list[Part]:
     if item.parts or item.asset_path is None or item.collision == "surface" or item.rigid_body_type == "none":
         return item.parts
     thinnest = np.maximum(FLAT_M / item.scale.array(), SMALLEST_M)
-    return [
-        _box(points, thinnest) for points in load_mesh_asset(asset_file(scene_path, item.asset_path)).pieces
-    ]
+    asset = load_mesh_asset(asset_file(scene_path, item.asset_path), folder_of_scene(scene_path))
+    return [_box(points, thinnest) for points in asset.pieces]
 
 
 def _box(points: Array, thinnest: Array) -> Part:
