@@ -10,9 +10,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from o3de_editors import TOKEN, running_agent
+from o3de_editors import TOKEN, editor_with_level, running_agent
 
 import o3de_sim
+from o3de_sim.constants import O3DE_AGENT_PEB_MODE
+from o3de_sim.o3de_api.interface.math import Vector3
+from o3de_sim.o3de_api.o3de_agent import O3DEAgent
+from o3de_sim.proctors_python import SIMULATOR_MODES, require_proctors_python
+from proctor.core.errors import UserError
+from proctor.o3de.config import config_of
 
 SOURCES = sorted(Path(o3de_sim.__file__).parent.rglob("*.py"))
 NEWER = {
@@ -66,6 +72,17 @@ def python_3_10():
     return None
 
 
+def in_python_3_10(code, tmp_path):
+    return subprocess.run(
+        [python_3_10(), "-c", code],
+        env={"PYTHONPATH": str(SOURCES[0].parents[1]), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
 BUILD = """
 import importlib
 from o3de_sim.common.scene_builder import BasicSceneBuilder
@@ -85,13 +102,43 @@ def test_python_3_10_runs_it(tmp_path):
     names = [name for name in modules() if not name.endswith(".bootstrap")]
     with running_agent(tmp_path) as pumped:
         code = BUILD.format(names=names, port=pumped.server.port, token=TOKEN)
-        done = subprocess.run(
-            [python_3_10(), "-c", code],
-            env={"PYTHONPATH": str(SOURCES[0].parents[1]), "HOME": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = in_python_3_10(code, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "Vector3(x=0.0, y=0.0, z=0.0)"
+
+
+DOCUMENTED = (
+    "from o3de_simulator import O3DESimulator",
+    "from vln_evaluator.o3de_simulator import O3DESimulator",
+    "from vln_evaluator.env import O3DEEnv",
+)
+
+
+@pytest.mark.skipif(python_3_10() is None, reason="there is no Python 3.10 here")
+@pytest.mark.parametrize("line", DOCUMENTED)
+def test_the_documents_simulator_says_in_the_editors_python_what_to_use(tmp_path, line):
+    done = in_python_3_10(line, tmp_path)
+    assert done.returncode == 1
+    said = f"ImportError: Proctor needs Python 3.11 or newer, found 3.10. {SIMULATOR_MODES}"
+    assert done.stderr.splitlines()[-1] == said
+
+
+def test_only_pythons_older_than_proctors_are_refused():
+    for version in ((3, 11), (3, 12), (4, 0)):
+        require_proctors_python(version)
+    with pytest.raises(ImportError, match=r"found 3\.10\. O3DESimulator and O3DEEnv work with mode 'socket'"):
+        require_proctors_python((3, 10))
+
+
+def test_the_mode_of_scripts_in_the_editor_is_refused_for_the_simulator():
+    with pytest.raises(
+        UserError, match="mode is 'peb', but O3DESimulator and O3DEEnv work with mode 'socket'"
+    ):
+        config_of({"mode": O3DE_AGENT_PEB_MODE})
+
+
+def test_what_the_sentence_names_works_in_the_editor(tmp_path):
+    assert "O3DEAgent(mode='peb') of o3de_sim.o3de_api.o3de_agent" in SIMULATOR_MODES
+    with editor_with_level(tmp_path), O3DEAgent(mode="peb") as agent:
+        entity = agent.editor_tool.create_new_entity_at_position(Vector3(1.0, 2.0, 3.0))
+        assert agent.tc.get_position(entity) == Vector3(1.0, 2.0, 3.0)

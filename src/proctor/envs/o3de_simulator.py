@@ -46,7 +46,7 @@ class O3DESimulator(Env):
     An engine has one robot, so a new simulator closes an earlier one of this process on the same engine.
 
     Args:
-        mode: How to reach the Editor: `socket`, or `peb` from inside it.
+        mode: How to reach the Editor: `socket`. The documents' other one, `peb`, is refused with what to use.
         sensor_qos: How to listen to the sensors: a QoSProfile, or a dict as in O3DE_SIMULATOR_CONFIG.
         config: Keys of O3DE_SIMULATOR_CONFIG that should differ from it; they win over the other two.
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from o3de_sim.agent_port import agent_port
-from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT
+from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT, O3DE_AGENT_PEB_MODE
 from o3de_sim.errors import O3DEError
+from o3de_sim.proctors_python import SIMULATOR_MODES
 from proctor.core.errors import UserError, did_you_mean
 from proctor.robots.wheeled import Camera
 
@@ -27,8 +28,8 @@ class SensorQos(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class O3DEConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an evaluation on O3DE can be told."""
 
-    mode: Literal["socket", "peb"] = "socket"
-    """`peb` is for what runs inside the Editor's own Python."""
+    mode: Literal["socket"] = "socket"
+    """The documents' other one, `peb`, is that of scripts inside the Editor: see `proctors_python`."""
     socket_host: str = DEFAULT_HOST
     socket_port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = DEFAULT_PORT
     sensor_qos: SensorQos = SensorQos()
@@ -78,6 +79,8 @@ def config_of(keys: Mapping[str, Any]) -> O3DEConfig:
         raise UserError(
             f"simulator_config: there is no key '{unknown}'{hint}; keys: {', '.join(O3DE_SIMULATOR_CONFIG)}"
         )
+    if keys.get("mode") == O3DE_AGENT_PEB_MODE:
+        raise UserError(f"simulator_config: mode is 'peb', but {SIMULATOR_MODES}")
     try:
         config = msgspec.convert({"socket_port": agent_port(), **keys}, O3DEConfig)
     except O3DEError as error:
