@@ -10,7 +10,6 @@ observation, info = env.reset(seed=0)
 print(observation["instruction"])
 for action in (1, 1, 2, 1, 0):  # FORWARD, FORWARD, LEFT, FORWARD, STOP
     observation, reward, terminated, truncated, info = env.step(action)
-    print(
-        f"step {info['step']}: rgb {observation['rgb'].shape}, {info['distance_to_goal']:.2f} m from the goal"
-    )
+    ahead = f"{info['distance_to_goal']:.2f} m from the goal in a straight line"
+    print(f"step {info['step']}: rgb {observation['rgb'].shape}, {ahead}")
 env.close()

@@ -33,7 +33,9 @@ def main() -> None:
             if result["status"] != "processing":
                 break
             if ticks % TICKS_PER_SECOND == 0:
-                where = f"{result['progress']:3d} %, {result['distance_to_goal']:5.2f} m to go"
+                where = (
+                    f"{result['progress']:3d} %, {result['distance_to_goal']:5.2f} m to go in a straight line"
+                )
                 print(f"{ticks // TICKS_PER_SECOND:3d} s  {result['state']:<22} {where}")
             robot.step()
             ticks += 1

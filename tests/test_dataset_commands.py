@@ -136,8 +136,8 @@ def test_a_run_becomes_predictions_that_score_as_the_run_did(proctor, tmp_path, 
     assert "9 episodes in the format of R2R" in out
     code, out, _ = proctor("score", tmp_path / "p.json", "--dataset", split, "--out", tmp_path / "scored")
     assert code == 0
-    assert "euclidean distances" in out
-    assert "not comparable with geodesic ones" in out
+    assert "straight-line distance" in out
+    assert "not comparable with those by path distance" in out
     driven, scored = (
         json.loads((folder / "results.json").read_text())["summary"]["metrics"]
         for folder in (run_folder, tmp_path / "scored")

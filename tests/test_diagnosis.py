@@ -69,9 +69,13 @@ def drive(text, *, goal=GOAL, reference=CORNER, threshold=1.0, **more):
 
 
 def test_success_says_how_near_and_how_many_bumps():
-    assert drive(ahead(3) + LEFT + ahead(3.5) + "S") == ("success", 33, "Stopped 0.5 m from the goal.")
+    assert drive(ahead(3) + LEFT + ahead(3.5) + "S") == (
+        "success",
+        33,
+        "Stopped 0.5 m from the goal (straight-line distance).",
+    )
     found = drive("f" + ahead(3) + LEFT + ahead(3.5) + "S")
-    assert found.sentence == "Stopped 0.5 m from the goal, with 1 bump."
+    assert found.sentence == "Stopped 0.5 m from the goal (straight-line distance), with 1 bump."
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,8 @@ def test_passed_the_goal_and_drove_on():
     assert found == (
         "passed_goal",
         12 + 6 + 16,
-        "Was 0.0 m from the goal after step 34 but did not stop there; stopped 3.0 m away.",
+        "Came within 0.0 m of the goal after step 34 but did not stop there; "
+        "stopped 3.0 m from the goal (straight-line distance).",
     )
 
 
@@ -122,7 +127,8 @@ def test_standing_at_the_goal_without_a_stop():
     found = drive(ahead(3) + LEFT + ahead(3.75))
     assert (found.kind, found.step) == ("passed_goal", 33)
     assert found.sentence == (
-        "Was at the goal, 0.2 m from its centre, when the steps ran out, but never said STOP."
+        "Was 0.2 m from the goal (straight-line distance) when the steps ran out, within the threshold, "
+        "but never said STOP."
     )
 
 
@@ -157,7 +163,9 @@ def test_driving_back_past_the_start_is_a_wrong_first_turn():
 def test_a_turn_that_was_taken_back_is_not_wrong():
     returned = ahead(3) + RIGHT + ahead(2) + BACK + ahead(3.5)
     assert drive(returned + "S").kind == "stopped_early"
-    assert drive(returned + "S").sentence == "Stopped on the way after 4.5 of 7.0 m, 2.5 m short of the goal."
+    assert drive(returned + "S").sentence == (
+        "Stopped on the way after 4.5 of 7.0 m, 2.5 m from the goal (straight-line distance)."
+    )
 
 
 def test_a_shortcut_within_a_metre_is_no_wrong_turn():
@@ -170,7 +178,8 @@ def test_the_second_turn_of_the_reference_is_not_the_first():
     assert found == (
         "stopped_far",
         35,
-        "Turned left at step 35 where the reference goes right; stopped 7.0 m from the goal.",
+        "Turned left at step 35 where the reference goes right; "
+        "stopped 7.0 m from the goal (straight-line distance).",
     )
     assert drive(ahead(3) + RIGHT + ahead(3) + "S", reference=z, goal=(7, 4)).kind == "wrong_first_turn"
 
@@ -233,7 +242,7 @@ def test_stopped_early_needs_the_path_nearby():
     assert drive(ahead(3) + LEFT + ahead(1) + "S") == (
         "stopped_early",
         23,
-        "Stopped on the way after 4.0 of 7.0 m, 3.0 m short of the goal.",
+        "Stopped on the way after 4.0 of 7.0 m, 3.0 m from the goal (straight-line distance).",
     )
 
 
@@ -241,7 +250,8 @@ def test_stopped_after_a_retreat_is_not_early():
     found = drive(ahead(3) + LEFT + ahead(2) + BACK + ahead(1.25) + "S")
     assert (found.kind, found.step) == ("stopped_far", 26)
     assert found.sentence == (
-        "Was 2.0 m from the goal after step 26 and went away from it; stopped 3.2 m from the goal."
+        "Was 2.0 m from the goal after step 26 and went away from it; "
+        "stopped 3.2 m from the goal (straight-line distance)."
     )
 
 
@@ -249,7 +259,7 @@ def test_timeout_on_the_way_and_off_it():
     assert drive(ahead(3) + LEFT + ahead(1)) == (
         "timeout",
         22,
-        "Ran out of steps after 22, 3.0 m from the goal.",
+        "Ran out of steps after 22, 3.0 m from the goal (straight-line distance).",
     )
     z = [*CORNER, *((3 + 0.25 * i, 4) for i in range(1, 17))]
     found = drive(ahead(3) + LEFT + ahead(7), reference=z, goal=(7, 4))
@@ -289,7 +299,8 @@ def test_faults_come_before_everything(side):
 def test_without_the_dataset_there_is_still_a_sentence():
     text = ahead(1) + "S"
     result, _ = record(poses_of(text), text)
-    assert diagnose(result, None) == ("stopped_far", 5, "Stopped 4.5 m from the goal.")
+    text = "Stopped 4.5 m from the goal (straight-line distance)."
+    assert diagnose(result, None) == ("stopped_far", 5, text)
 
 
 def test_a_path_turned_and_moved_in_the_world_gets_the_same_class():
@@ -307,7 +318,14 @@ def test_a_path_turned_and_moved_in_the_world_gets_the_same_class():
 @pytest.mark.parametrize("reason", ["no_stop", "collision"])  # files of earlier versions say collision
 def test_a_prediction_without_stop_neither_collided_nor_ran_out_of_steps(reason):
     found = drive(ahead(3) + LEFT + ahead(1), reason=reason)
-    assert found == ("no_stop", 22, "Ended without STOP after step 22, 3.0 m from the goal.")
+    assert found == (
+        "no_stop",
+        22,
+        "Ended without STOP after step 22, 3.0 m from the goal (straight-line distance).",
+    )
     found = drive(ahead(3) + LEFT + ahead(4), reason=reason)
-    assert found.sentence == "Was at the goal, 0.0 m from its centre, at the end, but never said STOP."
+    assert found.sentence == (
+        "Was 0.0 m from the goal (straight-line distance) at the end, within the threshold, "
+        "but never said STOP."
+    )
     assert drive("LL", reason=reason).sentence == "Never went forward: only turned, and never said STOP."

@@ -54,7 +54,7 @@ def test_the_expert_scores_as_an_expert(tmp_path, r2r):
     assert metrics["success"].mean == metrics["ndtw"].mean == metrics["sdtw"].mean == 1.0
     assert metrics["cls"].mean == pytest.approx(1.0)
     assert results.summary.distance == "euclidean"
-    assert any("distances are euclidean" in note for note in notes)
+    assert any("measured by straight-line distance" in note for note in notes)
     episode = dataset.episodes[0]
     assert results.episodes[0].actions == [int(action) for action in episode.reference_actions]
     assert results.episodes[0].metrics["steps"] == len(episode.reference_actions)
@@ -116,11 +116,11 @@ def test_without_scenes_spl_goes_by_the_distance_that_the_dataset_stores(tmp_pat
     for result in results.episodes:
         assert result.metrics["spl"] == pytest.approx(5.7 / 6.0)
         assert result.shortest_path == "dataset"
-    assert any(note.startswith("SPL is measured by the geodesic distances") for note in notes)
+    assert any(note.startswith("SPL is measured by the path distances") for note in notes)
     assert not any("SPL, navigation error" in note for note in notes)
     written = json.loads((tmp_path / "run" / "results.json").read_text())
     assert (written["summary"]["distance"], written["summary"]["shortest_path"]) == ("euclidean", "dataset")
-    assert "SPL by the dataset's geodesic distances" in score_notes({"mine": results})
+    assert "SPL by the path distances that the dataset stores" in score_notes({"mine": results})
 
 
 @pytest.mark.parametrize("stored_m", [None, 0.0, -3.0, 4.1])

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from proctor import cli
+from proctor.core.results import EpisodeResult
 from proctor.core.types import Vector3
 from proctor.episodes.datasets import save_dataset
 from proctor.episodes.vln import Episode
+from proctor.report import trajectory_plot
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +224,60 @@ def test_a_rate_of_collisions_is_no_count_and_the_number_of_episodes_is_read(pro
         "-",
         "3.0",
     ]
+
+
+def test_everywhere_a_person_reads_a_distance_it_says_which(proctor, run, monkeypatch):
+    """A path distance of 7.1 m: in the page, the picture and the tables."""
+    for number in range(3):
+        edit_line(
+            run, number, lambda r: r.update(distance="geodesic") or r["metrics"].update(navigation_error=7.1)
+        )
+    (run / "results.json").unlink()
+    proctor("report", run, "--frames", "none")
+    text = (run / "report.html").read_text()
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    assert data["results"][0]["say"].endswith("7.1 m from the goal (path distance).")
+    assert data["results"][0]["by"] == data["runs"][0]["distance"] == "path distance"
+    titles = []
+    framed = trajectory_plot.framed
+    monkeypatch.setattr(
+        trajectory_plot, "framed", lambda *a, **k: titles.append(k["title"]) or framed(*a, **k)
+    )
+    assert proctor("report", run, "--png", "ep_0", "--out", run / "ep_0.png")[0] == 0
+    assert titles == ["ep_0 · failed: timeout, 7.1 m from the goal (path distance)"]
+    assert "NE: path distance to the goal at the end." in proctor("compare", run, run)[1]
+    assert "path distance" in proctor("results", run)[1]
+
+
+def test_the_table_of_a_run_says_by_which_distance(finished, proctor):
+    words = ["run", "--dataset", finished.parent / "episodes.json", "--policy", "forward", "--env", "mock"]
+    _, out, _ = proctor(*words, "--out", finished)
+    assert "NE: straight-line distance to the goal at the end" in out
+    assert "euclidean" not in out
+
+
+def test_a_navigation_error_that_is_the_straight_line_is_called_so():
+    result = read_journal_record(distance="geodesic", final=5.75, error=5.75)
+    assert str(result.goal_distance) == "5.8 m from the goal (straight-line distance)"
+    result = read_journal_record(distance="geodesic", final=5.75, error=7.1)
+    assert str(result.goal_distance) == "7.1 m from the goal (path distance)"
+
+
+def read_journal_record(*, distance, final, error):
+    return EpisodeResult(
+        episode_id="e",
+        scene_id="s",
+        instruction="",
+        status="failure",
+        success=False,
+        failure_reason="stopped_far",
+        error=None,
+        final_distance_to_goal=final,
+        steps=0,
+        collision_count=0,
+        trajectory=[Vector3(0, 0, 0)],
+        actions=[],
+        metrics={"navigation_error": error},
+        distance=distance,
+        seed=0,
+    )

@@ -232,6 +232,7 @@ def _predictions(arguments: argparse.Namespace) -> int:
 
 
 def _score(arguments: argparse.Namespace) -> int:
+    from proctor.core.distances import distance_label
     from proctor.episodes.datasets import load_dataset
     from proctor.evaluation.scoring import score_predictions
     from proctor.report.tables import score_notes, score_table
@@ -239,7 +240,7 @@ def _score(arguments: argparse.Namespace) -> int:
     dataset = load_dataset(arguments.dataset, scenes=arguments.scenes)
     score = score_predictions(arguments.predictions, dataset, arguments.out)
     name = arguments.predictions.name
-    title = f"{name} on {dataset.path.name}, {score.results.summary.distance} distances"
+    title = f"{name} on {dataset.path.name}, {distance_label(score.results.summary.distance)}"
     console.print(score_table({name: score.results}, title=escape(title)))
     console.print(score_notes({name: score.results}), soft_wrap=True, markup=False)
     _print_notes(score.notes)

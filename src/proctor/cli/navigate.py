@@ -271,7 +271,9 @@ def _drive(navigator: EmbeddedNavigator, task: _Task) -> Drive:
                 console.print(message, markup=False)
             if (message != told or ticks % EVERY_TICKS == 0) and feedback["distance_to_goal"] is not None:
                 ahead_mps = math.hypot(*feedback["current_velocity"][:2])
-                numbers = f"{feedback['distance_to_goal']:.2f} m to go, {ahead_mps:.2f} m/s"
+                numbers = (
+                    f"{feedback['distance_to_goal']:.2f} m to go in a straight line, {ahead_mps:.2f} m/s"
+                )
                 bar.update(shown, description=message, completed=feedback["progress"], numbers=numbers)
             told = message
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 LABELS = {
     "geodesic": "path distance",
     "euclidean": "straight-line distance",
-    "mixed": "path distance or straight-line distance, by episode",
+    "mixed": "path distance where the scene has a map, else straight-line distance",
 }
-"""By the word that results use."""
-EXPLANATIONS = {
-    "geodesic": "Path distance: the length of the shortest path around obstacles.",
-    "euclidean": "Straight-line distance: through walls, as no map or no path is known.",
-}
+"""By the word that results use. The path is the shortest one around obstacles."""
+
+
+class GoalDistance(NamedTuple):
+    """How far from its goal an episode ended."""
+
+    metres: float
+    label: str
+    """By which distance, as people say it."""
+
+    def __str__(self) -> str:
+        return f"{self.metres:.1f} m from the goal ({self.label})"
 
 
 def distance_label(kind: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from proctor.core.distances import GoalDistance, distance_label
 from proctor.core.documents import read_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.core.record_check import record_problem
@@ -107,6 +108,15 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     def is_scored(self) -> bool:
         """Whether it counts: it came to its end, or broke off by the agent's own fault."""
         return self.error is None or self.error.side == "agent"
+
+    @property
+    def goal_distance(self) -> GoalDistance:
+        """How far from the goal it ended: the navigation error, or else the straight line."""
+        straight_m = self.final_distance_to_goal
+        error_m = self.metrics.get("navigation_error", straight_m)
+        # Where the map shows no path from the last position, the navigation error is the straight line.
+        is_straight = error_m == straight_m and not self.success
+        return GoalDistance(error_m, distance_label("euclidean" if is_straight else self.distance))
 
     @property
     def is_evaluator_fault(self) -> bool:

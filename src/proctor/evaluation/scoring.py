@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from proctor import __version__
+from proctor.core.distances import distance_label
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.geometry import distance, wrap_angle
 from proctor.core.results import EpisodeResult, Fault, Results
@@ -42,7 +43,7 @@ LONGEST_STEP_M = 0.5
 """A FORWARD is 0.25 m."""
 SHORTEST_SHARE = 0.9
 """The map is a little too careful: a path may be so much shorter than the way on it."""
-SPL_NOTE = "SPL is measured by the geodesic distances that the dataset stores, for want of its scenes"
+SPL_NOTE = "SPL is measured by the path distances that the dataset stores, for want of its scenes"
 UNKNOWN = {"r2r": ("collisions", "collision_rate"), "rxr": ("collisions", "collision_rate", "steps")}
 """Metrics that a file of each format cannot tell."""
 
@@ -236,8 +237,8 @@ def _notes(predictions: Predictions, keys: set[str], results: Results) -> list[s
     if results.summary.distance != "geodesic":
         spl = "" if results.summary.shortest_path else "SPL, "
         notes.append(
-            f"distances are {results.summary.distance}: success, {spl}navigation error and oracle success "
-            "are not comparable with geodesic ones; give --scenes for those"
+            f"measured by {distance_label(results.summary.distance)}: success, {spl}navigation error and "
+            "oracle success are not comparable with those by path distance; give --scenes for these"
         )
     return notes
 

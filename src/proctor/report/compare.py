@@ -94,6 +94,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     lost: list[Flip]
     """B failed where A had succeeded."""
     metrics: dict[str, MetricDifference]
+    distance: str
+    """By which distance the paired episodes are judged: `geodesic`, `euclidean` or `mixed`."""
     a_latency: Latency | None
     b_latency: Latency | None
     """Of all episodes of the runs, paired or not."""
@@ -144,6 +146,7 @@ def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
         gained=gained,
         lost=lost,
         metrics=metrics,
+        distance=_distance(pairs),
         a_latency=latency_of(a.episodes),
         b_latency=latency_of(b.episodes),
         warnings=_warnings(
@@ -159,6 +162,11 @@ def mcnemar_p(gained: int, lost: int) -> float:
     flips = gained + lost
     tail = sum(math.comb(flips, k) for k in range(min(gained, lost) + 1))
     return float(min(1.0, 2 * tail / 2**flips))
+
+
+def _distance(pairs: Sequence[Pair]) -> str:
+    kinds = {episode.distance for pair in pairs for episode in pair}
+    return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
 def _is_same_task(x: EpisodeResult, y: EpisodeResult) -> bool:

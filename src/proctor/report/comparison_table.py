@@ -8,6 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from proctor.core.distances import distance_label
 from proctor.core.plain_text import plain
 from proctor.report.compare import Comparison, Flip
 from proctor.report.fitting import add_number_column, fit_names, number
@@ -117,6 +118,10 @@ def comparison_notes(comparison: Comparison) -> str:
         *_flips("B failed where A succeeded", comparison.lost),
         "Intervals: bootstrap of the differences, by scene. p: exact McNemar test on success.",
     ]
+    if "navigation_error" in comparison.metrics:
+        lines.append(f"NE: {distance_label(comparison.distance)} to the goal at the end.")
+    if "final_distance_m" in comparison.metrics:
+        lines.append("Final distance: straight line from the object to its target.")
     if comparison.scenes < FEW_SCENES:
         lines.append("With so few scenes intervals are rather too narrow.")
     if comparison.metrics:

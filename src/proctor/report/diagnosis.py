@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.core.distances import GoalDistance
 from proctor.core.geometry import distances_along
 from proctor.core.results import EpisodeResult, Fault
 from proctor.core.types import Action, Array
@@ -74,24 +75,24 @@ def diagnose(
     last = len(result.trajectory) - 1
     if result.error is not None:
         return _fault(result.error, last)
-    error_m = result.metrics.get("navigation_error", result.final_distance_to_goal)
+    end = result.goal_distance
     if result.success:
         bumps = f", with {_count(result.collision_count, 'bump')}" if result.collision_count else ""
-        return Diagnosis("success", last, f"Stopped {error_m:.1f} m from the goal{bumps}.")
+        return Diagnosis("success", last, f"Stopped {end}{bumps}.")
     positions = np.array([(point.x, point.y) for point in result.trajectory])
     if float(np.linalg.norm(positions - positions[0], axis=1).max()) < MOVED_M:
         return Diagnosis("never_moved", last, _unmoved_sentence(result))
     distances_m = None if goal_distances_m is None else np.asarray(goal_distances_m, dtype=float)
     if result.metrics.get("oracle_success") == 1.0:
-        return _passed(result, distances_m, last, error_m)
+        return _passed(result, distances_m, last, end)
     reference = _reference_of(episode)
     departure = None
     if reference is not None and result.headings:
         departure = departure_from(reference, positions, result.headings)
     candidates = [
-        _wrong_first_turn(departure, error_m),
-        _loop(positions, result.headings, error_m),
-        _stuck(result, positions, error_m),
+        _wrong_first_turn(departure, end),
+        _loop(positions, result.headings, end),
+        _stuck(result, positions, end),
     ]
     found = [candidate for candidate in candidates if candidate is not None]
     if found:
@@ -115,26 +116,23 @@ def _unmoved_sentence(result: EpisodeResult) -> str:
     return f"Never left the start: {_count(forward, 'attempt')} to go forward led nowhere, {end}."
 
 
-def _passed(result: EpisodeResult, distances_m: Array | None, last: int, error_m: float) -> Diagnosis:
+def _passed(result: EpisodeResult, distances_m: Array | None, last: int, end: GoalDistance) -> Diagnosis:
     if distances_m is None:
-        return Diagnosis(
-            "passed_goal", last, f"Was at the goal but did not stop; ended {error_m:.1f} m away."
-        )
+        return Diagnosis("passed_goal", last, f"Was at the goal but did not stop; ended {end}.")
     nearest = int(distances_m.argmin())
-    near_m = min(float(distances_m[nearest]), error_m)
-    if nearest == last or error_m <= near_m + 0.05:
-        end = "when the steps ran out" if result.failure_reason == "timeout" else "at the end"
-        text = f"Was at the goal, {error_m:.1f} m from its centre, {end}, but never said STOP."
-        return Diagnosis("passed_goal", last, text)
+    near_m = min(float(distances_m[nearest]), end.metres)
+    if nearest == last or end.metres <= near_m + 0.05:
+        when = "when the steps ran out" if result.failure_reason == "timeout" else "at the end"
+        return Diagnosis("passed_goal", last, f"Was {end} {when}, within the threshold, but never said STOP.")
     verb = "stopped" if _stopped(result) else "ended"
-    text = f"Was {near_m:.1f} m from the goal after step {nearest} but did not stop there"
-    return Diagnosis("passed_goal", nearest, f"{text}; {verb} {error_m:.1f} m away.")
+    text = f"Came within {near_m:.1f} m of the goal after step {nearest} but did not stop there"
+    return Diagnosis("passed_goal", nearest, f"{text}; {verb} {end}.")
 
 
-def _wrong_first_turn(departure: Departure | None, error_m: float) -> Diagnosis | None:
+def _wrong_first_turn(departure: Departure | None, end: GoalDistance) -> Diagnosis | None:
     if departure is None or not departure.at_first_turn or departure.took == departure.wanted:
         return None
-    text = f"{_turn_clause(departure)}; ended {error_m:.1f} m from the goal."
+    text = f"{_turn_clause(departure)}; ended {end}."
     return Diagnosis("wrong_first_turn", departure.step, text)
 
 
@@ -150,7 +148,7 @@ def _turn_clause(departure: Departure) -> str:
     return f"{took[departure.took]} at step {step} where the reference {goes[departure.wanted]}"
 
 
-def _loop(positions: Array, headings: Sequence[float], error_m: float) -> Diagnosis | None:
+def _loop(positions: Array, headings: Sequence[float], end: GoalDistance) -> Diagnosis | None:
     moves_m = np.linalg.norm(np.diff(positions, axis=0), axis=1)
     way_m = distances_along(positions)
     yaws = np.asarray(headings, dtype=float)[: len(positions)]
@@ -164,7 +162,7 @@ def _loop(positions: Array, headings: Sequence[float], error_m: float) -> Diagno
         return None
     first = int(repeated[0])
     text = f"Went in circles: from step {first} on it drove {again_m:.1f} m over ground it had covered before"
-    return Diagnosis("looped", first, f"{text}; ended {error_m:.1f} m from the goal.")
+    return Diagnosis("looped", first, f"{text}; ended {end}.")
 
 
 def _was_here(step: int, driven: NDArray[np.intp], positions: Array, yaws: Array, way_m: Array) -> bool:
@@ -175,17 +173,17 @@ def _was_here(step: int, driven: NDArray[np.intp], positions: Array, yaws: Array
     return bool((turned <= LOOP_ANGLE_RAD).any())
 
 
-def _stuck(result: EpisodeResult, positions: Array, error_m: float) -> Diagnosis | None:
-    end = len(positions) - (2 if _stopped(result) else 1)  # the last point before a STOP
-    near = np.linalg.norm(positions[: end + 1] - positions[end], axis=1) <= STUCK_REACH_M
-    begin = end + 1 - int(np.argmin(near[::-1])) if not near.all() else 0
-    attempts = [k for k in range(begin + 1, end + 1) if result.actions[k - 1] == Action.FORWARD]
+def _stuck(result: EpisodeResult, positions: Array, end: GoalDistance) -> Diagnosis | None:
+    last = len(positions) - (2 if _stopped(result) else 1)  # the last point before a STOP
+    near = np.linalg.norm(positions[: last + 1] - positions[last], axis=1) <= STUCK_REACH_M
+    begin = last + 1 - int(np.argmin(near[::-1])) if not near.all() else 0
+    attempts = [k for k in range(begin + 1, last + 1) if result.actions[k - 1] == Action.FORWARD]
     bumps = sorted(set(result.collision_steps).intersection(attempts))
-    if end - begin < STUCK_STEPS or not bumps or len(bumps) < STUCK_SHARE * len(attempts):
+    if last - begin < STUCK_STEPS or not bumps or len(bumps) < STUCK_SHARE * len(attempts):
         return None
     tries = f"{len(bumps)} of its last {_count(len(attempts), 'attempt')} to go forward"
     text = f"Got stuck at step {bumps[0]}: {tries} were bumps"
-    return Diagnosis("stuck", bumps[0], f"{text}; ended {error_m:.1f} m from the goal.")
+    return Diagnosis("stuck", bumps[0], f"{text}; ended {end}.")
 
 
 def _ending(
@@ -196,30 +194,21 @@ def _ending(
     departure: Departure | None,
 ) -> Diagnosis:
     """Name the episode by how it ended, for want of anything that went wrong before."""
-    last = len(positions) - 1
-    error_m = result.metrics.get("navigation_error", result.final_distance_to_goal)
-    step, clause = _lost(departure, distances_m, error_m, last)
+    last, end = len(positions) - 1, result.goal_distance
+    step, clause = _lost(departure, distances_m, end.metres, last)
     if result.failure_reason == "collision" and last in result.collision_steps:
-        text = (
-            f"Bumped into something at step {last}, which ended the episode, {error_m:.1f} m from the goal."
-        )
+        text = f"Bumped into something at step {last}, which ended the episode; it was {end}."
         return Diagnosis("collided", last, text)
     if not _stopped(result):
         kind: Kind = "timeout" if result.failure_reason == "timeout" else "no_stop"
         how = "ran out of steps after" if kind == "timeout" else "ended without STOP after step"
-        end = f"{how} {last}, {error_m:.1f} m from the goal"
-        return Diagnosis(kind, step, f"{clause}; {end}." if clause else f"{end[0].upper()}{end[1:]}.")
-    on_the_way = _on_the_way(episode, positions, distances_m)
-    if on_the_way is not None:
-        return Diagnosis(
-            "stopped_early", last, f"Stopped on the way{on_the_way}, {error_m:.1f} m short of the goal."
-        )
-    text = (
-        f"{clause}; stopped {error_m:.1f} m from the goal."
-        if clause
-        else f"Stopped {error_m:.1f} m from the goal."
-    )
-    return Diagnosis("stopped_far", step, text)
+        text = f"{how} {last}, {end}."
+    else:
+        on_the_way = _on_the_way(episode, positions, distances_m)
+        if on_the_way is not None:
+            return Diagnosis("stopped_early", last, f"Stopped on the way{on_the_way}, {end}.")
+        kind, text = "stopped_far", f"stopped {end}."
+    return Diagnosis(kind, step, f"{clause}; {text}" if clause else f"{text[0].upper()}{text[1:]}")
 
 
 def _lost(

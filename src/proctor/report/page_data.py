@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from proctor import __version__
+from proctor.core.distances import distance_label
 from proctor.report.data_uri import data_uri
 from proctor.report.fault_words import fault_line, fault_words, loss_text
 from proctor.report.key_frames import KeyFrames
@@ -118,7 +119,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "options": {key: identity.get(key) for key in ("env_options", "policy_options") if identity.get(key)},
         "packages": run.manifest.get("packages", {}),
         "expected": run.expected,
-        "distance": summary.distance,
+        "distance": distance_label(summary.distance),
         "bounds": [summary.success_rate_bounds.low, summary.success_rate_bounds.high],
         "faults": {"agent": 0, "evaluator": 0} | summary.error_counts,
         "lost": loss_text(summary.unscored, summary.total_episodes),
@@ -150,7 +151,8 @@ def _result(verdict: Verdict, episode: int, frames: KeyFrames | None) -> dict[st
         "end": round(result.final_distance_to_goal, 2),
         "bump": result.collision_steps,
         "m": {name: round(value, DIGITS) for name, value in result.metrics.items()},
-        "by": result.distance,
+        "by": distance_label(result.distance),
+        "endBy": result.goal_distance.label,
     }
     latency = latency_of([result])
     if latency is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rich import box
@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from proctor.core.addresses import is_address, short_address
+from proctor.core.distances import distance_label
 from proctor.core.plain_text import plain
 from proctor.core.results import Fault, Interval, Results, Summary
 from proctor.report.fault_words import fault_line, fault_words, loss_text
@@ -139,6 +140,9 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
             lines.append(f"{name}: {lost}; SR is between {bounds.low:.0%} and {bounds.high:.0%}")
     kinds = sorted({_definitions(run.summary) for run in runs.values()})
     lines.append(f"Definitions: {'; '.join(kinds)}. Below each mean: its 95 % interval. N: episodes scored.")
+    navigation = [run.summary.distance for run in runs.values() if run.task == "vln"]
+    if navigation:
+        lines.append(navigation_error_note(navigation))
     for task in sorted({run.task for run in runs.values()}):
         lines += TASK_NOTES[task]
     if privileged:
@@ -147,9 +151,19 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
 
 
 def _definitions(summary: Summary) -> str:
-    """Return whose definitions a run's metrics follow, and by which distances they are measured."""
-    text = f"{summary.definition}, {summary.distance} distance"
-    return f"{text}, SPL by the dataset's geodesic distances" if summary.shortest_path else text
+    """Return whose definitions a run's metrics follow, and whose shortest paths SPL compares with."""
+    text = summary.definition
+    return f"{text}, SPL by the path distances that the dataset stores" if summary.shortest_path else text
+
+
+def navigation_error_note(kinds: Iterable[str]) -> str:
+    """Return by which distance navigation errors are measured.
+
+    Args:
+        kinds: What the results call it.
+    """
+    labels = " or ".join(dict.fromkeys(map(distance_label, kinds)))
+    return f"NE: {labels} to the goal at the end; SR and OSR go by it, too."
 
 
 def _fault_note(episode_id: str, fault: Fault) -> str:

@@ -113,7 +113,7 @@ def save_trajectory_png(
         goal=episode.goal_position if episode is not None else None,
         success_threshold=success_threshold if own_m is None else own_m,
         collisions=result.collision_steps,
-        title=f"{result.episode_id} · {outcome}, {result.final_distance_to_goal:.2f} m from the goal",
+        title=f"{result.episode_id} · {outcome}, {result.goal_distance}",
         caption=result.instruction,
         width_px=width_px,
     )

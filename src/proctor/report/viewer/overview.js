@@ -49,7 +49,7 @@ function scoreCard([name, title, , direction, unit, meaning, factor = 1]) {
   if (!found.length) return null;
   const isShare = unit === "%" || SHARES.includes(name);
   const top = isShare ? 1 : Math.max(...found.map((run) => numbers(run)[2]), 1e-6) * 1.05;
-  const card = el("article.card", null, el("h3", null, title, el("span.dim.better", { title: direction > 0 ? "higher is better" : "lower is better" }, direction > 0 ? "↑ better" : "↓ better")), el("p.dim.small", null, meaning),
+  const card = el("article.card", null, el("h3", null, title, el("span.dim.better", { title: direction > 0 ? "higher is better" : "lower is better" }, direction > 0 ? "↑ better" : "↓ better")), el("p.dim.small", null, typeof meaning === "function" ? meaning() : meaning),
     ...found.map((run) => {
       const [mean, low, high, n] = numbers(run);
       const said = `${run.name}: ${title} ${inUnit(mean, unit)}, 95 % interval ${inUnit(low, unit)} to ${inUnit(high, unit)}, ${plural(n, "episode")}`;

@@ -22,13 +22,15 @@ const MARKS = {
 const KINDS_NOTE = "Found from what hand and object did. Choose a number to see its episodes.";
 const PHASES = { r: "reach", g: "grasp", l: "lift", p: "place" };
 
+const ROWS_NOTE = () => "Dist.: straight line from the object to its target at the end.";
+
 const SCORES = [
   ["success", "Success rate", "SR", 1, "%", "placed, let go of and at rest at the end"],
   ["completion_rate", "Completion rate", "CR", 1, "", "how far through reach, grasp, lift and place"],
   ["trajectory_similarity", "Trajectory similarity", "Sim", 1, "", "how alike the joints moved to the reference"],
   ["success_any_step", "Success at any step", "SR any", 1, "%", "grasped, lifted and at the target at some time"],
   ["time_to_success_s", "Time to success", "Time", -1, "s", "of successes only"],
-  ["final_distance_m", "Distance at the end", "Dist", -1, "cm", "from the object to its target", 100],
+  ["final_distance_m", "Distance at the end", "Dist", -1, "cm", "straight line from the object to its target", 100],
   ["drops", "Drops per episode", "Drops", -1, "", "times the object was lost on its way"],
   ["table_collisions", "Steps touching furniture", "Bumps", -1, "", "per episode"],
 ];
@@ -44,7 +46,7 @@ function scoresNote() {
 
 function spreads() {
   return [
-    histograms("Distance from the target at the end", "cm", (row) => (row.episode.goal ? 100 * row.end : NaN)),
+    histograms("Straight-line distance from the target at the end", "cm", (row) => (row.episode.goal ? 100 * row.end : NaN)),
     histograms("Path of the hand", "m", (row) => row.m.hand_path_m),
     histograms("Steps", "steps", (row) => row.steps),
   ];
@@ -88,7 +90,7 @@ function factsOf(row) {
     ["scene", episode.scene], ["policy", row.run.name + (row.run.privileged ? " ★" : "")], ["split", episode.split], ["object", episode.object],
     ["target", episode.target && episode.target + (episode.into ? `: ${episode.into}` : "")], ["completion rate", shown("completion_rate", 2)], ["trajectory similarity", shown("trajectory_similarity", 2)],
     ["steps", `${row.steps}${episode.limit ? ` of ${episode.limit}` : ""}`], ["time", seconds(row, row.steps)], ...Object.keys(stages).map((name) => [name, `step ${stages[name]}`]),
-    ["distance at the end", episode.goal && `${number(100 * row.end, 1)} cm`], ["drops", shown("drops", 0)], ["bumps", row.bump.length],
+    ["distance at the end (straight line)", episode.goal && `${number(100 * row.end, 1)} cm`], ["drops", shown("drops", 0)], ["bumps", row.bump.length],
     ["path of the hand", m.hand_path_m !== undefined && `${number(m.hand_path_m, 2)} m`], ["clamped commands", shown("clamped_commands", 0)],
   ];
 }

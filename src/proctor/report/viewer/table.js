@@ -31,6 +31,7 @@ function setUpTable() {
     if (line && !event.target.closest("a")) location.hash = linkTo(ROWS[Number(line.dataset.row)]);
   });
   new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && renderMore(), { rootMargin: "600px" }).observe($("more"));
+  $("rows-note").textContent = ROWS_NOTE();
   applyFilters();
 }
 

@@ -24,11 +24,16 @@ const MARKS = {
 const KINDS_NOTE = "Found from the driven paths. Choose a number to see its episodes.";
 const ACTIONS = { S: "STOP", F: "FORWARD", L: "LEFT", R: "RIGHT", "?": "?" };
 
+/** Return by which distance the ends of episodes are judged, as people say it. */
+const endDistance = () => [...new Set(DATA.runs.map((run) => run.distance))].join(" or ");
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const ROWS_NOTE = () => `NE: navigation error, the ${endDistance()} to the goal at the end.`;
+
 const SCORES = [
   ["success", "Success rate", "SR", 1, "%", "STOP within the threshold"],
   ["spl", "SPL", "SPL", 1, "", "success, weighted by path length"],
   ["ndtw", "nDTW", "nDTW", 1, "", "how well the path follows the reference"],
-  ["navigation_error", "Navigation error", "NE", -1, "m", "distance to the goal at the end"],
+  ["navigation_error", "Navigation error", "NE", -1, "m", () => `${endDistance()} to the goal at the end`],
   ["oracle_success", "Oracle success", "OSR", 1, "%", "was within the threshold at any time"],
   ["success_at_0.2m", "Success within 0.2 m", "SR@0.2", 1, "%", "the strict threshold"],
   ["collisions", "Bumps per episode", "Bumps", -1, "", "steps in which the robot touched something"],
@@ -38,16 +43,15 @@ const PRIVILEGED = "is told the goal";
 
 /** Return by what definitions and which threshold was measured. */
 function scoresNote() {
-  const distances = [...new Set(RUNS.map((run) => run.distance))].join(" and ");
   const near = [...new Set(DATA.episodes.map((episode) => episode.near).filter(Number.isFinite))].sort((a, b) => a - b);
-  return `Definitions of ${DATA.definition}, ${distances} distance.` +
+  return `Definitions of ${DATA.definition}, by ${endDistance()}.` +
     (near.length ? ` Threshold: ${near.length > 1 ? `${near[0]} to ${near[near.length - 1]}` : near[0]} m.` : "");
 }
 
 function spreads() {
   const shortest = (row) => row.episode.far ?? row.episode.length;
   return [
-    histograms("Distance to the goal at the end", "m", (row) => row.m.navigation_error ?? row.end),
+    histograms(`${capital(endDistance())} to the goal at the end`, "m", (row) => row.m.navigation_error ?? row.end),
     histograms("Path driven ÷ shortest way", "", (row) => row.m.path_length / shortest(row)),
     histograms("Steps", "steps", (row) => row.act.length),
   ];
@@ -99,7 +103,7 @@ function factsOf(row) {
     ["scene", episode.scene], ["policy", row.run.name + (row.run.privileged ? " ★" : "")], ["instruction level", episode.level], ["split", episode.split],
     ["reference", episode.length && `${number(episode.length, 1)} m`], ["steps", `${row.act.length}${episode.limit ? ` of ${episode.limit}` : ""}`],
     ["driven", m.path_length !== undefined && `${number(m.path_length, 1)} m`], ["bumps", row.bump.length],
-    ["error", m.navigation_error !== undefined && `${number(m.navigation_error, 2)} m (${row.by})`], ["SPL", m.spl !== undefined && number(m.spl, 2)],
+    [`navigation error (${row.endBy})`, m.navigation_error !== undefined && `${number(m.navigation_error, 2)} m`], ["SPL", m.spl !== undefined && number(m.spl, 2)],
     ["nDTW", m.ndtw !== undefined && number(m.ndtw, 2)], ["CLS", m.cls !== undefined && number(m.cls, 2)],
   ];
 }
