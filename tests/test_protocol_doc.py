@@ -13,8 +13,10 @@ import pytest
 
 from proctor import __version__
 from proctor.core.actions import INVALID, NOT_FINITE, UNSTABLE, WRONG_LENGTH
+from proctor.core.availability import is_busy_status
 from proctor.core.types import STEP_M, TURN_RAD, Action, EpisodeInfo, Outcome, Pose2, Scan, Sensor
 from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.evaluation.attempts import Patience
 from proctor.evaluation.pick_place_task import details_of
 from proctor.policies.websocket import WebSocketPolicy
 from proctor.protocol import line_faults, messages
@@ -216,9 +218,13 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     with pytest.raises(BadFrame) as refused:
         JsonCodec().read_agent(nested % ("[" * 99_999, "]" * 99_999))
     assert refused.value.kind == WireFault.TOO_DEEP
-    assert {str(status) for status in line_faults.LOADING} <= set(
-        re.findall(r"\d+", section("Time and size"))
-    )
+    assert "429 and all from 500 up" in section("Time and size")
+    assert all(is_busy_status(status) for status in (429, *range(500, 600)))
+    lines = section("Unavailable")
+    assert all(f"`{kind}`" in lines for kind in messages.UNAVAILABLE_KINDS)
+    assert all(f"{code:d} (" in lines for code in line_faults.COME_BACK)
+    assert f"`--max-unavailable` ({Patience().max_unavailable})" in lines
+    assert f"(`--unavailable-pause`, {Patience().pause_s:g} s" in lines
     camera, radius_m = WheeledRobot().camera, WheeledRobot().radius_m
     assert f"{camera.width} × {camera.height} in `houses-v1`, {camera.fov_deg:.0f}° vertical" in PAGE
     assert f"{camera.height_m} m above the floor" in PAGE

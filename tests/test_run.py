@@ -21,6 +21,7 @@ from proctor.envs.mock import MockEnv
 from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
 from proctor.evaluation import executors
+from proctor.evaluation.attempts import Attempts
 from proctor.evaluation.executors import Job
 from proctor.evaluation.run import RunConfig, run
 
@@ -334,9 +335,9 @@ def test_policies_in_workers_are_closed_in_good_order_and_may_start_processes(da
 def test_a_worker_that_dies_while_it_is_idle_is_replaced(dataset, tmp_path):
     pool = executors.WorkerPool(executors.Job(env="test_run:Mortal", policy="random"), 1)
     first, second = load_dataset(dataset).select(count=2)
-    (done,) = pool.run([first])
+    (done,) = pool.run(Attempts([first]))
     pool._workers[0]._process.join()
-    (again,) = pool.run([second])
+    (again,) = pool.run(Attempts([second]))
     pool.close()
     assert (done.status, again.status) == ("failure", "failure")
 

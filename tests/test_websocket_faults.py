@@ -332,19 +332,21 @@ def test_who_is_no_agent_at_all_costs_the_episode_until_an_agent_is_there(name):
         policy = WebSocketPolicy("127.0.0.1", port, connect_timeout_s=0.6)
         evaluator = VLNEvaluator(MockEnv(), policy)
         first = evaluator.evaluate_episode(episode("first"))
-    assert (first.error.side, first.error.kind) == ("agent", kind), first.error.message
+    side = "unavailable" if kind == "agent_unreachable" else "agent"
+    assert (first.error.side, first.error.kind) == (side, kind), first.error.message
     assert first.steps == 0
     policy._connect_timeout_s = PATIENT_S
     with served(Agent(), port=port), evaluator:
         assert evaluator.evaluate_episode(episode("second")).success
 
 
-def test_where_nobody_is_the_episode_is_lost_after_the_time_for_connecting():
+def test_where_nobody_is_the_agent_is_unavailable_after_the_time_for_connecting():
     port = free_port()
     policy = WebSocketPolicy("127.0.0.1", port, connect_timeout_s=0.5)
     evaluator = VLNEvaluator(MockEnv(), policy)
     first = evaluator.evaluate_episode(episode("first"))
-    assert first.error.kind == "agent_unreachable"
+    assert (first.error.side, first.error.kind) == ("unavailable", "agent_unreachable")
+    assert first.metrics == {}
     assert f"nobody answers at ws://127.0.0.1:{port}: Connection refused" in first.error.message
     policy._connect_timeout_s = PATIENT_S
     with served(Agent(), port=port), evaluator:

@@ -6,7 +6,7 @@ import multiprocessing
 import ssl
 import subprocess
 import threading
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from proctor.core.interfaces import TRUTH
 from proctor.core.types import EpisodeInfo, Outcome
 from proctor.envs.mock import MockEnv
 from proctor.evaluation import executors
+from proctor.evaluation.attempts import Attempts
 from proctor.evaluation.executors import Job
 from proctor.evaluation.run import RunConfig, check_agents, run
 from proctor.policies import websocket
@@ -212,7 +213,7 @@ def test_a_worker_that_is_lost_while_an_agent_elsewhere_thinks_is_not_its_fault(
     with served(Agent(kill)) as port:
         job = Job(env="mock", policy=f"ws://127.0.0.1:{port}")
         with closing(executors.WorkerPool(job, 1)) as pool:
-            (result,) = pool.run([episode()])
+            (result,) = pool.run(Attempts([episode()]))
     assert result.is_evaluator_fault
     assert result.error.kind == "evaluator_lost"
 
@@ -423,22 +424,6 @@ def test_unreachable_agents_are_told_before_any_policy_begins(tmp_path, capsys):
     assert command("--policy", "random", address, *quickly, "--out", tmp_path / "run") == 2
     assert f"nobody answers at {address}" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-def test_once_a_run_has_begun_an_agent_that_is_gone_loses_its_episodes(tmp_path):
-    with ExitStack() as server:
-        port = server.enter_context(served(Agent(lambda talk: talk.reply(0))))
-        config = run_config(f"ws://127.0.0.1:{port}", connect_timeout_s=0.2)
-
-        def leave(state):
-            if state.finished:
-                server.close()
-
-        results = run(config, tmp_path, leave).results
-    reasons = [result.failure_reason for result in results.episodes]
-    assert reasons[0] == "stopped_far"
-    assert set(reasons[1:]) == {"agent_unreachable"}
-    assert results.summary.error_counts == {"agent": len(reasons) - 1, "evaluator": 0}
 
 
 def test_replicas_are_shared_out_among_workers(tmp_path, capsys):

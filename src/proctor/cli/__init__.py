@@ -1,7 +1,7 @@
 """The `proctor` command: what it offers, and how it ends.
 
-Exit codes: 0 done, 1 finished with more evaluator faults than allowed, with errors found (`check-dataset`) or
-without arriving (`navigate`), 2 user error, 130 interrupted.
+Exit codes: 0 done, 1 more unscored episodes than allowed (`run`), errors found (`check-dataset`) or ended
+without arriving (`navigate`), 2 user error, 3 stopped as the agent is unavailable (`run`), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ FLAGS: set[str] = set()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     arguments = _parser().parse_args(argv)
+    arguments.words = sys.argv[1:] if argv is None else list(argv)
     try:
         code = _run(arguments)
     except UserError as error:

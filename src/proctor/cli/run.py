@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from proctor.cli.options import find_modules_here, read_options
-from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, console, errors
+from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, console, errors
 from proctor.core.addresses import address_label, is_address
 from proctor.core.errors import UserError
 from proctor.core.recordings import RECORDINGS
-from proctor.core.results import Results
 
 if TYPE_CHECKING:
     from proctor.evaluation.job import Job
@@ -43,7 +43,8 @@ with commas between are the same agent, shared out among the workers. If it want
 environment variable PROCTOR_AGENT_TOKEN.
 
 The same command on the same folder goes on where it stopped; a finished run is not done again.
-exit codes: 0 done, 1 too many episodes that are not scored (evaluator faults), 2 user error, 130 interrupted
+exit codes: 0 done, 1 too many episodes that are not scored (evaluator faults), 2 user error,
+  3 stopped because the agent is unavailable (the same command goes on), 130 interrupted
 """
 
 
@@ -106,6 +107,20 @@ def add_run(commands: Any) -> None:
         default=0.0,
         metavar="SHARE",
         help="exit with 1 above this share of episodes that are not scored (default: 0)",
+    )
+    run.add_argument(
+        "--max-unavailable",
+        type=int,
+        default=3,
+        metavar="N",
+        help="stop, with exit code 3, when the agent was unavailable N times in a row (default: 3)",
+    )
+    run.add_argument(
+        "--unavailable-pause",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="seconds before the next attempt then, doubled each time up to a minute (default: 5)",
     )
     run.set_defaults(command=_run, goes_on=True)
 
@@ -177,22 +192,41 @@ def _run(arguments: argparse.Namespace) -> int:
     }
     _reach(planned)
     told: set[str] = set()
-    finished = {policy: _run_one(config, folder, told) for policy, (config, folder) in planned.items()}
+    reports = {policy: _run_one(config, folder, told) for policy, (config, folder) in planned.items()}
+    finished = {policy: report.results for policy, report in reports.items()}
     privileged = [name for name, (config, _) in planned.items() if config.job.privileged]
     title = f"{exam} on {next(iter(planned.values()))[0].job.env}"
     console.print(score_table(finished, title=title, privileged=privileged))
     console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
     shown = shlex.quote(str(out))
     console.print(f"Results: {out}. To look at them: proctor report {shown}", soft_wrap=True, markup=False)
+    if any(report.stopped for report in reports.values()):
+        _say_how_to_go_on(reports, arguments.words)
+        return UNAVAILABLE
     worst = max(sum(r.summary.unscored.values()) / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
 
 
+def _say_how_to_go_on(reports: Mapping[str, RunReport], words: Sequence[str]) -> None:
+    """Tell which runs have stopped because their agent is unavailable, and the command that goes on."""
+    for policy, report in reports.items():
+        if report.stopped:
+            done = sum(result.is_scored for result in report.results.episodes)
+            text = f"{policy}: the agent is unavailable: {report.stopped}\n"
+            text += f"{done} of {report.total} episodes are done and kept."
+            errors.print(f"stopped: {text}", markup=False, soft_wrap=True)
+    shown = ["token=..." if word.startswith("token=") else word for word in words]
+    again = f"When the agent answers again, go on with: proctor {shlex.join(shown)}"
+    errors.print(again, markup=False, soft_wrap=True)
+
+
 def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
     """Return a run for each policy, all of them known to fit the task."""
+    from proctor.evaluation.attempts import Patience
     from proctor.evaluation.run import RunConfig, load_exam
     from proctor.evaluation.tasks import fitted
 
+    patience = Patience(max_unavailable=arguments.max_unavailable, pause_s=arguments.unavailable_pause)
     configs = [
         RunConfig(
             job=_job(arguments, policy),
@@ -204,6 +238,7 @@ def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
             episode=arguments.episode,
             workers=arguments.workers,
             recording=_recording(arguments),
+            patience=patience,
         )
         for policy in dict.fromkeys(arguments.policy)
     ]
@@ -287,7 +322,7 @@ def _reach(planned: dict[str, tuple[RunConfig, Path]]) -> None:
                 check_agents(config, folder)
 
 
-def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
+def _run_one(config: RunConfig, out: Path, told: set[str]) -> RunReport:
     """Run one policy. Notes that have been told are not told again."""
     from proctor.evaluation.run import Progress as State
     from proctor.evaluation.run import run
@@ -325,14 +360,14 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> Results:
         if bar.live.is_started:
             bar.stop()
     _tell_end(policy, report, out)
-    return report.results
+    return report
 
 
 def _tell_end(policy: str, report: RunReport, out: Path) -> None:
     """Print what a run has to say beyond its scores."""
     from proctor.evaluation.recorder import recording_notes
 
-    if report.done_before == report.results.total_episodes:
+    if report.done_before == report.total:
         text = f"{policy}: all {report.done_before} episodes were done before; nothing to do"
         console.print(text, markup=False)
     elif report.done_before:

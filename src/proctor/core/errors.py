@@ -108,6 +108,21 @@ class AgentFault(ProctorError):
         super().__init__(message)
 
 
+class AgentUnavailable(AgentFault):
+    """The agent is not there at present: its server or API cannot be reached, or is overloaded.
+
+    Before the agent's first action of an episode that is nobody's fault: the episode is not scored, and
+    tried again later. After it the agent has broken off, and is at fault.
+
+    Args:
+        message: What happened, for people.
+        kind: A short stable word for the results.
+    """
+
+    def __init__(self, message: str, *, kind: str = "agent_unavailable") -> None:
+        super().__init__(kind, message)
+
+
 class EvaluatorError(ProctorError):
     """Something of the evaluator's own failed, such as encoding a message for a served agent.
 

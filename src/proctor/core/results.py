@@ -119,6 +119,11 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
         return GoalDistance(error_m, distance_label("euclidean" if is_straight else self.distance))
 
     @property
+    def is_unavailable(self) -> bool:
+        """Whether the agent was not there when it began."""
+        return self.error is not None and self.error.side == "unavailable"
+
+    @property
     def is_evaluator_fault(self) -> bool:
         """Whether the evaluator, not the agent, is to blame for the missing score."""
         return self.error is not None and self.error.side == "evaluator"

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
+from proctor.core.availability import is_unavailability
 from proctor.core.errors import AgentFault, EvaluatorError, ProctorError, SimulationError
 from proctor.core.results import EpisodeResult, Fault, Side, Timing
 from proctor.core.types import Info, Observation
@@ -106,6 +107,8 @@ class EpisodeLog:
         turn = self._turn
         if turn == "policy" and self._is_served and isinstance(error, EvaluatorError):
             turn = "evaluator"  # the agent is elsewhere: it is our connection to it that failed
+        if turn == "policy" and not self.actions and is_unavailability(error):
+            return "unavailable", error.kind if isinstance(error, AgentFault) else "agent_unavailable"
         if isinstance(error, AgentFault):
             return "agent", error.kind
         if turn == "policy":

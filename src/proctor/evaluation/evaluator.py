@@ -11,6 +11,7 @@ from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import load_dataset
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
+from proctor.evaluation.attempts import Attempts
 from proctor.evaluation.executors import Examiner
 from proctor.evaluation.job import Job
 from proctor.evaluation.preflight import check_episodes, check_scenes
@@ -66,7 +67,12 @@ class Evaluator:
         selected = loaded.select(count=episodes)
         check_scenes(loaded, selected, needs_scene=self._examiner.env.needs_scene)
         check_episodes(self._examiner.env, loaded, selected)
-        return summarise([self.evaluate_episode(episode) for episode in selected])
+        attempts = Attempts(selected)
+        found = {result.episode_id: result for result in self._examiner.examine_all(attempts)}
+        if attempts.is_stopped:
+            said = f"stopped after {len(found)} of {len(selected)} episodes: the agent is unavailable"
+            warnings.warn(f"{said} ({attempts.problem})", RuntimeWarning, stacklevel=2)
+        return summarise([found[e.episode_id] for e in selected if e.episode_id in found])
 
     def save_results(self, results: Results, path: str | Path) -> None:
         """Write results as JSON, making the folder if needed."""

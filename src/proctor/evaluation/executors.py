@@ -7,13 +7,14 @@ begins; `run` then yields results as they are ready.
 from __future__ import annotations
 
 import hashlib
+import math
 import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -25,6 +26,7 @@ from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import ProctorError, UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.results import EpisodeResult, Fault
+from proctor.evaluation.attempts import Attempts
 from proctor.evaluation.closing import close_problems
 from proctor.evaluation.episode_log import EpisodeLog, Turn
 from proctor.evaluation.forks import no_forks
@@ -97,6 +99,15 @@ class Examiner:
                 witness=witness,
             )
 
+    def examine_all(self, attempts: Attempts) -> Iterator[EpisodeResult]:
+        """Do all episodes, waiting for an agent that is unavailable."""
+        while (wait_s := attempts.wait_s()) is not None:
+            time.sleep(wait_s)
+            episode = attempts.take()
+            result = self.examine(episode)
+            attempts.note(episode, result)
+            yield result
+
     def close(self) -> list[str]:
         """Close policy and env, and return what went wrong with that."""
         return close_problems(self.policy, self.env)
@@ -131,9 +142,9 @@ class InProcess:
     def __init__(self, job: Job, recorders: Recorders | None = None, *, check: bool = True) -> None:
         self._examiner = Examiner.of(job, recorders.recorder(0) if recorders else None, check=check)
 
-    def run(self, episodes: Sequence[Any]) -> Iterator[EpisodeResult]:
-        """Do the episodes in their order."""
-        return map(self._examiner.examine, episodes)
+    def run(self, attempts: Attempts) -> Iterator[EpisodeResult]:
+        """Do the episodes one after the other."""
+        return self._examiner.examine_all(attempts)
 
     def close(self) -> list[str]:
         """Close policy and env, and return what went wrong with that."""
@@ -168,18 +179,22 @@ class WorkerPool:
                 worker.await_ready()
             undo.pop_all()
 
-    def run(self, episodes: Sequence[Any]) -> Iterator[EpisodeResult]:
+    def run(self, attempts: Attempts) -> Iterator[EpisodeResult]:
         """Do the episodes; results come as they are ready."""
-        waiting = deque(episodes)
         while True:
             for index, worker in enumerate(self._workers):
-                if worker.episode is None and waiting:
-                    self._give(index, waiting.popleft())
+                if worker.episode is None and attempts.wait_s() == 0.0:
+                    self._give(index, attempts.take())
             busy = [worker for worker in self._workers if worker.episode is not None]
-            if not busy:
+            wait_s = attempts.wait_s()
+            if not busy and wait_s is None:
                 return
-            for worker in _heard_or_overdue(busy):
-                yield worker.result()
+            if len(busy) == len(self._workers):
+                wait_s = None  # nobody could take the next episode
+            for worker in _heard_or_overdue(busy, wait_s):
+                episode, result = worker.episode, worker.result()
+                attempts.note(episode, result)
+                yield result
 
     def close(self) -> list[str]:
         """End all processes, the idle ones in good order, and return what policies and envs raised then."""
@@ -328,14 +343,15 @@ class _Worker:
         return "no answer in time" if code is None else f"exit code {code}"
 
 
-def _heard_or_overdue(workers: list[_Worker]) -> list[_Worker]:
-    """Wait until a worker has something to say, or has had its time."""
+def _heard_or_overdue(workers: list[_Worker], most_s: float | None) -> list[_Worker]:
+    """Wait until a worker has something to say, or has had its time; no longer than `most_s`, if given."""
+    until_s = math.inf if most_s is None else time.monotonic() + most_s
     while True:
-        patience_s = min(worker.deadline_s for worker in workers) - time.monotonic()
-        heard = wait([worker.line for worker in workers], timeout=max(0.0, patience_s))
+        next_s = min([until_s, *(worker.deadline_s for worker in workers)])
+        heard = wait([worker.line for worker in workers], timeout=max(0.0, next_s - time.monotonic()))
         now_s = time.monotonic()
         found = [worker for worker in workers if worker.line in heard or worker.deadline_s <= now_s]
-        if found:  # else turns have changed in the meantime, and with them the deadlines
+        if found or now_s >= until_s:  # else turns have changed in the meantime, and with them the deadlines
             return found
 
 

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import math
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -23,6 +23,7 @@ from proctor.core.results import EpisodeResult, Results
 from proctor.episodes.datasets import Dataset, load_dataset
 from proctor.episodes.scenes_digest import scenes_digest
 from proctor.evaluation.agent_ids import keep_key, key_of_run
+from proctor.evaluation.attempts import Attempts, Patience
 from proctor.evaluation.closing import close_problems
 from proctor.evaluation.executors import InProcess, WorkerPool, policy_of
 from proctor.evaluation.job import Job
@@ -58,6 +59,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 1
     recording: RecordingConfig | None = None
     """What to record while episodes run. The results do not depend on it."""
+    patience: Patience = Patience()
+    """How long to wait for an agent that is unavailable. The results do not depend on it, either."""
 
 
 class RunReport(msgspec.Struct, frozen=True):
@@ -72,15 +75,20 @@ class RunReport(msgspec.Struct, frozen=True):
     """How many episodes an earlier call had done without recording them."""
     warnings: Sequence[str] = ()
     """What went wrong without any influence on the results: an env or a policy that cannot be closed."""
+    stopped: str = ""
+    """Why the run stopped before its end, if it did: what an agent that is unavailable said last."""
+    total: int = 0
+    """How many episodes the whole run has."""
 
 
 class Progress(msgspec.Struct, frozen=True):
     """Told to the caller when a run begins and after each episode."""
 
     total: int
-    finished: Sequence[EpisodeResult]
+    finished: Collection[EpisodeResult]
     notes: Sequence[str] = ()
-    """At the beginning: what people should know about the data before they trust the numbers."""
+    """At the beginning: what people should know about the data before they trust the numbers. Later: that
+    the agent is unavailable."""
 
 
 def run(
@@ -117,7 +125,9 @@ def run(
         discard_recordings(out, [episode.episode_id for episode in left])
         if recorders:
             recorders.count_what_is_there()
-        finished = [kept[episode.episode_id] for episode in episodes if episode.episode_id in kept]
+        ids = [episode.episode_id for episode in episodes]
+        by_id = {key: kept[key] for key in ids if key in kept}
+        attempts = Attempts(left, config.patience)
         notes = [
             *dataset.notes,
             *scene_notes(episodes),
@@ -126,17 +136,28 @@ def run(
             *job_notes(config.job),
             *(_replica_notes(config, workers) if left else []),
         ]
-        on_progress(Progress(len(episodes), finished, notes))
-        for result in executor.run(left):
+        finished = dict(by_id)
+        on_progress(Progress(len(episodes), finished.values(), notes))
+        for result in executor.run(attempts):
             journal.append(result)
-            finished.append(result)
-            on_progress(Progress(len(episodes), finished))
-        by_id = {result.episode_id: result for result in finished}
-        results = summarise([by_id[episode.episode_id] for episode in episodes])
-        journal.save_results(results)
+            by_id[result.episode_id] = result
+            if not result.is_unavailable:
+                finished[result.episode_id] = result
+            news = attempts.note_to_reader()
+            on_progress(Progress(len(episodes), finished.values(), [news] if news else []))
+        results = summarise([by_id[key] for key in ids if key in by_id])
+        if results.total_episodes == len(episodes):  # else it stopped, and goes on later
+            journal.save_results(results)
     unrecorded = sum(not recording_folder(out, key).exists() for key in kept) if recorders else 0
-    recorded = recorders.total() if recorders else None
-    return RunReport(results, len(kept), recorded, unrecorded, list(dict.fromkeys(warnings)))
+    return RunReport(
+        results=results,
+        done_before=len(kept),
+        recorded=recorders.total() if recorders else None,
+        unrecorded=unrecorded,
+        warnings=list(dict.fromkeys(warnings)),
+        stopped=attempts.problem if attempts.is_stopped else "",
+        total=len(episodes),
+    )
 
 
 @contextmanager
@@ -198,6 +219,7 @@ def _plan(config: RunConfig, out: Path) -> _Plan:
         raise UserError(f"expected at least 1 worker, found {config.workers}")
     if not 0 < config.job.success_threshold_m < math.inf:
         raise UserError(f"expected a success threshold above 0 m, found {config.job.success_threshold_m}")
+    config.patience.check()
     dataset = load_exam(config)
     job = msgspec.structs.replace(fitted(config.job, dataset.task), agent_id_key=key_of_run(out))
     config = msgspec.structs.replace(config, job=job)
@@ -211,7 +233,7 @@ def _plan(config: RunConfig, out: Path) -> _Plan:
 class _Idle:
     """The executor for nothing to do: builds neither env nor policy."""
 
-    def run(self, episodes: Sequence[Any]) -> Iterator[EpisodeResult]:
+    def run(self, attempts: Attempts) -> Iterator[EpisodeResult]:
         return iter(())
 
     def close(self) -> list[str]:

@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.sync.server import ServerConnection
 
+from proctor.core.availability import is_unavailability
 from proctor.core.distribution import UPDATE_COMMAND
 from proctor.core.errors import AgentFault
 from proctor.core.interfaces import Policy
@@ -25,6 +26,7 @@ from proctor.protocol.codec import Codec, JsonCodec, MsgpackCodec
 from proctor.protocol.faults import BadFrame, WireFault
 from proctor.protocol.messages import (
     MSGPACK,
+    UNAVAILABLE_KINDS,
     VERSION,
     ActionReply,
     EpisodeEnd,
@@ -207,6 +209,8 @@ class Session:
     def _report(self, error: BaseException) -> None:
         """Tell the evaluator what the policy raised. The log has it with its traceback."""
         kind = error.kind if isinstance(error, AgentFault) else "policy_exception"
+        if is_unavailability(error):
+            kind = UNAVAILABLE_KINDS[0]
         message = _short(str(error) if isinstance(error, AgentFault) else f"{type(error).__name__}: {error}")
         log.error("%s: the policy failed: %s", self.label, plain(message))
         session_id = self._episode.session_id if self._episode is not None else ""

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from proctor.core.addresses import TOKEN_VARIABLE, agent_url, checked_token, is_address, replicas
-from proctor.core.errors import AgentFault, EvaluatorError, UnknownName, UserError
+from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError, UnknownName, UserError
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import EpisodeInfo, Observation, Outcome
 from proctor.protocol.connection import Connection
@@ -90,6 +90,8 @@ class WebSocketPolicy(Policy):
         self._connection: Connection | None = None
         self._dialect: Dialect | None = None
         self._first_word_s = FIRST_WORD_S
+        self._try_next_first = False
+        """Whether the replica that was asked last was unavailable."""
         self._spent_s = 0.0
 
     @property
@@ -101,7 +103,8 @@ class WebSocketPolicy(Policy):
         """Tell the agent that an episode begins, over the line that is there or a new one.
 
         Raises:
-            AgentFault: It cannot be reached, or speaks nothing that we know.
+            AgentUnavailable: It cannot be reached, or takes nothing at present.
+            AgentFault: It speaks nothing that we know.
         """
         self._spent_s = 0.0
         info = msgspec.structs.replace(episode_info, episode=None)  # the goal is nobody's business out there
@@ -109,7 +112,7 @@ class WebSocketPolicy(Policy):
             if not self._is_usable():
                 self._drop()
                 self._connect(may_move=True)
-            with self._blaming_ourselves() as dialect:
+            with self._blaming_ourselves() as dialect, _untold():
                 dialect.begin(info, time.monotonic() + BRIEFING_S)
 
     def act(self, observation: Observation) -> Any:
@@ -190,6 +193,8 @@ class WebSocketPolicy(Policy):
         deadline_s = time.monotonic() + self._connect_timeout_s
         try_s = self._connect_timeout_s / (len(self._addresses) if may_move else 1)
         pause_s = FIRST_PAUSE_S
+        self._addresses.rotate(-1 if may_move and self._try_next_first else 0)
+        self._try_next_first = False
         while self._connection is None:
             try:
                 self._connection, self._dialect = meet(
@@ -201,7 +206,7 @@ class WebSocketPolicy(Policy):
                 )
             except AgentFault as fault:
                 is_last = time.monotonic() + pause_s >= deadline_s
-                if fault.kind != WireFault.UNREACHABLE or is_last:
+                if not isinstance(fault, AgentUnavailable) or is_last:
                     raise
                 time.sleep(pause_s)
                 self._addresses.rotate(-1 if may_move else 0)
@@ -223,9 +228,13 @@ class WebSocketPolicy(Policy):
                 yield
             except AgentFault as fault:
                 self._first_word_s = FIRST_WORD_S  # it may be another agent next time
+                self._try_next_first |= isinstance(fault, AgentUnavailable)
                 if self._token is None or self._token not in str(fault):
                     raise
-                raise AgentFault(fault.kind, str(fault).replace(self._token, "(token)")) from None
+                problem = str(fault).replace(self._token, "(token)")
+                if isinstance(fault, AgentUnavailable):
+                    raise AgentUnavailable(problem, kind=fault.kind) from None
+                raise AgentFault(fault.kind, problem) from None
             undo.pop_all()
 
     @contextmanager
@@ -248,6 +257,18 @@ class WebSocketPolicy(Policy):
                 raise
             problem = f"what the agent should be sent cannot be written: {type(error).__name__}: {error}"
             raise EvaluatorError(problem) from error
+
+
+@contextmanager
+def _untold() -> Iterator[None]:
+    """Take an agent that is gone before it was told of an episode for unavailable."""
+    try:
+        yield
+    except AgentFault as fault:
+        if fault.kind != WireFault.DISCONNECTED:
+            raise
+        problem = f"{fault}, before it was told of the episode"
+        raise AgentUnavailable(problem, kind=WireFault.UNAVAILABLE) from None
 
 
 def _seconds(name: str, value: object, most_s: float) -> float:

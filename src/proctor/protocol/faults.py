@@ -12,6 +12,8 @@ class WireFault(enum.StrEnum):
 
     UNREACHABLE = "agent_unreachable"
     """Nobody answered at its address in time."""
+    UNAVAILABLE = "agent_unavailable"
+    """The agent said itself that it cannot take an episode at present."""
     MISMATCH = "protocol_mismatch"
     """Somebody answered who speaks something else, or another version."""
     DISCONNECTED = "agent_disconnected"

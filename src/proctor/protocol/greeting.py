@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from proctor.core.errors import AgentFault
+from proctor.core.errors import AgentFault, AgentUnavailable
 from proctor.protocol.codec import Codec, JsonCodec, MsgpackCodec
 from proctor.protocol.connection import Connection, open_connection
 from proctor.protocol.dialects.dialect import Dialect
@@ -64,7 +64,8 @@ def meet(
         mapping: For a dialect that is not Proctor's own.
 
     Raises:
-        AgentFault: Nobody is there, or it speaks nothing that we know.
+        AgentUnavailable: Nobody is there, or it takes nobody at present.
+        AgentFault: It speaks nothing that we know.
     """
     connection = _connect(address, deadline_s, dialect)
     with contextlib.ExitStack() as on_failure:
@@ -72,6 +73,9 @@ def meet(
         try:
             found = _acquaint(connection, address, deadline_s, dialect, mapping, first_word_s)
         except AgentFault as fault:
+            if fault.kind == WireFault.DISCONNECTED:
+                problem = f"{address.url}: {fault}, before any episode began"
+                raise AgentUnavailable(problem, kind=WireFault.UNAVAILABLE) from None
             if fault.kind not in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY):
                 raise
             problem = f"{address.url} did not say in time what it speaks: {fault}"
@@ -93,7 +97,7 @@ def _connect(address: Address, deadline_s: float, dialect: DialectName) -> Conne
         if fault.kind != WireFault.UNREACHABLE or time.monotonic() < deadline_s:
             raise
         hint = "if no WebSocket server listens there but, say, an O3DE agent, choose another port"
-        raise AgentFault(fault.kind, f"{fault}; {hint}") from None
+        raise AgentUnavailable(f"{fault}; {hint}", kind=fault.kind) from None
 
 
 def _acquaint(

@@ -12,13 +12,14 @@ from websockets.frames import CloseCode
 from websockets.http11 import Response
 
 from proctor.core.addresses import TOKEN_VARIABLE
-from proctor.core.errors import AgentFault, EvaluatorError
+from proctor.core.availability import is_busy_status
+from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError
 from proctor.protocol.faults import WireFault
 
 MAX_FRAME_BYTES = 1 << 20
 """For what an agent sends: an action is small, even a chunk of them."""
-LOADING = (502, 503, 504)
-"""HTTP statuses of a server that is not ready yet."""
+COME_BACK = (CloseCode.SERVICE_RESTART, CloseCode.TRY_AGAIN_LATER)
+"""Close codes of a server that cannot serve at present."""
 MAX_SAID = 200
 """Characters of a server's own word that are shown."""
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -30,7 +31,7 @@ def no_handshake(url: str, error: InvalidHandshake) -> AgentFault:
     if isinstance(error, InvalidStatus):
         return _refused(url, error.response)
     if isinstance(error, ProxyError):
-        return AgentFault(WireFault.UNREACHABLE, f"{url} is not reached through the proxy: {error}")
+        return _unreachable(f"{url} is not reached through the proxy: {error}")
     if isinstance(error.__cause__, EOFError):  # as a port does whose server is not up yet
         return _turned_away(url)
     problem = f"{url} is no WebSocket server, or not one for agents: {error}"
@@ -39,8 +40,8 @@ def no_handshake(url: str, error: InvalidHandshake) -> AgentFault:
 
 def _refused(url: str, response: Response) -> AgentFault:
     status = response.status_code
-    if status in LOADING:
-        return AgentFault(WireFault.UNREACHABLE, f"{url} is not ready (HTTP status {status})")
+    if is_busy_status(status):
+        return _unreachable(f"{url} is not ready, or overloaded (HTTP status {status})")
     if status in (401, 403):
         problem = f"{url} wants a token, or another one (HTTP status {status}): see {TOKEN_VARIABLE}"
         return AgentFault(WireFault.MISMATCH, problem)
@@ -62,18 +63,22 @@ def no_line(url: str, error: OSError) -> AgentFault | EvaluatorError:
         problem = f"{url}: no TLS with this server ({error.reason or error}); ws:// is without TLS"
         return AgentFault(WireFault.MISMATCH, problem)
     if isinstance(error, TimeoutError):
-        return AgentFault(WireFault.UNREACHABLE, f"{url} did not answer in time")
+        return _unreachable(f"{url} did not answer in time")
     if isinstance(error, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
         return _turned_away(url)
     if error.errno in OUT_OF_RESOURCES:
         return EvaluatorError(f"no socket for a connection to {url}: {_reason(error)}")
-    return AgentFault(WireFault.UNREACHABLE, f"nobody answers at {url}: {_reason(error)}")
+    return _unreachable(f"nobody answers at {url}: {_reason(error)}")
 
 
 def _turned_away(url: str) -> AgentFault:
     other = "ws://, which is without TLS" if url.startswith("wss:") else "wss://, which is with TLS"
     problem = f"{url} closed the connection at once: it is not ready yet, or a server for {other}"
-    return AgentFault(WireFault.UNREACHABLE, problem)
+    return _unreachable(problem)
+
+
+def _unreachable(problem: str) -> AgentUnavailable:
+    return AgentUnavailable(problem, kind=WireFault.UNREACHABLE)
 
 
 def _reason(error: OSError) -> str:
@@ -105,9 +110,12 @@ def gone(error: ConnectionClosed) -> AgentFault:
     if error.rcvd is None:
         return AgentFault(WireFault.DISCONNECTED, "the connection broke")
     said = f"{error.rcvd.code} {error.rcvd.reason}".strip()
+    if error.rcvd.code in COME_BACK:
+        problem = f"the agent takes nothing at present and closed the connection ({said})"
+        return AgentUnavailable(problem, kind=WireFault.UNAVAILABLE)
     if error.rcvd.code == CloseCode.INTERNAL_ERROR:
         return AgentFault(WireFault.AGENT_ERROR, f"the agent failed and closed the connection ({said})")
+    problem = f"the agent closed the connection ({said})"
     if error.rcvd.code == CloseCode.MESSAGE_TOO_BIG and error.rcvd_then_sent:
         problem = f"the agent's server takes no observation of this size; raise its limit, max_size ({said})"
-        return AgentFault(WireFault.DISCONNECTED, problem)
-    return AgentFault(WireFault.DISCONNECTED, f"the agent closed the connection ({said})")
+    return AgentFault(WireFault.DISCONNECTED, problem)

@@ -19,6 +19,9 @@ JSON, MSGPACK = "proctor.v1.json", "proctor.v1.msgpack"
 SUBPROTOCOLS = (JSON, MSGPACK)
 """As the evaluator offers them. JSON comes first: some servers take the first without looking."""
 
+UNAVAILABLE_KINDS = ("unavailable", "overloaded")
+"""Of an error with which an agent says that it cannot take an episode at present."""
+
 Encoding: TypeAlias = Literal["png", "jpeg", "list", "raw"]
 """How an array is written: a picture in base64, nested lists (both JSON), or its bytes (msgpack)."""
 

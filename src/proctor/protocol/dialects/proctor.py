@@ -7,13 +7,14 @@ from typing import Any
 
 from proctor import __version__
 from proctor.core.distribution import UPDATE_COMMAND
-from proctor.core.errors import AgentFault
+from proctor.core.errors import AgentFault, AgentUnavailable
 from proctor.core.types import EpisodeInfo, Observation, Outcome
 from proctor.protocol.codec import Codec
 from proctor.protocol.connection import Connection
 from proctor.protocol.faults import WireFault
 from proctor.protocol.messages import (
     ALWAYS_TOLD,
+    UNAVAILABLE_KINDS,
     VERSION,
     ActionReply,
     EpisodeEnd,
@@ -152,4 +153,6 @@ def check_version(hello: Hello) -> None:
 
 
 def _own_fault(message: ErrorMessage) -> AgentFault:
+    if message.kind in UNAVAILABLE_KINDS:
+        return AgentUnavailable(f"{message.kind}: {message.message}", kind=WireFault.UNAVAILABLE)
     return AgentFault(WireFault.AGENT_ERROR, f"{message.kind}: {message.message}")
