@@ -22,7 +22,7 @@ from proctor.evaluation.run import RunConfig, run
 from proctor.evaluation.vln_task import VLNTask
 from proctor.policies.server import PolicyServer
 from proctor.policies.websocket import WebSocketPolicy
-from served_agents import Agent, episode, right, served
+from served_agents import Agent, episode, free_port, right, served
 from vln_evaluator import VLNEvaluator
 
 IDS = [f"ep_{index}" for index in range(4)]
@@ -47,32 +47,44 @@ def sides(folder):
     return [error and error["side"] for error in errors]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_server_that_is_stopped_and_started_again_in_the_middle_of_a_run_costs_nothing(
-    dataset, tmp_path, workers
-):
+def test_a_server_that_is_stopped_and_started_again_in_the_middle_of_a_run_costs_nothing(dataset, tmp_path):
     with ExitStack() as first, ExitStack() as second:
         port = first.enter_context(served(Agent()))
         run(configured(dataset, port), tmp_path / "quiet", lambda state: None)
-        patience = Patience(max_unavailable=50, pause_s=0.05)
-        said = []
+        said, restarted = [], []
 
-        def restart(state):
+        def stop_then_start(state):
             said.extend(state.notes)
-            is_told = any("the agent is unavailable" in note for note in state.notes)
-            if len(state.finished) == 1 and not is_told:
+            if len(state.finished) == 1 and not state.notes:
                 first.close()
-            elif is_told and not restarted:
+            elif state.finished and state.notes and not restarted:
                 restarted.append(second.enter_context(served(Agent(), port=port)))
 
-        restarted = []
-        report = run(configured(dataset, port, workers=workers, patience=patience), tmp_path / "run", restart)
+        patience = Patience(max_unavailable=50, pause_s=0.05)
+        report = run(configured(dataset, port, patience=patience), tmp_path / "run", stop_then_start)
     assert restarted == [port]
     assert (report.stopped, report.results.success_count) == ("", 4)
-    assert "unavailable" in sides(tmp_path / "run")
+    assert sides(tmp_path / "run")[:2] == [None, "unavailable"]
     assert any(re.search("nobody answers at .*; the next attempt is in 0 s", note) for note in said)
     ours, theirs = ((tmp_path / name / "results.json").read_bytes() for name in ("run", "quiet"))
     assert ours == theirs
+
+
+def test_several_workers_wait_for_their_agent_together(dataset, tmp_path):
+    port, server = free_port(), ExitStack()
+
+    def start(state):
+        if any("the agent is unavailable" in note for note in state.notes) and not started:
+            started.append(server.enter_context(served(Agent(), port=port)))
+
+    started = []
+    patience = Patience(max_unavailable=50, pause_s=0.05)
+    config = configured(dataset, port, workers=2, patience=patience)
+    with server:
+        report = run(config, tmp_path / "run", start, check_policy=False)
+    assert started == [port]
+    assert (report.stopped, report.results.success_count) == ("", 4)
+    assert sides(tmp_path / "run")[0] == "unavailable"
 
 
 def test_a_run_stops_when_its_agent_stays_away_and_the_same_command_goes_on(dataset, tmp_path, capsys):
@@ -102,9 +114,7 @@ def test_a_run_stops_when_its_agent_stays_away_and_the_same_command_goes_on(data
 
 
 def test_the_command_says_how_to_go_on_and_exits_with_3(dataset, tmp_path, capsys):
-    busy = Agent(
-        lambda talk: talk.send({"type": "error", "kind": "overloaded", "message": "come back later"})
-    )
+    busy = Agent(lambda talk: talk.send({"type": "error", "kind": "overloaded", "message": "try later"}))
     with served(busy) as port:
         command = [
             *("run", "--dataset", str(dataset), "--env", "mock", "--policy", f"ws://127.0.0.1:{port}"),
@@ -159,13 +169,13 @@ def test_an_http_status_of_an_overloaded_server_is_nobodys_fault(code):
         policy = WebSocketPolicy("127.0.0.1", port, connect_timeout_s=0.2)
         result = VLNEvaluator(MockEnv(), policy).evaluate_episode(episode())
     assert (result.error.side, result.error.kind) == ("unavailable", "agent_unreachable")
-    assert f"HTTP status {code}" in result.error.message
+    assert re.search(f"HTTP status {code}|in time", result.error.message)  # the last attempt may be cut short
 
 
 @pytest.mark.parametrize("code", [401, 403, 404])
 def test_an_http_status_that_refuses_is_the_agents_fault(code):
     with served(Agent(), **status(code)) as port:
-        policy = WebSocketPolicy("127.0.0.1", port, connect_timeout_s=0.2)
+        policy = WebSocketPolicy("127.0.0.1", port)
         result = VLNEvaluator(MockEnv(), policy).evaluate_episode(episode())
     assert (result.error.side, result.error.kind) == ("agent", "protocol_mismatch")
 
@@ -175,7 +185,8 @@ def test_a_server_that_hangs_up_before_an_episode_begins_is_unavailable(code):
     with served(closing(code)) as port:
         policy = WebSocketPolicy("127.0.0.1", port, connect_timeout_s=0.2)
         result = VLNEvaluator(MockEnv(), policy).evaluate_episode(episode())
-    assert (result.error.side, result.error.kind) == ("unavailable", "agent_unavailable")
+    assert result.is_unavailable
+    assert result.error.kind in ("agent_unavailable", "agent_unreachable")  # if the last attempt is cut short
 
 
 SAYS = {

@@ -21,7 +21,7 @@ from proctor.core.types import EpisodeInfo, Observation, Outcome
 from proctor.protocol.connection import Connection
 from proctor.protocol.dialects.dialect import Dialect
 from proctor.protocol.dialects.mapping import load_mapping
-from proctor.protocol.faults import WireFault
+from proctor.protocol.faults import Departed, WireFault
 from proctor.protocol.greeting import FIRST_WORD_S, Address, DialectName, meet
 
 LONGEST_WAIT_S = 600.0
@@ -264,9 +264,7 @@ def _untold() -> Iterator[None]:
     """Take an agent that is gone before it was told of an episode for unavailable."""
     try:
         yield
-    except AgentFault as fault:
-        if fault.kind != WireFault.DISCONNECTED:
-            raise
+    except Departed as fault:
         problem = f"{fault}, before it was told of the episode"
         raise AgentUnavailable(problem, kind=WireFault.UNAVAILABLE) from None
 

@@ -44,5 +44,9 @@ class WireFault(enum.StrEnum):
     """The agent said itself that it failed."""
 
 
+class Departed(AgentFault):
+    """The agent is gone without a complaint: the connection broke, or was closed in good order."""
+
+
 class BadFrame(AgentFault):
     """A frame that cannot be understood: a fault of the agent, unless it is the agent who reads it."""

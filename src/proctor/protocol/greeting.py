@@ -26,7 +26,7 @@ from proctor.protocol.dialects.mapping import Mapping
 from proctor.protocol.dialects.openpi import OpenPiDialect
 from proctor.protocol.dialects.proctor import ProctorDialect, check_version
 from proctor.protocol.dialects.vla_eval import VlaEvalDialect
-from proctor.protocol.faults import BadFrame, WireFault
+from proctor.protocol.faults import BadFrame, Departed, WireFault
 from proctor.protocol.first_words import MAX_BYTES, diagnose, foreign_protocol, is_hello, read_fields
 from proctor.protocol.http_page import get_page
 from proctor.protocol.messages import MSGPACK, SUBPROTOCOLS, Hello
@@ -73,7 +73,7 @@ def meet(
         try:
             found = _acquaint(connection, address, deadline_s, dialect, mapping, first_word_s)
         except AgentFault as fault:
-            if fault.kind == WireFault.DISCONNECTED:
+            if isinstance(fault, Departed):
                 problem = f"{address.url}: {fault}, before any episode began"
                 raise AgentUnavailable(problem, kind=WireFault.UNAVAILABLE) from None
             if fault.kind not in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY):

@@ -14,12 +14,14 @@ from websockets.http11 import Response
 from proctor.core.addresses import TOKEN_VARIABLE
 from proctor.core.availability import is_busy_status
 from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError
-from proctor.protocol.faults import WireFault
+from proctor.protocol.faults import Departed, WireFault
 
 MAX_FRAME_BYTES = 1 << 20
 """For what an agent sends: an action is small, even a chunk of them."""
 COME_BACK = (CloseCode.SERVICE_RESTART, CloseCode.TRY_AGAIN_LATER)
 """Close codes of a server that cannot serve at present."""
+GOOD_ORDER = (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY, CloseCode.NO_STATUS_RCVD)
+"""Close codes of a server that ends; the others complain of something."""
 MAX_SAID = 200
 """Characters of a server's own word that are shown."""
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -108,7 +110,7 @@ def gone(error: ConnectionClosed) -> AgentFault:
                 WireFault.MALFORMED, f"no WebSocket frame: {error.sent.reason or error.sent.code}"
             )
     if error.rcvd is None:
-        return AgentFault(WireFault.DISCONNECTED, "the connection broke")
+        return Departed(WireFault.DISCONNECTED, "the connection broke")
     said = f"{error.rcvd.code} {error.rcvd.reason}".strip()
     if error.rcvd.code in COME_BACK:
         problem = f"the agent takes nothing at present and closed the connection ({said})"
@@ -118,4 +120,5 @@ def gone(error: ConnectionClosed) -> AgentFault:
     problem = f"the agent closed the connection ({said})"
     if error.rcvd.code == CloseCode.MESSAGE_TOO_BIG and error.rcvd_then_sent:
         problem = f"the agent's server takes no observation of this size; raise its limit, max_size ({said})"
-    return AgentFault(WireFault.DISCONNECTED, problem)
+    kind = Departed if error.rcvd.code in GOOD_ORDER else AgentFault
+    return kind(WireFault.DISCONNECTED, problem)
