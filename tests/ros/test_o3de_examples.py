@@ -4,7 +4,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import rclpy
 from o3de_standins import standin
+from rclpy.signals import SignalHandlerOptions
 from served_world import save_yard
 
 from proctor.envs.o3de_simulator import O3DESimulator
@@ -122,6 +124,17 @@ EXECUTOR = """
     print(f"Distance: {info['distance_to_goal']:.2f}m")
 """
 
+PARTS = """
+    import rclpy
+
+    sim.action_executor.execute_action(action)
+    sim.o3de_agent.general.wait_for_propagation()
+    for _ in range(5):
+        rclpy.spin_once(sim.sensor_sub.node, timeout_sec=0.01)
+    obs = sim.sensor_sub.get_observation()
+    collision_count = sim.action_executor.get_collision_count()
+"""
+
 TEST_PLAN = """
     def test_simulator_init():
         sim = O3DESimulator()
@@ -192,7 +205,17 @@ def test_the_executors_example(workspace, capsys):
     collision, distance = capsys.readouterr().out.splitlines()
     assert collision == "Collision: False"
     assert float(distance.removeprefix("Distance: ").removesuffix("m")) == pytest.approx(1.75, abs=0.021)
-    names["sim"].close()
+    simulator = names["sim"]
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # the document's SensorSubscriber does it
+    try:
+        names = run(PARTS, sim=simulator, action=1)
+    finally:
+        rclpy.shutdown()
+    assert names["obs"]["rgb"].shape == (H, W, 3)
+    assert names["collision_count"] == 0
+    assert simulator.get_distance_to_goal() == pytest.approx(1.5, abs=0.041)
+    assert simulator.current_step == 1
+    simulator.close()
 
 
 def test_the_test_plan(workspace):

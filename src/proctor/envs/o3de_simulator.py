@@ -15,6 +15,7 @@ from o3de_sim.constants import O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface import math as o3de_math
 from o3de_sim.o3de_api.interface.entity_id import EntityId
+from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import distance, yaw_of_quaternion
 from proctor.core.interfaces import Env
@@ -27,8 +28,10 @@ from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.o3de.agent_manager import O3DEAgentManager, level_of
 from proctor.o3de.config import O3DEConfig, config_of
 from proctor.ros2.action_executor import VLNActionExecutor
+from proctor.ros2.action_executor_wrapper import ActionExecutorWrapper
 from proctor.ros2.exam_robot import ExamRobot
 from proctor.ros2.qos import sensor_qos as qos_of
+from proctor.ros2.sensors import SensorSubscriber
 from proctor.scenes.scene_config import load_scene
 
 _open: dict[tuple[str, str, int], O3DESimulator] = {}
@@ -119,6 +122,21 @@ class O3DESimulator(Env):
     def goal_position(self) -> Vector3 | None:
         """Where this episode is to end."""
         return None if self._state is None else self._state.episode.goal_position
+
+    @property
+    def action_executor(self) -> ActionExecutorWrapper:
+        """Does the four actions, without counting them as steps."""
+        return self._robot_here().actions
+
+    @property
+    def sensor_sub(self) -> SensorSubscriber:
+        """Hears what observations are made of."""
+        return self._robot_here().sensors
+
+    @property
+    def o3de_agent(self) -> O3DEAgent | None:
+        """The engine with all its tools. None if there is only a GameLauncher."""
+        return None if self.agent_manager is None else self.agent_manager.agent
 
     def check(self, episodes: Sequence[vln.Episode]) -> list[str]:
         """Build every scene and put the robot at every start, in the embedded world.

@@ -37,6 +37,10 @@ class ExamRobot:
         depth_far_m: The far clip distance of the depth camera, see `images.depth_of`.
         qos: How to listen to the sensors; as they usually publish, if it is None.
         timeout_s: How long to wait for a sensor or a service, in real time.
+
+    Attributes:
+        actions: Does the four actions.
+        sensors: Hears what observations are made of.
     """
 
     def __init__(  # noqa: PLR0913  (all but one are named)
@@ -54,13 +58,11 @@ class ExamRobot:
     ) -> None:
         self._executor = executor
         executor.collision_log.set_level(LoggingSeverity.ERROR)  # collisions are told in the results
-        self._actions = ActionExecutorWrapper(
-            executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor
-        )
+        self.actions = ActionExecutorWrapper(executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor)
         self._name, self._namespace, self._uri = name, namespace, uri
         self._wanted, self._timeout_s = tuple(sensors), timeout_s
         heard = [sensor for sensor in sensors if sensor != "odom"] or ["scan"]
-        self._sensors = SensorSubscriber(
+        self.sensors = SensorSubscriber(
             qos, node=executor, clock=executor.robot_clock, sensors=heard, depth_far_m=depth_far_m
         )
         self._simulation = SimulationClient(
@@ -115,13 +117,13 @@ class ExamRobot:
         if (doubt := self._executor.doubt()) is not None:
             raise SimulationError(doubt)
         self._origin = pose2(self._executor.curr_pose)
-        self._sensors.reset()
-        self._sensors.mark_action(since_s)
+        self.sensors.reset()
+        self.sensors.mark_action(since_s)
 
     def act(self, action: Action) -> bool:
         """Do an action and return whether the robot collided."""
-        self._actions.execute_action(int(action))
-        self._sensors.mark_action(self._executor.robot_clock.now_s)
+        self.actions.execute_action(int(action))
+        self.sensors.mark_action(self._executor.robot_clock.now_s)
         return action is not Action.STOP and self._executor.collision_detected
 
     def observe(self) -> Observation:
@@ -130,7 +132,7 @@ class ExamRobot:
         Raises:
             SimulationError: A topic is silent, and why.
         """
-        observation = self._sensors.get_observation(self._timeout_s)
+        observation = self.sensors.get_observation(self._timeout_s)
         observation["odom"] = self._driven()
         return {name: observation[name] for name in self._wanted}
 
