@@ -28,6 +28,9 @@ class KinematicRobot:
     def odometry(self):
         return self.pose
 
+    def timed_odometry(self):
+        return self.time_s, self.odometry()
+
     def scan(self):
         return self.scan_now
 
@@ -349,8 +352,12 @@ class LateRobot(KinematicRobot):
 
     def __init__(self, lag_s=0.0, **options):
         super().__init__(**options)
-        self.drive_lag_s, self._poses = lag_s / 2, [self.pose] * (1 + round(lag_s / 2 / self.TICK_S))
+        self.drive_lag_s, self._poses = lag_s / 2, [(0.0, self.pose)] * (1 + round(lag_s / 2 / self.TICK_S))
+        self.measured_s = 0.0
         self._underway, self.velocity, self.true_pose = [], (0.0, 0.0), self.pose
+
+    def timed_odometry(self):
+        return self.measured_s, self.pose
 
     def command(self, linear_mps, angular_radps):
         super().command(linear_mps, angular_radps)
@@ -361,17 +368,21 @@ class LateRobot(KinematicRobot):
         while self.time_s < end_s and not (alarm is not None and alarm()):
             self.tick()
 
+    def drive(self, told):
+        """Return what it does when it is told so."""
+        return told
+
     def tick(self):
         while self._underway and self._underway[0][0] <= self.time_s + 1e-9:
             self.velocity = self._underway.pop(0)[1]
-        linear_mps, angular_radps = self.velocity
+        linear_mps, angular_radps = self.drive(self.velocity)
         x, y, yaw = self.true_pose.x, self.true_pose.y, self.true_pose.yaw
         step = linear_mps * self.TICK_S
         turned = wrap_angle(yaw + angular_radps * self.TICK_S)
         self.true_pose = Pose2(x + step * math.cos(yaw), y + step * math.sin(yaw), turned)
-        self._poses = [*self._poses[1:], self.true_pose]
-        self.pose = self._poses[0]
         self.time_s += self.TICK_S
+        self._poses = [*self._poses[1:], (self.time_s, self.true_pose)]
+        self.measured_s, self.pose = self._poses[0]
 
 
 @pytest.mark.parametrize("lag_s", [0.0, 0.05, 0.1])
@@ -392,10 +403,74 @@ def test_robots_with_latency_land_within_a_centimetre_and_half_a_degree(lag_s, s
     assert robot.velocity == (0.0, 0.0)
 
 
-def test_robots_with_latency_lose_little_time():
-    executor = ActionExecutor(LateRobot(0.05), landing=WITH_LATENCY)
-    assert executor.forward().duration_s < 2.5 + 0.7
-    assert executor.rotate(math.radians(15)).duration_s < math.radians(15) / 0.3 + 0.7
+@pytest.mark.parametrize("lag_s", [0.0, 0.02, 0.05])
+def test_robots_with_latency_lose_little_time(lag_s):
+    robot = LateRobot(lag_s)
+    executor = ActionExecutor(robot, landing=WITH_LATENCY)
+    for _ in range(3):
+        before = robot.true_pose
+        assert executor.forward().duration_s <= 1.15 * 2.5
+        assert math.hypot(robot.true_pose.x - before.x, robot.true_pose.y - before.y) == pytest.approx(
+            0.25, abs=0.001
+        )
+        before = robot.true_pose
+        assert executor.rotate(math.radians(15)).duration_s <= 1.15 * 0.87
+        assert math.degrees(robot.true_pose.yaw - before.yaw) == pytest.approx(15, abs=0.1)
+
+
+class Sluggish(LateRobot):
+    """Changes its speeds no faster than this, in m/s² and rad/s², and does a share of what it is told."""
+
+    LIMITS = (1.0, 3.0)
+
+    def __init__(self, share=1.0):
+        super().__init__(0.03)
+        self._share, self._has = share, (0.0, 0.0)
+
+    def drive(self, told):
+        changes = (limit * self.TICK_S for limit in self.LIMITS)
+        self._has = tuple(
+            has + max(-change, min(change, self._share * wanted - has))
+            for has, wanted, change in zip(self._has, told, changes, strict=True)
+        )
+        return self._has
+
+
+def test_commands_come_every_50_ms_also_if_the_driver_wakes_up_late():
+    class Drowsy(LateRobot):
+        """Its driver wakes up a tick late every time."""
+
+        def wait(self, duration_s, alarm=None):
+            super().wait(duration_s, alarm)
+            self.tick()
+
+        def command(self, linear_mps, angular_radps):
+            super().command(linear_mps, angular_radps)
+            sent_s.append(self.time_s)
+
+    sent_s = []
+    robot = Drowsy()
+    ActionExecutor(robot, landing=WITH_LATENCY).forward()
+    cruise_s = [
+        time_s for time_s, (linear_mps, _) in zip(sent_s, robot.commands, strict=True) if linear_mps > 0.09
+    ]
+    assert np.mean(np.diff(cruise_s)) == pytest.approx(0.05, abs=0.001)
+    assert max(np.diff(sent_s)) < 0.05 + 2 * robot.TICK_S
+
+
+@pytest.mark.parametrize("share", [0.9, 1.0, 1.1])
+def test_robots_that_slow_down_gradually_land_as_exactly(share):
+    robot = Sluggish(share)
+    executor = ActionExecutor(robot, landing=WITH_LATENCY)
+    for sign in (1, -1):
+        before = robot.true_pose
+        executor.forward(sign * 0.25)
+        moved_m = math.hypot(robot.true_pose.x - before.x, robot.true_pose.y - before.y)
+        assert moved_m == pytest.approx(0.25, abs=0.003)
+        before = robot.true_pose
+        executor.rotate(sign * math.radians(15))
+        turned_deg = math.degrees(robot.true_pose.yaw - before.yaw)
+        assert turned_deg == pytest.approx(sign * 15, abs=0.2)
 
 
 @pytest.mark.parametrize(("turns", "busy_until_s"), [(False, 2.8), (True, 0.9)])
@@ -422,8 +497,9 @@ def test_a_robot_that_comes_back_too_far_comes_again():
         """Hears the stop, and the stop of the way back, half a second late."""
 
         def command(self, linear_mps, angular_radps):
-            self.drive_lag_s = 0.5 if not any((linear_mps, angular_radps)) and self.stops < 2 else 0.0
-            self.stops += (linear_mps, angular_radps) == (0.0, 0.0)
+            stops = not any((linear_mps, angular_radps)) and any(self.commands[-1])
+            self.stops += stops
+            self.drive_lag_s = 0.5 if stops and self.stops <= 2 else 0.0
             super().command(linear_mps, angular_radps)
 
     robot = Twitchy(0.0)

@@ -10,17 +10,20 @@ from typing import NamedTuple
 
 from proctor.control.clearance import clearance_ahead_m
 from proctor.control.landing import AT_ONCE, Approach, Landing
+from proctor.control.prediction import Prediction
 from proctor.control.robot_port import RobotPort
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
-from proctor.core.types import STEP_M, TURN_RAD, Action
+from proctor.core.types import STEP_M, TURN_RAD, Action, Pose2
 
 UNHINDERED = 0.98
 """Who gets this share of the way that was asked for moves freely, though it may touch something."""
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
 CORRECTIONS = 3
-REST_S, REST_M, REST_RAD, REST_DEADLINE_S = 0.1, 5e-4, 1e-3, 3.0
-"""A robot rests if it moves less than this in the time; it has to within the deadline."""
+REST_S, REST_MPS, REST_RADPS, REST_DEADLINE_S = 0.015, 0.01, 0.02, 3.0
+"""A robot rests if it is slower than this for the time; it has to within the deadline."""
+LATENCY_S = 0.05
+"""Of a robot that has not moved yet."""
 
 
 class Motion(NamedTuple):
@@ -35,11 +38,27 @@ class _Move(NamedTuple):
     """A drive or a turn; all numbers are in metres, or all in radians."""
 
     approach: Approach
-    covered: Callable[[], float]
-    """Returns how much of the way is done."""
-    drive: Callable[[float], None]
+    measure: Callable[[], tuple[float, float]]
+    """Returns the robot's time of the newest odometry, and how much of the way it shows."""
+    command: Callable[[float], None]
     """Commands a speed along the way."""
+    now_s: Callable[[], float]
     watches_scan: bool
+    prediction: Prediction | None
+    """Of a robot that obeys late."""
+
+    def drive(self, speed: float) -> None:
+        """Command a speed along the way."""
+        if self.prediction is not None:
+            self.prediction.command(self.now_s(), speed)
+        self.command(speed)
+
+    def covered(self) -> float:
+        """Return how much of the way is covered when the robot has done what it was told so far."""
+        measured_s, covered = self.measure()
+        if self.prediction is None:
+            return covered
+        return self.prediction.covered(measured_s, covered, self.now_s())
 
 
 class ActionExecutor:
@@ -77,7 +96,7 @@ class ActionExecutor:
         self.angular_speed_radps = angular_speed_radps
         self.collision_threshold_m = collision_threshold_m
         self._period_s = control_period_s
-        self._landing = landing
+        self._landing, self._latency_s = landing, LATENCY_S
         self.is_running = False
         self.collision_detected = False
         """In the last move."""
@@ -102,15 +121,15 @@ class ActionExecutor:
         """
         start, sign = self._port.odometry(), math.copysign(1.0, distance_m)
 
-        def driven_m() -> float:
-            now = self._port.odometry()
-            return math.hypot(now.x - start.x, now.y - start.y)
+        def driven_m() -> tuple[float, float]:
+            measured_s, now = self._port.timed_odometry()
+            return measured_s, math.hypot(now.x - start.x, now.y - start.y)
 
         def drive(speed_mps: float) -> None:
             self._port.command(sign * speed_mps, 0.0)
 
         approach = Approach.driving(abs(distance_m), self.linear_speed_mps, self._landing)
-        return self._do(_Move(approach, driven_m, drive, watches_scan=distance_m > 0))
+        return self._move(approach, driven_m, drive, watches_scan=distance_m > 0)
 
     def rotate(self, angle_rad: float) -> Motion:
         """Turn on the spot; positive is left. Angles beyond a full turn are fine.
@@ -120,18 +139,18 @@ class ActionExecutor:
         """
         sign, turned_rad, last_yaw = math.copysign(1.0, angle_rad), 0.0, self._port.odometry().yaw
 
-        def turned() -> float:
+        def turned() -> tuple[float, float]:
             nonlocal turned_rad, last_yaw
-            yaw = self._port.odometry().yaw
-            turned_rad += wrap_angle(yaw - last_yaw)  # summed up, so that crossing ±180° does not matter
-            last_yaw = yaw
-            return sign * turned_rad
+            measured_s, now = self._port.timed_odometry()
+            turned_rad += wrap_angle(now.yaw - last_yaw)  # summed up, so that crossing ±180° does not matter
+            last_yaw = now.yaw
+            return measured_s, sign * turned_rad
 
         def turn(speed_radps: float) -> None:
             self._port.command(0.0, sign * speed_radps)
 
         approach = Approach.turning(abs(angle_rad), self.angular_speed_radps, self._landing)
-        return self._do(_Move(approach, turned, turn, watches_scan=False))
+        return self._move(approach, turned, turn, watches_scan=False)
 
     def move_timed(self, linear_x: float = 0.0, angular_z: float = 0.0, duration_s: float = 1.0) -> Motion:
         """Drive at this velocity for this long, without odometry; the last command is scaled to land."""
@@ -154,7 +173,8 @@ class ActionExecutor:
                     self.note_collision()
                     break
                 touched_before = touched
-        return self._at_rest(start_s)
+        self._port.wait(self._period_s)
+        return self._ended(start_s)
 
     def halt(self) -> None:
         """Stop at once; a move that another thread runs ends where the robot is."""
@@ -171,16 +191,30 @@ class ActionExecutor:
         start_s = self._port.now_s()
         with self._running():
             pass
-        return self._at_rest(start_s)
+        self._port.wait(self._period_s)
+        return self._ended(start_s)
 
-    def _do(self, move: _Move) -> Motion:
+    def _move(
+        self,
+        approach: Approach,
+        measure: Callable[[], tuple[float, float]],
+        command: Callable[[float], None],
+        *,
+        watches_scan: bool,
+    ) -> Motion:
+        """Make a drive or a turn, see `_Move`."""
         start_s = self._port.now_s()
+        prediction = Prediction(self._latency_s) if self._landing.is_late else None
+        move = _Move(approach, measure, command, self._port.now_s, watches_scan, prediction)
         with self._running():
             self._approach(move)
-            if self._landing.settles:
+            if prediction is not None:
+                self._latency_s = prediction.latency_s
                 self._settle()
                 self._correct(move)
-        return self._at_rest(start_s)
+        if prediction is None:
+            self._port.wait(self._period_s)
+        return self._ended(start_s)
 
     def _approach(self, move: _Move) -> None:
         """Drive until the goal is reached, or something is in the way."""
@@ -188,11 +222,14 @@ class ActionExecutor:
         start_s, touched_before = self._port.now_s(), self._port.in_contact()
         deadline_s = start_s + DEADLINE_FACTOR * approach.goal / approach.speed + DEADLINE_MARGIN_S
         give_up_s = time.monotonic() + self._landing.patience_s
-        done, starting = 0.0, True  # it takes a period to get going
+        covered, done, starting = 0.0, 0.0, True  # it takes a period to get going
+        due_s = start_s
 
         def alarm() -> bool:
-            blocked = move.watches_scan and self._is_blocked_ahead()
-            return blocked or not self.is_running or approach.is_over(move.covered())
+            if (move.watches_scan and self._is_blocked_ahead()) or not self.is_running:
+                return True
+            now = move.covered()
+            return approach.is_over(now) or (approach.is_final(now) and not approach.is_final(done))
 
         while self.is_running and not approach.is_over(done):
             if move.watches_scan and self._is_blocked_ahead():
@@ -200,58 +237,83 @@ class ActionExecutor:
                 break
             if self._port.now_s() > deadline_s and time.monotonic() >= give_up_s:
                 raise SimulationError(
-                    f"the robot covered {done:.3f} of {approach.goal:.3f} m or rad in"
+                    f"the robot covered {covered:.3f} of {approach.goal:.3f} m or rad in"
                     f" {self._port.now_s() - start_s:.1f} s of its time and touches nothing: check its drive"
                     " and its odometry"
                 )
             step = approach.step(done, self._period_s)
             move.drive(step / self._period_s)
-            self._port.wait(self._period_s, alarm)
-            before, done = done, move.covered()
+            due_s = self._wait_for_period(due_s, alarm)
+            before, covered = covered, move.measure()[1]
+            done = move.covered()
             touched = self._port.in_contact()
-            if touched and not (touched_before and (starting or done - before > UNHINDERED * step)):
+            if touched and not (touched_before and (starting or covered - before > UNHINDERED * step)):
                 self.note_collision()
                 break
             touched_before, starting = touched, False
 
+    def _wait_for_period(self, due_s: float, alarm: Callable[[], bool]) -> float:
+        """Wait until the next command is due, or there is an alarm; return when it is due.
+
+        Args:
+            due_s: When the present command was due. That it came late does not delay the next one.
+            alarm: See `RobotPort.wait`.
+        """
+        now_s = self._port.now_s()
+        left_s = min(due_s - now_s, 0.0) + self._period_s
+        if left_s <= 0:
+            left_s = self._period_s
+        self._port.wait(left_s, alarm)
+        return now_s + left_s
+
     def _settle(self) -> None:
         """Stop, and wait until the odometry shows that the robot stands."""
-        self._port.command(0.0, 0.0)
-        deadline_s, before = self._port.now_s() + REST_DEADLINE_S, self._port.odometry()
-        give_up_s = time.monotonic() + self._landing.patience_s
-        while True:
-            self._port.wait(REST_S)
-            now = self._port.odometry()
-            moved_m = math.hypot(now.x - before.x, now.y - before.y)
-            turned_rad = wrap_angle(now.yaw - before.yaw)
-            if moved_m < REST_M and abs(turned_rad) < REST_RAD:
-                return
-            if self._port.now_s() > deadline_s and time.monotonic() >= give_up_s:
+        stopped_s, give_up_s = self._port.now_s(), time.monotonic() + self._landing.patience_s
+        before: tuple[float, Pose2] | None = None
+        speeds = math.inf, math.inf
+
+        def rests() -> bool:
+            nonlocal before, speeds
+            measured_s, now = self._port.timed_odometry()
+            if before is None or measured_s < before[0]:
+                if measured_s >= stopped_s + self._latency_s:
+                    before = measured_s, now
+            elif measured_s - before[0] >= REST_S:
+                passed_s, was = measured_s - before[0], before[1]
+                moved_m, turned_rad = math.hypot(now.x - was.x, now.y - was.y), wrap_angle(now.yaw - was.yaw)
+                speeds, before = (moved_m / passed_s, turned_rad / passed_s), (measured_s, now)
+            return speeds[0] < REST_MPS and abs(speeds[1]) < REST_RADPS
+
+        while not rests():
+            if self._port.now_s() > stopped_s + REST_DEADLINE_S and time.monotonic() >= give_up_s:
                 raise SimulationError(
                     f"{REST_DEADLINE_S:g} s after it was told to stop the robot still moves, at"
-                    f" {moved_m / REST_S:.3f} m/s and {turned_rad / REST_S:.3f} rad/s: does someone else"
-                    " drive it?"
+                    f" {speeds[0]:.3f} m/s and {speeds[1]:.3f} rad/s: does someone else drive it?"
                 )
-            before = now
+            self._port.command(0.0, 0.0)
+            self._port.wait(self._period_s, rests)
 
     def _correct(self, move: _Move) -> None:
         """Creep to the goal if the robot obeyed so late that it is off: its computer may be busy."""
         approach = move.approach
         for _ in range(CORRECTIONS):
-            off = move.covered() - approach.goal
+            off = move.measure()[1] - approach.goal
             if self.collision_detected or not self.is_running or not approach.is_off(off):
                 return
             sign = -math.copysign(1.0, off)
-            deadline_s = self._port.now_s() + abs(off) / approach.slowest + DEADLINE_MARGIN_S
+            deadline_s = self._port.now_s() + abs(off) / approach.creep + DEADLINE_MARGIN_S
 
-            def ends(sign: float = sign) -> bool:
-                there = sign * (approach.goal - move.covered()) <= approach.near
+            def left(sign: float = sign) -> float:
+                return sign * (approach.goal - move.covered())
+
+            def ends(sign: float = sign, left: Callable[[], float] = left) -> bool:
                 blocked = move.watches_scan and sign > 0 and self._is_blocked_ahead()
-                return there or blocked or not self.is_running
+                return left() <= approach.near or blocked or not self.is_running
 
             while not ends() and not self._port.in_contact() and self._port.now_s() < deadline_s:
-                move.drive(sign * approach.slowest)
+                move.drive(sign * min(approach.creep, left() / self._period_s))
                 self._port.wait(self._period_s, ends)
+            move.drive(0.0)
             self._settle()
 
     @contextmanager
@@ -264,8 +326,7 @@ class ActionExecutor:
             self._port.command(0.0, 0.0)
             self.is_running = False
 
-    def _at_rest(self, start_s: float) -> Motion:
-        self._port.wait(self._period_s)
+    def _ended(self, start_s: float) -> Motion:
         return Motion(self.collision_detected, self._port.now_s() - start_s)
 
     def _is_blocked_ahead(self) -> bool:
