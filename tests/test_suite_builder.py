@@ -96,6 +96,7 @@ def test_the_same_seed_builds_the_same_files(built, tmp_path):
 def test_no_name_in_a_new_exam_carries_a_seed(built):
     seeds = [next(builder._house_seeds(split, RECIPE.seed)) for split in RECIPE.splits]
     scenes = [load_scene(file) for file in (built / "scenes").iterdir()]
+    assert [name_of(scene) for scene in scenes] == [scene.scene_name for scene in scenes]
     assert {name_of(generate_house(seed).scene) for seed in seeds} == {scene.scene_name for scene in scenes}
     text = b"".join(files(built).values()).decode()
     assert not [seed for seed in seeds if f"_{seed}" in text]

@@ -18,7 +18,7 @@ from proctor.episodes.datasets import CHECKSUMS, save_dataset
 from proctor.instructions.phrasebook import LANGUAGES
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.scenes.houses import House, check_rooms, generate_house
-from proctor.scenes.scene_config import SceneConfig, save_scene
+from proctor.scenes.scene_config import SceneConfig, SceneObject, save_scene
 from proctor.suites.house_exam import HouseExam, Question, rooms_are_reachable
 
 GUESSABLE_SEEDS = range(2**64)
@@ -129,7 +129,9 @@ def episodes_file(language: str) -> str:
 
 def name_of(scene: SceneConfig) -> str:
     """Return a name for a scene by what is in it, which says nothing about how it was made."""
-    return f"house_{hashlib.sha256(msgspec.json.encode(scene.objects)).hexdigest()[:10]}"
+    # Read back first, which makes 0 and 0.0 the same: a stored scene has the name of a new one.
+    objects = msgspec.json.decode(msgspec.json.encode(scene.objects), type=list[SceneObject])
+    return f"house_{hashlib.sha256(msgspec.json.encode(objects)).hexdigest()[:10]}"
 
 
 def _house_seeds(split: Split, seed: int) -> Iterator[int]:
