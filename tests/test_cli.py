@@ -471,32 +471,30 @@ def test_generate_warns_of_a_seed_that_can_be_guessed(capsys, tmp_path):
     assert "leave --seed out" in out
 
 
-@pytest.mark.parametrize("given", ["./agents/chdir_agent.py:Agent", "chdir_agent:Agent"])
-def test_a_policy_of_the_current_folder_runs_in_workers_too(dataset, tmp_path, given):
+def test_policies_of_the_current_folder_and_of_a_file_run(capsys, dataset, tmp_path, monkeypatch):
     folder = tmp_path / "agents"
-    folder.mkdir()
-    (folder / "its_actions.py").write_text("STOP = 0\n")
-    (folder / "chdir_agent.py").write_text(
-        "import os\n"
-        "from its_actions import STOP\n"
-        "from proctor.core.interfaces import Policy\n"
-        "class Agent(Policy):\n"
-        "    def __init__(self): os.chdir('/')\n"
-        "    def act(self, observation): return STOP\n"
-    )
-    command = [sys.executable, "-P", "-m", "proctor.cli", "run", "--dataset", str(dataset), "--env", "mock"]
-    done = subprocess.run(
-        [*command, "--policy", given, "--workers", "2"],
-        cwd=folder if given.startswith("chdir") else tmp_path,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    (results,) = tmp_path.rglob("results.json")
-    assert results.parent.name == "chdir_agent.Agent"
-    assert [e["actions"] for e in json.loads(results.read_text())["episodes"]] == [[0]] * 3
+    for name in ("beside/in_a_file.py", "in_a_module.py"):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (file.parent / f"actions_of_{file.stem}.py").write_text("STOP = 0\n")
+        file.write_text(
+            "import os\n"
+            "from proctor.core.interfaces import Policy\n"
+            f"from actions_of_{file.stem} import STOP\n"
+            "class Agent(Policy):\n"
+            "    def __init__(self): os.chdir('/')\n"
+            "    def act(self, observation): return STOP\n"
+        )
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    words = ("run", "--dataset", dataset, "--env", "mock", "--policy")
+    assert proctor(capsys, *words, "./beside/in_a_file.py:Agent", "--workers", 2)[0] == 0  # it finds its own
+    assert proctor(capsys, *words, "in_a_module:Agent")[0] == 0
+    results = {file.parent.name: json.loads(file.read_text()) for file in tmp_path.rglob("results.json")}
+    assert results.keys() == {"in_a_file.Agent", "in_a_module.Agent"}
+    for result in results.values():
+        assert [episode["actions"] for episode in result["episodes"]] == [[0]] * 3
 
 
 def test_help_teaches_by_example(capsys):
