@@ -110,7 +110,7 @@ def _serve(arguments: argparse.Namespace) -> int:
             max_sessions=arguments.max_sessions,
             max_batch=arguments.max_batch,
             batch_wait_s=arguments.batch_wait_ms / 1000,
-            name=arguments.policy,
+            name=arguments.policy.rpartition("/")[2],  # of a file, evaluators need not know the folder
             on_ready=announce,
         )
     except KeyboardInterrupt:
