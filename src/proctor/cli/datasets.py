@@ -34,6 +34,18 @@ exit codes: 0 no errors (with --fix: none in the copy), 1 errors found, 2 not a 
 """
 
 
+CONVERT_EXAMPLES = """\
+examples:
+  proctor convert R2R_VLNCE_v1-3/val_unseen val_unseen.json
+  proctor convert my_episodes.json my_episodes_r2r.json.gz --to r2r-ce
+"""
+SCORE_EXAMPLES = """\
+examples:
+  proctor score predictions.json --dataset R2R_VLNCE_v1-3/val_unseen
+  proctor score predictions.json --dataset R2R_VLNCE_v1-3/val_unseen --scenes mp3d --out runs/theirs
+"""
+
+
 def add_datasets(commands: Any) -> None:
     """Add the commands."""
     check = commands.add_parser(
@@ -54,19 +66,40 @@ def add_datasets(commands: Any) -> None:
         "--all", action="store_true", help=f"list every episode of a finding, not only the first {LISTED}"
     )
     check.set_defaults(command=_check)
-    convert = commands.add_parser("convert", help="turn R2R-CE or RxR-CE episodes into native ones, or back")
+    convert = commands.add_parser(
+        "convert",
+        help="turn R2R-CE or RxR-CE episodes into native ones, or back",
+        description="Write the episodes of a dataset in another format. Existing files are not overwritten.",
+        epilog=CONVERT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     convert.add_argument("source", type=Path, metavar="IN", help="an episode file or folder")
     convert.add_argument("out", type=Path, metavar="OUT", help="a new file, .json or .json.gz")
     convert.add_argument("--to", choices=FORMATS, default="native", help="(default: native)")
     _add_scenes(convert)
     convert.set_defaults(command=_convert)
-    predictions = commands.add_parser("predictions", help="write a run as a VLN-CE predictions file")
+    predictions = commands.add_parser(
+        "predictions",
+        help="write a run as a VLN-CE predictions file",
+        description="Write the paths of a run in the format of VLN-CE's leaderboards (R2R) or of RxR's.",
+        epilog="examples:\n  proctor predictions runs/r2r --out predictions.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     predictions.add_argument("run", type=Path, metavar="RUN_DIR")
     predictions.add_argument("--out", type=Path, required=True, metavar="FILE")
     predictions.add_argument("--dataset", type=Path, metavar="PATH", help="(default: where the run found it)")
     predictions.add_argument("--format", choices=("r2r", "rxr"), help="(default: that of the dataset)")
     predictions.set_defaults(command=_predictions)
-    score = commands.add_parser("score", help="score a VLN-CE predictions file")
+    score = commands.add_parser(
+        "score",
+        help="score a VLN-CE predictions file",
+        description="Measure the paths of a predictions file against the episodes they are of.",
+        epilog=SCORE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     score.add_argument("predictions", type=Path, metavar="PREDICTIONS")
     score.add_argument("--dataset", type=Path, required=True, metavar="PATH", help="the episodes they are of")
     _add_scenes(score)

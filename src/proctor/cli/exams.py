@@ -16,12 +16,33 @@ from rich.table import Table
 from proctor.cli.terminal import DONE, USER_ERROR, console
 from proctor.core.errors import UnknownName, UserError
 
+GENERATE_EXAMPLES = """\
+examples:
+  proctor generate --houses 100 --seed 1 --out train               houses to train in
+  proctor generate --houses 10 --episodes-per-house 6 --out exam   an exam that nobody can guess
+  proctor generate --tabletops 100 --seed 1 --out tables           pick-and-place
+"""
+
 
 def add_exams(commands: Any) -> None:
     """Add the commands."""
-    listing = commands.add_parser("list", help="show the names of suites, envs, policies and metrics")
+    listing = commands.add_parser(
+        "list",
+        help="show the names of suites, envs, policies and metrics",
+        description="Print the names that other commands take: suites, envs, policies and metrics.",
+        epilog="examples:\n  proctor list",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     listing.set_defaults(command=_list)
-    generate = commands.add_parser("generate", help="make houses or tabletops, and episodes, of your own")
+    generate = commands.add_parser(
+        "generate",
+        help="make houses or tabletops, and episodes, of your own",
+        description="Write a new exam: furnished houses with instructions, or tabletops with objects.",
+        epilog=GENERATE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     generate.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
     generate.add_argument("--houses", type=int, default=4, metavar="N")
     generate.add_argument("--episodes-per-house", type=int, default=4, metavar="N")
@@ -38,7 +59,14 @@ def add_exams(commands: Any) -> None:
     )
     generate.add_argument("--suite", metavar="NAME", help="build a suite that comes with Proctor once more")
     generate.set_defaults(command=_generate)
-    doctor = commands.add_parser("doctor", help="tell what this machine has, and how to get the rest")
+    doctor = commands.add_parser(
+        "doctor",
+        help="tell what this machine has, and how to get the rest",
+        description="Check what this machine has of what Proctor can use, and say how to install the rest.",
+        epilog="examples:\n  proctor doctor",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     doctor.set_defaults(command=_doctor)
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
+    from proctor.report.progress import OnProgress
     from proctor.report.run_record import RunRecord
 
 EPISODES_IN_PICTURES = 24
@@ -69,10 +74,28 @@ def _report(arguments: argparse.Namespace) -> int:
         console.print(line, markup=False, soft_wrap=True)
     out = arguments.out or folder / "report.html"
     steps = REPLAYED_STEPS.get(task_of(runs)) if arguments.frames is None else None
-    write_report(runs, out, frames=frames, replayed_steps=steps, notices=empty)
+    with _progress() as on_progress:
+        write_report(runs, out, frames=frames, replayed_steps=steps, notices=empty, on_progress=on_progress)
     size_mb = out.stat().st_size / 1e6
     console.print(f"Report: {out} ({size_mb:.1f} MB)", markup=False, soft_wrap=True)
     return DONE
+
+
+@contextmanager
+def _progress() -> Iterator[OnProgress]:
+    """Show what is being done: a bar on a terminal, else a line for each tenth of the work."""
+    if not console.is_terminal:
+        yield _print_progress
+        return
+    columns = TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def _print_progress(what: str, done: int, total: int) -> None:
+    if done == total or done % max(1, total // 10) == 0:
+        console.print(f"{what}: {done} of {total} episodes", markup=False)
 
 
 def _frames(text: str | None) -> int | None:

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from proctor.cli.agent_names import folder_of, names_of
 from proctor.cli.options import find_modules_here, read_options
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, console, errors
-from proctor.core.addresses import address_label, is_address
+from proctor.core.addresses import is_address
 from proctor.core.errors import UserError
 from proctor.core.recordings import RECORDINGS
 
@@ -30,6 +31,7 @@ examples:
   proctor run --suite houses-v1 --policy oracle
   proctor run --suite houses-v1 --policy random forward oracle --episodes 10 --workers 2
   proctor run --dataset my_episodes.json --policy my_agent:Agent --out runs/my_agent
+  proctor run --suite houses-v1 --policy my_agent:Agent --name "mine, 2nd try" --out runs/second
   proctor run --suite houses-v1 --policy ./agents/my_agent.py:Agent
   proctor run --suite houses-v1 --policy replay --policy-option run=runs/oracle
   proctor run --suite houses-v1 --policy my_agent:Agent --save-frames
@@ -68,6 +70,13 @@ def add_run(commands: Any) -> None:
         metavar="NAME",
         help="a name (proctor list), module:Class, file.py:Class, or the address of a served agent: "
         "ws://host:port; modules are looked for in this folder, too",
+    )
+    run.add_argument(
+        "--name",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="what to call the agent in tables, reports and its folder; as many as there are policies",
     )
     run.add_argument(
         "--env",
@@ -187,13 +196,13 @@ def _run(arguments: argparse.Namespace) -> int:
         load("policy", policy)  # a misspelt name must not cost the time of those before it
     alone = len(arguments.policy) == 1 and arguments.out is not None
     planned = {
-        config.job.policy: (config, out if alone else out / _label(config.job.policy))
+        config.label: (config, out if alone else out / folder_of(config.job.policy, config.name))
         for config in _configs(arguments)
     }
     _reach(planned)
     told: set[str] = set()
-    reports = {policy: _run_one(config, folder, told) for policy, (config, folder) in planned.items()}
-    finished = {policy: report.results for policy, report in reports.items()}
+    reports = {label: _run_one(config, folder, told) for label, (config, folder) in planned.items()}
+    finished = {label: report.results for label, report in reports.items()}
     privileged = [name for name, (config, _) in planned.items() if config.job.privileged]
     title = f"{exam} on {next(iter(planned.values()))[0].job.env}"
     console.print(score_table(finished, title=title, privileged=privileged))
@@ -230,6 +239,7 @@ def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
     configs = [
         RunConfig(
             job=_job(arguments, policy),
+            name=name,
             suite=arguments.suite,
             dataset=arguments.dataset,
             scenes=arguments.scenes,
@@ -240,7 +250,7 @@ def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
             recording=_recording(arguments),
             patience=patience,
         )
-        for policy in dict.fromkeys(arguments.policy)
+        for policy, name in names_of(arguments.policy, arguments.name).items()
     ]
     task = load_exam(configs[0]).task
     _check_options(arguments, task)
@@ -296,24 +306,15 @@ def _check_options(arguments: argparse.Namespace, task: str) -> None:
                 raise UserError(f"{option} is for {other}, and these episodes are of {task}; leave it out")
 
 
-def _label(policy: str) -> str:
-    """Return the name of a policy's folder."""
-    if is_address(policy):
-        return address_label(policy)
-    file, _, class_ = policy.partition(":")
-    if file.endswith(".py"):
-        policy = f"{Path(file).stem}:{class_}".rstrip(":")
-    return policy.replace(":", ".").replace("/", "_")
-
-
 def _reach(planned: dict[str, tuple[RunConfig, Path]]) -> None:
     """Find out whether all served agents are there, before the first one begins."""
     from proctor.evaluation.run import check_agents
 
     folders = [folder for _, folder in planned.values()]
-    for policy, (config, folder) in planned.items():
+    for config, folder in planned.values():
+        policy = config.job.policy
         if folders.count(folder) > 1:
-            raise UserError(f"two of these policies would write to {folder}; run them one by one with --out")
+            raise UserError(f"two of these policies would write to {folder}; give them names with --name")
         if is_address(policy):
             looking = f"looking for the agent at {escape(policy)}"
             if not console.is_terminal:
@@ -334,10 +335,10 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> RunReport:
         TextColumn("SR {task.fields[rate]:>4}"),
         TimeRemainingColumn(),
     )
-    policy = config.job.policy
+    label = config.label
     bar = Progress(*columns, console=console)
-    task = bar.add_task(escape(policy), total=None, rate="")
-    checking = console.status(f"{escape(policy)}: checking the episodes")
+    task = bar.add_task(escape(label), total=None, rate="")
+    checking = console.status(f"{escape(label)}: checking the episodes")
 
     def show(state: State) -> None:
         checking.stop()
@@ -350,33 +351,33 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> RunReport:
         rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""
         bar.update(task, total=state.total, completed=len(state.finished), rate=rate)
         if not console.is_terminal and len(state.finished) % max(1, state.total // 10) == 0:
-            console.print(f"{policy}: {len(state.finished)} of {state.total} episodes", markup=False)
+            console.print(f"{label}: {len(state.finished)} of {state.total} episodes", markup=False)
 
     try:
         checking.start()
-        report = run(config, out, show, check_policy=not is_address(policy))
+        report = run(config, out, show, check_policy=not is_address(config.job.policy))
     finally:
         checking.stop()
         if bar.live.is_started:
             bar.stop()
-    _tell_end(policy, report, out)
+    _tell_end(label, report, out)
     return report
 
 
-def _tell_end(policy: str, report: RunReport, out: Path) -> None:
+def _tell_end(label: str, report: RunReport, out: Path) -> None:
     """Print what a run has to say beyond its scores."""
     from proctor.evaluation.recorder import recording_notes
 
     if report.done_before == report.total:
-        text = f"{policy}: all {report.done_before} episodes were done before; nothing to do"
+        text = f"{label}: all {report.done_before} episodes were done before; nothing to do"
         console.print(text, markup=False)
     elif report.done_before:
-        console.print(f"{policy}: went on after {report.done_before} finished episodes", markup=False)
+        console.print(f"{label}: went on after {report.done_before} finished episodes", markup=False)
     for warning in report.warnings:
-        errors.print(f"warning: {policy}: {warning}", markup=False, soft_wrap=True)
+        errors.print(f"warning: {label}: {warning}", markup=False, soft_wrap=True)
     if report.recorded is not None:
         for line in recording_notes(report.recorded, unrecorded=report.unrecorded, folder=out / RECORDINGS):
-            console.print(f"{policy}: {line}", markup=False, soft_wrap=True)
+            console.print(f"{label}: {line}", markup=False, soft_wrap=True)
 
 
 def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:

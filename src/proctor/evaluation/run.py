@@ -46,6 +46,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What to run. `suite` or `dataset` must be given."""
 
     job: Job
+    name: str = ""
+    """What to call the agent; by its policy if it is empty."""
     suite: str | None = None
     dataset: Path | None = None
     scenes: Path | None = None
@@ -61,6 +63,11 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What to record while episodes run. The results do not depend on it."""
     patience: Patience = Patience()
     """How long to wait for an agent that is unavailable. The results do not depend on it, either."""
+
+    @property
+    def label(self) -> str:
+        """What people read: the agent's name, or else its policy."""
+        return self.name or self.job.policy
 
 
 class RunReport(msgspec.Struct, frozen=True):
@@ -270,6 +277,7 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> d
         "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
         "privileged": config.job.privileged,
         "policy_sha256": _agent_digest(policy, config.job.policy_options),
+        **({"name": config.name} if config.name else {}),
         **job,
     }
 

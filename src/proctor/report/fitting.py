@@ -11,7 +11,7 @@ from rich.table import Table
 
 WIDTH = 80
 SHORTEST_NAME = 8
-LARGE = 1e6
+LARGE = 1e5
 """From here on numbers are written with an exponent."""
 
 
@@ -22,8 +22,7 @@ def fit_names(make_table: Callable[[Mapping[str, str]], Table], names: Mapping[s
         make_table: Makes the table, given how to write each name.
         names: How to write each name if there is room for it.
     """
-    console = Console(width=10 * WIDTH)
-    too_wide = Measurement.get(console, console.options, make_table(names)).maximum - WIDTH
+    too_wide = table_width(make_table(names)) - WIDTH
     if too_wide <= 0:
         return dict(names)
     longest = max(map(cell_len, names.values()), default=0)
@@ -35,6 +34,12 @@ def fit_names(make_table: Callable[[Mapping[str, str]], Table], names: Mapping[s
             short, number = f"{shortened(text, width - len(str(number)) - 1)}#{number}", number + 1
         shown[name] = short
     return shown
+
+
+def table_width(table: Table) -> int:
+    """Return how many columns a table takes if nothing limits it."""
+    console = Console(width=10 * WIDTH)
+    return Measurement.get(console, console.options, table).maximum
 
 
 def shortened(text: str, width: int) -> str:
@@ -60,4 +65,4 @@ def add_number_column(table: Table, heading: str) -> None:
 def number(value: float, digits: int, *, sign: str = "") -> str:
     """Return a number in so many digits, or with an exponent if it is large."""
     value = round(value, digits) + 0.0  # no negative zero
-    return f"{value:{sign}.{digits}f}" if abs(value) < LARGE else f"{value:{sign}.1e}"
+    return f"{value:{sign}.{digits}f}" if abs(value) < LARGE else f"{value:{sign}.0e}"

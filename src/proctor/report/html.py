@@ -15,6 +15,7 @@ from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
 from proctor.report.key_frames import choose, collect
 from proctor.report.page_data import judge, page_data
+from proctor.report.progress import OnProgress
 from proctor.report.run_record import RunRecord
 
 FIRST, LAST = ("dom.js",), ("episode.js", "app.js")
@@ -34,6 +35,7 @@ def write_report(
     frames: int | None = 0,
     replayed_steps: int | None = None,
     notices: Sequence[str] = (),
+    on_progress: OnProgress | None = None,
 ) -> None:
     """Write the report of one or more runs on one exam.
 
@@ -43,13 +45,15 @@ def write_report(
         frames: For how many episodes to show what the robot saw; None for all.
         replayed_steps: How many steps these may have together, about 100 a second; None for any number.
         notices: What else to tell the reader.
+        on_progress: Called after each episode of each part of the work.
 
     Raises:
         UserError: The runs are of several tasks, or the file cannot be written.
     """
-    verdicts = judge(runs)
+    verdicts = judge(runs, on_progress)
     chosen = choose(runs, verdicts, most=frames, most_steps=replayed_steps)
-    data = page_data(runs, verdicts, collect(runs, chosen), notices)
+    frames_by_episode = collect(runs, chosen, film=True, on_progress=on_progress)
+    data = page_data(runs, verdicts, frames_by_episode, notices, on_progress)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(out, page(data).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from operator import itemgetter
 from pathlib import Path
@@ -23,10 +23,14 @@ from proctor.core.types import Array, Observation, Vector3
 from proctor.registry import build
 from proctor.report.fault_words import UNSCORED_CLASSES
 from proctor.report.moments import moments_of
+from proctor.report.progress import OnProgress
 from proctor.report.run_record import RunRecord
 from proctor.report.verdict import Verdict, record_of
 
 WIDTH_PX = 320
+FILM_WIDTH_PX = 240
+MOST_FILM_FRAMES, MOST_FRAMES_OF_AN_EPISODE = 1000, 150
+"""Of a report and of an episode in it: a frame takes some 7 kB."""
 JPEG_QUALITY = 78
 SAME_M = 0.02
 """A replay that is further than this from the recorded path went somewhere else."""
@@ -56,6 +60,8 @@ class KeyFrames(NamedTuple):
     source: Literal["recorded", "replayed", "none"]
     note: str = ""
     """What a reader must know about them."""
+    film: Sequence[tuple[int, bytes]] = ()
+    """The same of as many recorded steps as there is room for, smaller, to be played."""
 
 
 def key_steps(verdict: Verdict) -> list[int]:
@@ -105,15 +111,34 @@ def choose(
 
 
 def collect(
-    runs: Sequence[RunRecord], chosen: Sequence[Verdict], *, width_px: int = WIDTH_PX
+    runs: Sequence[RunRecord],
+    chosen: Sequence[Verdict],
+    *,
+    width_px: int = WIDTH_PX,
+    film: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> dict[tuple[int, str], KeyFrames]:
-    """Return the key frames of these episodes by run and id, no wider than this."""
+    """Return the key frames of these episodes by run and id.
+
+    Args:
+        runs: All runs.
+        chosen: The episodes.
+        width_px: Wider pictures are shrunk to this.
+        film: Whether to add the recorded frames between the key frames.
+        on_progress: Called after each episode.
+    """
     found: dict[tuple[int, str], KeyFrames] = {}
+    most_in_film = min(MOST_FILM_FRAMES // max(len(chosen), 1), MOST_FRAMES_OF_AN_EPISODE) if film else 0
+
+    def tell() -> None:
+        if on_progress is not None:
+            on_progress("taking pictures", len(found), len(chosen))
+
     by_env: defaultdict[str, list[Verdict]] = defaultdict(list)
     for verdict in chosen:
         key = (verdict.run, verdict.result.episode_id)
         identity = runs[verdict.run].identity
-        recorded = _recorded(runs[verdict.run], verdict, width_px)
+        recorded = _recorded(runs[verdict.run], verdict, width_px, most_in_film)
         if recorded is not None:
             found[key] = recorded
         elif verdict.episode is None:
@@ -126,22 +151,37 @@ def collect(
             )
         else:
             by_env[repr(identity.get("env_options"))].append(verdict)
+        tell()
     for group in by_env.values():
-        found |= _replay_all(runs, group, width_px)
+        for key, frames in _replay_all(runs, group, width_px):
+            found[key] = frames
+            tell()
     return found
 
 
-def _recorded(run: RunRecord, verdict: Verdict, width_px: int) -> KeyFrames | None:
+def _recorded(run: RunRecord, verdict: Verdict, width_px: int, most_in_film: int) -> KeyFrames | None:
     """Return the key frames that were kept during the run; None if there are none."""
     files = _recorded_frames(run, verdict.result.episode_id)
     wanted = [(step, files[step]) for step in key_steps(verdict) if step in files]
     if not wanted:
         return None
     try:
-        opened = [(step, np.asarray(Image.open(file).convert("RGB"))) for step, file in wanted]
+        pictures = [(step, _shrunk(file, width_px)) for step, file in wanted]
+        film = [(step, _shrunk(files[step], FILM_WIDTH_PX)) for step in _spread(sorted(files), most_in_film)]
     except (OSError, Image.DecompressionBombError) as error:
         return KeyFrames([], "none", f"The recorded pictures cannot be read: {error}")
-    return KeyFrames([(step, jpeg(rgb, width_px)) for step, rgb in opened], "recorded")
+    return KeyFrames(pictures, "recorded", film=film)
+
+
+def _shrunk(file: Path, width_px: int) -> bytes:
+    return jpeg(Image.open(file).convert("RGB"), width_px)
+
+
+def _spread(steps: Sequence[int], most: int) -> list[int]:
+    """Return so many of these steps, the first and the last among them."""
+    if len(steps) <= most or most < 2:
+        return list(steps[:most])
+    return [steps[round(index * (len(steps) - 1) / (most - 1))] for index in range(most)]
 
 
 def _recorded_frames(run: RunRecord, episode_id: str) -> dict[int, Path]:
@@ -152,24 +192,23 @@ def _recorded_frames(run: RunRecord, episode_id: str) -> dict[int, Path]:
 
 def _replay_all(
     runs: Sequence[RunRecord], group: Sequence[Verdict], width_px: int
-) -> dict[tuple[int, str], KeyFrames]:
+) -> Iterator[tuple[tuple[int, str], KeyFrames]]:
     """Drive episodes again that have the same env and options."""
-    found = {}
     identity = runs[group[0].run].identity
     eye = REPLAYABLE[identity["env"]]
     try:
         env = build("env", identity["env"], eye.options(identity.get("env_options") or {}, width_px))
     except ProctorError as error:
         gone = KeyFrames([], "none", f"Could not be driven again: {error}")
-        return {(v.run, v.result.episode_id): gone for v in group}
+        yield from (((v.run, v.result.episode_id), gone) for v in group)
+        return
     with closing(env):
         for verdict in sorted(group, key=lambda v: v.result.scene_id):  # a scene is built once
             if verdict.episode is not None:
                 frames = replay(
                     env, verdict.episode, verdict.result, key_steps(verdict), eye=eye, width_px=width_px
                 )
-                found[verdict.run, verdict.result.episode_id] = frames
-    return found
+                yield (verdict.run, verdict.result.episode_id), frames
 
 
 def replay(

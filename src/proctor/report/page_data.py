@@ -16,6 +16,7 @@ from proctor.report.fault_words import fault_line, fault_words, loss_text
 from proctor.report.key_frames import KeyFrames
 from proctor.report.latency import latency_of
 from proctor.report.pick_place_page import PickPlacePage, judge_pick_place
+from proctor.report.progress import OnProgress, tracked
 from proctor.report.run_record import RunRecord, task_of
 from proctor.report.verdict import Verdict
 from proctor.report.vln_page import VlnPage, judge_vln
@@ -41,20 +42,20 @@ class TaskPage(Protocol):
 
 
 class _Task(NamedTuple):
-    judge: Callable[[Sequence[RunRecord]], list[Verdict]]
+    judge: Callable[[Sequence[RunRecord], OnProgress | None], list[Verdict]]
     page: Callable[[Sequence[Verdict]], TaskPage]
 
 
 TASKS = {"vln": _Task(judge_vln, VlnPage), "pick_and_place": _Task(judge_pick_place, PickPlacePage)}
 
 
-def judge(runs: Sequence[RunRecord]) -> list[Verdict]:
+def judge(runs: Sequence[RunRecord], on_progress: OnProgress | None = None) -> list[Verdict]:
     """Diagnose every episode of every run, in the order of runs and episodes.
 
     Raises:
         UserError: The runs are of several tasks.
     """
-    return TASKS[task_of(runs)].judge(runs)
+    return TASKS[task_of(runs)].judge(runs, on_progress)
 
 
 def page_data(
@@ -62,6 +63,7 @@ def page_data(
     verdicts: Sequence[Verdict],
     frames: Mapping[tuple[int, str], KeyFrames],
     notices: Sequence[str],
+    on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Return the document that the page draws."""
     task = task_of(runs)
@@ -69,7 +71,7 @@ def page_data(
     episodes: dict[tuple[str, str], int] = {}
     asked: list[dict[str, Any]] = []
     results = []
-    for verdict in verdicts:
+    for verdict in tracked(verdicts, "drawing", on_progress):
         run = runs[verdict.run]
         key = (str(run.identity.get("dataset_sha256", "")), verdict.result.episode_id)
         if key not in episodes:
@@ -170,6 +172,8 @@ def _result(verdict: Verdict, episode: int, frames: KeyFrames | None) -> dict[st
         said["frames"] = [[step, data_uri("jpeg", picture)] for step, picture in frames.pictures]
         said["framed"] = frames.source
         said["framing"] = frames.note
+        if frames.film:
+            said["film"] = [[step, data_uri("jpeg", picture)] for step, picture in frames.film]
     return said
 
 

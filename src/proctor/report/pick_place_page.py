@@ -12,6 +12,7 @@ from proctor.core.types import Array
 from proctor.episodes.pick_place import PickAndPlaceEpisode
 from proctor.report.moments import moments_of
 from proctor.report.pick_place_diagnosis import diagnose_pick_place
+from proctor.report.progress import OnProgress, tracked
 from proctor.report.run_record import RunRecord
 from proctor.report.tabletop_views import shapes_of, side_of
 from proctor.report.verdict import Verdict, record_of
@@ -21,13 +22,13 @@ NOWHERE = "none: lift only"
 """The target type of an episode that asks for no more than lifting."""
 
 
-def judge_pick_place(runs: Sequence[RunRecord]) -> list[Verdict]:
+def judge_pick_place(runs: Sequence[RunRecord], on_progress: OnProgress | None = None) -> list[Verdict]:
     """Diagnose every episode of every run, in the order of runs and episodes."""
     verdicts = []
-    for index, run in enumerate(runs):
-        for result in run.results.episodes:
-            episode = run.episodes.get(result.episode_id)
-            verdicts.append(Verdict(index, result, episode, diagnose_pick_place(result, episode)))
+    done = [(index, result) for index, run in enumerate(runs) for result in run.results.episodes]
+    for index, result in tracked(done, "diagnosing", on_progress):
+        episode = runs[index].episodes.get(result.episode_id)
+        verdicts.append(Verdict(index, result, episode, diagnose_pick_place(result, episode)))
     return verdicts
 
 

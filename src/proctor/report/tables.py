@@ -14,7 +14,7 @@ from proctor.core.distances import distance_label
 from proctor.core.plain_text import plain
 from proctor.core.results import Fault, Interval, Results, Summary
 from proctor.report.fault_words import fault_line, fault_words, loss_text
-from proctor.report.fitting import add_number_column, fit_names, name_notes, number
+from proctor.report.fitting import WIDTH, add_number_column, fit_names, name_notes, number, table_width
 from proctor.report.latency import latency_of
 
 STAR = "*"
@@ -54,7 +54,8 @@ TASK_NOTES = {
 
 def score_table(runs: Mapping[str, Results], *, title: str, privileged: Collection[str] = ()) -> Table:
     """Return one row per run: means with their 95 % intervals below them; privileged runs get a star."""
-    return _score_table(runs, _shown_names(runs, privileged), title, privileged)
+    shown, padding = _layout(runs, privileged)
+    return _score_table(runs, shown, title, privileged, padding=padding)
 
 
 def mean_table(rows: Mapping[str, MeanRow], *, task: str) -> tuple[Table, list[str]]:
@@ -82,20 +83,27 @@ class MeanRow(NamedTuple):
     is_privileged: bool = False
 
 
-def _shown_names(runs: Mapping[str, Results], privileged: Collection[str]) -> dict[str, str]:
-    """Return how the table writes the names of runs."""
+def _layout(runs: Mapping[str, Results], privileged: Collection[str]) -> tuple[dict[str, str], int]:
+    """Return how the table writes the names of runs, and how many blanks are right of each column."""
     names = {name: short_address(name) if is_address(name) else name for name in runs}
-    return fit_names(lambda shown: _score_table(runs, shown, "", privileged), names)
+    if table_width(_score_table(runs, names, "", privileged)) <= WIDTH:
+        return names, 1
+    return fit_names(lambda shown: _score_table(runs, shown, "", privileged, padding=0), names), 0
 
 
 def _score_table(
-    runs: Mapping[str, Results], shown: Mapping[str, str], title: str, privileged: Collection[str]
+    runs: Mapping[str, Results],
+    shown: Mapping[str, str],
+    title: str,
+    privileged: Collection[str],
+    *,
+    padding: int = 1,
 ) -> Table:
     picks = any(results.task == "pick_and_place" for results in runs.values())
     columns = PICK_PLACE_COLUMNS if picks else COLUMNS
     more = (STAGES_HEADING, BUMPS_HEADING) if picks else ()
-    # There is more to show of a robot that picks.
-    table = _empty_table(title, [*(column[0] for column in columns), *more], padding=0 if picks else 1)
+    padding = 0 if picks else padding  # there is more to show of a robot that picks
+    table = _empty_table(title, [*(column[0] for column in columns), *more], padding=padding)
     for name, results in runs.items():
         metrics = results.summary.metrics
         cells = [_cell(metrics.get(metric), scale, digits) for _, metric, scale, digits in columns]
@@ -123,7 +131,7 @@ def _empty_table(title: str, headings: Sequence[str], *, padding: int) -> Table:
 
 def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()) -> str:
     """Return what a reader must know to read the table: why episodes failed, times, definitions."""
-    lines = name_notes(runs, _shown_names(runs, privileged))
+    lines = name_notes(runs, _layout(runs, privileged)[0])
     for name, results in runs.items():
         reasons = results.summary.failure_reasons
         failures = ", ".join(f"{count} {reason}" for reason, count in reasons.items())

@@ -19,6 +19,7 @@ from proctor.report.data_uri import data_uri
 from proctor.report.diagnosis import diagnose
 from proctor.report.goal_distances import goal_distances
 from proctor.report.plan import draw_plan
+from proctor.report.progress import OnProgress, tracked
 from proctor.report.run_record import RunRecord
 from proctor.report.verdict import Verdict
 
@@ -28,7 +29,7 @@ LETTERS = "SFLR"
 """By action: STOP, FORWARD, LEFT, RIGHT."""
 
 
-def judge_vln(runs: Sequence[RunRecord]) -> list[Verdict]:
+def judge_vln(runs: Sequence[RunRecord], on_progress: OnProgress | None = None) -> list[Verdict]:
     """Diagnose every episode of every run, in the order of runs and episodes."""
     found: dict[tuple[int, str], Verdict] = {}
     asked = [(index, result) for index, run in enumerate(runs) for result in run.results.episodes]
@@ -36,7 +37,8 @@ def judge_vln(runs: Sequence[RunRecord]) -> list[Verdict]:
     def place(item: tuple[int, EpisodeResult]) -> tuple[str, str]:
         return item[1].scene_id, item[1].episode_id
 
-    for index, result in sorted(asked, key=place):  # so that maps and ways to a goal are found once
+    in_order = sorted(asked, key=place)  # so that maps and ways to a goal are found once
+    for index, result in tracked(in_order, "diagnosing", on_progress):
         episode = runs[index].episodes.get(result.episode_id)
         distances_m = None if episode is None else goal_distances(result, episode)
         diagnosis = diagnose(result, episode, goal_distances_m=distances_m)
