@@ -2,8 +2,8 @@
 
 The optimum is the length of the shortest path there is, at any angle, by `ExactPlanner`, which shares no code
 with the planner. It is that in the same free space; and, to show what the margin costs, that for the bare
-radius. Queries are drawn where the bare robot fits, from one part of the free space, far apart. Times are those
-of the thread, which waits for nothing, so that others on the machine do not count.
+radius. Queries are drawn where the bare robot fits, from one part of the free space, far apart. Times are
+those of the thread, which waits for nothing, so that others on the machine do not count.
 
 Run it with `python -m benchmarks.bench_planning`.
 """

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import msgspec
+import numpy as np
 import pytest
 import trimesh
 
@@ -16,7 +17,8 @@ from proctor.episodes.datasets import load_dataset
 from proctor.episodes.pick_place import InitPose, RobotSetup, SimParams
 from proctor.evaluation.evaluator import PickPlaceEvaluator, evaluate_vln
 from proctor.evaluation.pick_place_task import details_of
-from proctor.navigation.maps.grid_map import map_of_scene
+from proctor.navigation.maps.grid_map import GridMap, map_of_scene
+from proctor.navigation.maps.map_files import save_map
 from proctor.registry import build, suite_path
 from proctor.scenes.scene_config import Texture
 
@@ -106,3 +108,19 @@ def test_the_formula_of_the_docs_finds_the_hand_in_base_link():
     found = names["in_base_link"](env.info()["ee_position"], seen, told)
     env.close()
     assert found == pytest.approx(seen["ee_pose"][:3], abs=1e-9)
+
+
+def test_the_docs_plan_on_a_map_file(tmp_path, monkeypatch, capsys):
+    code = next(block for block in blocks("navigate-to.md", "python") if "my_map.yaml" in block)
+    occupied = np.zeros((60, 80), dtype=bool)
+    occupied[[0, -1]] = occupied[:, [0, -1]] = occupied[25:35, 35:45] = True
+    save_map(GridMap(occupied), tmp_path / "my_map.yaml")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "navigate-to.md", "exec"), {})
+    planned, smoothed = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"3\.\d\d m over 2 corners, shortest: True", planned)
+    assert re.fullmatch(r"\d\d+ points with yaw and curvature, 0\.2\d m from obstacles", smoothed)
+    occupied[:, 40] = True
+    save_map(GridMap(occupied), tmp_path / "my_map.yaml")
+    with pytest.raises(SystemExit, match="no_path: there is no way from"):
+        exec(compile(code, "navigate-to.md", "exec"), {})

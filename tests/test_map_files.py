@@ -313,6 +313,20 @@ def test_images_that_are_none(tmp_path, image, words):
     assert str(caught.value).startswith(str(tmp_path / "map.pgm"))
 
 
+@pytest.mark.parametrize("kind", ["PPM", "PNG", "BMP"])
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA"])
+def test_images_with_flipped_bits_are_read_or_refused(tmp_path, kind, mode):
+    whole = picture(kind, "L" if kind == "PPM" else mode, size=(7, 5))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        spoilt = bytearray(whole)
+        for _ in range(rng.integers(1, 4)):
+            spoilt[rng.integers(2, len(whole))] ^= 1 << rng.integers(8)
+        path = write_map(tmp_path, bytes(spoilt))
+        with contextlib.suppress(InvalidFile):
+            load_map(path)
+
+
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
     (tmp_path / "maps").mkdir()
     path = write_map(tmp_path / "maps")
