@@ -145,7 +145,7 @@ def test_an_unknown_planner_is_refused_at_once():
 def test_a_planner_whose_package_is_missing_is_refused_at_once(field, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     client = PlanningClient()
-    with pytest.raises(MissingDependency, match=r"proctor\[nav\]"):
+    with pytest.raises(MissingDependency, match=r"proctor-eval\[nav\]"):
         client.submit_path(field, 1, PathRequest(start=START, goal_xy=(1.0, 1.0), planner="prm"))
     assert client.pid is None
 
