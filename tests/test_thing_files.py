@@ -309,7 +309,7 @@ def test_usd_meshes_that_make_no_sense_are_refused(tmp_path, body, word):
 def test_without_usd_core_the_extra_is_named(tmp_path, monkeypatch):
     name = write_usd(tmp_path, usd_cube())
     monkeypatch.setitem(sys.modules, "pxr", None)
-    with pytest.raises(MissingDependency, match=r"proctor\[usd\]"):
+    with pytest.raises(MissingDependency, match=r"proctor-eval\[usd\]"):
         read(tmp_path, name)
 
 

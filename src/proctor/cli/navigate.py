@@ -115,7 +115,7 @@ def _navigate(arguments: argparse.Namespace) -> int:
     _check_outputs(arguments)
     task = _task(arguments)
     writers = _writers(arguments, task)
-    for note in missing_file_notes(task.scene):
+    for note in missing_file_notes(task.scene) if task.grid is None else ():  # a map names no files
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     params = NavigationParams(planner=planner, seed=arguments.seed)
     scene = None
