@@ -1,6 +1,8 @@
 """What mesh files collide as."""
 
+import json
 import math
+import struct
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import trimesh
 from scipy.spatial import ConvexHull
 
 from proctor.navigation.maps.grid_map import GridMap
-from proctor.scenes.meshes import FLAT_M, convex_body, load_mesh_asset
+from proctor.scenes.meshes import FLAT_M, convex_body, load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import SceneConfig, SceneObject
 
 TILTED_SHEET = np.array([[1.0, -2.0, 0.0], [5.0, 2.0, 0.0], [5.0, 2.0, 2.0], [1.0, -2.0, 2.0]])
@@ -63,6 +65,72 @@ def test_a_mesh_with_a_hole_is_read_as_it_is(tmp_path):
     box.export(tmp_path / "open.stl")
     (piece,) = load_mesh_asset(tmp_path / "open.stl").pieces
     assert len(piece) == 8
+
+
+def write_glb(file, indices, nodes=1):
+    """Write a glTF file of one tetrahedron's corners and triangles, shown by so many nodes."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], np.float32).tobytes()
+    blob = corners + np.array(indices, np.uint32).tobytes()
+    accessors = [
+        {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
+        {"bufferView": 1, "componentType": 5125, "count": len(indices), "type": "SCALAR"},
+    ]
+    views = [
+        {"buffer": 0, "byteOffset": 0, "byteLength": len(corners)},
+        {"buffer": 0, "byteOffset": len(corners), "byteLength": len(blob) - len(corners)},
+    ]
+    document = {
+        "asset": {"version": "2.0"},
+        "scene": 0,
+        "scenes": [{"nodes": list(range(nodes))}],
+        "nodes": [{"mesh": 0}] * nodes,
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
+        "accessors": accessors,
+        "bufferViews": views,
+        "buffers": [{"byteLength": len(blob)}],
+    }
+    text = json.dumps(document).encode()
+    text += b" " * (-len(text) % 4)
+    chunks = struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(blob), b"BIN\0") + blob
+    file.write_bytes(struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks)
+    return file
+
+
+@pytest.mark.parametrize("load", [load_mesh_asset, load_drawn_surfaces, load_surfaces])
+def test_a_triangle_of_vertices_that_are_not_there_is_refused(tmp_path, load):
+    assert load(write_glb(tmp_path / "good.glb", [0, 1, 2, 0, 2, 3]))
+    broken = write_glb(tmp_path / "broken.glb", [0, 1, 2, 0, 2, 9])
+    with pytest.raises(
+        ValueError, match=r"'broken\.glb' has a triangle with the vertex 9, but only 4 vertices"
+    ):
+        load(broken)
+
+
+@pytest.mark.parametrize("load", [load_mesh_asset, load_drawn_surfaces, load_surfaces])
+def test_what_would_take_very_long_to_read_is_refused_at_once(tmp_path, load):
+    nodes = write_glb(tmp_path / "nodes.glb", [0, 1, 2], nodes=200_000)
+    with pytest.raises(ValueError, match=r"'nodes\.glb' has 200000 nodes, more than 10000"):
+        load(nodes)
+    (tmp_path / "nodes.dae").write_text("<node/>" * 10_001)
+    with pytest.raises(ValueError, match=r"'nodes\.dae' has 10001 nodes, more than 10000"):
+        load(tmp_path / "nodes.dae")
+    corners = [str(1 + number % 4) for number in range(200_000)]
+    for name, blank in (("face.obj", " "), ("lines.obj", " \\\n")):
+        (tmp_path / name).write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf " + blank.join(corners) + "\n")
+        with pytest.raises(ValueError, match="has a face with more than 10000 corners"):
+            load(tmp_path / name)
+    materials = "".join(f"usemtl m{number}\nf 1 2 3\n" for number in range(10_001))
+    (tmp_path / "materials.obj").write_text(f"v 0 0 0\nv 1 0 0\nv 0 1 0\n{materials}")
+    with pytest.raises(ValueError, match="has 10001 materials, more than 10000"):
+        load(tmp_path / "materials.obj")
+
+
+def test_loose_triangles_are_counted_before_they_are_taken_apart(tmp_path):
+    triangles = np.arange(6000)[:, None, None] * 2.0 + [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    loose = trimesh.Trimesh(triangles.reshape(-1, 3), np.arange(18_000).reshape(-1, 3), process=False)
+    loose.export(tmp_path / "loose.stl")
+    with pytest.raises(ValueError, match="falls into more than 5000 unconnected pieces"):
+        load_mesh_asset(tmp_path / "loose.stl")
 
 
 def test_a_mesh_file_that_was_replaced_is_read_anew(tmp_path):

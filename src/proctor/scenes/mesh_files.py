@@ -26,6 +26,12 @@ DAE_IMAGE = re.compile(rb"<image\b[^>]*>.*?</image>", re.DOTALL)
 DAE_FILE = re.compile(rb"<init_from>\s*(?:<ref>)?([^<]+)")
 PLY_IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+(.+?)[ \t\r]*$", re.MULTILINE)
 PLY_HEADER_BYTES = 2**16
+MAX_NODES = 10_000
+"""Each is read, drawn and divided into pieces on its own, at a millisecond or so."""
+MAX_FACE_CORNERS = 10_000
+OBJ_MATERIAL = re.compile(rb"^[ \t]*usemtl[ \t]+(.+?)[ \t\r]*$", re.MULTILINE)
+OBJ_CONTINUED = re.compile(rb"\\\r?\n")
+OBJ_LARGE_FACE = re.compile(rb"^[ \t]*f(?:[ \t]+[^ \t\r\n]++){%d}" % (MAX_FACE_CORNERS + 1), re.MULTILINE)
 LONGEST_NAME = 1024
 SHOWN_NAMES = 5
 
@@ -142,6 +148,32 @@ def _is_image(file: Path) -> bool:
             return True
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return False
+
+
+def check_work(file: Path) -> None:
+    """Refuse a mesh file that would take very long to read, before it is read.
+
+    Raises:
+        ValueError: It has too many nodes or materials, or a face with too many corners.
+    """
+    suffix = file.suffix.lower()
+    if suffix in (".gltf", ".glb"):
+        _check_count(file, len(read_gltf(file).nodes), "nodes", MAX_NODES)
+    elif suffix == ".dae":
+        content = file.read_bytes()
+        _check_count(file, content.count(b"<node") + content.count(b"<instance_"), "nodes", MAX_NODES)
+    elif suffix == ".obj":
+        content = file.read_bytes()
+        _check_count(file, len(set(OBJ_MATERIAL.findall(content))), "materials", MAX_NODES)
+        if b"\\" in content:  # a line goes on in the next one
+            content = OBJ_CONTINUED.sub(b" ", content)
+        if OBJ_LARGE_FACE.search(content):
+            raise ValueError(f"'{file.name}' has a face with more than {MAX_FACE_CORNERS} corners")
+
+
+def _check_count(file: Path, count: int, things: str, most: int) -> None:
+    if count > most:
+        raise ValueError(f"'{file.name}' has {count} {things}, more than {most}")
 
 
 def _no_names(file: Path, root: Path | None) -> dict[str, Role]:

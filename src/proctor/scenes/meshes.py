@@ -22,7 +22,7 @@ from scipy.spatial import ConvexHull
 
 from proctor.core.errors import MissingDependency
 from proctor.core.types import Array
-from proctor.scenes.mesh_files import find_named_file
+from proctor.scenes.mesh_files import check_work, find_named_file
 
 Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 FLAT_M = 0.01
@@ -140,8 +140,8 @@ def is_gltf(file: Path) -> bool:
 def _asset_of_version(file: Path, root: Path | None, version: int) -> MeshAsset:
     del version  # only there to tell versions apart
     meshes = _read(file, root)
-    surfaces = [_surface(mesh, linear=is_gltf(file)) for mesh in meshes]
-    return MeshAsset(surfaces, _pieces(meshes, file))
+    pieces = _pieces(meshes, file)
+    return MeshAsset([_surface(mesh, linear=is_gltf(file)) for mesh in meshes], pieces)
 
 
 @lru_cache(maxsize=512)  # a house full of things
@@ -172,6 +172,7 @@ def _surfaces_of_version(file: Path, root: Path | None, version: int) -> list[Su
 
 def _read(file: Path, root: Path | None, *, with_normals: bool = False) -> list[Any]:
     _check_file(file)
+    check_work(file)
     try:
         scene = trimesh.load_scene(file, resolver=_Neighbours(file, root))
         found = _placed_meshes(scene) if with_normals else scene.dump()
@@ -221,6 +222,12 @@ def _check_meshes(meshes: list[Any], file: Path) -> None:
     triangles = sum(len(mesh.faces) for mesh in meshes)
     if triangles > MAX_TRIANGLES:
         raise ValueError(f"'{file.name}' has {triangles} triangles, more than {MAX_TRIANGLES}")
+    for mesh in meshes:
+        lowest, highest = int(mesh.faces.min()), int(mesh.faces.max())
+        if lowest < 0 or highest >= len(mesh.vertices):
+            index = lowest if lowest < 0 else highest
+            have = f"{len(mesh.vertices)} vertices, numbered from 0"
+            raise ValueError(f"'{file.name}' has a triangle with the vertex {index}, but only {have}")
     if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
         raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
     farthest = max(np.abs(mesh.vertices).max() for mesh in meshes)
@@ -249,16 +256,21 @@ def _check_file(file: Path) -> None:
 
 
 def _pieces(meshes: list[Any], file: Path) -> list[Array]:
-    pieces = []
+    if len(meshes) > MAX_PIECES:
+        raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
+    pieces: list[Array] = []
+    graph: Any = trimesh.graph
     for mesh in meshes:
         welded = trimesh.Trimesh(
             mesh.vertices, mesh.faces
         )  # merges corners that only differ in their shading
         # Repairs would need networkx, and only add faces.
+        # They are counted first, since to split a mesh takes a millisecond for each.
+        labels = graph.connected_component_labels(welded.face_adjacency, len(welded.faces))
+        if len(pieces) + int(labels.max(initial=-1)) + 1 > MAX_PIECES:
+            raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
         split = welded.split(only_watertight=False, repair=False)
         pieces += [np.asarray(piece.vertices) for piece in split]
-        if len(pieces) > MAX_PIECES:
-            raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
     return pieces
 
 
