@@ -347,13 +347,13 @@ def test_a_worker_that_does_not_start_leaves_no_other_behind(dataset, monkeypatc
             if index == 2:
                 raise OSError("no process left")
             super().__init__(job, recorders, index, check=check)
-            started.append(self._process)
+            started.append(self)  # else its pipe would close with the last reference, and end it by luck
 
     monkeypatch.setattr(executors, "_Worker", Third)
     with pytest.raises(OSError, match="no process left"):
         WorkerPool(Job(env="mock", policy="random"), 3)
     assert len(started) == 2
-    deadline_s = time.monotonic() + 30
-    while any(process.is_alive() for process in started) and time.monotonic() < deadline_s:
+    deadline_s = time.monotonic() + 10
+    while any(worker._process.is_alive() for worker in started) and time.monotonic() < deadline_s:
         time.sleep(0.02)
-    assert not any(process.is_alive() for process in started)
+    assert not any(worker._process.is_alive() for worker in started)
