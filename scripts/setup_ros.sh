@@ -21,7 +21,7 @@ site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 # All else is in .venv, and found there.
 .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$site/proctor_venv.pth"
 pip() { "$python" -m pip install --quiet --disable-pip-version-check --no-deps "$@"; }
-pip --require-hashes -r ros2_ws/wheels/requirements.txt
+pip --require-hashes --use-pep517 -r ros2_ws/wheels/requirements.txt
 "$python" -m pip uninstall --quiet --quiet --yes proctor  # as in setup.sh
 pip -e .
 
