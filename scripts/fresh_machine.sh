@@ -16,10 +16,11 @@ if [ "$(id -u)" != 0 ]; then
     echo "scripts/fresh_machine.sh needs root, for debootstrap and chroot: sudo scripts/fresh_machine.sh" >&2
     exit 2
 fi
-if ! command -v debootstrap >/dev/null; then
-    echo "scripts/fresh_machine.sh needs debootstrap: apt-get install -y debootstrap" >&2
-    exit 2
+if ! command -v debootstrap >/dev/null && command -v apt-get >/dev/null; then
+    echo "Installing debootstrap"
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
 fi
+command -v debootstrap >/dev/null || { echo "scripts/fresh_machine.sh needs the program debootstrap" >&2 && exit 2; }
 # In namespaces of their own, mounts and processes end with this script.
 if [ -z "${FRESH_NAMESPACE:-}" ]; then
     export FRESH_NAMESPACE=1
@@ -51,6 +52,9 @@ remove() {
     rm -rf --one-file-system "$1"
 }
 trap 'remove "$work"' EXIT
+# The first process of a namespace ignores signals that it does not handle.
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # Where this machine gets Debian's packages, if it is a Debian; else debootstrap knows.
 mirror() {

@@ -16,7 +16,8 @@ TOOLS = ("bash", "dirname", "env")
 def machine(tmp_path):
     """A machine with apt-get and Python, whose user may not install packages: `run(TARGET)` sets it up."""
     (tmp_path / "scripts").mkdir()
-    shutil.copy(REPOSITORY / "scripts/setup.sh", tmp_path / "scripts")
+    for name in ("setup.sh", "fresh_machine.sh"):
+        shutil.copy(REPOSITORY / "scripts" / name, tmp_path / "scripts")
     (tmp_path / "src").symlink_to(REPOSITORY / "src")
     commands = tmp_path / "bin"
     commands.mkdir()
@@ -25,9 +26,9 @@ def machine(tmp_path):
     add_command(commands, "id", "echo 1000")
     add_command(commands, "apt-get", "exit 1")
 
-    def run(target):
+    def run(target, *, script="setup.sh"):
         return subprocess.run(
-            ["bash", "scripts/setup.sh", "--packages", target],
+            ["bash", f"scripts/{script}", "--packages", target],
             cwd=tmp_path,
             env={**os.environ, "PATH": str(commands), "PYTHON": sys.executable},
             capture_output=True,
@@ -92,3 +93,9 @@ def test_an_unknown_target_is_refused(machine):
     done = machine("tests")
     assert done.returncode == 2
     assert done.stderr == "expected ros or test after --packages, found 'tests'\n"
+
+
+def test_fresh_machines_are_made_by_root(machine):
+    done = machine("test", script="fresh_machine.sh")
+    assert done.returncode == 2
+    assert done.stderr.endswith("sudo scripts/fresh_machine.sh\n")
