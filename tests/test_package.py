@@ -41,7 +41,7 @@ def test_nobody_is_told_to_install_the_other_project():
     files = [path for path in (*written, *REPOSITORY.iterdir()) if path.suffix in kinds]
     assert len(files) > 300
     extra = "|".join(sorted({*EXTRAS.values(), "bench", "dev"}))
-    other = re.compile(rf"\bproctor\[(?:{extra})\b|pip install (?:-\S+ )*['\"]?proctor(?![\w-])")
+    other = re.compile(rf"\bproctor\\?\[(?:{extra})\b|pip install (?:-\S+ )*['\"]?proctor(?![\w-])")
     assert [str(path) for path in files if other.search(path.read_text())] == []
 
 
