@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from proctor.core.errors import AgentFault, InvalidFile, UserError
+from proctor.core.interfaces import Policy
 from proctor.core.types import Action, EpisodeInfo
 from proctor.envs.mock import MockEnv
 from proctor.episodes.vln import Episode
@@ -52,20 +53,32 @@ def test_the_forward_policy_goes_ahead_and_stops_in_every_episode():
     assert actions(ForwardPolicy(), 38) == [Action.FORWARD] * 37 + [Action.STOP]
 
 
+class Given(Policy):
+    """Does the given actions."""
+
+    def __init__(self, actions):
+        self._actions = iter(actions)
+
+    def act(self, observation):
+        return next(self._actions)
+
+
+def record(episode_id, actions):
+    episode = Episode(episode_id=episode_id, max_steps=len(actions))
+    return rollout(MockEnv(), Given(actions), episode, VLNTask(), seed=0)
+
+
 def write_journal(folder, *records, tail=b""):
-    """Run the policy `forward` and change what its records say."""
-    result = rollout(MockEnv(), ForwardPolicy(steps=1), Episode(), VLNTask(), seed=0)
-    changed = [msgspec.structs.replace(result, **record) for record in records]
-    lines = b"".join(msgspec.json.encode(record) + b"\n" for record in changed)
+    lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
     (folder / "episodes.jsonl").write_bytes(lines + tail)
 
 
 def test_replay_repeats_the_last_record_of_an_episode_and_then_stops(tmp_path):
     write_journal(
         tmp_path,
-        {"episode_id": "a", "actions": [3]},
-        {"episode_id": "b", "actions": [2, 2, 0]},
-        {"episode_id": "a", "actions": [1, 2, 1]},
+        record("a", [3]),
+        record("b", [2, 2, 0]),
+        record("a", [1, 2, 1]),
         tail=b'{"episode_id": "b", "acti',
     )
     policy = ReplayPolicy(str(tmp_path))
