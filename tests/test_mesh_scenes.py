@@ -14,8 +14,10 @@ from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2, Vector3
 from proctor.envs.vln import VLNEnv
+from proctor.episodes.datasets import save_dataset
 from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import Episode
+from proctor.evaluation.dataset_doctor import examine
 from proctor.evaluation.preflight import scene_notes
 from proctor.evaluation.vln_task import _distance_of, is_reachable
 from proctor.navigation.maps.grid_map import floor_of_scene, house_of_scene, map_of_scene
@@ -160,6 +162,66 @@ def test_a_scene_file_says_it_explicitly_and_can_put_things_into_the_house(tmp_p
     world = World(load_scene(path), path, WheeledRobot(), floor_z=FLOOR_Z)
     world.reset(Pose2(2.0, 1.65, 0.0))
     assert world.touched() == "crate"
+
+
+def several_meshes(folder, *, collision):
+    """Write a house of a floor, walls and a cupboard, each a mesh of its own."""
+    meshes = {
+        "floor": box((-0.1, -0.1, -0.1), (8.1, 4.1, 0.0), floor=True),
+        "walls": trimesh.util.concatenate(walls(0.0, ceiling=False)),
+        "cupboard": box((1.5, 3.4, 0.0), (2.5, 4.0, 2.0)),
+    }
+    objects = []
+    for name, mesh in meshes.items():
+        write(mesh, folder / f"{name}.ply")
+        objects.append(
+            {"name": name, "asset_path": f"{name}.ply", "collision": collision.get(name, "surface")}
+        )
+    (folder / "scene.json").write_text(json.dumps({"scene_name": "s", "objects": objects}))
+    return folder / "scene.json"
+
+
+def test_what_is_touched_in_a_house_of_several_meshes_is_named(tmp_path):
+    path = several_meshes(tmp_path, collision={})
+    world = World(load_scene(path), path, WheeledRobot())
+    for pose, name in (
+        (Pose2(2.0, 3.3, 0.0), "cupboard"),
+        (Pose2(0.1, 2.0, 0.0), "walls"),
+        (Pose2(2.0, 3.7, 0.0), "cupboard"),
+    ):
+        with pytest.raises(UserError, match=f"it starts inside of '{name}' at x="):
+            world.begin(pose, who="it", z=0.0)
+    world.begin(Pose2(2.0, 2.0, 0.0), who="it", z=0.0)
+
+
+def test_walls_whose_hull_fills_the_room_are_told_with_the_remedy(tmp_path):
+    # One connected piece, as walls are modelled; boxes that only touch would be pieces of their own.
+    shell = trimesh.creation.box((8.2, 4.2, 2.5))
+    shell.apply_translation((4, 2, 1.25))
+    shell.update_faces(np.abs(shell.face_normals[:, 2]) < 0.5)
+    write(shell, tmp_path / "walls.ply")
+    objects = [{"name": "walls", "asset_path": "walls.ply"}]
+    (tmp_path / "scene.json").write_text(json.dumps({"scene_name": "s", "objects": objects}))
+    task = episode(tmp_path / "scene.json", (2, 2, 0.0, 0), (3, 2, 0.0))
+    env = VLNEnv(sensors=["odom"])
+    with pytest.raises(UserError, match="starts inside of the convex hull of 'walls'") as caught:
+        env.check([task])
+    assert 'give it "collision": "surface"' in str(caught.value)
+    assert "--fix" not in str(caught.value)
+    at_the_wall = episode(tmp_path / "scene.json", (0.0, 2, 0.0, 0), (3, 2, 0.0))
+    with pytest.raises(UserError, match=r"starts inside of 'walls' at x=0\.0, y=2; .*--fix OUT"):
+        env.check([at_the_wall])
+    save_dataset([task], tmp_path / "episodes.json")
+    found = {item.kind: item for item in examine(tmp_path / "episodes.json").findings.items}
+    assert (
+        'inside of the convex hull of \'walls\': give it "collision": "surface"' in found["inside-hull"].text
+    )
+
+
+def test_surfaces_without_a_floor_among_them_say_what_is_missing(tmp_path):
+    path = several_meshes(tmp_path, collision={"floor": "hull"})
+    with pytest.raises(InvalidFile, match='the mesh of the floor needs "collision": "surface", too'):
+        map_of_scene(path)
 
 
 def test_things_rest_on_the_floor_of_the_house_and_may_stand_beyond_its_walls(tmp_path):

@@ -22,7 +22,7 @@ from proctor.sim.base_drive import BaseDrive
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.gl import shared_context
 from proctor.sim.lidar import LaserScanner
-from proctor.sim.world import World
+from proctor.sim.world import InsideHull, World
 
 STORY_M = 0.5
 """A start this far from z = 0 is on another floor, and a scene of parts has one."""
@@ -126,20 +126,23 @@ class VLNEnv(Env):
             UserError: Episodes have no scene, or start inside of something or on another floor.
             InvalidFile: A scene is broken.
         """
-        problems = []
+        problems, remedy = [], ""
         for (scene_path, floor_z), group in groupby(sorted(episodes, key=_floor_of), key=_floor_of):
             world = World(load_scene(scene_path), scene_path, self._robot, floor_z=floor_z, drawn=False)
             for episode in group:
                 try:
                     _place(world, episode)
+                except InsideHull as error:
+                    problems.append(str(error))
                 except UserError as error:
                     problems.append(str(error))
+                    remedy = LEAVE_OUT
         if len(problems) == 1:
-            raise UserError(f"{problems[0]}; {LEAVE_OUT}")
+            raise UserError("; ".join(filter(None, [problems[0], remedy])))
         if problems:
             some = "\n  ".join(problems[:NAMED] + ["..."] * (len(problems) > NAMED))
             count = f"{len(problems)} of {len(episodes)} episodes cannot start"
-            raise UserError(f"{count}:\n  {some}\n{LEAVE_OUT}")
+            raise UserError(f"{count}:\n  {some}\n{remedy}".rstrip())
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Do one action by driving the robot.

@@ -24,9 +24,10 @@ from proctor.episodes.pick_place_files import located, relative_assets
 from proctor.episodes.pick_place_oddities import check_picks
 from proctor.episodes.vln import Episode
 from proctor.evaluation.vln_task import is_reachable, shortest_known_m
-from proctor.navigation.maps.grid_map import MARGIN_M, GridMap, map_of_scene
+from proctor.navigation.maps.grid_map import BAND_M, MARGIN_M, ROBOT, GridMap, floor_of_scene, map_of_scene
 from proctor.registry import build
-from proctor.scenes.scene_config import missing_file_notes
+from proctor.scenes.filling_hulls import REMEDY, filling_hull
+from proctor.scenes.scene_config import load_scene, missing_file_notes
 
 
 class Fixed(NamedTuple):
@@ -201,7 +202,26 @@ def _check_maps(patient: Patient) -> None:
             standing = [index for index in indices if index not in set(found["off-map"])]
             blocked = _refused(env, {index: patient.episodes[index] for index in standing})
             found["start-blocked"] += blocked
+            ends_inside = [index for index in indices if index in {*found["off-map"], *blocked}]
+            _check_hulls(patient, scene, ends_inside)
     _add_map_findings(patient.findings, {kind: sorted(indices) for kind, indices in found.items()})
+
+
+def _check_hulls(patient: Patient, scene: Path, indices: Sequence[int]) -> None:
+    """Say which meshes block the ends of episodes only by their convex hulls: walls in one piece."""
+    blocked: dict[str, list[int]] = defaultdict(list)
+    for index in indices:
+        episode = patient.episodes[index]
+        for point in filter(None, (episode.start_position, episode.goal_position)):
+            floor_z = floor_of_scene(scene, point)
+            band_m = (floor_z + BAND_M[0], floor_z + BAND_M[1])
+            xy = (point.x, point.y)
+            name = filling_hull(load_scene(scene), scene, xy, radius_m=ROBOT.radius_m, band_m=band_m)
+            if name is not None and index not in blocked[name]:
+                blocked[name].append(index)
+    for name, inside in blocked.items():
+        text = f"{scene.name}: starts or goals are free, but inside of the convex hull of '{name}': {REMEDY}"
+        patient.findings.add("error", "inside-hull", text, episodes=inside)
 
 
 def _check_tables(patient: Patient, assets: Path | None) -> None:

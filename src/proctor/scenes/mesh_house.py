@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Array, Vector3
@@ -16,7 +18,7 @@ from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.mesh_frame import triangles_of
 from proctor.scenes.meshes import Surface
 from proctor.scenes.scene_config import SceneConfig, asset_file
-from proctor.scenes.surface_grid import CELL_M, FLOOR_TOLERANCE_M, FloorGrid, cut, draw_floor
+from proctor.scenes.surface_grid import CELL_M, FLOOR_TOLERANCE_M, FloorGrid, cut, draw_floor, draw_owners
 
 LEVEL = 0.95
 BIN_M = 0.05
@@ -36,6 +38,8 @@ TILE_M, OVERLAP_M = 2.0, 1e-5
 class Placed(NamedTuple):
     """A mesh file and where it stands in the world."""
 
+    name: str
+    """Of the object."""
     file: Path
     root: Path
     """The scene's folder."""
@@ -49,26 +53,31 @@ class MeshHouse:
     """The triangles of a scene that is a mesh, and what a robot can do on its floors.
 
     Args:
-        triangles: Corners (N, 3, 3) in the world.
+        meshes: By the name of the object, the corners (N, 3, 3) of its triangles in the world.
         height_band_m: What reaches into this range above a floor is in the robot's way.
 
     Raises:
         ValueError: There is no floor, or it is too large for a map.
     """
 
-    def __init__(self, triangles: Array, height_band_m: tuple[float, float]) -> None:
+    def __init__(self, meshes: Mapping[str, Array], height_band_m: tuple[float, float]) -> None:
+        triangles = np.concatenate(list(meshes.values()))
         size_m = np.ptp(triangles.reshape(-1, 3), axis=0)
         size = " m x ".join(f"{extent_m:.2f}" for extent_m in size_m)
         if size_m.max() > LARGEST_M:
             raise ValueError(f"expected a house of at most {LARGEST_M:.0f} m, found {size} m")
         self._triangles = triangles
+        self._meshes = list(meshes.values())
+        self.names = list(meshes)
+        """Of the objects that it is made of."""
         self._band_m = height_band_m
         self._grids: dict[float, FloorGrid | None] = {}
         self.lowest_z = float(triangles[..., 2].min())
         self.floors_z = self._find_floors()
         """The heights of its floors, the lowest first."""
         if not self.floors_z:
-            raise ValueError(f"no floor: in {size} m nothing level has room for a robot to stand on")
+            problem = f"no floor: in {size} m nothing level has room for a robot to stand on"
+            raise ValueError(f'{problem}; the mesh of the floor needs "collision": "surface", too')
 
     def floor_near(self, at: Vector3 | float | None) -> float:
         """Return the height of the floor that a point or a height lies on. None means the lowest floor.
@@ -108,6 +117,19 @@ class MeshHouse:
         if floor_z not in self._grids:
             self._grids[floor_z] = draw_floor(self._triangles, floor_z, self._band_m)
         return self._grids[floor_z]
+
+    def owners(self, floor_z: float) -> NDArray[np.int32] | None:
+        """Return to which of its objects each obstacle cell of a floor belongs, None if there is only one."""
+        grid = self.grid(floor_z)
+        if grid is None or len(self._meshes) == 1:
+            return None
+        return draw_owners(self._meshes, grid, floor_z, self._band_m)
+
+    def object_at(self, x: float, y: float, floor_z: float) -> str:
+        """Return the name of the object that an obstacle cell belongs to."""
+        owners, grid = self.owners(floor_z), self.grid(floor_z)
+        cell = grid.cell_at(x, y) if grid is not None else None
+        return self.names[int(owners[cell]) if owners is not None and cell is not None else 0]
 
     def has_floor(self, x: float, y: float, floor_z: float) -> bool:
         """Tell whether there is floor at a place."""
@@ -210,7 +232,7 @@ def house_of(
                 raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
             file = asset_file(scene_path, item.asset_path)
             root, version = folder_of_scene(scene_path), file.stat().st_mtime_ns
-            placed.append(Placed(file, root, version, item.translate, item.rotate, item.scale))
+            placed.append(Placed(item.name, file, root, version, item.translate, item.rotate, item.scale))
     if not placed or scene_path is None:
         return None
     try:
@@ -221,11 +243,10 @@ def house_of(
 
 @lru_cache(maxsize=4)
 def _house(placed: tuple[Placed, ...], height_band_m: tuple[float, float]) -> MeshHouse:
-    pieces = []
+    meshes = {}
     for mesh in placed:
         frame = Frame(mesh.scale.array(), rotation_of(mesh.rotate), mesh.translate.array())
-        pieces.append(frame.points(triangles_of(mesh.file, mesh.root)))
-    triangles = np.concatenate(pieces)
-    if not len(triangles):
+        meshes[mesh.name] = frame.points(triangles_of(mesh.file, mesh.root))
+    if not any(len(triangles) for triangles in meshes.values()):
         raise ValueError("the mesh holds no triangles with an area")
-    return MeshHouse(triangles, height_band_m)
+    return MeshHouse(meshes, height_band_m)

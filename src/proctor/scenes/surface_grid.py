@@ -6,6 +6,7 @@ triangle reaches into it. So the thinnest wall is closed, and a door is as wide 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,13 +70,7 @@ def draw_floor(triangles: Array, floor_z: float, height_band_m: tuple[float, flo
     Raises:
         ValueError: The floor is larger than a map may be.
     """
-    low_m, high_m = floor_z + height_band_m[0], floor_z + height_band_m[1]
-    heights = triangles[..., 2]
-    bottom, top = heights.min(axis=1), heights.max(axis=1)
-    near = triangles[(top > floor_z - FLOOR_TOLERANCE_M) & (bottom < high_m)]
-    across = np.cross(near[:, 1] - near[:, 0], near[:, 2] - near[:, 0])
-    normals = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-30)
-    level = np.abs(normals[:, 2]) > LEVEL_FLOOR
+    near, normals, level = _near_floor(triangles, floor_z, height_band_m)
     floor = cut(near[level], 2, floor_z - FLOOR_TOLERANCE_M, floor_z + FLOOR_TOLERANCE_M)
     if not len(floor):
         return None
@@ -87,16 +82,62 @@ def draw_floor(triangles: Array, floor_z: float, height_band_m: tuple[float, flo
     if columns * rows > LARGEST_CELLS:
         width_m, depth_m = np.ptp(corners, axis=0)
         raise ValueError(f"its floor reaches over {width_m:.0f} m x {depth_m:.0f} m, too much for a map")
-    # Behind their faces things are solid: a wall that ends on a cell's border must not fill the next cell.
-    solid = near - NUDGE_M * normals[:, None]
-    steep = cut(solid[~level], 2, low_m, high_m)
-    flat = cut(solid[level], 2, max(low_m, floor_z + FLOOR_TOLERANCE_M), high_m)
     origin = first * CELL_M
+    steep, flat = _in_the_way(near, normals, level, floor_z, height_band_m)
     drawn = [_draw((part[..., :2] - origin) / CELL_M, rows, columns) for part in (floor, steep, flat)]
     has_floor = _close(drawn[0])
     obstacle = drawn[1] | drawn[2]
     obstacle |= _cut_off(has_floor & ~obstacle)
     return FloorGrid(obstacle, ~has_floor, (float(origin[0]), float(origin[1])))
+
+
+def draw_owners(
+    meshes: Sequence[Array], grid: FloorGrid, floor_z: float, height_band_m: tuple[float, float]
+) -> NDArray[np.int32]:
+    """Return to which of several meshes each obstacle cell of their common floor belongs.
+
+    What no mesh reaches into, such as the inside of a cupboard, belongs to the nearest one.
+
+    Args:
+        meshes: The triangles (N, 3, 3) of each in the world.
+        grid: The floor, as `draw_floor` returned it for all of them.
+        floor_z: Its height.
+        height_band_m: What reaches into this range above the floor is an obstacle.
+    """
+    rows, columns = grid.obstacle.shape
+    owners = np.full((rows, columns), -1, dtype=np.int32)
+    for index, triangles in enumerate(meshes):
+        near, normals, level = _near_floor(triangles, floor_z, height_band_m)
+        for part in _in_the_way(near, normals, level, floor_z, height_band_m):
+            cells = _draw((part[..., :2] - grid.origin_world) / CELL_M, rows, columns)
+            owners[cells & (owners < 0)] = index
+    if (owners < 0).all():
+        return np.zeros_like(owners)
+    nearest = ndimage.distance_transform_edt(owners < 0, return_distances=False, return_indices=True)
+    return np.asarray(owners[tuple(nearest)])
+
+
+def _near_floor(
+    triangles: Array, floor_z: float, height_band_m: tuple[float, float]
+) -> tuple[Array, Array, Mask]:
+    """Return the triangles that matter on a floor, their normals, and which of them are level."""
+    heights = triangles[..., 2]
+    bottom, top = heights.min(axis=1), heights.max(axis=1)
+    near = triangles[(top > floor_z - FLOOR_TOLERANCE_M) & (bottom < floor_z + height_band_m[1])]
+    across = np.cross(near[:, 1] - near[:, 0], near[:, 2] - near[:, 0])
+    normals = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-30)
+    return near, normals, np.abs(normals[:, 2]) > LEVEL_FLOOR
+
+
+def _in_the_way(
+    near: Array, normals: Array, level: Mask, floor_z: float, height_band_m: tuple[float, float]
+) -> tuple[Array, Array]:
+    """Return what is in a robot's way of the steep and of the level triangles near a floor."""
+    low_m, high_m = floor_z + height_band_m[0], floor_z + height_band_m[1]
+    # Behind their faces things are solid: a wall that ends on a cell's border must not fill the next cell.
+    solid = near - NUDGE_M * normals[:, None]
+    flat = cut(solid[level], 2, max(low_m, floor_z + FLOOR_TOLERANCE_M), high_m)
+    return cut(solid[~level], 2, low_m, high_m), flat
 
 
 def _close(floor: Mask) -> Mask:

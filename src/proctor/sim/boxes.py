@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage
 
 from proctor.scenes.surface_grid import CELL_M, FloorGrid, Mask
@@ -20,12 +22,18 @@ class Box(NamedTuple):
     high_world: tuple[float, float]
     is_void: bool
     """It stands where there is no floor, and not for a thing."""
+    owner: int = 0
+    """The mesh that it stands for, of several."""
 
 
-def boxes_of_floor(grid: FloorGrid | None) -> list[Box]:
+def boxes_of_floor(grid: FloorGrid | None, owners: NDArray[np.int32] | None = None) -> list[Box]:
     """Return boxes that cover the blocked cells of a floor as far as a robot can come near them.
 
     They overlap, and reach into other blocked cells where that makes them larger, but never into free ones.
+
+    Args:
+        grid: The floor.
+        owners: To which of several meshes each obstacle cell belongs: no box reaches into those of another.
     """
     if grid is None:
         return []
@@ -33,17 +41,30 @@ def boxes_of_floor(grid: FloorGrid | None) -> list[Box]:
     near_free = ndimage.binary_dilation(~blocked, np.ones((3, 3)), iterations=SKIN_CELLS)
     origin_x, origin_y = grid.origin_world
     boxes = []
-    for is_void, cells in ((False, grid.obstacle), (True, grid.void & ~grid.obstacle)):
+    for is_void, owner, cells in _kinds_of_cells(grid, owners):
         wanted = cells & near_free
+        reach = blocked
+        if owners is not None and not is_void:
+            reach = blocked & (~grid.obstacle | (owners == owner))
         for row, column in np.argwhere(wanted).tolist():
             if wanted[row, column]:
-                wide, high = _grow(blocked, row, column), _grow(blocked.T, column, row)
+                wide, high = _grow(reach, row, column), _grow(reach.T, column, row)
                 bottom, top, left, right = max(wide, (*high[2:], *high[:2]), key=_size)
                 wanted[bottom:top, left:right] = False
                 low_world = (origin_x + left * CELL_M, origin_y + bottom * CELL_M)
                 high_world = (origin_x + right * CELL_M, origin_y + top * CELL_M)
-                boxes.append(Box(low_world, high_world, is_void))
+                boxes.append(Box(low_world, high_world, is_void, owner))
     return boxes
+
+
+def _kinds_of_cells(grid: FloorGrid, owners: NDArray[np.int32] | None) -> Iterator[tuple[bool, int, Mask]]:
+    """Yield the cells that boxes are made of: whether there is no floor, of which mesh, and where."""
+    if owners is None:
+        yield False, 0, grid.obstacle
+    else:
+        for owner in np.unique(owners[grid.obstacle]).tolist():
+            yield False, owner, grid.obstacle & (owners == owner)
+    yield True, 0, grid.void & ~grid.obstacle
 
 
 def _size(rectangle: tuple[int, int, int, int]) -> int:

@@ -284,12 +284,12 @@ class _Builder:
         if self.house is None:
             return
         robot, body = self.robot, self.spec.worldbody
-        name = next(item.name for item in self.scene.objects if item.collision == "surface")
         half_m = robot.height_m / 2
-        for index, box in enumerate(boxes_of_floor(self.house.grid(self.floor_z))):
+        boxes = boxes_of_floor(self.house.grid(self.floor_z), self.house.owners(self.floor_z))
+        for index, box in enumerate(boxes):
             low, high = np.array(box.low_world), np.array(box.high_world)
             body.add_geom(
-                name=f"{FLOOR_END if box.is_void else name}#{index}",
+                name=f"{FLOOR_END if box.is_void else self.house.names[box.owner]}#{index}",
                 type=mujoco.mjtGeom.mjGEOM_BOX,
                 size=[*(high - low) / 2, half_m],
                 pos=[*(high + low) / 2, self.floor_z + half_m],

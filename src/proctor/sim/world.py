@@ -11,10 +11,15 @@ import mujoco
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.filling_hulls import REMEDY, filling_hull
 from proctor.scenes.mesh_house import house_of
 from proctor.scenes.scene_config import SceneConfig
 from proctor.sim.model import ROBOT, TIMESTEP_S, build_model
 from proctor.sim.robot_body import RobotBody, add_robot, remove_robot
+
+
+class InsideHull(UserError):
+    """A start is free, but inside of the convex hull of a mesh: the scene is to be changed, not the start."""
 
 
 class World:
@@ -47,7 +52,7 @@ class World:
         is_open: bool = False,
     ) -> None:
         self.robot = robot
-        self.scene_name = scene.scene_name
+        self._scene, self._scene_path = scene, scene_path
         self.floor_z = floor_z
         self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
         """The mesh that the scene is, if it is one."""
@@ -116,6 +121,7 @@ class World:
 
         Raises:
             UserError: There is no floor at the start, or the robot would touch something there.
+            InsideHull: It would touch nothing but the convex hull of a mesh.
         """
         house = self.house
         if house is not None and not house.has_floor(start.x, start.y, self.floor_z):
@@ -125,9 +131,21 @@ class World:
         self.reset(start)
         obstacle = self.touched()
         if obstacle is None and house is not None and house.is_blocked(start.x, start.y, self.floor_z):
-            obstacle = self.scene_name
-        if obstacle is not None:
-            raise UserError(f"{who} starts inside of '{obstacle}' at x={start.x}, y={start.y}")
+            obstacle = house.object_at(start.x, start.y, self.floor_z)
+        if obstacle is None:
+            return
+        place = f"at x={start.x}, y={start.y}"
+        robot, floor_z = self.robot, self.floor_z
+        hull = filling_hull(
+            self._scene,
+            self._scene_path,
+            (start.x, start.y),
+            radius_m=robot.radius_m,
+            band_m=(floor_z + robot.ground_clearance_m, floor_z + robot.height_m),
+        )
+        if hull is not None and hull == obstacle:
+            raise InsideHull(f"{who} starts inside of the convex hull of '{hull}' {place}: {REMEDY}")
+        raise UserError(f"{who} starts inside of '{obstacle}' {place}")
 
     def step(self, velocity_world: tuple[float, float, float]) -> None:
         """Advance by one time step with the robot's servos at this velocity: x, y and yaw."""
