@@ -79,10 +79,7 @@ def add_run(commands: Any) -> None:
         help="what to call the agent in tables, reports and its folder; as many as there are policies",
     )
     run.add_argument(
-        "--env",
-        default="",
-        metavar="NAME",
-        help="the world (default: the task's, embedded or tabletop)",
+        "--env", default="", metavar="NAME", help="the world (default: the task's, embedded or tabletop)"
     )
     run.add_argument(
         "--scenes", type=Path, metavar="DIR", help="where the dataset's scenes are, if not beside it"
@@ -110,6 +107,11 @@ def add_run(commands: Any) -> None:
     run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
     _add_recording(run)
     _add_special(run)
+    _add_limits(run)
+    run.set_defaults(command=_run, goes_on=True)
+
+
+def _add_limits(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--max-fault-rate",
         type=float,
@@ -131,7 +133,6 @@ def add_run(commands: Any) -> None:
         metavar="S",
         help="seconds before the next attempt then, doubled each time up to a minute (default: 5)",
     )
-    run.set_defaults(command=_run, goes_on=True)
 
 
 def _add_recording(run: argparse.ArgumentParser) -> None:

@@ -132,8 +132,6 @@ def run(
         discard_recordings(out, [episode.episode_id for episode in left])
         if recorders:
             recorders.count_what_is_there()
-        ids = [episode.episode_id for episode in episodes]
-        by_id = {key: kept[key] for key in ids if key in kept}
         attempts = Attempts(left, config.patience)
         notes = [
             *dataset.notes,
@@ -143,16 +141,10 @@ def run(
             *job_notes(config.job),
             *(_replica_notes(config, workers) if left else []),
         ]
-        finished = dict(by_id)
-        on_progress(Progress(len(episodes), finished.values(), notes))
-        for result in executor.run(attempts):
-            journal.append(result)
-            by_id[result.episode_id] = result
-            if not result.is_unavailable:
-                finished[result.episode_id] = result
-            news = attempts.note_to_reader()
-            on_progress(Progress(len(episodes), finished.values(), [news] if news else []))
-        results = summarise([by_id[key] for key in ids if key in by_id])
+        by_id = {episode.episode_id: kept.get(episode.episode_id) for episode in episodes}
+        for progress in _do_episodes(executor, attempts, journal, by_id, notes):
+            on_progress(progress)
+        results = summarise([result for result in by_id.values() if result])
         if results.total_episodes == len(episodes):  # else it stopped, and goes on later
             journal.save_results(results)
     unrecorded = sum(not recording_folder(out, key).exists() for key in kept) if recorders else 0
@@ -165,6 +157,25 @@ def run(
         stopped=attempts.problem if attempts.is_stopped else "",
         total=len(episodes),
     )
+
+
+def _do_episodes(
+    executor: InProcess | WorkerPool | _Idle,
+    attempts: Attempts,
+    journal: Journal,
+    by_id: dict[str, EpisodeResult | None],
+    notes: Sequence[str],
+) -> Iterator[Progress]:
+    """Write each result into the journal and into `by_id` as it comes, and say how far the run is."""
+    finished = {key: result for key, result in by_id.items() if result}
+    yield Progress(len(by_id), finished.values(), notes)
+    for result in executor.run(attempts):
+        journal.append(result)
+        by_id[result.episode_id] = result
+        if not result.is_unavailable:
+            finished[result.episode_id] = result
+        news = attempts.note_to_reader()
+        yield Progress(len(by_id), finished.values(), [news] if news else [])
 
 
 @contextmanager
