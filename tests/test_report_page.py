@@ -275,3 +275,31 @@ def test_every_part_of_the_viewer_is_in_the_package():
     folder = Path(html.__file__).parent / "viewer"
     used = {name for names in (*html.SCRIPTS.values(), *html.STYLES.values()) for name in names}
     assert {file.name for file in folder.iterdir()} == {*used, "index.html"}
+
+
+def test_rooms_are_named_above_the_paths_and_the_end_above_the_robot(open_page, report):
+    page = open_page(f"#ep={report[1]}&run=oracle")
+    page.wait_for_selector("dialog[open]")
+    order = page.evaluate(
+        "[...document.querySelector('.map').children].map((e) => e.getAttribute('class') || e.tagName)"
+    )
+    assert order.index("room") > max(i for i, kind in enumerate(order) if kind == "driven")
+    assert order.index("end") > order.index("robot")
+    assert "bathroom" in page.locator(".map .room").all_text_contents()
+
+
+@pytest.mark.parametrize("width", [420, 1366])
+def test_names_and_numbers_stay_on_one_line(open_page, width):
+    page = open_page(viewport={"width": width, "height": 850})
+    places = "#table td:nth-child(2), #table td:nth-child(3), #table td.number, .whisker b, .whisker .name"
+    lines_apart_px = 14  # a raised star is not another line
+    broken = page.evaluate(
+        """([places, apart]) => [...document.querySelectorAll(places)].filter((element) => {
+          const range = document.createRange();
+          range.selectNodeContents(element);
+          const tops = [...range.getClientRects()].map((box) => box.top);
+          return Math.max(...tops) - Math.min(...tops) > apart;
+        }).map((element) => element.innerText)""",
+        [places, lines_apart_px],
+    )
+    assert broken == []

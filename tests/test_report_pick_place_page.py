@@ -223,3 +223,25 @@ def test_nothing_is_wider_than_a_phone(open_page, fragment):
 def test_it_prints(open_page):
     page = open_page("#ep=pick_000&run=expert")
     assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_play_moves_the_recorded_pictures(open_page):
+    page = open_page("#ep=pick_000", file="framed.html")
+    image = page.locator(".now-view img")
+    sources = set()
+    for step in (0, 10, 20):
+        page.evaluate("(step) => goTo(step)", step)
+        assert image.get_attribute("alt") == f"What the robot saw after step {step}"
+        sources.add(image.get_attribute("src"))
+    assert len(sources) == 3
+    page.evaluate("() => goTo(0)")
+    page.click(".play")
+    page.wait_for_function("() => !document.querySelector('.now-view img').alt.endsWith('step 0')")
+
+
+def test_a_score_that_is_zero_everywhere_has_no_axis(open_page):
+    page = open_page(file="framed.html")
+    card = page.locator("#scores article", has_text="Drops per episode")
+    assert card.locator(".scale").count() == 0
+    assert page.locator("#scores article", has_text="Success rate").locator(".scale").count() == 1
+    assert "0.0 cm" not in page.locator("#scores .scale").all_inner_texts()

@@ -171,3 +171,26 @@ def test_wrapped_lines_fit_and_lose_nothing(text, width_px):
 
 def test_words_are_kept_whole_where_they_fit():
     assert wrapped("aaa bbb ccc", plain_font(12), plain_font(12).getlength("aaa bbb")) == ["aaa bbb", "ccc"]
+
+
+def test_the_name_of_a_room_is_readable_on_a_path_that_crosses_it():
+    plan = draw_plan(HOUSE, names=False)
+    room = plan.rooms[0]
+    across = [Vector3(room.x + dx / 10, room.y, 0) for dx in range(-15, 16)]
+    nameless = plan._replace(rooms=())
+    half_x, half_y = 0.4 * room.height_m * len(room.text) / 2, room.height_m / 2
+    corners = plan.pixel(room.x - half_x, room.y + half_y), plan.pixel(room.x + half_x, room.y - half_y)
+    box = tuple(round(value) for corner in corners for value in corner)
+    with_name, without = (
+        np.asarray(plot_trajectory(each, driven=across).crop(box), dtype=int) for each in (plan, nameless)
+    )
+    assert (np.abs(with_name - without).sum(axis=2) > 60).mean() > 0.2
+
+
+def test_the_end_is_seen_on_bumps_and_on_the_start():
+    where = [Vector3(0, 0, 0)] * 3
+    picture = plot_trajectory(PAPER, driven=where, collisions=[1, 2])
+    left, upper = (round(value) for value in PAPER.pixel(0, 0))
+    ring = [picture.getpixel((left + dx, upper)) for dx in range(5, 14)]
+    assert any(near(color, progress_color(1.0)) for color in ring)
+    assert near(picture.getpixel((left, upper)), BUMP)

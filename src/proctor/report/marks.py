@@ -60,9 +60,13 @@ def draw_start(draw: ImageDraw.ImageDraw, at: Point, radius: float) -> None:
 
 
 def draw_end(draw: ImageDraw.ImageDraw, at: Point, radius: float) -> None:
-    """Draw a square."""
-    for half, color in ((radius * 1.1, WHITE), (radius * 0.85, progress_color(1.0))):
-        draw.rectangle((at[0] - half, at[1] - half, at[0] + half, at[1] + half), fill=color)
+    """Draw a hollow square with dark edges, which is seen on paths, bumps and light floors alike."""
+    for half, width, color in (
+        (radius, 0.55 * radius, REFERENCE),
+        (radius * 0.88, 0.31 * radius, progress_color(1.0)),
+    ):
+        box = (at[0] - half, at[1] - half, at[0] + half, at[1] + half)
+        draw.rectangle(box, outline=color, width=round(width))
 
 
 def draw_goal(draw: ImageDraw.ImageDraw, at: Point, radius: float, around: float = 0.0) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -46,7 +46,17 @@ ABOVE_GROUND_M = 0.0005
 """What is seen no higher than this above the ground around a scene is that ground."""
 FLAT = {"floor": 0.45, "rug": 0.6}
 """What lies on the floor, and how strong its colour is."""
-PAPER, GRID, WALL, INK = (250, 250, 247), (233, 234, 230), (52, 56, 66), (112, 114, 120)
+PAPER, GRID, WALL, INK = (250, 250, 247), (233, 234, 230), (52, 56, 66), (74, 77, 85)
+
+
+class RoomName(NamedTuple):
+    """Where the name of a room is written, in the world frame."""
+
+    text: str
+    x: float
+    y: float
+    height_m: float
+    """Of its letters."""
 
 
 class Plan(NamedTuple):
@@ -56,6 +66,8 @@ class Plan(NamedTuple):
     low_xy: Point
     """The lower left corner of the image in the world frame; +y is up."""
     metres_per_pixel: float
+    rooms: tuple[RoomName, ...] = ()
+    """For whoever draws a path and writes the names above it."""
 
     @property
     def high_xy(self) -> Point:
@@ -71,14 +83,20 @@ class Plan(NamedTuple):
         right, up = (x - self.low_xy[0]) / self.metres_per_pixel, (y - self.low_xy[1]) / self.metres_per_pixel
         return right, self.image.height - up
 
+    def world(self, right: float, down: float) -> Point:
+        """Return where a pixel of the image is in the world."""
+        up = self.image.height - down
+        return self.low_xy[0] + right * self.metres_per_pixel, self.low_xy[1] + up * self.metres_per_pixel
 
-def draw_plan(scene_path: Path, *, width_px: int = 900, floor_z: float = 0.0) -> Plan:
+
+def draw_plan(scene_path: Path, *, width_px: int = 900, floor_z: float = 0.0, names: bool = True) -> Plan:
     """Draw a scene from above, once for each version of its file.
 
     Args:
         scene_path: The scene's file.
         width_px: Width of the image; its height follows from the scene.
         floor_z: Height of the storey to draw.
+        names: Whether to write the names of rooms into the image.
 
     Raises:
         InvalidFile: The scene or one of its assets is missing or wrong.
@@ -86,7 +104,7 @@ def draw_plan(scene_path: Path, *, width_px: int = 900, floor_z: float = 0.0) ->
     """
     if not 16 <= width_px <= WIDEST_PX:
         raise UserError(f"expected a width from 16 to {WIDEST_PX} pixels, found {width_px}")
-    return _plan_of_version(scene_path, scene_version(scene_path), width_px, floor_z)
+    return _plan_of_version(scene_path, scene_version(scene_path), width_px, floor_z, names)
 
 
 def grid_paper(low_xy: Point, high_xy: Point, *, width_px: int = 900) -> Plan:
@@ -113,7 +131,7 @@ def round_length_m(at_least_m: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def _plan_of_version(path: Path, version: int, width_px: int, floor_z: float) -> Plan:
+def _plan_of_version(path: Path, version: int, width_px: int, floor_z: float, names: bool) -> Plan:  # noqa: FBT001
     del version  # only there to tell versions apart
     scene = load_scene(path)
     outlines = outlines_of_scene(scene, floor_z=floor_z)
@@ -132,8 +150,21 @@ def _plan_of_version(path: Path, version: int, width_px: int, floor_z: float) ->
         outlines = [shape for shape in outlines if shape.kind == "wall"]
     _draw_outlines(large, outlines)
     plan = paper._replace(image=large.image.resize(paper.image.size, Image.Resampling.BOX))
-    _name_rooms(plan, outlines)
+    plan = plan._replace(rooms=tuple(_room_names(plan, outlines)))
+    if names:
+        write_room_names(plan, plan.image)
     return plan
+
+
+def write_room_names(plan: Plan, image: Image.Image) -> None:
+    """Write the names of rooms on an image of the plan's size, readable on whatever is drawn there."""
+    draw = ImageDraw.Draw(image)
+    for room in plan.rooms:
+        size_px = min(max(10.0, room.height_m / plan.metres_per_pixel), 22.0)
+        font = font_for(room.text, size_px)
+        if font is not None:
+            at = plan.pixel(room.x, room.y)
+            draw.text(at, room.text, fill=INK, font=font, anchor="mm", stroke_width=2, stroke_fill=PAPER)
 
 
 def _not_slim(low: Array, high: Array) -> tuple[Array, Array]:
@@ -192,9 +223,8 @@ def _draw_shadow(plan: Plan, things: Sequence[Outline]) -> None:
     plan.image.paste((40, 36, 30), mask=mask)
 
 
-def _name_rooms(plan: Plan, outlines: Sequence[Outline]) -> None:
-    """Write each room's name where it covers the least, as near to the middle as can be."""
-    draw = ImageDraw.Draw(plan.image)
+def _room_names(plan: Plan, outlines: Sequence[Outline]) -> Iterator[RoomName]:
+    """Yield each room's name where it covers the least, as near to the middle as can be."""
     taken = Image.new("L", plan.image.size, 0)
     for shape in outlines:
         if shape.kind != "floor":
@@ -213,7 +243,8 @@ def _name_rooms(plan: Plan, outlines: Sequence[Outline]) -> None:
         if font is None or (room_for_text < (font.getlength(room), 1.4 * size_px)).any():
             continue  # better no name than one that belongs to the next room
         at = _freest(cells, low, high, (font.getlength(room) + 8, size_px * 1.5))
-        draw.text(at, room, fill=INK, font=font, anchor="mm")
+        x, y = plan.world(*at)
+        yield RoomName(room, float(x), float(y), float(size_px * plan.metres_per_pixel))
 
 
 def _freest(taken: Array, low: Array, high: Array, size: Point) -> Point:

@@ -17,7 +17,7 @@ from proctor.core.types import Vector3
 from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.report.frame import LegendEntry, framed
 from proctor.report.marks import Point, draw_bump, draw_dashes, draw_end, draw_goal, draw_start, draw_way
-from proctor.report.plan import FINER, Plan, draw_plan, grid_paper
+from proctor.report.plan import FINER, Plan, draw_plan, grid_paper, write_room_names
 
 AROUND_M = 1.0
 """So much is shown around a way that leads out of the plan."""
@@ -57,8 +57,8 @@ def plot_trajectory(  # noqa: PLR0913  (the parts of a picture, all but one opti
         raise UserError("expected at least one point of a trajectory, found none")
     plan = _ground(scene, [*driven, *(reference or ()), *([goal] if goal else ())], driven[0].z, width_px)
     width, height = plan.image.size
-    layer = Image.new("RGBA", (width * FINER, height * FINER))
-    sheet, draw = Plan(layer, plan.low_xy, plan.metres_per_pixel / FINER), ImageDraw.Draw(layer)
+    paths, markers = (Image.new("RGBA", (width * FINER, height * FINER)) for _ in range(2))
+    sheet, draw = Plan(paths, plan.low_xy, plan.metres_per_pixel / FINER), ImageDraw.Draw(paths)
     way = [sheet.pixel(p.x, p.y) for p in driven]
     if goal is not None:
         radius = (success_threshold or 0.0) / sheet.metres_per_pixel
@@ -67,12 +67,15 @@ def plot_trajectory(  # noqa: PLR0913  (the parts of a picture, all but one opti
         draw_dashes(draw, [sheet.pixel(p.x, p.y) for p in reference], 3 * FINER)
     draw_way(draw, way, 3.5 * FINER)
     bumps = [way[step] for step in collisions if 0 <= step < len(way)]
-    draw_end(draw, way[-1], 8 * FINER)
+    draw = ImageDraw.Draw(markers)
     draw_start(draw, way[0], 7 * FINER)
-    for place in bumps:  # on top of all: a robot that ends where it is stuck still shows why
+    for place in bumps:
         draw_bump(draw, place, 5 * FINER)
+    draw_end(draw, way[-1], 11 * FINER)  # hollow: a robot that ends where it is stuck still shows why
     picture = plan.image.convert("RGBA")
-    picture.alpha_composite(layer.resize(picture.size, Image.Resampling.BOX))
+    picture.alpha_composite(paths.resize(picture.size, Image.Resampling.BOX))
+    write_room_names(plan, picture)
+    picture.alpha_composite(markers.resize(picture.size, Image.Resampling.BOX))
     legend = _legend(has_reference=bool(reference), has_goal=goal is not None, bumps=len(bumps))
     return framed(
         picture.convert("RGB"),
@@ -126,8 +129,7 @@ def save_trajectory_png(
 def _ground(scene: Plan | Path | None, points: Sequence[Vector3], floor_z: float, width_px: int) -> Plan:
     """Return the plan to draw on, enlarged where the points lie outside of it."""
     if isinstance(scene, Path):
-        # Rounded, since storeys do not differ by a hair, but every new height would be drawn anew.
-        scene = draw_plan(scene, width_px=width_px, floor_z=round(floor_z, 1)) if scene.is_file() else None
+        scene = _plan_without_names(scene, floor_z, width_px) if scene.is_file() else None
     flat = np.array([(point.x, point.y) for point in points])
     around_m = max(AROUND_M, 0.05 * float(np.ptp(flat, axis=0).max()))
     low, high = flat.min(axis=0) - around_m, flat.max(axis=0) + around_m
@@ -141,7 +143,12 @@ def _ground(scene: Plan | Path | None, points: Sequence[Vector3], floor_z: float
     shrink = scene.metres_per_pixel / paper.metres_per_pixel
     width, height = (max(1, round(side * shrink)) for side in scene.image.size)
     paper.image.paste(scene.image.resize((width, height)), (round(left), round(upper)))
-    return paper
+    return paper._replace(rooms=scene.rooms)
+
+
+def _plan_without_names(scene: Path, floor_z: float, width_px: int) -> Plan:
+    # Rounded, since storeys do not differ by a hair, but every new height would be drawn anew.
+    return draw_plan(scene, width_px=width_px, floor_z=round(floor_z, 1), names=False)
 
 
 def _legend(*, has_reference: bool, has_goal: bool, bumps: int) -> list[LegendEntry]:

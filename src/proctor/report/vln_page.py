@@ -102,7 +102,7 @@ class VlnPage:
 
     def _draw(self, scene_path: str, floor_z: float) -> int | None:
         try:
-            plan = draw_plan(Path(scene_path), width_px=self._width_px, floor_z=floor_z)
+            plan = draw_plan(Path(scene_path), width_px=self._width_px, floor_z=floor_z, names=False)
         except UserError as error:
             self.problems.append(f"No plan: {error}")
             return None
@@ -110,7 +110,8 @@ class VlnPage:
         plan.image.convert("RGB").save(stream, "WEBP", quality=82, method=4)
         (low_x, low_y), (high_x, high_y) = plan.low_xy, plan.high_xy
         box = [round(value, 3) for value in (low_x, low_y, high_x, high_y)]
-        self._plans.append({"image": data_uri("webp", stream.getvalue()), "box": box})
+        rooms = [[room.text, *(round(v, 2) for v in (room.x, room.y, room.height_m))] for room in plan.rooms]
+        self._plans.append({"image": data_uri("webp", stream.getvalue()), "box": box, "rooms": rooms})
         return len(self._plans) - 1
 
 

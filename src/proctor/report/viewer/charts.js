@@ -16,6 +16,8 @@ function histograms(title, unit, valueOf) {
   const groups = RUNS.map((run) => ROWS.filter((r) => r.run === run && scored(r)).map(valueOf).filter(Number.isFinite));
   const all = groups.flat().sort((a, b) => a - b);
   if (!all.length) return null;
+  const caption = el("figcaption", null, el("b", null, title), unit !== "steps" && el("span.dim", null, ` ${unit}`));
+  if (number(all[all.length - 1], 2) === number(0, 2)) return el("figure.card", null, caption, el("p.dim", null, `0 in all ${all.length} episodes`));
   const largest = Math.max(all[Math.floor(0.99 * (all.length - 1))], 1e-6);
   const step = tickStep(largest, 14);
   const bins = Math.max(1, Math.ceil(largest / step + 1e-9));
@@ -47,5 +49,5 @@ function histograms(title, unit, valueOf) {
     const anchor = value === 0 ? "start" : x > width - 14 ? "end" : "middle";
     chart.append(svg("text", { x, y: height - 12, class: "tick", "text-anchor": anchor }, String(+value.toFixed(2))));
   }
-  return el("figure.card", null, el("figcaption", null, el("b", null, title), unit !== "steps" && el("span.dim", null, ` ${unit}`)), chart);
+  return el("figure.card", null, caption, chart);
 }

@@ -31,6 +31,8 @@ const number = (value, digits) =>
   value === null || value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits);
 const percent = (share) => `${Math.round(100 * share)}%`;
 const milliseconds = (ms) => number(ms, ms >= 10 ? 0 : ms >= 1 ? 1 : 2);
+/** Return a text in which no number is parted from its unit. */
+const unbroken = (text) => text.replace(/(\d) (?=(?:m|cm|mm|s|ms|%)(?![a-z]))/g, "$1\u00a0");
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 

@@ -23,22 +23,24 @@ function showEpisode(row) {
   const siblings = ROWS.filter((other) => other.e === row.e && other !== row);
   const map = pictureOf(row, siblings);
   const timeline = new Timeline(row, goTo);
-  current = { row, map, timeline };
-  const steps = el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, stepsKey());
+  const view = new NowView(row);
+  const isNarrow = matchMedia("(max-width: 46rem)").matches; // there the picture stands where Play is
+  current = { row, map, timeline, view };
+  const steps = el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, stepsKey(), isNarrow && view.node);
   const film = frameSection(row);
   $("ep-title").replaceChildren(mark(row.kind), el("span", null, episode.id));
   $("ep-body").replaceChildren(
     el("div.split", null,
-      map.node,
+      el("div", null, map.node, !FILM_BESIDE && steps),
       el("div.text-side", null,
         el("blockquote", { lang: episode.language, dir: "auto" }, episode.text || "(no instruction)"),
-        el("p.verdict", { "data-kind": row.kind }, row.say),
+        el("p.verdict", { "data-kind": row.kind }, unbroken(row.say)),
         row.error && faultBox(row.error),
         runSwitch(row, siblings),
+        !isNarrow && view.node,
         factList(row),
         FILM_BESIDE && film)),
-    steps,
-    ...(FILM_BESIDE ? [] : [film]));
+    FILM_BESIDE ? steps : film);
   if (!$("episode").open) $("episode").showModal();
   $("ep-body").scrollTop = 0;
   $("episode").scrollTop = 0;
@@ -53,6 +55,7 @@ function showEpisode(row) {
 function goTo(step) {
   current.map.moveTo(step);
   current.timeline.moveTo(step);
+  current.view.moveTo(step);
   for (const frame of $("ep-body").querySelectorAll("[data-step]")) frame.classList.toggle("now", Number(frame.dataset.step) === step);
 }
 
@@ -66,13 +69,31 @@ function runSwitch(row, siblings) {
   const all = [row, ...siblings].sort((a, b) => a.r - b.r);
   return el("nav.runs", { "aria-label": "The same episode by other policies" }, ...all.map((other) =>
     el("a", { href: linkTo(other), "aria-current": other === row ? "true" : null, css: { "--c": other.run.color } },
-      el("span.key", null, other.run.name), mark(other.kind))));
+      keyOf(other.run), mark(other.kind))));
 }
 
 function factList(row) {
   const facts = [...factsOf(row), ["time per action", row.ms && `${milliseconds(row.ms[0])} ms (median)`], ["slowest action", row.ms && `${milliseconds(row.ms[1])} ms`]]
     .filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "");
-  return el("dl.facts", null, ...facts.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", null, String(value)))));
+  return el("dl.facts", null, ...facts.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", { title: String(value) }, String(value)))));
+}
+
+/** What the robot saw at the present step: the last picture that was taken until then. */
+class NowView {
+  constructor(row) {
+    this.pictures = row.film || row.frames || [];
+    this.image = el("img", { alt: "" });
+    this.caption = el("figcaption");
+    this.node = this.pictures.length > 0 && el("figure.now-view", null, this.image, this.caption);
+  }
+
+  moveTo(step) {
+    if (!this.node) return;
+    const [taken, source] = this.pictures.findLast(([at]) => at <= step) || this.pictures[0];
+    if (this.image.getAttribute("src") !== source) this.image.src = source;
+    this.image.alt = `What the robot saw after step ${taken}`;
+    this.caption.textContent = taken === step ? `seen after step ${step}` : `seen after step ${taken}, the last picture before step ${step}`;
+  }
 }
 
 function frameSection(row) {

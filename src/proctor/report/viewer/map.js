@@ -56,9 +56,8 @@ class EpisodeMap {
     if (row.episode.ref) layers.push(line(pairs(row.episode.ref), "reference"));
     for (const other of this.others) layers.push(line(pathOf(other), "other casing"), svg("g", { css: { stroke: other.run.color } }, line(pathOf(other), "other")));
     layers.push(line(points, "casing"), ...coloured(points));
+    for (const [name, x, y, height] of (plan && plan.rooms) || []) layers.push(svg("text", { x, y: -y, "font-size": Math.max(height, 1.9 * u), "stroke-width": 0.5 * u, class: "room" }, name));
     layers.push(svg("circle", { cx: points[0][0], cy: -points[0][1], r: 1.3 * u, class: "start" }, svg("title", null, "start")));
-    const end = points[points.length - 1];
-    layers.push(svg("rect", { x: end[0] - 1.1 * u, y: -end[1] - 1.1 * u, width: 2.2 * u, height: 2.2 * u, class: "end" }, svg("title", null, "end")));
     for (const step of row.bump) if (points[step]) layers.push(cross(points[step], 0.75 * u, step));
     if (row.kind !== "success" && points[row.step]) {
       const [x, y] = points[row.step];
@@ -68,9 +67,16 @@ class EpisodeMap {
         svg("text", { x: x + 4.8 * u, y: -y - 4.8 * u, "font-size": 2.9 * u }, "!")));
     }
     this.robot = svg("path", { d: `M${2.4 * u},0 L${-1.6 * u},${-1.5 * u} L${-0.8 * u},0 L${-1.6 * u},${1.5 * u} Z`, class: "robot" });
-    layers.push(this.robot, this.scaleBar([x0, y0, x1, y1]));
+    layers.push(this.robot, ...this.end(points[points.length - 1]), this.scaleBar([x0, y0, x1, y1]));
     this.svg.replaceChildren(...layers);
     this.moveTo(this.step ?? 0);
+  }
+
+  /** Return a hollow square, so that the robot, or a bump, is seen where it ended. */
+  end([x, y]) {
+    const half = 2.3 * this.unit;
+    const place = { x: x - half, y: -y - half, width: 2 * half, height: 2 * half };
+    return [svg("rect", { ...place, class: "end casing" }), svg("rect", { ...place, class: "end" }, svg("title", null, "end"))];
   }
 
   scaleBar([x0, y0, x1]) {

@@ -8,6 +8,9 @@ function shortened(name) {
   return address === name || address.length <= 8 ? address : `…${address.slice(-7)}`;
 }
 
+/** Return a run's name with its colour before it, in one line. */
+const keyOf = (run, ...more) => el("span.key", { css: { "--c": run.color } }, el("span.name", { title: run.name }, run.name), ...more);
+
 const RUNS = DATA.runs.map((run, index) => ({ ...run, index, short: shortened(run.name), color: `var(--run${index % 8})` }));
 const ROWS = DATA.results.map((result, index) => {
   const episode = DATA.episodes[result.e];

@@ -13,7 +13,7 @@ function drawOverview() {
   const worlds = [...new Set(RUNS.map((run) => run.env))].join(", ");
   $("subtitle").textContent = `${plural(DATA.episodes.length, "episode")} in ${plural(scenes, "scene")}, on ${worlds}`;
   drawNotices();
-  $("legend").append(...RUNS.map((run) => el("span.key", { css: { "--c": run.color }, title: run.folder }, run.name,
+  $("legend").append(...RUNS.map((run) => keyOf(run,
     run.privileged && el("span.badge", { title: `It ${PRIVILEGED}: an upper bound, not a competitor.` }, "★ privileged"),
     run.expected > rowsOf(run).length && el("span.badge.warn", null, "unfinished"))));
   $("scores").append(...[...SCORES.map(scoreCard), latencyCard(), faultCard()].filter(Boolean));
@@ -55,7 +55,8 @@ function scoreCard([name, title, , direction, unit, meaning, factor = 1]) {
       const said = `${run.name}: ${title} ${inUnit(mean, unit)}, 95 % interval ${inUnit(low, unit)} to ${inUnit(high, unit)}, ${plural(n, "episode")}`;
       return whisker(run, numbers(run), [0, top], inUnit(mean, unit), said);
     }));
-  card.append(el("div.scale", null, el("span", null, "0"), el("span", null, inUnit(top, unit))));
+  if (inUnit(top, unit) !== inUnit(0, unit)) card.append(el("div.scale", null, el("span", null, "0"), el("span", null, inUnit(top, unit))));
+  else card.classList.add("flat");
   return card;
 }
 

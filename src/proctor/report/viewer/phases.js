@@ -45,7 +45,7 @@ class Timeline extends StepStrip {
     if (row.grip) said.push(`gripper ${number(row.grip[step] / 10, 1)} mm`, row.held[step] === "1" && "held");
     if (goal && this.thing[step]) said.push(`object ${number(100 * Math.hypot(...this.thing[step].map((value, axis) => value - goal[axis] / 1000)), 1)} cm from the middle of the target`);
     if (row.bump.includes(step)) said.push("bump");
-    this.readout.textContent = said.filter(Boolean).join(" · ");
+    this.say(said);
   }
 }
 

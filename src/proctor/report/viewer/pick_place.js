@@ -67,8 +67,8 @@ const FILTERS = [["got as far as", "Got as far as", "anything"], ["target type",
 
 const COLUMNS = [
   ["Ended as", (row) => KINDS[row.kind][0], (row) => mark(row.kind)],
-  ["Episode", (row) => row.episode.id, (row) => el("a", { href: linkTo(row) }, row.episode.id)],
-  ["Policy", (row) => row.run.name, (row) => el("span.key", { css: { "--c": row.run.color } }, row.run.name)],
+  ["Episode", (row) => row.episode.id, (row) => el("a.one-line", { href: linkTo(row), title: row.episode.id }, row.episode.id)],
+  ["Policy", (row) => row.run.name, (row) => keyOf(row.run)],
   ["Target", (row) => row.episode.target || "", (row, value) => value],
   ["Instruction and what happened", (row) => row.episode.text, (row) => el("div", null, el("div.clamp", null, row.episode.text), el("div.clamp.dim", null, row.say))],
   ["Compl.", (row) => row.m.completion_rate ?? NaN, (row, value) => number(value, 2)],

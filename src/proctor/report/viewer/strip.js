@@ -54,6 +54,12 @@ class StepStrip {
     return parts;
   }
 
+  /** Show what is known of a step: parts stay whole, lines break between them. */
+  say(parts) {
+    const shown = parts.filter(Boolean).map((part) => el("span.part", null, part));
+    this.readout.replaceChildren(...shown.flatMap((part, index) => (index ? [" · ", part] : [part])));
+  }
+
   moveCursor(step) {
     this.step = step;
     this.range.value = step;

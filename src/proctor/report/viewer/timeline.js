@@ -41,6 +41,6 @@ class Timeline extends StepStrip {
     const said = [`step ${step} of ${this.last}`, step ? ACTIONS[row.act[step - 1]] || "" : "start"];
     if (row.d) said.push(`${number(row.d[step] / 100, 1)} m from the goal (${row.by})`);
     if (row.bump.includes(step)) said.push("bump");
-    this.readout.textContent = said.filter(Boolean).join(" · ");
+    this.say(said);
   }
 }

@@ -84,9 +84,9 @@ const FILTERS = [["scene", "Scene", "all"], ["reference length", "Length", "any"
 
 const COLUMNS = [
   ["Ended as", (row) => KINDS[row.kind][0], (row) => mark(row.kind)],
-  ["Episode", (row) => row.episode.id, (row) => el("a", { href: linkTo(row) }, row.episode.id)],
-  ["Policy", (row) => row.run.name, (row) => el("span.key", { css: { "--c": row.run.color } }, row.run.name)],
-  ["Scene", (row) => row.episode.scene, (row) => row.episode.scene],
+  ["Episode", (row) => row.episode.id, (row) => el("a.one-line", { href: linkTo(row), title: row.episode.id }, row.episode.id)],
+  ["Policy", (row) => row.run.name, (row) => keyOf(row.run)],
+  ["Scene", (row) => row.episode.scene, (row) => el("span.one-line", { title: row.episode.scene }, row.episode.scene)],
   ["Instruction and what happened", (row) => row.episode.text, (row) => el("div", null, el("div.clamp", null, row.episode.text), el("div.clamp.dim", null, row.say))],
   ["Length m", (row) => row.episode.length ?? row.episode.far ?? NaN, (row, value) => number(value, 1)],
   ["Steps", (row) => row.act.length, (row, value) => value],
