@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from proctor.cli import main
-from proctor.core.errors import EvaluatorError, SimulationError
+from proctor.core.errors import AgentFault, EvaluatorError, SimulationError
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.results import EpisodeResult, read_journal
 from proctor.core.types import Vector3
@@ -239,6 +239,43 @@ def test_an_episode_whose_record_cannot_be_written_leaves_its_fault_alone(monkey
     assert "metrics.mine" in result.error.message
     assert (result.metrics, result.actions, len(result.trajectory)) == ({}, [], 1)
     assert msgspec.json.decode(msgspec.json.encode(result), type=EpisodeResult) == result
+
+
+@pytest.mark.parametrize("value", [math.nan, None, "false", np.zeros(2, bool)], ids=str)
+def test_a_collision_that_is_neither_true_nor_false_is_not_counted_as_one(value):
+    class Odd(MockEnv):
+        def step(self, action):
+            observation, reward, done, info = super().step(action)
+            return observation, reward, done, info | {"collision": value}
+
+    result = rollout(Odd(), Walker(), episode("ep"), VLNTask(), seed=0)
+    assert (result.error.side, result.error.kind) == ("evaluator", "env_exception")
+    assert result.error.message.startswith("info['collision']: expected true or false, found")
+
+
+class Careless(AgentFault):
+    """Does not call the constructor of its base."""
+
+    def __init__(self):
+        pass
+
+
+class Unreadable(Exception):
+    """Raises whenever an attribute is read."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+
+@pytest.mark.parametrize(("error", "kind"), [(Careless, "agent_fault"), (Unreadable, "policy_exception")])
+def test_an_error_that_cannot_be_read_is_still_the_policys_fault(error, kind):
+    class Raising(Walker):
+        def act(self, observation):
+            raise error
+
+    result = rollout(MockEnv(), Raising(), episode("ep"), VLNTask(), seed=0)
+    assert (result.error.side, result.error.kind) == ("agent", kind)
+    assert error.__name__ in result.error.message + result.error.traceback
 
 
 @pytest.mark.parametrize("method", ["reset", "step"])

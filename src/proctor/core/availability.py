@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import socket
+from http import HTTPStatus
 from typing import Any
 
 from proctor.core.errors import AgentUnavailable, ProctorError
@@ -38,7 +40,8 @@ def is_unavailability(error: BaseException) -> bool:
 
 
 def _statuses(error: Exception) -> list[int]:
-    holders: list[Any] = [error, getattr(error, "response", None)]
+    """Return the HTTP statuses of an error, without running its code: a property could raise an error again."""
+    holders: list[Any] = [error, inspect.getattr_static(error, "response", None)]
     names = ("status_code", "status", "code")
-    values = [getattr(holder, name, None) for holder in holders for name in names]
-    return [value for value in values if isinstance(value, int)]
+    values = [inspect.getattr_static(holder, name, None) for holder in holders for name in names]
+    return [value for value in values if type(value) in (int, HTTPStatus)]

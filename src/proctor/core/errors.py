@@ -103,6 +103,9 @@ class AgentFault(ProctorError):
         message: What happened, for people.
     """
 
+    kind = "agent_fault"
+    """Of a subclass whose constructor does not call this one."""
+
     def __init__(self, kind: str, message: str) -> None:
         self.kind = str(kind)
         super().__init__(message)

@@ -79,13 +79,16 @@ def read_flag(info: Info, key: str) -> bool:
     """Return a truth value of an info as a plain bool.
 
     Raises:
-        SimulationError: It is missing, or neither true nor false.
+        SimulationError: It is missing, or neither true nor false: None, NaN, text, several values.
     """
     value = _value(info, key)
     try:
-        return bool(value)
-    except (TypeError, ValueError):  # an array of several
-        raise SimulationError(f"info['{key}']: expected true or false, {_found(value)}") from None
+        number = math.nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number):
+        raise SimulationError(f"info['{key}']: expected true or false, {_found(value)}")
+    return bool(number)
 
 
 def _value(info: Info, key: str) -> Any:

@@ -93,14 +93,21 @@ class EpisodeLog:
 
     def record_fault(self, error: BaseException) -> None:
         """Note why the episode broke off. Copes with errors that cannot even be printed."""
+        try:
+            self.fault = self._fault_of(error)
+        except Exception:  # noqa: BLE001  attributes of an error may be code of the policy's, and raise
+            name = type(error).__qualname__
+            self.fault = self._fault_of(RuntimeError(f"{name:.80}, an error whose attributes raise errors"))
+        self._switch("evaluator")
+
+    def _fault_of(self, error: BaseException) -> Fault:
         side, kind = self._blame(error)
-        self.fault = Fault(
+        return Fault(
             side=side,
             kind=_printable([kind])[:LONGEST_KIND],
             message=error_text(error),
             traceback=_printable(traceback.format_exception(error, limit=-6)),
         )
-        self._switch("evaluator")
 
     def _blame(self, error: BaseException) -> tuple[Side, str]:
         """Decide whose fault an error is, and which kind of fault. Nothing else decides that."""
