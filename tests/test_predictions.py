@@ -312,6 +312,12 @@ def test_result_files_of_vlnce_keep_what_is_missing_missing(tmp_path):
     assert results.means == {"success": 0.5, "navigation_error": 3.0, "collisions": 3.0, "ndtw": 0.5}
     assert results.episodes["8"] == {"success": 0.0, "navigation_error": 4.0, "ndtw": 0.5}
     assert results.ignored == ["note"]
+    many = "1" + 400 * "0"
+    for odd in ("NaN", "Infinity", "1e999", many):
+        path.write_text(f'{{"success": 0.25, "num_episodes": {odd}, "spl": {odd}}}')
+        assert (read_vlnce_results(path).n, read_vlnce_results(path).means) == (None, {"success": 0.25})
+    path.write_text('{"1": {"success": 1, "spl": 1e308}, "2": {"success": 0, "spl": 1e308}}')
+    assert read_vlnce_results(path).means == {"success": 0.5}
     for content in ("[]", "{}", '{"loss": 3}', "{"):
         path.write_text(content)
         with pytest.raises(InvalidFile, match="stats_ckpt_3"):

@@ -15,6 +15,7 @@ import msgspec
 
 from proctor.core.documents import read_bytes
 from proctor.core.errors import InvalidFile
+from proctor.core.record_check import LARGEST_NUMBER
 
 OUR_NAMES = {
     "distance_to_goal": "navigation_error",
@@ -38,14 +39,14 @@ class ForeignResults(msgspec.Struct, frozen=True, kw_only=True):
     n: int | None
     """How many episodes the means are of; None if the file does not say."""
     ignored: list[str]
-    """Keys that are no metric, or whose values are no finite numbers."""
+    """Keys that are not metrics, or whose values are not numbers, not finite or too large to be measured."""
 
 
 def read_vlnce_results(path: Path) -> ForeignResults:
     """Read a result file of a VLN-CE run.
 
-    A value that is NaN or infinite, as distances are off the navigation mesh, is missing; a mean over
-    episodes is over those that have the value.
+    A value that is NaN or infinite, as distances are off the navigation mesh, or too large to be measured is
+    missing; a mean over episodes is over those that have the value.
 
     Raises:
         InvalidFile: It is no such file.
@@ -81,7 +82,7 @@ def _metrics(record: dict[str, Any], ignored: set[str]) -> dict[str, float]:
     for name, given in record.items():
         is_count = name == "collisions" and isinstance(given, dict)
         key, value = ("collisions.count", given.get("count")) if is_count else (name, given)
-        if isinstance(value, int | float) and math.isfinite(value):  # a success may be true
+        if isinstance(value, int | float) and abs(value) <= LARGEST_NUMBER:  # a success may be true
             metrics[OUR_NAMES.get(key, key)] = float(value)
         else:
             ignored.add(OUR_NAMES.get(key, key))
@@ -90,10 +91,8 @@ def _metrics(record: dict[str, Any], ignored: set[str]) -> dict[str, float]:
 
 def _count(value: Any) -> int | None:
     """Return a number of episodes; None if it is not one."""
-    whole = (
-        isinstance(value, int | float) and not isinstance(value, bool) and value >= 1 and value == int(value)
-    )
-    return int(value) if whole else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 1 <= value <= LARGEST_NUMBER and value == int(value) else None
 
 
 def _mean(values: list[float]) -> float:
