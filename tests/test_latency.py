@@ -169,7 +169,8 @@ def test_each_kind_of_fault_is_told_with_its_side_its_words_and_its_first_messag
         lost("env_exception", "RuntimeError: the world broke\nand more", side="evaluator", key="c"),
     ]
     notes = score_notes({"me": summarise(episodes)})
-    assert "me failed: 2 action_timeout, 1 env_exception" in notes
+    assert "me failed: 2 action_timeout\n" in notes
+    assert "me: 1 of 3 episodes lost to evaluator faults and left out; SR is between 0% and 33%" in notes
     words = "agent fault action_timeout (no reply within the time for an action)"
     assert f"  {words}, first in a: no reply in time\n" in notes
     words = "evaluator fault env_exception (the world raised an error)"

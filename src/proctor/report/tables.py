@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -133,8 +134,8 @@ def score_notes(runs: Mapping[str, Results], *, privileged: Collection[str] = ()
     """Return what a reader must know to read the table: why episodes failed, times, definitions."""
     lines = name_notes(runs, _layout(runs, privileged)[0])
     for name, results in runs.items():
-        reasons = results.summary.failure_reasons
-        failures = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+        reasons = Counter(e.failure_reason for e in results.episodes if e.failure_reason and e.is_scored)
+        failures = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
         if failures:
             lines.append(f"{name} failed: {failures}")
         faults = {e.error.kind: (e.episode_id, e.error) for e in reversed(results.episodes) if e.error}
