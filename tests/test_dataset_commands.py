@@ -267,6 +267,7 @@ def test_check_dataset_writes_no_copy_of_what_is_beyond_mending(proctor, tmp_pat
 def test_predictions_overwrite_nothing_and_need_an_episode(proctor, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
+    (run / "manifest.json").write_text('{"identity": {}}')
     (run / "episodes.jsonl").write_text("")
     code, _, err = proctor("predictions", run, "--out", tmp_path / "p.json")
     assert code == 2

@@ -118,6 +118,17 @@ def test_readers_show_the_same_numbers_of_an_edited_folder(proctor, run):
         assert "summary.success_rate of results.json is 1, the episodes of episodes.jsonl give" in out
 
 
+def test_predictions_are_written_from_what_all_readers_show_with_the_same_warning(proctor, run, tmp_path):
+    edit_results(run, lambda results: results["episodes"][1]["metrics"].update(ndtw=0.123))
+    code, out, _ = proctor("predictions", run, "--out", tmp_path / "p.json")
+    assert code == 0
+    assert "episode 'ep_1': metrics.ndtw is 0.123 in results.json and" in out
+    (run / "episodes.jsonl").unlink()
+    code, out, _ = proctor("predictions", run, "--out", tmp_path / "same.json")
+    assert (code, "episodes.jsonl is missing or empty" in out) == (0, True)
+    assert (tmp_path / "same.json").read_bytes() == (tmp_path / "p.json").read_bytes()
+
+
 def test_an_episode_that_is_in_one_file_only_is_named(proctor, run):
     edit_results(run, lambda results: results["episodes"].pop())
     assert "episode 'ep_2' is only in episodes.jsonl" in proctor("results", run)[1]

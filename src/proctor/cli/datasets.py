@@ -214,7 +214,8 @@ def _relative_to(folder: Path, dataset: Dataset) -> list[Any]:
 
 
 def _predictions(arguments: argparse.Namespace) -> int:
-    from proctor.core.results import JOURNAL, MANIFEST, read_journal, read_manifest
+    from proctor.core.results import MANIFEST
+    from proctor.core.run_folder import read_run_folder
     from proctor.episodes.datasets import load_dataset
     from proctor.episodes.predictions import write_predictions
     from proctor.episodes.vln import Episode
@@ -222,13 +223,14 @@ def _predictions(arguments: argparse.Namespace) -> int:
 
     if arguments.out.exists():
         raise UserError(f"{arguments.out} exists already; give a new name")
-    journal, manifest = arguments.run / JOURNAL, arguments.run / MANIFEST
-    if not journal.is_file():
-        raise InvalidFile(arguments.run, f"not a run folder: there is no {JOURNAL}")
-    results = read_journal(journal)
+    if not (arguments.run / MANIFEST).is_file():
+        raise InvalidFile(arguments.run, f"not a run folder: there is no {MANIFEST}")
+    run = read_run_folder(arguments.run)
+    _print_notes(run.warnings)
+    results = {result.episode_id: result for result in run.episodes}
     path, ids, format_ = arguments.dataset, {}, arguments.format
-    if path is None and manifest.is_file():
-        source = read_manifest(manifest).get("source")
+    if path is None:
+        source = run.manifest.get("source")
         path = Path(source["dataset"]) if isinstance(source, dict) and source.get("dataset") else None
     if format_ != "r2r" and path is not None:
         dataset = load_dataset(path)
