@@ -5,6 +5,7 @@ import re
 import shlex
 import urllib.error
 from contextlib import ExitStack
+from http import HTTPStatus
 
 import pytest
 
@@ -119,7 +120,8 @@ def test_the_command_says_how_to_go_on_and_exits_with_3(dataset, tmp_path, capsy
         command = [
             *("run", "--dataset", str(dataset), "--env", "mock", "--policy", f"ws://127.0.0.1:{port}"),
             *("--max-unavailable", "2", "--unavailable-pause", "0"),
-            *("--policy-option", "token=sesame", "--out", str(tmp_path / "my runs")),
+            *("--policy-option", "token=sesame", "--policy-option=token=sesame"),
+            *("--out", str(tmp_path / "my runs")),
         ]
         assert main(command) == 3
     said = capsys.readouterr()
@@ -127,7 +129,7 @@ def test_the_command_says_how_to_go_on_and_exits_with_3(dataset, tmp_path, capsy
     assert "overloaded: try later" in said.err
     assert "0 of 4 episodes are done and kept" in said.err
     (again,) = re.findall("go on with: proctor (.*)", said.err)
-    assert shlex.split(again) == ["token=..." if word == "token=sesame" else word for word in command]
+    assert shlex.split(again) == [word.replace("sesame", "...") for word in command]
     assert "2 of 2 episodes lost because the agent was unavailable" in said.out
 
 
@@ -249,6 +251,14 @@ class HttpError(Exception):
         self.response = ApiError(status_code)
 
 
+class PropertyError(Exception):
+    """Has a property that raises, as the errors of client libraries may."""
+
+    @property
+    def status_code(self):
+        raise RuntimeError("there is no response")
+
+
 def wrapped(cause):
     error = ValueError("Connection error.")
     error.__cause__ = cause
@@ -261,9 +271,13 @@ UNAVAILABLE = [
     wrapped(wrapped(ConnectionResetError())),
     urllib.error.HTTPError("http://api", 429, "Too Many Requests", {}, None),
     ApiError(503),
+    ApiError(HTTPStatus.BAD_GATEWAY),
     HttpError(529),
 ]
-FAILING = [ValueError("bug"), ApiError(404), HttpError(400), AgentFault("mine", "bug"), SystemExit(503)]
+FAILING = [
+    *(ValueError("bug"), ApiError(404), HttpError(400), PropertyError("bug")),
+    *(AgentFault("mine", "bug"), SystemExit(503)),
+]
 
 
 @pytest.mark.parametrize("error", UNAVAILABLE, ids=lambda error: type(error).__name__)

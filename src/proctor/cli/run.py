@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -225,7 +226,7 @@ def _say_how_to_go_on(reports: Mapping[str, RunReport], words: Sequence[str]) ->
             text = f"{policy}: the agent is unavailable: {report.stopped}\n"
             text += f"{done} of {report.total} episodes are done and kept."
             errors.print(f"stopped: {text}", markup=False, soft_wrap=True)
-    shown = ["token=..." if word.startswith("token=") else word for word in words]
+    shown = [re.sub(r"(^|=)token=.*", r"\1token=...", word, flags=re.DOTALL) for word in words]
     again = f"When the agent answers again, go on with: proctor {shlex.join(shown)}"
     errors.print(again, markup=False, soft_wrap=True)
 
