@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 LARGEST_NUMBER = 1e9
 """Larger metres, steps or metrics are not measured by any exam, and sums of them may overflow."""
-SHARES = frozenset(
+SCORES = frozenset(
     (
         *("success", "success_at_0.2m", "oracle_success", "spl", "ndtw", "sdtw", "cls"),
         *("success_any_step", "completion_rate", "reached", "grasped", "lifted", "placed"),
     )
 )
-"""Metrics from 0 to 1."""
+"""The metrics that an agent earns, from 0 to 1. The others describe what it did."""
 ROUNDING = 1e-6
 
 
@@ -31,7 +31,7 @@ def _problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
     for field, value in _numbers(result):
         if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
             yield field, f"expected a number within ±{LARGEST_NUMBER:.0e}, found {value:g}"
-    for name in sorted(SHARES & result.metrics.keys()):
+    for name in sorted(SCORES & result.metrics.keys()):
         value = result.metrics[name]
         if not -ROUNDING <= value <= 1 + ROUNDING:
             yield f"metrics.{name}", f"expected a number from 0 to 1, found {value:g}"

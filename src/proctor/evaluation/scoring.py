@@ -19,6 +19,7 @@ from proctor import __version__
 from proctor.core.distances import distance_label
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.geometry import distance, wrap_angle
+from proctor.core.record_check import SCORES
 from proctor.core.results import EpisodeResult, Fault, Results
 from proctor.core.types import Action
 from proctor.episodes.datasets import Dataset
@@ -31,7 +32,6 @@ from proctor.evaluation.journal import Journal, read_finished
 from proctor.evaluation.preflight import unreachable_notes
 from proctor.evaluation.summary import summarise
 from proctor.evaluation.vln_task import VLNTask
-from proctor.metrics.navigation import SCORES
 
 ENV = "predictions"
 """What the manifest says in the place of an env's name."""

@@ -22,9 +22,6 @@ DEFINITION = "vln-ce"
 
 STRICT_THRESHOLD_M = 0.2
 
-SCORES = frozenset(("success", "success_at_0.2m", "oracle_success", "spl", "ndtw", "sdtw", "cls"))
-"""The metrics that an agent earns, from 0 to 1. The others describe what it did."""
-
 
 def spl(*, success: bool, shortest_m: float, travelled_m: float) -> float:
     """Return success weighted by path length.
