@@ -40,7 +40,7 @@ def is_unavailability(error: BaseException) -> bool:
 
 
 def _statuses(error: Exception) -> list[int]:
-    """Return the HTTP statuses of an error, without running its code: a property could raise an error again."""
+    """Return the HTTP statuses of an error, without running its code: a property may raise."""
     holders: list[Any] = [error, inspect.getattr_static(error, "response", None)]
     names = ("status_code", "status", "code")
     values = [inspect.getattr_static(holder, name, None) for holder in holders for name in names]
