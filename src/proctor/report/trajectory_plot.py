@@ -76,11 +76,10 @@ def plot_trajectory(  # noqa: PLR0913  (the parts of a picture, all but one opti
     picture.alpha_composite(paths.resize(picture.size, Image.Resampling.BOX))
     write_room_names(plan, picture)
     picture.alpha_composite(markers.resize(picture.size, Image.Resampling.BOX))
-    legend = _legend(has_reference=bool(reference), has_goal=goal is not None, bumps=len(bumps))
     return framed(
         picture.convert("RGB"),
         metres_per_pixel=plan.metres_per_pixel,
-        legend=legend,
+        legend=_legend(has_reference=bool(reference), has_goal=goal is not None, bumps=len(bumps)),
         title=title,
         caption=caption,
     )
