@@ -208,6 +208,20 @@ def test_results_take_folders_of_runs_and_whatever_a_shell_expands_to(proctor, r
     assert "no such file or folder" in proctor("results", run, run.parent / "nowhere")[2]
 
 
+def test_results_follow_links_and_leave_out_a_damaged_run_among_others(proctor, run, tmp_path):
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "one").symlink_to(run)
+    damaged = tmp_path / "linked" / "two"
+    damaged.mkdir()
+    (damaged / "manifest.json").write_bytes((run / "manifest.json").read_bytes())
+    (damaged / "episodes.jsonl").write_text("{}\n")
+    code, out, _ = proctor("results", tmp_path / "linked")
+    assert (code, "forward " in out) == (0, True)
+    assert f"note: left out: {damaged / 'episodes.jsonl'}: line 1: not an episode record" in out
+    code, _, err = proctor("results", damaged)
+    assert (code, err.startswith(f"error: {damaged / 'episodes.jsonl'}: line 1")) == (2, True)
+
+
 def test_privileged_runs_have_a_star_in_results(proctor, run):
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["identity"]["privileged"] = True

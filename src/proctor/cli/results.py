@@ -70,7 +70,8 @@ def _results(arguments: argparse.Namespace) -> int:
         console.print(table)
         for line in names:
             console.print(line, markup=False, soft_wrap=True)
-    for note in [*(f"{entry.path}: {note}" for entry in entries for note in entry.notes), *left_out]:
+    notes = [f"{entry.path}: {note}" for entry in entries for note in entry.notes]
+    for note in [*notes, *(f"left out: {why}" for why in left_out)]:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     if any(entry.row.is_privileged for entry in entries):
         console.print(PRIVILEGED_NOTE, markup=False, soft_wrap=True)
@@ -88,25 +89,29 @@ def _read(path: Path) -> tuple[list[_Entry], list[str]]:
         try:
             folders = find_runs([path])
         except UserError as error:
-            return [], [f"left out: {error}"]
-        folders = [path / folder.relative_to(path.resolve()) for folder in folders]
+            return [], [str(error)]
     elif path.name == RESULTS and all(path.with_name(name).is_file() for name in (MANIFEST, JOURNAL)):
         folders = [path.parent]
     elif path.suffix == ".json":
         return [_of_results(path) if path.name == RESULTS else _of_others(path)], []
     else:
-        return [], [f"left out: {path}: expected a run's folder or a .json file"]
-    found = {folder: _of_folder(folder) for folder in folders}
-    empty = [f"left out: {folder} has no finished episode yet" for folder in found if found[folder] is None]
-    return [entry for entry in found.values() if entry is not None], empty
+        return [], [f"{path}: expected a run's folder or a .json file"]
+    entries, left_out = [], []
+    for folder in folders:
+        is_inside = path.is_dir() and folder.is_relative_to(path.resolve())  # else it is a link to elsewhere
+        try:
+            entries.append(_of_folder(path / folder.relative_to(path.resolve()) if is_inside else folder))
+        except UserError as error:
+            left_out.append(str(error))
+    return entries, left_out
 
 
-def _of_folder(folder: Path) -> _Entry | None:
+def _of_folder(folder: Path) -> _Entry:
     from proctor.core.run_folder import agent_name, read_run_folder
 
     run = read_run_folder(folder)
     if not run.episodes:
-        return None
+        raise UserError(f"{folder} has no finished episode yet")
     name = agent_name(run.identity, folder.name)
     return _entry(folder, name, run.episodes, run.notes, privileged=bool(run.identity.get("privileged")))
 
