@@ -286,7 +286,6 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> d
         "scenes_sha256": scenes_digest(episodes),
         "dataset_sha256": dataset.digest,
         "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
-        "privileged": config.job.privileged,
         "policy_sha256": _agent_digest(policy, config.job.policy_options),
         **({"name": config.name} if config.name else {}),
         **job,
