@@ -170,7 +170,9 @@ def test_shades_at_a_threshold_belong_to_it(tmp_path):
     assert grid.unknown.tolist() == [[False, True], [False, True]]
 
 
-@pytest.mark.parametrize("image", ["pictures/a.pgm", "/elsewhere/a.pgm", "../elsewhere/a.pgm", "HERE/a.pgm"])
+@pytest.mark.parametrize(
+    "image", ["pictures/a.pgm", "/elsewhere/a.pgm", "../elsewhere/a.pgm", "HERE/a.pgm", "maps/a.pgm"]
+)
 def test_an_image_is_found_beside_the_map(tmp_path, image):
     due = load_map(write_map(tmp_path))
     folder = tmp_path / "maps"
@@ -183,6 +185,13 @@ def test_an_image_is_found_beside_the_map(tmp_path, image):
     (folder / "a.pgm").unlink(missing_ok=True)
     with pytest.raises(InvalidFile, match=r"a\.pgm.*(no such file|leaves the folder of the map)"):
         load_map(path)
+
+
+def test_numbers_are_read_as_nav2_writes_them(tmp_path):
+    path = write_map(tmp_path)
+    path.write_text(path.read_text().replace("0.05", "5e-2").replace("-2.0", "-1E+1").replace("1.0", "1e-05"))
+    grid = load_map(path)
+    assert (grid.resolution_m, grid.origin_world) == (0.05, (1e-05, -10.0))
 
 
 @pytest.mark.parametrize("negate", [1, True])

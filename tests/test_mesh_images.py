@@ -16,7 +16,7 @@ from proctor.episodes.scenes_digest import scenes_digest
 from proctor.episodes.vln import Episode
 from proctor.evaluation.dataset_doctor import examine
 from proctor.evaluation.preflight import scene_notes
-from proctor.scenes.mesh_files import find_named_file, folder_of_scene, missing_files
+from proctor.scenes.mesh_files import find_named_file, folder_of_scene, missing_files, missing_notes
 from proctor.scenes.meshes import load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import load_scene, missing_file_notes
 from proctor.scenes.thing_files import thing_of_file
@@ -116,7 +116,13 @@ def test_a_house_in_a_folder_of_meshes_has_the_images_beside_that_folder(tmp_pat
     assert scenes_digest([episode]) != before
 
 
-def test_missing_images_and_materials_of_all_formats_are_named(tmp_path):
+def test_a_long_name_is_shortened_in_the_note(tmp_path):
+    (tmp_path / "a.obj").write_text(f"mtllib {'x' * 5000}.mtl\nv 0 0 0\n")
+    (note,) = missing_notes(tmp_path / "a.obj", tmp_path)
+    assert len(note) < 500 + len(str(tmp_path))
+
+
+def test_missing_images_and_materials_of_all_formats_are_named(tmp_path, capsys):
     write(two_rooms(), tmp_path / "a.obj")
     assert missing_files(tmp_path / "a.obj") == []
     (tmp_path / "material_0.png").write_bytes(b"no image")
@@ -125,8 +131,12 @@ def test_missing_images_and_materials_of_all_formats_are_named(tmp_path):
     assert missing_files(tmp_path / "a.obj") == ["material.mtl"]
     write_dae(crate(), tmp_path / "b.dae", "gone.png")
     assert missing_files(tmp_path / "b.dae") == ["gone.png"]  # and not the surface that names the image's id
-    (tmp_path / "c.ply").write_text("ply\nformat ascii 1.0\ncomment TextureFile gone.jpg\nend_header\n")
+    crate().export(tmp_path / "c.ply")
+    header, vertices = (tmp_path / "c.ply").read_bytes().split(b"element", 1)
+    (tmp_path / "c.ply").write_bytes(header + b"comment TextureFile gone.jpg\nelement" + vertices)
     assert missing_files(tmp_path / "c.ply") == ["gone.jpg"]
+    assert load_mesh_asset(tmp_path / "c.ply").surfaces
+    assert capsys.readouterr().err == "", "what is missing is said in a note, not in a traceback of the reader"
     glb = write(two_rooms(), tmp_path / "d.glb", turn=Y_UP)
     assert missing_files(glb) == []
     content = {

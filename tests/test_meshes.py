@@ -10,6 +10,7 @@ import trimesh
 from scipy.spatial import ConvexHull
 
 from proctor.navigation.maps.grid_map import GridMap
+from proctor.scenes.mesh_files import missing_files
 from proctor.scenes.meshes import FLAT_M, convex_body, load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import SceneConfig, SceneObject
 
@@ -111,6 +112,10 @@ def test_what_would_take_very_long_to_read_is_refused_at_once(tmp_path, load):
     nodes = write_glb(tmp_path / "nodes.glb", [0, 1, 2], nodes=200_000)
     with pytest.raises(ValueError, match=r"'nodes\.glb' has 200000 nodes, more than 10000"):
         load(nodes)
+    odd_nodes = [{"mesh": "a text"}] + [{"mesh": 0}] * 200_000
+    (tmp_path / "odd.gltf").write_text(json.dumps({"asset": {"version": "2.0"}, "nodes": odd_nodes}))
+    with pytest.raises(ValueError, match=r"'odd\.gltf' has 200001 nodes, more than 10000"):
+        load(tmp_path / "odd.gltf")
     (tmp_path / "nodes.dae").write_text("<node/>" * 10_001)
     with pytest.raises(ValueError, match=r"'nodes\.dae' has 10001 nodes, more than 10000"):
         load(tmp_path / "nodes.dae")
@@ -123,6 +128,13 @@ def test_what_would_take_very_long_to_read_is_refused_at_once(tmp_path, load):
     (tmp_path / "materials.obj").write_text(f"v 0 0 0\nv 1 0 0\nv 0 1 0\n{materials}")
     with pytest.raises(ValueError, match="has 10001 materials, more than 10000"):
         load(tmp_path / "materials.obj")
+
+
+def test_a_file_of_deeply_nested_json_is_refused(tmp_path):
+    (tmp_path / "deep.gltf").write_text('{"extras": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    with pytest.raises(ValueError, match=r"'deep\.gltf' is not a \.gltf mesh"):
+        load_mesh_asset(tmp_path / "deep.gltf")
+    assert missing_files(tmp_path / "deep.gltf") == []
 
 
 def test_loose_triangles_are_counted_before_they_are_taken_apart(tmp_path):

@@ -33,7 +33,7 @@ OBJ_MATERIAL = re.compile(rb"^[ \t]*usemtl[ \t]+(.+?)[ \t\r]*$", re.MULTILINE)
 OBJ_CONTINUED = re.compile(rb"\\\r?\n")
 OBJ_LARGE_FACE = re.compile(rb"^[ \t]*f(?:[ \t]+[^ \t\r\n]++){%d}" % (MAX_FACE_CORNERS + 1), re.MULTILINE)
 LONGEST_NAME = 1024
-SHOWN_NAMES = 5
+SHOWN_NAMES, SHOWN_CHARACTERS = 5, 80
 
 
 Role = Literal["image", "material", "other"]
@@ -134,7 +134,7 @@ def missing_notes(file: Path, root: Path) -> list[str]:
     missing = missing_files(file, root)
     if not missing:
         return []
-    some = ", ".join(f"'{name}'" for name in missing[:SHOWN_NAMES])
+    some = ", ".join(f"'{name[:SHOWN_CHARACTERS]}'" for name in missing[:SHOWN_NAMES])
     rest = f" and {len(missing) - SHOWN_NAMES} more" if len(missing) > SHOWN_NAMES else ""
     return [
         f"{file.name} is drawn without {some}{rest}: no readable file of this name in {root}, where "
@@ -227,12 +227,6 @@ _NAMES: dict[str, Callable[[Path, Path | None], dict[str, Role]]] = {
 }
 
 
-class GltfNode(msgspec.Struct, frozen=True):
-    """A node of a glTF file."""
-
-    mesh: int | None = None
-
-
 class GltfFile(msgspec.Struct, frozen=True):
     """A buffer or an image of a glTF file."""
 
@@ -244,14 +238,15 @@ class GltfDocument(msgspec.Struct, frozen=True):
 
     buffers: list[GltfFile] = []
     images: list[GltfFile] = []
-    nodes: list[GltfNode] = []
+    nodes: list[msgspec.Raw] = []
+    """They are only counted."""
 
 
 def read_gltf(file: Path) -> GltfDocument:
     """Read the JSON of a glTF file. A broken one is an empty document: whoever reads the mesh will say so."""
     try:
         return msgspec.json.decode(_gltf_json(file), type=GltfDocument)
-    except (msgspec.MsgspecError, UnicodeDecodeError, struct.error):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, struct.error):
         return GltfDocument()
 
 

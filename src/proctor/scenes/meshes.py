@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import logging
 import math
 import struct
 from functools import lru_cache
@@ -23,6 +24,9 @@ from scipy.spatial import ConvexHull
 from proctor.core.errors import MissingDependency
 from proctor.core.types import Array
 from proctor.scenes.mesh_files import check_work, find_named_file
+
+# trimesh logs a traceback for each image that is missing; `mesh_files.missing_notes` says it in a sentence.
+logging.getLogger("trimesh").setLevel(logging.CRITICAL)
 
 Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 FLAT_M = 0.01

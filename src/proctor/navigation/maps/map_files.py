@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import struct
 import tokenize
 import zipfile
@@ -87,7 +88,7 @@ def load_map(path: Path, *, unknown: Unknown = "free") -> GridMap:
     """Read a map that `save_map` or a map server wrote.
 
     The image is PGM, PNG or BMP. It lies in the folder of the `.yaml` file or below: a path that leads
-    elsewhere, as some savers write it, stands for the file of that name beside the `.yaml` file.
+    elsewhere or nowhere, as some savers write it, stands for the file of that name beside the `.yaml` file.
 
     Args:
         path: The `.yaml` file or the `.npz` file.
@@ -112,9 +113,8 @@ def load_map(path: Path, *, unknown: Unknown = "free") -> GridMap:
     if path.suffix not in (".yaml", ".yml"):
         raise InvalidFile(path, "not a map: expected a name that ends with .yaml, .yml or .npz")
     header = _load_header(path)
-    cells = _percentages(_load_shades(_image_beside(path, header.image)), header)[
-        ::-1
-    ]  # images begin at the top
+    shades = _load_shades(_image_beside(path, header.image))
+    cells = _percentages(shades, header)[::-1]  # images begin at the top
     height, width = cells.shape
     x, y, yaw = header.origin
     try:
@@ -163,6 +163,15 @@ def _yaml(grid: GridMap, image: str) -> bytes:
     return text.encode()
 
 
+class _HeaderLoader(yaml.SafeLoader):
+    """Reads 1e-05 as a number, as yaml-cpp writes it in Nav2's map saver; in YAML 1.1 it is a text."""
+
+
+_HeaderLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
+
+
 def _load_header(path: Path) -> MapHeader:
     raw = read_bytes(path)
     if len(raw) > MOST_YAML_BYTES:
@@ -170,7 +179,7 @@ def _load_header(path: Path) -> MapHeader:
             path, f"has {len(raw)} bytes, expected at most {MOST_YAML_BYTES} in a map's YAML file"
         )
     try:
-        value = yaml.safe_load(raw)
+        value = _HeaderLoader(raw).get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -185,10 +194,11 @@ def _image_beside(path: Path, name: str) -> Path:
     try:
         folder = path.parent.resolve()
         named, beside = (folder / name).resolve(), (folder / PurePath(name).name).resolve()
+        for file in (named, beside):
+            if file.is_relative_to(folder) and file.is_file():
+                return file
         if named.is_relative_to(folder):
-            return named
-        if beside.is_relative_to(folder) and beside.is_file():
-            return beside
+            return named  # whoever reads it says what is wrong with it
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidFile(path, f"{name!r} is no file name: {error}", place="image") from None
     raise InvalidFile(path, f"{name!r} leaves the folder of the map: put the image into it", place="image")
