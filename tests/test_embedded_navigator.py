@@ -127,7 +127,7 @@ def test_a_depth_camera_sees_what_is_too_low_for_the_laser(client, scene_path):
 
 def test_planners_by_name(client, scene_path):
     for planner in ("rrt", "rrt_star", "prm"):
-        params = NavigationParams(planner=planner, planning_timeout_s=2.0)
+        params = NavigationParams(planner=planner, planning_timeout_s=60.0)
         with EmbeddedNavigator(scene_path, START, params=params, client=client) as navigator:
             drive = navigator.navigate(GOAL)
         assert drive.arrived, (planner, drive.result)

@@ -194,12 +194,16 @@ def test_what_is_touched_in_a_house_of_several_meshes_is_named(tmp_path):
     world.begin(Pose2(2.0, 2.0, 0.0), who="it", z=0.0)
 
 
+def shell(length_m):
+    """Four walls as one connected piece, as they are modelled; boxes that only touch would be several."""
+    solid = trimesh.creation.box((length_m, length_m - 4.0, 2.5))
+    solid.apply_translation((4, 2, 1.25))
+    solid.update_faces(np.abs(solid.face_normals[:, 2]) < 0.5)
+    return solid
+
+
 def test_walls_whose_hull_fills_the_room_are_told_with_the_remedy(tmp_path):
-    # One connected piece, as walls are modelled; boxes that only touch would be pieces of their own.
-    shell = trimesh.creation.box((8.2, 4.2, 2.5))
-    shell.apply_translation((4, 2, 1.25))
-    shell.update_faces(np.abs(shell.face_normals[:, 2]) < 0.5)
-    write(shell, tmp_path / "walls.ply")
+    write(shell(8.2), tmp_path / "walls.ply")
     objects = [{"name": "walls", "asset_path": "walls.ply"}]
     (tmp_path / "scene.json").write_text(json.dumps({"scene_name": "s", "objects": objects}))
     task = episode(tmp_path / "scene.json", (2, 2, 0.0, 0), (3, 2, 0.0))
@@ -216,6 +220,22 @@ def test_walls_whose_hull_fills_the_room_are_told_with_the_remedy(tmp_path):
     assert (
         'inside of the convex hull of \'walls\': give it "collision": "surface"' in found["inside-hull"].text
     )
+
+
+def test_of_several_meshes_around_a_start_only_those_in_the_way_need_another_collision(tmp_path):
+    floor, ceiling = box((-0.1, -0.1, -0.1), (8.1, 4.1, 0.0)), box((-0.1, -0.1, 2.5), (8.1, 4.1, 2.6))
+    for name, mesh in {"floor": floor, "ceiling": ceiling, "walls": shell(8.2), "fence": shell(9.2)}.items():
+        write(mesh, tmp_path / f"{name}.ply")
+    names = ("floor", "ceiling", "walls", "fence")
+    objects = [{"name": name, "asset_path": f"{name}.ply"} for name in names]
+    (tmp_path / "scene.json").write_text(json.dumps({"scene_name": "s", "objects": objects}))
+    task = episode(tmp_path / "scene.json", (2, 2, 0.0, 0), (3, 2, 0.0))
+    with pytest.raises(UserError, match='convex hull of \'(walls|fence)\'.*: give it "collision": "surface"'):
+        VLNEnv(sensors=["odom"]).check([task])
+    save_dataset([task], tmp_path / "episodes.json")
+    found = examine(tmp_path / "episodes.json").findings.items
+    told = [item.text for item in found if item.kind == "inside-hull"]
+    assert [re.search("convex hull of '(.*?)'", text)[1] for text in told] == ["walls", "fence"]
 
 
 def test_surfaces_without_a_floor_among_them_say_what_is_missing(tmp_path):

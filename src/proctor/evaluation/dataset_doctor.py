@@ -26,7 +26,7 @@ from proctor.episodes.vln import Episode
 from proctor.evaluation.vln_task import is_reachable, shortest_known_m
 from proctor.navigation.maps.grid_map import BAND_M, MARGIN_M, ROBOT, GridMap, floor_of_scene, map_of_scene
 from proctor.registry import build
-from proctor.scenes.filling_hulls import REMEDY, filling_hull
+from proctor.scenes.filling_hulls import REMEDY, filling_hulls
 from proctor.scenes.scene_config import load_scene, missing_file_notes
 
 
@@ -216,9 +216,9 @@ def _check_hulls(patient: Patient, scene: Path, indices: Sequence[int]) -> None:
             floor_z = floor_of_scene(scene, point)
             band_m = (floor_z + BAND_M[0], floor_z + BAND_M[1])
             xy = (point.x, point.y)
-            name = filling_hull(load_scene(scene), scene, xy, radius_m=ROBOT.radius_m, band_m=band_m)
-            if name is not None and index not in blocked[name]:
-                blocked[name].append(index)
+            for name in filling_hulls(load_scene(scene), scene, xy, radius_m=ROBOT.radius_m, band_m=band_m):
+                if index not in blocked[name]:
+                    blocked[name].append(index)
     for name, inside in blocked.items():
         text = f"{scene.name}: starts or goals are free, but inside of the convex hull of '{name}': {REMEDY}"
         patient.findings.add("error", "inside-hull", text, episodes=inside)

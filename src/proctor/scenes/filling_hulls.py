@@ -19,15 +19,15 @@ REMEDY = (
 )
 
 
-def filling_hull(
+def filling_hulls(
     scene: SceneConfig,
     scene_path: Path | None,
     xy: tuple[float, float],
     *,
     radius_m: float,
     band_m: tuple[float, float],
-) -> str | None:
-    """Return the object that blocks a free place only by its convex hull, None if there is none.
+) -> list[str]:
+    """Return the names of the objects that block a free place only by their convex hulls.
 
     Args:
         scene: The scene.
@@ -40,16 +40,18 @@ def filling_hull(
         ValueError: A mesh is broken.
         InvalidFile: A mesh lies outside of the scene's folder.
     """
+    names = []
     for item in scene.objects if scene_path is not None else ():
         collides_as_hulls = item.collision == "hull" and item.rigid_body_type != "none"
         if item.asset_path is None or item.parts or not collides_as_hulls:
             continue
         triangles = _triangles(item, Path(str(scene_path)))
-        low, high = triangles[..., :2].min(axis=(0, 1)), triangles[..., :2].max(axis=(0, 1))
-        is_room = (high - low).prod() >= SMALLEST_AREA_M2 and ((low < xy) & (xy < high)).all()
-        if is_room and _distance_m(cut(triangles, 2, *band_m)[..., :2], np.array(xy)) > radius_m:
-            return item.name
-    return None
+        low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
+        is_room = (high - low)[:2].prod() >= SMALLEST_AREA_M2 and ((low[:2] < xy) & (xy < high[:2])).all()
+        is_in_the_way = low[2] < band_m[1] and high[2] > band_m[0]  # unlike a floor or a ceiling
+        if is_room and is_in_the_way and _distance_m(cut(triangles, 2, *band_m)[..., :2], np.array(xy)) > radius_m:
+            names.append(item.name)
+    return names
 
 
 def _triangles(item: SceneObject, scene_path: Path) -> Array:

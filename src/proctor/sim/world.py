@@ -11,7 +11,7 @@ import mujoco
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.filling_hulls import REMEDY, filling_hull
+from proctor.scenes.filling_hulls import REMEDY, filling_hulls
 from proctor.scenes.mesh_house import house_of
 from proctor.scenes.scene_config import SceneConfig
 from proctor.sim.model import ROBOT, TIMESTEP_S, build_model
@@ -136,15 +136,15 @@ class World:
             return
         place = f"at x={start.x}, y={start.y}"
         robot, floor_z = self.robot, self.floor_z
-        hull = filling_hull(
+        hulls = filling_hulls(
             self._scene,
             self._scene_path,
             (start.x, start.y),
             radius_m=robot.radius_m,
             band_m=(floor_z + robot.ground_clearance_m, floor_z + robot.height_m),
         )
-        if hull is not None and hull == obstacle:
-            raise InsideHull(f"{who} starts inside of the convex hull of '{hull}' {place}: {REMEDY}")
+        if obstacle in hulls:
+            raise InsideHull(f"{who} starts inside of the convex hull of '{obstacle}' {place}: {REMEDY}")
         raise UserError(f"{who} starts inside of '{obstacle}' {place}")
 
     def step(self, velocity_world: tuple[float, float, float]) -> None:
