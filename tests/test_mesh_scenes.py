@@ -230,7 +230,7 @@ def test_of_several_meshes_around_a_start_only_those_in_the_way_need_another_col
     objects = [{"name": name, "asset_path": f"{name}.ply"} for name in names]
     (tmp_path / "scene.json").write_text(json.dumps({"scene_name": "s", "objects": objects}))
     task = episode(tmp_path / "scene.json", (2, 2, 0.0, 0), (3, 2, 0.0))
-    with pytest.raises(UserError, match='convex hull of \'(walls|fence)\'.*: give it "collision": "surface"'):
+    with pytest.raises(UserError, match=r"convex hull of '(walls|fence)' at .*: give it"):
         VLNEnv(sensors=["odom"]).check([task])
     save_dataset([task], tmp_path / "episodes.json")
     found = examine(tmp_path / "episodes.json").findings.items

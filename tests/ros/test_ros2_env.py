@@ -139,6 +139,18 @@ def test_a_robot_without_a_simulator_is_put_at_the_start_by_hand(scene):
         assert seen["odom"].x == pytest.approx(0.25, abs=0.01)
 
 
+def test_a_robot_without_a_scanner_takes_an_exam_by_odometry(scene):
+    with KinematicRobot(real_time_factor=4.0, has_scanner=False):
+        env = Ros2Env(attach=True, sensors=["odom"])
+        try:
+            assert list(env.reset(yard_episode(scene, 1.0, 1.0, 90.0))) == ["odom"]
+            seen, *_, info = env.step(FORWARD)
+        finally:
+            env.close()
+    assert seen["odom"].x == pytest.approx(0.25, abs=0.01)
+    assert info["position"].y == pytest.approx(1.25, abs=0.01)
+
+
 def test_a_robot_that_is_not_there_is_told_within_the_deadline(scene):
     env = Ros2Env(attach=True, timeout_s=0.5)
     with pytest.raises(SimulationError, match="nobody publishes /odom"):

@@ -183,7 +183,7 @@ class VLNActionExecutor(RosNode):
         return 0.0 if pose is None else yaw_of(pose.orientation)
 
     def wait_for_odom(self, timeout_sec: float = 5.0, newer_than_s: float = 0.0) -> bool:
-        """Wait for odometry, if asked for for some after a moment of the robot's time.
+        """Wait for odometry of the robot's time `newer_than_s` or later.
 
         Returns:
             Whether there is any.

@@ -61,9 +61,11 @@ class ExamRobot:
         self.actions = ActionExecutorWrapper(executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor)
         self._name, self._namespace, self._uri = name, namespace, uri
         self._wanted, self._timeout_s = tuple(sensors), timeout_s
-        heard = [sensor for sensor in sensors if sensor != "odom"] or ["scan"]
+        heard = [sensor for sensor in sensors if sensor != "odom"]
+        self._awaits_sensors = bool(heard)
+        """Odometry needs no wait: a move ends when it shows that the robot stands."""
         self.sensors = SensorSubscriber(
-            qos, node=executor, clock=executor.robot_clock, sensors=heard, depth_far_m=depth_far_m
+            qos, node=executor, clock=executor.robot_clock, sensors=heard or ["scan"], depth_far_m=depth_far_m
         )
         self._simulation = SimulationClient(
             executor, prefix=prefix, timeout_s=timeout_s, clock=executor.robot_clock
@@ -132,7 +134,7 @@ class ExamRobot:
         Raises:
             SimulationError: A topic is silent, and why.
         """
-        observation = self.sensors.get_observation(self._timeout_s)
+        observation = self.sensors.get_observation(self._timeout_s) if self._awaits_sensors else {}
         observation["odom"] = self._driven()
         return {name: observation[name] for name in self._wanted}
 

@@ -49,7 +49,9 @@ def filling_hulls(
         low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
         is_room = (high - low)[:2].prod() >= SMALLEST_AREA_M2 and ((low[:2] < xy) & (xy < high[:2])).all()
         is_in_the_way = low[2] < band_m[1] and high[2] > band_m[0]  # unlike a floor or a ceiling
-        if is_room and is_in_the_way and _distance_m(cut(triangles, 2, *band_m)[..., :2], np.array(xy)) > radius_m:
+        if not (is_room and is_in_the_way):
+            continue
+        if _distance_m(cut(triangles, 2, *band_m)[..., :2], np.array(xy)) > radius_m:
             names.append(item.name)
     return names
 
