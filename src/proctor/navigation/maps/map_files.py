@@ -163,7 +163,7 @@ def _yaml(grid: GridMap, image: str) -> bytes:
     return text.encode()
 
 
-class _HeaderLoader(yaml.SafeLoader):
+class _HeaderLoader(yaml.SafeLoader):  # type: ignore[misc]
     """Reads 1e-05 as a number, as yaml-cpp writes it in Nav2's map saver; in YAML 1.1 it is a text."""
 
 
