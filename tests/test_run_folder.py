@@ -222,6 +222,18 @@ def test_results_follow_links_and_leave_out_a_damaged_run_among_others(proctor, 
     assert (code, err.startswith(f"error: {damaged / 'episodes.jsonl'}: line 1")) == (2, True)
 
 
+def test_results_say_what_is_not_scored_and_by_which_distance_it_would_be(proctor, run):
+    error = {"side": "unavailable", "kind": "agent_unavailable", "message": "the API is down"}
+    lost = {"error": error, "status": "error", "success": False, "failure_reason": "agent_unavailable"}
+    for number in range(3):
+        edit_line(run, number, lambda record: record.update(lost, metrics={}))
+    (run / "results.json").unlink()
+    code, out, _ = proctor("results", run)
+    assert code == 0
+    assert f"note: {run}: vln-ce, straight-line distance" in out
+    assert f"note: {run}: 3 of 3 episodes lost because the agent was unavailable and left out\n" in out
+
+
 def test_privileged_runs_have_a_star_in_results(proctor, run):
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["identity"]["privileged"] = True

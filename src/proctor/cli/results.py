@@ -128,6 +128,7 @@ def _entry(
     """Summarise episodes, as reports and comparisons do."""
     from proctor.core.distances import distance_label
     from proctor.evaluation.summary import summarise
+    from proctor.report.fault_words import loss_text
     from proctor.report.latency import latency_of
     from proctor.report.tables import MeanRow
 
@@ -137,7 +138,8 @@ def _entry(
     measured = f"{summary.definition}, {distance_label(summary.distance)}"
     latency = latency_of(episodes)
     row = MeanRow(means, results.total_episodes - sum(summary.unscored.values()), privileged)
-    said = [f"{measured}; {latency}" if latency else measured, *notes]
+    lost = loss_text(summary.unscored, results.total_episodes)
+    said = [f"{measured}; {latency}" if latency else measured, *([lost] if lost else []), *notes]
     return _Entry(path, name, results.task, row, said)
 
 

@@ -21,7 +21,7 @@ def summarise(episodes: Sequence[EpisodeResult]) -> Results:
     scored = [episode for episode in episodes if episode.is_scored]
     lost = len(episodes) - len(scored)
     successes = sum(episode.success for episode in scored)
-    kinds = {episode.distance for episode in scored}
+    kinds = {episode.distance for episode in scored or episodes}
     final_m = [episode.final_distance_to_goal for episode in scored]
     bumps = [float(e.collision_count) for e in scored if e.collision_count is not None]
     reasons = Counter(e.failure_reason for e in episodes if e.failure_reason is not None)

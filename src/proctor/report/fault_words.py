@@ -11,7 +11,7 @@ from proctor.protocol.faults import WireFault
 
 WORDS: dict[str, str] = {
     WireFault.UNREACHABLE: "nobody answered at its address",
-    WireFault.UNAVAILABLE: "it said that it cannot take an episode at present",
+    WireFault.UNAVAILABLE: "it could not take an episode at that time",
     WireFault.MISMATCH: "it speaks another protocol or version",
     WireFault.DISCONNECTED: "the connection ended in the middle of an episode",
     WireFault.ACTION_TIMEOUT: "no reply within the time for an action",
