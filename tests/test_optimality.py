@@ -101,7 +101,7 @@ def test_a_path_keeps_the_radius_and_the_margin_but_for_half_the_diagonal_of_a_c
     grid = GridMap(rooms(200, room_m=3.3, door_m=0.8, seed=0), resolution_m=CELL_M)
     least_m, least_smooth_m = [], []
     for ends in queries(grid.clearance_m > radius_m, 30):
-        path = find_path(grid.field, *(ends * CELL_M), radius_m=radius_m)
+        path = find_path(grid.field, *(ends * CELL_M), radius_m=radius_m, timeout_s=60.0)
         places, clearances = clearance_of_lines(grid.occupied, path.points / CELL_M)
         clearances_m = clearances * CELL_M
         apart_m = np.linalg.norm(places[:, None] - ends, axis=-1).min(axis=1) * CELL_M

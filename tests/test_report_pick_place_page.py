@@ -12,6 +12,7 @@ from house_runs import edit_journal
 from proctor import cli
 from proctor.core.recordings import recording_folder
 from proctor.core.results import read_journal
+from proctor.report import key_frames
 from proctor.report.tabletop_views import side_of
 from tabletop_runs import ENDINGS, GRASPED, LAST, write_run
 
@@ -59,6 +60,9 @@ def runs(tmp_path_factory):
     )
     assert cli.main(["report", str(out), "--frames", "0"]) == 0
     assert cli.main(["report", str(filmed), "--out", str(out / "framed.html")]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_frames, "MOST_FILM_FRAMES", 2)
+        assert cli.main(["report", str(filmed), "--out", str(out / "few_frames.html")]) == 0
     return out
 
 
@@ -237,6 +241,18 @@ def test_play_moves_the_recorded_pictures(open_page):
     page.evaluate("() => goTo(0)")
     page.click(".play")
     page.wait_for_function("() => !document.querySelector('.now-view img').alt.endsWith('step 0')")
+
+
+def test_key_frames_are_shown_where_there_is_room_for_few_others(open_page):
+    page = open_page("#ep=pick_000", file="few_frames.html")
+    key_steps, others = page.evaluate(
+        "[ROWS[0].frames, ROWS[0].film].map((all) => all.map(([step]) => step))"
+    )
+    assert len(others) == 2
+    assert not set(others) & set(key_steps)
+    for step in (*key_steps, *others):
+        page.evaluate("(step) => goTo(step)", step)
+        assert page.locator(".now-view img").get_attribute("alt") == f"What the robot saw after step {step}"
 
 
 def test_a_score_that_is_zero_everywhere_has_no_axis(open_page):

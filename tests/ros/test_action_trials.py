@@ -110,6 +110,6 @@ def test_the_speed_of_time_does_not_matter(tmp_path, factor):
         misses_m, misses_deg, drives_s, turns_s = misses(executor, simulator, ["forward", "left"] * 5)
         assert max(misses_m) <= 0.01
         assert max(misses_deg) <= 0.5
-        if factor <= 1.0:
+        if factor < 1.0:  # else a busy machine, which sends its commands late, would be measured
             assert np.median(drives_s) <= 1.15 * 2.5
             assert np.median(turns_s) <= 1.15 * 0.87

@@ -30,7 +30,7 @@ from proctor.report.verdict import Verdict, record_of
 WIDTH_PX = 320
 FILM_WIDTH_PX = 240
 MOST_FILM_FRAMES, MOST_FRAMES_OF_AN_EPISODE = 1000, 150
-"""Of a report and of an episode in it: a frame takes some 7 kB."""
+"""Of a report and of an episode in it: a frame takes some 10 kB of the page."""
 JPEG_QUALITY = 78
 SAME_M = 0.02
 """A replay that is further than this from the recorded path went somewhere else."""
@@ -61,7 +61,7 @@ class KeyFrames(NamedTuple):
     note: str = ""
     """What a reader must know about them."""
     film: Sequence[tuple[int, bytes]] = ()
-    """The same of as many recorded steps as there is room for, smaller, to be played."""
+    """The same of as many other recorded steps as there is room for, smaller, to be played with them."""
 
 
 def key_steps(verdict: Verdict) -> list[int]:
@@ -167,7 +167,8 @@ def _recorded(run: RunRecord, verdict: Verdict, width_px: int, most_in_film: int
         return None
     try:
         pictures = [(step, _shrunk(file, width_px)) for step, file in wanted]
-        film = [(step, _shrunk(files[step], FILM_WIDTH_PX)) for step in _spread(sorted(files), most_in_film)]
+        others = sorted(files.keys() - {step for step, _ in wanted})
+        film = [(step, _shrunk(files[step], FILM_WIDTH_PX)) for step in _spread(others, most_in_film)]
     except (OSError, Image.DecompressionBombError) as error:
         return KeyFrames([], "none", f"The recorded pictures cannot be read: {error}")
     return KeyFrames(pictures, "recorded", film=film)

@@ -81,7 +81,7 @@ function factList(row) {
 /** What the robot saw at the present step: the last picture that was taken until then. */
 class NowView {
   constructor(row) {
-    this.pictures = row.film || row.frames || [];
+    this.pictures = [...(row.frames || []), ...(row.film || [])].sort(([a], [b]) => a - b);
     this.image = el("img", { alt: "" });
     this.caption = el("figcaption");
     this.node = this.pictures.length > 0 && el("figure.now-view", null, this.image, this.caption);
