@@ -52,7 +52,15 @@ def test_a_drive_is_told_plotted_filmed_and_written(capsys, scene, tmp_path):
         capsys, "--scene", scene, "--start", "-1.5,-.2,0", "--goal=1.5,0.1,1.57", *outputs
     )
     assert (code, err) == (0, "")
-    for word in ("succeeded", "distance to goal", "heading error", "planning", "recoveries", "driven"):
+    for word in (
+        "succeeded",
+        "distance to goal",
+        "cm in a straight line",
+        "heading error",
+        "planning",
+        "recoveries",
+        "driven",
+    ):
         assert word in out
     document = json.loads(files["json"].read_text())
     assert document["status"] == "succeeded"

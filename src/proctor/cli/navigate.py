@@ -299,7 +299,7 @@ def _summary(drive: Drive) -> Table:
 
     row("status", "[green]succeeded[/green]" if drive.arrived else f"[red]failed[/red] ({result['reason']})")
     if result["final_distance"] is not None:
-        row("distance to goal", _length(result["final_distance"]))
+        row("distance to goal", f"{_length(result['final_distance'])} in a straight line")
     if "final_yaw_error" in result:
         row("heading error", f"{math.degrees(result['final_yaw_error']):.2f}°")
     row("time", f"{result['total_time']:.1f} s, of simulation")
