@@ -14,8 +14,9 @@ from sensor_msgs.msg import LaserScan
 
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
+from proctor.ros2 import robot_port
 from proctor.ros2.node import RosNode
-from proctor.ros2.qos import COMMANDS
+from proctor.ros2.qos import COMMANDS, SENSORS
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.robot_port import RosRobotPort
 from proctor.ros2.topic import Topic
@@ -232,6 +233,30 @@ def test_a_robot_without_stamps_on_anything_says_so():
         assert node.wait_until(lambda: port.odom.value is not None, 10.0)
         with fails_in_time("time stands still.* /odom has no stamps"):
             port.catch_up()
+
+
+def test_the_scanner_of_a_robot_that_is_spawned_anew_is_awaited(monkeypatch):
+    monkeypatch.setattr(robot_port, "SCANNER_S", 30.0)
+    with port_to(timeout_s=30.0) as (robot, port):
+        port._scanner_due_s = 0.0  # long after the start
+        gone, robot._scan_out, ticks = robot._scan_out, None, robot._ticks
+        assert robot.wait_until(lambda: robot._ticks > ticks + 1, 10.0)
+        robot.destroy_publisher(gone)
+        assert port._node.wait_until(lambda: not port._node.count_publishers(port.scans.name), 10.0)
+        port.forget()
+        drives = threading.Event()
+
+        def begin():
+            port.catch_up()
+            drives.set()
+
+        thread = threading.Thread(target=begin)
+        thread.start()
+        assert not drives.wait(1.0)
+        robot._scan_out = robot.create_publisher(LaserScan, "scan", SENSORS)
+        thread.join(30.0)
+        assert drives.is_set()
+        assert len(port.scan().ranges)
 
 
 def test_a_robot_that_stands_because_its_port_was_closed_touches_nothing():

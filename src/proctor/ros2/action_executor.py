@@ -197,8 +197,7 @@ class VLNActionExecutor(RosNode):
 
     def forget(self) -> None:
         """Drop what was heard of the robot: it is another one now, or elsewhere."""
-        self._port.odom.forget()
-        self._port.scans.forget()
+        self._port.forget()
 
     def odom_callback(self, msg: Any) -> None:
         """Take in a nav_msgs/Odometry as if the robot had sent it."""

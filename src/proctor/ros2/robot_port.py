@@ -22,7 +22,7 @@ from proctor.ros2.twist_topic import TwistTopic
 
 ROUNDING_S = 1e-6
 SCANNER_S = 2.0
-"""So long after its start, in real time, a driver waits for a publisher of scans to be discovered."""
+"""So long, in real time, a driver waits for the publisher of scans of a new robot to be discovered."""
 NO_SCAN = Scan(np.empty(0), 0.0, 0.0, 0.0, 0.0)
 """Of a robot without a scanner."""
 
@@ -60,8 +60,8 @@ class RosRobotPort:
         self._is_moving, self._jumps = False, clock.jumps
         self._told, self._track, self._held = np.zeros(3), Track(), Held()
         self._odom_heard_s = self._scan_heard_s = 0.0
-        self._scanner_due_s = time.monotonic() + min(SCANNER_S, silence_timeout_s)
-        self._told_no_scanner = False
+        self._scanner_due_s, self._told_no_scanner = 0.0, False
+        self._await_scanner()
         self.cmd_vel = TwistTopic(node)
         self.odom: Topic[_Heard] = Topic(
             node, Odometry, "odom", self._read_odometry, on_value=self._note_odometry
@@ -130,7 +130,8 @@ class RosRobotPort:
     def catch_up(self) -> None:
         """Wait until the robot's time goes on: moves count from then, not from before a pause.
 
-        Shortly after the start, also wait until a publisher of scans is discovered.
+        Shortly after the start, and after a robot with a scanner was forgotten, also wait until a publisher of
+        scans is discovered.
 
         Raises:
             SimulationError: It stands still.
@@ -141,6 +142,13 @@ class RosRobotPort:
         undiscovered_s = self._scanner_due_s - time.monotonic()
         if undiscovered_s > 0:
             self._node.wait_until(self._has_scanner, undiscovered_s)
+
+    def forget(self) -> None:
+        """Drop what was heard of the robot: it is another one now, or elsewhere."""
+        if self.scans.value is not None:
+            self._await_scanner()
+        self.odom.forget()
+        self.scans.forget()
 
     def close(self) -> None:
         """Stop the robot for good. Comes before the node is closed."""
@@ -181,6 +189,10 @@ class RosRobotPort:
                 told = "the robot was told to stop. Is the simulation running, in game mode?"
                 raise SimulationError(f"{topic.diagnosis()}; {told}")
         return cast(Value, topic.value)
+
+    def _await_scanner(self) -> None:
+        """Give the scanner of a robot that has just come time to be discovered."""
+        self._scanner_due_s = time.monotonic() + min(SCANNER_S, self._timeout_s)
 
     def _has_scanner(self) -> bool:
         return self.scans.value is not None or self._node.count_publishers(self.scans.name) > 0
