@@ -227,7 +227,7 @@ def test_in_raw_mode_shades_are_percentages(tmp_path):
             "image: '../other.pgm' leaves the folder of the map: put the image into it",
         ),
         ({"image": "/etc/passwd"}, "image: '/etc/passwd' leaves the folder"),
-        ({"image": "a\0b"}, "image: .*is no file name"),
+        ({"image": "a\0b"}, "image: .*is not a file name"),
         ({"image": "none.pgm"}, "none.pgm: no such file"),
         ({"image": "."}, "cannot be read"),
         ({"resolution": None}, "missing required field `resolution`"),

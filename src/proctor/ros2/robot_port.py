@@ -130,8 +130,8 @@ class RosRobotPort:
     def catch_up(self) -> None:
         """Wait until the robot's time goes on: moves count from then, not from before a pause.
 
-        Shortly after the start, and after a robot with a scanner was forgotten, also wait until a publisher of
-        scans is discovered.
+        Shortly after the start, and after a robot with a scanner was forgotten, also wait until the publisher
+        of scans is discovered.
 
         Raises:
             SimulationError: It stands still.

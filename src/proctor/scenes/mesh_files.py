@@ -65,7 +65,7 @@ def may_name(folder: Path, file: Path, root: Path | None = None) -> bool:
     """Tell whether a mesh in a folder may name a file: inside of its scene's folder, or near.
 
     Near is beside or below the mesh, and images one folder over, since many meshes share their images in
-    `../textures`. Nothing else is anybody's business. All paths must be resolved.
+    `../textures`. Nothing else may be read. All paths must be resolved.
     """
     is_near = file.parent.parent == folder.parent and file.suffix.lower() in IMAGE_SUFFIXES
     return is_near or file.is_relative_to(folder) or (root is not None and file.is_relative_to(root))

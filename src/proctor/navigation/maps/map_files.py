@@ -200,7 +200,7 @@ def _image_beside(path: Path, name: str) -> Path:
         if named.is_relative_to(folder):
             return named  # whoever reads it says what is wrong with it
     except (OSError, ValueError, RuntimeError) as error:
-        raise InvalidFile(path, f"{name!r} is no file name: {error}", place="image") from None
+        raise InvalidFile(path, f"{name!r} is not a file name: {error}", place="image") from None
     raise InvalidFile(path, f"{name!r} leaves the folder of the map: put the image into it", place="image")
 
 

@@ -48,7 +48,7 @@ class Occupancy(NamedTuple):
         """Return the message's map.
 
         Cells of a map lie along the axes of the world. If the message is turned, each of them gets the worst
-        of all that it overlaps, so that no obstacle is lost: occupied, unknown, free. Beyond the message it
+        of the cells that it overlaps: occupied, unknown, free. So no obstacle is lost. Beyond the message it
         is unknown.
 
         Args:
