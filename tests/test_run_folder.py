@@ -193,6 +193,28 @@ def test_what_no_exam_could_have_written_is_refused_with_its_place(proctor, run,
         assert complaint in err
 
 
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"source": {"dataset": 5}}, "$.source.dataset"),
+        ({"identity": {"env_options": []}}, "$.identity.env_options"),
+        ({"identity": {"dataset_sha256": {}}}, "$.identity.dataset_sha256"),
+        ({"identity": {"episodes": "3"}}, "$.identity.episodes"),
+        ({"identity": {"privileged": "no"}}, "$.identity.privileged"),
+        ({"identity": []}, "$.identity"),
+    ],
+)
+def test_a_manifest_that_no_run_could_have_written_is_refused_with_its_place(proctor, run, change, place):
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps(manifest | change))
+    for words in (*READERS[:3], lambda run: ("predictions", run, "--out", run / "p.json")):
+        code, out, err = proctor(*words(run))
+        said = " ".join((out + err).split())
+        assert code == 2
+        assert "manifest.json: not the manifest of a run: Expected" in said
+        assert f"`{place}`" in said
+
+
 def test_results_take_folders_of_runs_and_whatever_a_shell_expands_to(proctor, run):
     (run.parent / "report.html").write_text("<html>")
     (run.parent / "notes").mkdir()

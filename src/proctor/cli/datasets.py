@@ -230,8 +230,8 @@ def _predictions(arguments: argparse.Namespace) -> int:
     results = {result.episode_id: result for result in run.episodes}
     path, ids, format_ = arguments.dataset, {}, arguments.format
     if path is None:
-        source = run.manifest.get("source")
-        path = Path(source["dataset"]) if isinstance(source, dict) and source.get("dataset") else None
+        source = (run.manifest.get("source") or {}).get("dataset")
+        path = Path(source) if source else None
     if format_ != "r2r" and path is not None:
         dataset = load_dataset(path)
         format_ = format_ or ("rxr" if dataset.format == "rxr-ce" else "r2r")

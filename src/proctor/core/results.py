@@ -161,22 +161,57 @@ def check_record(result: EpisodeResult, path: Path, *, place: str) -> None:
         raise InvalidFile(path, f"episode '{result.episode_id:.80}', {field}: {text}", place=place)
 
 
+class _Identity(msgspec.Struct):
+    """What readers take from a manifest's identity. Earlier versions did not write all of it."""
+
+    proctor: str = ""
+    dataset: str = ""
+    dataset_sha256: str = ""
+    scenes_sha256: str = ""
+    episode_ids_sha256: str = ""
+    episodes: int = 0
+    name: str = ""
+    policy: str = ""
+    policy_sha256: str = ""
+    policy_options: dict[str, Any] = {}
+    privileged: bool = False
+    env: str = ""
+    env_options: dict[str, Any] = {}
+    task: str = ""
+    seed: int = 0
+    success_threshold_m: float = 0.0
+
+
+class _Source(msgspec.Struct):
+    dataset: str | None = None
+    scenes: str | None = None
+
+
+class _Manifest(msgspec.Struct):
+    identity: _Identity
+    source: _Source | None = None
+    packages: dict[str, Any] = {}
+    notes: list[str] = []
+
+
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Return the manifest of a run, whose `identity` is a dict.
+    """Return the manifest of a run, whose entries have the types that readers rely on.
 
     Raises:
-        InvalidFile: It is missing, or no manifest.
+        InvalidFile: It is missing, or not a manifest.
     """
-    manifest = read_json(path)
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("identity"), dict):
-        raise InvalidFile(path, "not the manifest of a run")
+    manifest: dict[str, Any] = read_json(path)
+    try:
+        msgspec.convert(manifest, _Manifest)
+    except msgspec.ValidationError as error:
+        raise InvalidFile(path, f"not the manifest of a run: {error}") from None
     return manifest
 
 
 def manifest_notes(manifest: dict[str, Any]) -> list[str]:
     """Return what a manifest says that a reader must know before trusting the numbers."""
-    notes = manifest.get("notes")
-    return [str(note) for note in notes] if isinstance(notes, list) else []
+    notes: list[str] = manifest.get("notes", [])
+    return notes
 
 
 class Interval(msgspec.Struct, frozen=True):

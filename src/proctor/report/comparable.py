@@ -63,7 +63,7 @@ def _of_folder(path: Path) -> ComparableRun:
         name=agent_name(run.identity, path.name),
         episodes=run.episodes,
         path=str(path),
-        identity=_checked(run.identity, path / MANIFEST),
+        identity=run.identity,
         definition=run.definition,
         notes=run.notes,
     )
@@ -77,7 +77,7 @@ def _of_results(path: Path) -> ComparableRun:
         raise InvalidFile(path, "there is no episode in it")
     manifest = path.with_name(MANIFEST)
     found = read_manifest(manifest) if manifest.is_file() else {"identity": {}}
-    identity = _checked(found["identity"], manifest)
+    identity = found["identity"]
     return ComparableRun(
         name=agent_name(identity, path.stem),
         episodes=results.episodes,
@@ -86,9 +86,3 @@ def _of_results(path: Path) -> ComparableRun:
         definition=results.summary.definition,
         notes=manifest_notes(found),
     )
-
-
-def _checked(identity: dict[str, Any], manifest: Path) -> dict[str, Any]:
-    if not isinstance(identity.get("episodes", 0), int):
-        raise InvalidFile(manifest, "expected a number of episodes", place="identity.episodes")
-    return identity

@@ -46,7 +46,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def expected(self) -> int:
         """How many episodes the whole run has."""
-        return max(_integer(self.identity.get("episodes")), len(self.results.episodes))
+        planned: int = self.identity.get("episodes", 0)
+        return max(planned, len(self.results.episodes))
 
     @property
     def success_threshold_m(self) -> float:
@@ -149,7 +150,7 @@ def _record(
         episodes = {key: _without_scene(episode) for key, episode in episodes.items()}
     order = {episode_id: index for index, episode_id in enumerate(episodes)}
     ordered = sorted(finished.values(), key=lambda r: (order.get(r.episode_id, len(order)), r.episode_id))
-    expected = _integer(identity.get("episodes"))
+    expected = identity.get("episodes", 0)
     if len(finished) < expected:
         notices.insert(0, f"This run is unfinished: {len(finished)} of {expected} episodes are done.")
     return RunRecord(
@@ -198,9 +199,9 @@ def _scenes_are_the_same(
     """Tell whether the scenes are those of the run, as far as that can be known of an unfinished one."""
     expected = identity.get("scenes_sha256")
     used = [episode for key, episode in episodes.items() if key in finished]
-    if len(used) < _integer(identity.get("episodes")):
+    if len(used) < identity.get("episodes", 0):
         used = list(episodes.values())
-    if expected is None or len(used) != _integer(identity.get("episodes")):
+    if expected is None or len(used) != identity.get("episodes", 0):
         return True
     try:
         return scenes_digest(used) == str(expected)
@@ -209,17 +210,15 @@ def _scenes_are_the_same(
 
 
 def _source(manifest: dict[str, Any], identity: dict[str, Any]) -> tuple[str | None, str | None]:
-    source = manifest.get("source")
-    if isinstance(source, dict) and isinstance(source.get("dataset"), str):
-        scenes = source.get("scenes")
-        path: str = source["dataset"]
-        if Path(path).exists():
-            return path, scenes if isinstance(scenes, str) else None
+    source = manifest.get("source") or {}
+    path: str | None = source.get("dataset")
+    if path and Path(path).exists():
+        return path, source.get("scenes")
     # A run that came from another machine: a suite is here as well.
     suite = str(identity.get("dataset", ""))
     if suite in names("suite"):
         return str(suite_path(suite)), None
-    return (source["dataset"] if isinstance(source, dict) and source.get("dataset") else None), None
+    return path, None
 
 
 def _unique(agent: str, folder: Path, taken: set[str]) -> str:
@@ -230,7 +229,3 @@ def _unique(agent: str, folder: Path, taken: set[str]) -> str:
         candidates.append(f"{agent} ({folder.name} {number})")
         number += 1
     return candidates[0] if candidates[0] not in taken else candidates[-1]
-
-
-def _integer(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
