@@ -1,4 +1,4 @@
-"""Telling an agent that is not there at present from one that fails."""
+"""Which errors mean that an agent is unavailable at present, not that it failed."""
 
 from __future__ import annotations
 

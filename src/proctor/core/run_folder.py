@@ -1,4 +1,4 @@
-"""A run folder as everybody reads it: one source of numbers, and a warning where its files disagree.
+"""Reads run folders for all commands: one source of numbers, and a warning where the files disagree.
 
 `episodes.jsonl` has the last word: it is there for unfinished runs as well, and a run continues from it.
 `results.json` is only compared with it. Where the journal is gone, `results.json` is what is left.

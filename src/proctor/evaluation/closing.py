@@ -1,4 +1,4 @@
-"""Closing envs and policies. What they raise then is told, and costs nothing that was measured."""
+"""Closing envs and policies. What they raise becomes a warning; no result is lost by it."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class WebSocketPolicy(Policy):
             if not self._is_usable():
                 self._drop()
                 self._connect(may_move=True)
-            with self._blaming_ourselves() as dialect, _untold():
+            with self._blaming_ourselves() as dialect, _unavailable_if_gone():
                 dialect.begin(info, time.monotonic() + BRIEFING_S)
 
     def act(self, observation: Observation) -> Any:
@@ -260,8 +260,8 @@ class WebSocketPolicy(Policy):
 
 
 @contextmanager
-def _untold() -> Iterator[None]:
-    """Take an agent that is gone before it was told of an episode for unavailable."""
+def _unavailable_if_gone() -> Iterator[None]:
+    """Report an agent that is gone before it was told of the episode as unavailable."""
     try:
         yield
     except Departed as fault:
