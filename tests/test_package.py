@@ -92,8 +92,8 @@ def test_files_and_functions_stay_small(path):
             assert node.end_lineno - node.lineno < 60, f"{node.name} is too long"
 
 
-def test_only_two_broad_excepts_swallow_what_they_catch():
-    """One is around an episode, one around `close()`. Cleaning up and raising again is no swallowing."""
+def test_broad_excepts_that_swallow_are_only_where_strangers_code_runs():
+    """Around an episode, around its errors and around `close()`. Cleaning up and raising again is fine."""
     broad = [
         path.name
         for path in SOURCES
@@ -105,7 +105,7 @@ def test_only_two_broad_excepts_swallow_what_they_catch():
         )
         and not (isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None)
     ]
-    assert sorted(broad) == ["closing.py", "rollout.py"]
+    assert sorted(broad) == ["closing.py", "episode_log.py", "rollout.py"]
 
 
 def test_nothing_dangerous_is_called():
