@@ -47,3 +47,16 @@ def client(planning_client):
     """The planning process, with nothing under way."""
     yield planning_client
     planning_client.cancel()
+
+
+@pytest.fixture
+def proctor(capsys):
+    """Call a command; return its exit code, and what it wrote to stdout and stderr."""
+    from proctor import cli  # noqa: PLC0415 - few tests need it
+
+    def call(*words):
+        code = cli.main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

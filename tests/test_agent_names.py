@@ -26,16 +26,6 @@ def dataset(tmp_path):
     return tmp_path / "episodes.json"
 
 
-@pytest.fixture
-def proctor(capsys):
-    def call(*words):
-        code = cli.main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
 def test_a_name_is_the_agents_everywhere_and_the_same_command_resumes(proctor, dataset):
     out = dataset.parent / "runs"
     words = ["run", "--dataset", dataset, "--env", "mock", "--policy", "forward", "random", "--out", out]

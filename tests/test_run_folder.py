@@ -40,16 +40,6 @@ def run(finished, tmp_path):
     return tmp_path / "run"
 
 
-@pytest.fixture
-def proctor(capsys):
-    def call(*words):
-        code = cli.main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
 def edit_line(run, number, change):
     journal = run / "episodes.jsonl"
     lines = journal.read_text().splitlines()
