@@ -66,7 +66,10 @@ def test_it_prints_a_goal_to_try_and_ends_on_ctrl_c(map_file, tmp_path, monkeypa
         while not said or said[-1] not in ("ready\n", ""):
             said.append(process.stdout.readline())
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        try:
+            _, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 130, errors
     line = re.fullmatch(
         r"ros2 action send_goal /robot_0/skill_execution plan_msgs/action/SkillExecution '(.*)' --feedback\n",

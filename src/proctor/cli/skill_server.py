@@ -7,7 +7,7 @@ import shlex
 import shutil
 import signal
 import sys
-import threading
+import time
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -118,36 +118,39 @@ def _serve(arguments: argparse.Namespace) -> int:
         floor_z=world.floor_z,
         uses_scan=not arguments.no_scan,
     )
-    signals, ended = _end_on_signals()
+    signals = _noted_signals()
     with SkillServer(
         world.grid, namespace=arguments.namespace, options=options, ros_args=arguments.ros_args
     ) as server:
         with console.status("starting the planner (the first time, half a minute of compiling)"):
-            while not ended.is_set() and not server.wait_until_ready(NAP_S):
+            while not signals and not server.wait_until_ready(NAP_S):
                 pass
         _announce(server, world)
-        while not ended.wait(NAP_S):
+        while not signals:
             if not server.is_listening:
                 raise SimulationError("the skill server has ended: see the error above")
+            time.sleep(NAP_S)
     if signal.SIGINT in signals:
         errors.print("interrupted")
         return INTERRUPTED
     return DONE
 
 
-def _end_on_signals() -> tuple[list[int], threading.Event]:
-    """Return the signals that come, and what is set by the first; a second one ends the process at once."""
-    came, ended = [], threading.Event()
+def _noted_signals() -> list[int]:
+    """Return a list to which each signal that comes is added; a second one ends the process at once.
 
-    def end(number: int, frame: FrameType | None) -> None:
+    A handler must not take a lock, as `Event.set` does: the thread that it interrupts may hold it.
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
         del frame
         came.append(number)
         signal.signal(number, signal.SIG_DFL)
-        ended.set()
 
-    signal.signal(signal.SIGINT, end)
-    signal.signal(signal.SIGTERM, end)
-    return came, ended
+    signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGTERM, note)
+    return came
 
 
 def _world(arguments: argparse.Namespace) -> _World:
