@@ -55,7 +55,10 @@ class _Move(NamedTuple):
 
     def covered(self) -> float:
         """Return how much of the way is covered when the robot has done what it was told so far."""
-        measured_s, covered = self.measure()
+        return self.predict(*self.measure())
+
+    def predict(self, measured_s: float, covered: float) -> float:
+        """Return the same from what was measured, and when."""
         if self.prediction is None:
             return covered
         return self.prediction.covered(measured_s, covered, self.now_s())
@@ -244,8 +247,8 @@ class ActionExecutor:
             step = approach.step(done, self._period_s)
             move.drive(step / self._period_s)
             due_s = self._wait_for_period(due_s, alarm)
-            before, covered = covered, move.measure()[1]
-            done = move.covered()
+            before, (measured_s, covered) = covered, move.measure()
+            done = move.predict(measured_s, covered)
             touched = self._port.in_contact()
             if touched and not (touched_before and (starting or covered - before > UNHINDERED * step)):
                 self.note_collision()

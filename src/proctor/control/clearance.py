@@ -15,6 +15,8 @@ def clearance_ahead_m(scan: Scan) -> float:
     Beams are chosen by their angle, so that it does not matter where a scan begins and how dense it is.
     """
     ranges = np.asarray(scan.ranges)
+    if not len(ranges):
+        return math.inf
     angles = scan.angle_min + scan.angle_increment * np.arange(len(ranges))
     # Wrapped, so that scans that begin straight ahead or behind are right, too.
     ahead = np.abs((angles + np.pi) % (2 * np.pi) - np.pi) <= SECTOR_RAD + 1e-6

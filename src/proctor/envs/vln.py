@@ -9,16 +9,15 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from proctor.control.action_executor import ActionExecutor
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3, checked_action
 from proctor.envs.episode_state import EpisodeState, running, started
+from proctor.envs.exam_motion import ExamMotion
 from proctor.episodes.vln import LEAVE_OUT, Episode
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene, scene_version
-from proctor.sim.base_drive import BaseDrive
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.gl import shared_context
 from proctor.sim.lidar import LaserScanner
@@ -115,7 +114,7 @@ class VLNEnv(Env):
         self._state = None
         stage = self._stage_of(*_floor_of(episode))
         pose = _place(stage.world, episode)
-        stage.drive.reset()
+        stage.motion.reset()
         self._state = EpisodeState(episode, episode.start_position, pose.yaw)
         return self._observe(stage)
 
@@ -154,7 +153,7 @@ class VLNEnv(Env):
         state, action = running(self._state), checked_action(action)
         if self._stage is None:
             raise SimulationError("step() was called after close()")
-        motion = self._stage.executor.execute(action)
+        motion = self._stage.motion.execute(action)
         pose = self._stage.world.pose()
         state.record(action, Vector3(pose.x, pose.y, state.position.z), pose.yaw, collision=motion.collided)
         state.done = state.done or (self._options.end_on_collision and motion.collided)
@@ -187,7 +186,7 @@ class VLNEnv(Env):
         if "scan" in self._options.sensors:
             observation["scan"] = stage.scanner.scan()
         if "odom" in self._options.sensors:
-            observation["odom"] = stage.drive.odometry()
+            observation["odom"] = stage.motion.drive.odometry()
         return {name: observation[name] for name in self._options.sensors}
 
 
@@ -222,9 +221,9 @@ class _Stage:
         scene = load_scene(scene_path)
         self.world = World(scene, scene_path, robot, floor_z=floor_z, drawn=options.has_camera)
         self.scanner = LaserScanner(self.world)
-        self.drive = BaseDrive(self.world, self.scanner, scan_reach_m=options.collision_threshold_m)
-        self.executor = ActionExecutor(
-            self.drive,
+        self.motion = ExamMotion(
+            self.world,
+            self.scanner,
             linear_speed_mps=options.linear_speed_mps,
             angular_speed_radps=options.angular_speed_radps,
             collision_threshold_m=options.collision_threshold_m,

@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+import numpy as np
 
 from proctor.core.geometry import pose_into, wrap_angle
 from proctor.core.types import Pose2, Scan
 from proctor.sim.lidar import LaserScanner
 from proctor.sim.model import TIMESTEP_S
 from proctor.sim.world import World
+
+NO_BEAMS = Scan(np.empty(0), 0.0, 0.0, 0.0, 0.0)
+
+
+class Plant(Protocol):
+    """What a drive moves: a `World`, or a model of its robot."""
+
+    @property
+    def time_s(self) -> float:
+        """Simulated seconds since the reset."""
+
+    def pose(self) -> Pose2:
+        """Return the robot's pose."""
+
+    def follow(self, speeds_mps: Sequence[float], angular_radps: float, /) -> bool:
+        """Advance one time step at each of these speeds along the heading; tell if anything was touched."""
 
 
 class BaseDrive:
@@ -23,6 +43,7 @@ class BaseDrive:
 
     def __init__(self, world: World, scanner: LaserScanner, *, scan_reach_m: float) -> None:
         self._world = world
+        self._plant: Plant = world
         self._scanner = scanner
         self._scan_reach_m = scan_reach_m
         self._max_change_mps = world.robot.drive_force_n / world.robot.mass_kg * TIMESTEP_S
@@ -35,9 +56,25 @@ class BaseDrive:
         self._speed_mps = 0.0
         self._in_contact = False
 
+    @contextmanager
+    def on_free_floor(self, plant: Plant) -> Iterator[None]:
+        """Drive a model of the robot that is known to be far from everything: the scan is empty meanwhile.
+
+        If the block raises, the drive is as it was before.
+        """
+        before = self._velocity, self._speed_mps, self._in_contact
+        self._plant = plant
+        try:
+            yield
+        except BaseException:
+            self._velocity, self._speed_mps, self._in_contact = before
+            raise
+        finally:
+            self._plant = self._world
+
     def odometry(self) -> Pose2:
         """Return the pose in the frame of the pose at reset. Wheels do not slip here, so it has no error."""
-        moved = pose_into(self._origin, self._world.pose())
+        moved = pose_into(self._origin, self._plant.pose())
         return Pose2(moved.x, moved.y, wrap_angle(moved.yaw))
 
     def timed_odometry(self) -> tuple[float, Pose2]:
@@ -46,6 +83,8 @@ class BaseDrive:
 
     def scan(self) -> Scan:
         """Return what the scanner sees ahead."""
+        if self._plant is not self._world:
+            return NO_BEAMS
         return self._scanner.scan_ahead(self._scan_reach_m)
 
     def in_contact(self) -> bool:
@@ -59,7 +98,7 @@ class BaseDrive:
 
     def now_s(self) -> float:
         """Return the simulated time."""
-        return self._world.time_s
+        return self._plant.time_s
 
     def wait(self, duration_s: float, alarm: Callable[[], bool] | None = None) -> None:
         """Let this much simulated time pass. There is no news in between, and so no alarm.
@@ -71,13 +110,13 @@ class BaseDrive:
         steps = round(duration_s / TIMESTEP_S)
         if steps < 1 or not math.isclose(steps * TIMESTEP_S, duration_s):
             raise ValueError(f"{duration_s} s is not a multiple of the physics step, {TIMESTEP_S} s")
-        world, (linear_mps, angular_radps) = self._world, self._velocity
-        for _ in range(steps):
+        linear_mps, angular_radps = self._velocity
+        speeds_mps = [linear_mps] * steps
+        for index in range(steps):
             # Accelerated no harder than the drive can, else its x and y servos would bend the path.
+            if self._speed_mps == linear_mps:
+                break
             change_mps = linear_mps - self._speed_mps
             self._speed_mps += max(-self._max_change_mps, min(self._max_change_mps, change_mps))
-            yaw = world.yaw
-            velocity = (self._speed_mps * math.cos(yaw), self._speed_mps * math.sin(yaw), angular_radps)
-            world.step(velocity)
-            # Looked at in every step: a touch may be over before the next command.
-            self._in_contact = self._in_contact or world.touched() is not None
+            speeds_mps[index] = self._speed_mps
+        self._in_contact |= self._plant.follow(speeds_mps, angular_radps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,19 @@ class World:
             raise InsideHull(f"{who} starts inside of the convex hull of '{obstacle}' {place}: {REMEDY}")
         raise UserError(f"{who} starts inside of '{obstacle}' {place}")
 
+    def follow(self, speeds_mps: Sequence[float], angular_radps: float) -> bool:
+        """Advance one time step at each of these speeds along the robot's heading, which turns meanwhile.
+
+        Returns:
+            Whether the robot has touched anything but the floor: in any step, for a touch may be short.
+        """
+        has_touched = False
+        for speed_mps in speeds_mps:
+            yaw = self.yaw
+            self.step((speed_mps * math.cos(yaw), speed_mps * math.sin(yaw), angular_radps))
+            has_touched = has_touched or self.touched() is not None
+        return has_touched
+
     def step(self, velocity_world: tuple[float, float, float]) -> None:
         """Advance by one time step with the robot's servos at this velocity: x, y and yaw."""
         self.body.drive(velocity_world)
@@ -160,6 +174,14 @@ class World:
         """
         mujoco.mj_step2(self.model, self.data)
         mujoco.mj_step1(self.model, self.data)
+
+    def set_state(
+        self, qpos: Sequence[float], qvel: Sequence[float], ctrl: Sequence[float], time_s: float
+    ) -> None:
+        """Go on from another state, as if physics had led there."""
+        data = self.data
+        data.qpos[:], data.qvel[:], data.ctrl[:], data.time = qpos, qvel, ctrl, time_s
+        mujoco.mj_step1(self.model, data)
 
     def place(self, name: str, x: float, y: float) -> None:
         """Put a kinematic object elsewhere on the floor, from the next step on.

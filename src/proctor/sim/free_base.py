@@ -1,0 +1,147 @@
+"""The robot's base where nothing is near, without physics.
+
+Far from everything, all that physics does is to move the base as its servos say. That is a few lines of
+arithmetic, with the same bits as their result. Whether the base stays far from everything is decided by
+conservative advancement: a disc with a gap of d to its nearest obstacle can go d in any direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import copysign, cos, hypot, sin
+
+import mujoco
+
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import STEP_M, Pose2
+from proctor.sim.world import World
+
+REST_MPS_RADPS = 1e-9
+LOOK_AHEAD_M = STEP_M + 0.01
+"""Gaps are measured up to this beyond the one that is kept: in open space, once in a move of the exam."""
+
+
+def can_be_free(world: World) -> bool:
+    """Tell whether the robot is all that moves in a world, and its scanner sees only what it can touch."""
+    robot, model = world.robot, world.model
+    scans_at_its_height = robot.ground_clearance_m <= robot.lidar.height_m <= robot.height_m
+    # The lidar sees the meshes of a house, but the robot touches boxes around them.
+    return model.nv == 3 and model.nmocap == 0 and world.house is None and scans_at_its_height
+
+
+class NotFreeError(Exception):
+    """Something is so near that only physics can tell what happens."""
+
+
+class FreeBase:
+    """The base of a world's robot where it touches nothing: its servos, integrated as MuJoCo does it.
+
+    Args:
+        world: The world. Its state is taken over by `start` and changed by `finish`.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world, self._spare = world, mujoco.MjData(world.model)
+        model = world.model
+        self._step_s = float(model.opt.timestep)
+        body = world.body.body_id
+        self._mass_kg, self._inertia_kgm2 = float(model.body_mass[body]), float(model.body_inertia[body, 2])
+        self._gains: list[float] = model.actuator_gainprm[:, 0].tolist()
+        self._max_forces: list[float] = model.actuator_forcerange[:, 1].tolist()
+
+    def start(self, kept_gap_m: float) -> bool:
+        """Take over the world's state if the robot is at rest, and the gap around it is larger than this.
+
+        Args:
+            kept_gap_m: From now on, `follow` refuses to come nearer to anything.
+
+        Returns:
+            Whether it was taken over.
+        """
+        data = self._world.data
+        self._velocity: list[float] = data.qvel.tolist()
+        # On a robot that turns while it rolls on, forces act that cancel out but for rounding: left out here.
+        if max(map(abs, self._velocity)) > REST_MPS_RADPS:
+            return False
+        self._x, self._y, self._yaw = data.qpos.tolist()
+        self._kept_gap_m = kept_gap_m
+        self._room_m = self._measure_room_m(self._x, self._y)
+        self.time_s = float(data.time)
+        return self._room_m > 0
+
+    def follow(self, speeds_mps: Sequence[float], angular_radps: float) -> bool:
+        """Advance one time step at each of these speeds along the heading; touch nothing.
+
+        Raises:
+            NotFreeError: The gap around the robot has become too small.
+        """
+        # What MuJoCo computes, and in its order: every rounding error is one of its own. That is why the
+        # moment of inertia depends on the heading, and why there is a torque where a cross product should be 0.
+        step_s, x, y, yaw, time_s, room_m = (
+            self._step_s,
+            self._x,
+            self._y,
+            self._yaw,
+            self.time_s,
+            self._room_m,
+        )
+        (vx, vy, omega), mass, inertia = self._velocity, self._mass_kg, self._inertia_kgm2
+        (gain_x, gain_y, gain_yaw), (max_x, max_y, max_yaw) = self._gains, self._max_forces
+        per_mass = 1 / mass
+        for speed_mps in speeds_mps:
+            target_x, target_y = speed_mps * cos(yaw), speed_mps * sin(yaw)
+            fx = gain_x * target_x - gain_x * vx
+            fy = gain_y * target_y - gain_y * vy
+            torque = gain_yaw * angular_radps - gain_yaw * omega
+            torque = torque if -max_yaw <= torque <= max_yaw else copysign(max_yaw, torque)
+            torque -= vx * (mass * vy) - vy * (mass * vx)
+            half_cos, half_sin = cos(yaw * 0.5), sin(yaw * 0.5)
+            upright = half_cos * half_cos + half_sin * half_sin
+            vx += step_s * ((fx if -max_x <= fx <= max_x else copysign(max_x, fx)) * per_mass)
+            vy += step_s * ((fy if -max_y <= fy <= max_y else copysign(max_y, fy)) * per_mass)
+            omega += step_s * (torque * (1 / (upright * (upright * inertia))))
+            x += step_s * vx
+            y += step_s * vy
+            yaw += step_s * omega
+            time_s += step_s
+            room_m -= step_s * hypot(vx, vy)
+            if room_m <= 0:
+                room_m = self._measure_room_m(x, y)
+                if room_m <= 0:
+                    raise NotFreeError
+        self._x, self._y, self._yaw, self.time_s, self._room_m = x, y, yaw, time_s, room_m
+        self._velocity, self._command = [vx, vy, omega], (target_x, target_y, angular_radps)
+        return False
+
+    def finish(self) -> None:
+        """Move the robot of the world to where it has come here."""
+        self._world.set_state((self._x, self._y, self._yaw), self._velocity, self._command, self.time_s)
+
+    def pose(self) -> Pose2:
+        """Return the robot's pose."""
+        return Pose2(self._x, self._y, wrap_angle(self._yaw))
+
+    def measure_gap_m(self, x: float, y: float, *, reach_m: float) -> float:
+        """Return the distance between the robot, if it were at this place, and the nearest object.
+
+        Args:
+            x: In the world.
+            y: In the world.
+            reach_m: No larger distance is looked for, or returned.
+        """
+        model, body, spare = self._world.model, self._world.body, self._spare
+        spare.qpos[:2] = x, y
+        margins = ((model.geom_margin, body.geom_id), (model.body_margin, body.body_id))
+        try:
+            for margin, index in margins:  # contacts are reported from this distance on
+                margin[index] = reach_m
+            mujoco.mj_kinematics(model, spare)
+            mujoco.mj_collision(model, spare)
+        finally:
+            for margin, index in margins:
+                margin[index] = 0.0
+        return float(spare.contact.dist.min()) if spare.ncon else reach_m
+
+    def _measure_room_m(self, x: float, y: float) -> float:
+        """Return how far the robot may go from here, in any direction, and still keep its gap."""
+        return self.measure_gap_m(x, y, reach_m=self._kept_gap_m + LOOK_AHEAD_M) - self._kept_gap_m
