@@ -1,4 +1,4 @@
-"""Who sees what, and what minds what."""
+"""Collision groups: which geoms the cameras draw, the scanners see and other geoms can touch."""
 
 from __future__ import annotations
 

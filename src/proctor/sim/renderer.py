@@ -1,18 +1,29 @@
-"""Pictures of a model through its cameras: one render pass each, colour and depth read together."""
+"""Pictures of a model through its cameras: one render pass each, colour and depth read together.
+
+Two things cost time and are seldom seen: geoms outside of the view, which are left out, and the sky, which
+is drawn only if there is a gap through which it shows. Both change no pixel.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.sim.contacts import Group
 from proctor.sim.gl import shared_context
 
 Rgb = NDArray[np.uint8]
 Depth = NDArray[np.uint16]
 DepthMetres = NDArray[np.float32]
+SKY_SHARE = 0.69
+"""MuJoCo's sky is a cylinder around the camera, at least 0.7 of the way to the far clipping plane from it."""
+INFINITE_M = 1e6
+CULLING_SLACK_M = 1e-3
+"""Bounding boxes are taken to be this much larger, for rounding errors."""
 
 
 class View(NamedTuple):
@@ -58,26 +69,22 @@ class Renderer:
             self._scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = 0
         self._option = mujoco.MjvOption()
         self._films = {view.camera: _Film(model, view) for view in views}
+        self._boxes: _Boxes | None = None  # at the first picture: before, nothing has its place
+        # What a mirror shows may be outside of the view, and no depth tells whether it shows the sky.
+        self._mirrors = bool((model.mat_reflectance > 0).any())
 
     def rgb(self, camera: str) -> Rgb:
         """Return a fresh picture (H, W, 3)."""
-        film = self._films[camera]
-        self._draw(film)
-        mujoco.mjr_readPixels(film.rgb, None, film.rect, self._context)
-        return film.rgb[::-1].copy()
+        return self._take(camera).rgb[::-1].copy()
 
     def rgbd(self, camera: str) -> tuple[Rgb, Depth]:
         """Return fresh arrays: rgb (H, W, 3) and depth in millimetres (H, W), 0 where there is no return."""
-        film = self._films[camera]
-        self._draw(film)
-        mujoco.mjr_readPixels(film.rgb, film.depth, film.rect, self._context)
+        film = self._take(camera)
         return film.rgb[::-1].copy(), film.millimetres()
 
     def rgbd_metres(self, camera: str) -> tuple[Rgb, DepthMetres]:
         """Return fresh arrays: rgb (H, W, 3) and depth in metres (H, W), `far_m` where there is no return."""
-        film = self._films[camera]
-        self._draw(film)
-        mujoco.mjr_readPixels(film.rgb, film.depth, film.rect, self._context)
+        film = self._take(camera)
         return film.rgb[::-1].copy(), film.metres()
 
     def close(self) -> None:
@@ -85,12 +92,69 @@ class Renderer:
         self._gl.make_current()
         self._context.free()
 
-    def _draw(self, film: _Film) -> None:
+    def _take(self, camera: str) -> _Film:
+        """Take a picture, and return the film with it in its buffers."""
+        film = self._films[camera]
         self._gl.make_current()
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
-        every = mujoco.mjtCatBit.mjCAT_ALL
-        mujoco.mjv_updateScene(self._model, self._data, self._option, None, film.camera, every, self._scene)
+        self._update_scene(film)
+        sky = mujoco.mjtRndFlag.mjRND_SKYBOX
+        self._scene.flags[sky] = film.has_sky or self._mirrors
+        self._render(film)
+        # Most views either show some sky or none for many pictures: begin with what was right last.
+        film.has_sky = film.shows_farther_than(SKY_SHARE * self._scene.camera[0].frustum_far)
+        if film.has_sky and not self._scene.flags[sky]:
+            self._scene.flags[sky] = 1
+            self._render(film)
+        return film
+
+    def _render(self, film: _Film) -> None:
         mujoco.mjr_render(film.rect, self._scene, self._context)
+        mujoco.mjr_readPixels(film.rgb, film.depth, film.rect, self._context)
+
+    def _geoms_outside(self, film: _Film) -> NDArray[np.int64]:
+        """Return the geoms that need not be drawn."""
+        if self._mirrors:
+            return np.empty(0, np.int64)
+        if self._boxes is None:
+            self._boxes = _Boxes(self._model, self._data)
+        self._boxes.update()
+        return film.outside(self._boxes)
+
+    def _update_scene(self, film: _Film) -> None:
+        """List what is to be drawn."""
+        groups = self._model.geom_group
+        hidden = self._geoms_outside(film)
+        before = groups[hidden]
+        groups[hidden] = Group.UNSEEN
+        try:
+            every = mujoco.mjtCatBit.mjCAT_ALL
+            mujoco.mjv_updateScene(
+                self._model, self._data, self._option, None, film.camera, every, self._scene
+            )
+        finally:
+            groups[hidden] = before
+
+
+class _Boxes:
+    """Boxes around all geoms, along the axes of the world. Of what never moves, they are computed once."""
+
+    def __init__(self, model: Any, data: Any) -> None:
+        self._model, self.data = model, data
+        self.middles, self.halves = np.empty((model.ngeom, 3)), np.empty((model.ngeom, 3))
+        self._compute(np.arange(model.ngeom))
+        self.halves[model.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)] = INFINITE_M
+        self._moving = np.flatnonzero(model.body_weldid[model.geom_bodyid])
+
+    def update(self) -> None:
+        """Follow what has moved."""
+        if len(self._moving):
+            self._compute(self._moving)
+
+    def _compute(self, geoms: NDArray[np.int64]) -> None:
+        turns, boxes = self.data.geom_xmat[geoms].reshape(-1, 3, 3), self._model.geom_aabb[geoms]
+        self.middles[geoms] = self.data.geom_xpos[geoms] + np.einsum("nij,nj->ni", turns, boxes[:, :3])
+        self.halves[geoms] = np.einsum("nij,nj->ni", np.abs(turns), boxes[:, 3:]) + CULLING_SLACK_M
 
 
 class _Film:
@@ -102,9 +166,29 @@ class _Film:
         self.camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self.camera.fixedcamid = model.camera(view.camera).id
         self.rect = mujoco.MjrRect(0, 0, view.width, view.height)
+        up = math.tan(math.radians(model.cam_fovy[self.camera.fixedcamid]) / 2)
+        right = up * view.width / view.height
+        # Normals of the sides of the view and of the plane behind it, outwards, in the camera's frame.
+        self._sides = np.array([[1, 0, right], [-1, 0, right], [0, 1, up], [0, -1, up], [0, 0, 1.0]])
+        self._corner_cosine = 1 / math.hypot(1, up, right)
+        self.has_sky = False
+        """Whether the sky was seen in the last picture."""
         self.rgb = np.empty((view.height, view.width, 3), np.uint8)
         self.depth = np.empty((view.height, view.width), np.float32)
         self._in_range = np.empty((view.height, view.width), np.bool_)
+
+    def outside(self, boxes: _Boxes) -> NDArray[np.int64]:
+        """Return the geoms whose boxes are outside of the view."""
+        camera, data = self.camera.fixedcamid, boxes.data
+        sides = self._sides @ data.cam_xmat[camera].reshape(3, 3).T
+        is_outside = (boxes.middles - data.cam_xpos[camera]) @ sides.T > boxes.halves @ np.abs(sides).T
+        return np.flatnonzero(is_outside.any(axis=1))
+
+    def shows_farther_than(self, distance_m: float) -> bool:
+        """Tell whether anything that is seen may be farther from the camera than this."""
+        depth_m = distance_m * self._corner_cosine
+        near, clip = self._view.near_m, self._clip_m
+        return bool(self.depth.min() < (1 / depth_m - 1 / clip) / (1 / near - 1 / clip))
 
     def millimetres(self) -> Depth:
         """Return the distances along the view in whole millimetres, 0 beyond the view's end."""
