@@ -152,6 +152,12 @@ def test_robots_of_other_sizes_change_nothing(radius_m, free_moves):
     assert free_moves
 
 
+@pytest.mark.parametrize("yaw", [0.0, 1.234e-5, -3e-7, math.pi, 700.0])
+def test_rounding_errors_are_those_of_physics_even_where_the_heading_is_almost_0(yaw, free_moves):
+    drive_both(lambda: world_of(pose=(1.3, 2.7, yaw)), [Action.FORWARD] * 6 + random_actions(20))
+    assert len(free_moves) == 26
+
+
 def test_a_robot_that_still_rolls_is_moved_by_physics():
     # Turning while it rolls on, it would end a bit elsewhere: terms that cancel out to rounding are left out.
     world = world_of()

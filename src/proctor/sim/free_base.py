@@ -75,26 +75,18 @@ class FreeBase:
         Raises:
             NotFreeError: The gap around the robot has become too small.
         """
-        # What MuJoCo computes, and in its order: every rounding error is one of its own. That is why the
-        # moment of inertia depends on the heading, and why there is a torque where a cross product should be 0.
-        step_s, x, y, yaw, time_s, room_m = (
-            self._step_s,
-            self._x,
-            self._y,
-            self._yaw,
-            self.time_s,
-            self._room_m,
-        )
-        (vx, vy, omega), mass, inertia = self._velocity, self._mass_kg, self._inertia_kgm2
+        # What MuJoCo computes, and in its order, so that rounding errors are the same. That is why the moment
+        # of inertia depends on the heading.
+        step_s, time_s, room_m = self._step_s, self.time_s, self._room_m
+        x, y, yaw = self._x, self._y, self._yaw
+        (vx, vy, omega), per_mass, inertia = self._velocity, 1 / self._mass_kg, self._inertia_kgm2
         (gain_x, gain_y, gain_yaw), (max_x, max_y, max_yaw) = self._gains, self._max_forces
-        per_mass = 1 / mass
         for speed_mps in speeds_mps:
             target_x, target_y = speed_mps * cos(yaw), speed_mps * sin(yaw)
             fx = gain_x * target_x - gain_x * vx
             fy = gain_y * target_y - gain_y * vy
             torque = gain_yaw * angular_radps - gain_yaw * omega
             torque = torque if -max_yaw <= torque <= max_yaw else copysign(max_yaw, torque)
-            torque -= vx * (mass * vy) - vy * (mass * vx)
             half_cos, half_sin = cos(yaw * 0.5), sin(yaw * 0.5)
             upright = half_cos * half_cos + half_sin * half_sin
             vx += step_s * ((fx if -max_x <= fx <= max_x else copysign(max_x, fx)) * per_mass)
