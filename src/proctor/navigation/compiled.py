@@ -19,6 +19,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from proctor.core.array_cache import user_cache_folder
+
 config: Any = numba.config
 Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = __name__.partition(".")[0]
@@ -37,8 +39,7 @@ def compiled(function: Function) -> Function:
 
 
 def _cache_root() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(config.CACHE_DIR or home) / "proctor" / "kernels"
+    return Path(config.CACHE_DIR or user_cache_folder()) / "proctor" / "kernels"
 
 
 @cache

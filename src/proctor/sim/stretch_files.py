@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import trimesh
 
+from proctor.core.array_cache import user_cache_folder
 from proctor.core.distribution import install_command
 from proctor.core.errors import MissingDependency, UserError
 
@@ -75,7 +76,7 @@ def _maker_urdf() -> Path:
 
 
 def _cache_roots() -> Iterator[Path]:
-    yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "proctor"
+    yield user_cache_folder() / "proctor"
     yield Path(tempfile.gettempdir()) / f"proctor-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
 
 

@@ -1,0 +1,64 @@
+"""Arrays that take long to compute and always come out the same, kept as files in the user's cache folder."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proctor.core.documents import write_atomically
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def user_cache_folder() -> Path:
+    """Return the folder in which programs keep what they can make again.
+
+    Raises:
+        RuntimeError: The user has no home folder.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def cached_arrays(name: str, make: Callable[[], Arrays], *, source: str, packages: tuple[str, ...]) -> Arrays:
+    """Return what `make` returns, read from a file if this or another process has called it before.
+
+    A file that is missing, damaged or cannot be written costs time, nothing else.
+
+    Args:
+        name: Of the file, without its suffix.
+        make: Computes the arrays.
+        source: The file that holds the code behind `make`. If it changes, the arrays are made again.
+        packages: The distributions that `make` computes with. Another version makes the arrays again.
+    """
+    try:
+        file = user_cache_folder() / "proctor" / "arrays" / f"{name}-{_digest(source, packages)}.npz"
+    except RuntimeError:
+        return make()
+    # Reading checks the checksums that a zip file holds, so that no damaged array comes back.
+    damaged = (ValueError, EOFError, zipfile.BadZipFile)
+    with contextlib.suppress(OSError, *damaged), file.open("rb") as content, np.load(content) as stored:
+        return dict(stored)
+    arrays = make()
+    written = io.BytesIO()
+    np.savez(written, allow_pickle=False, **arrays)
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, written.getvalue())
+    return arrays
+
+
+@cache
+def _digest(source: str, packages: tuple[str, ...]) -> str:
+    versions = "".join(f"{package} {version(package)}\n" for package in packages)
+    return hashlib.sha256(Path(source).read_bytes() + versions.encode()).hexdigest()[:16]
