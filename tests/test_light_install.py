@@ -102,6 +102,27 @@ def test_what_needs_a_world_says_how_to_get_it(words):
     assert line.endswith("pip install -e '.[sim]'")
 
 
+def test_trimesh_is_only_imported_to_read_mesh_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    build = """
+from pathlib import Path
+import proctor.envs.pick_place
+from proctor.navigation.maps.grid_map import map_of_scene
+from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.scene_config import load_scene
+from proctor.sim.world import World
+
+scene = min(Path(proctor.__file__).parent.glob("suites/houses-v1/scenes/*.json"))
+World(load_scene(scene), scene, WheeledRobot())
+map_of_scene(scene)
+"""
+    first = subprocess.run([sys.executable, "-c", build], capture_output=True, text=True, check=False)
+    assert first.returncode == 0, first.stderr
+    second = f"import sys\nsys.modules |= {{'trimesh': None, 'scipy.fft': None}}\n{build}"
+    again = subprocess.run([sys.executable, "-c", second], capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+
+
 def test_the_doctor_comes_without_worlds_too():
     done = python("from proctor.cli import main\nsys.exit(main())", "doctor")
     assert "Traceback" not in done.stderr

@@ -399,10 +399,10 @@ def test_what_cannot_be_read_of_a_compressed_house_is_said(tmp_path):
 
 def test_sizes_are_bounded(tmp_path, monkeypatch):
     path = write(two_rooms(), tmp_path / "house.obj")
-    monkeypatch.setattr("proctor.scenes.meshes.MAX_TRIANGLES", 10)
+    monkeypatch.setattr("proctor.scenes.mesh_reader.MAX_TRIANGLES", 10)
     with pytest.raises(InvalidFile, match="triangles, more than 10"):
         load_scene(path)
-    monkeypatch.setattr("proctor.scenes.meshes.MAX_FILE_BYTES", 10)
+    monkeypatch.setattr("proctor.scenes.mesh_reader.MAX_FILE_BYTES", 10)
     with pytest.raises(InvalidFile, match="larger than"):
         load_scene(path)
 

@@ -10,7 +10,8 @@ from pxr import Usd
 
 from proctor.core.errors import MissingDependency
 from proctor.episodes.pick_place import SceneItem, Shape
-from proctor.scenes import thing_files, usd_files
+from proctor.scenes import thing_files
+from proctor.scenes.mesh_files import USD_SUFFIXES
 from proctor.scenes.thing_files import MAX_HULL_POINTS, MAX_LOOSE_PIECES, THIN_M
 from proctor.scenes.things import make_thing
 
@@ -286,7 +287,7 @@ def test_usd_files_may_refer_to_others_of_the_folder_only(tmp_path):
     assert "outside of" in refusal(folder, "thing.usda")
 
 
-@pytest.mark.parametrize("suffix", usd_files.USD_SUFFIXES)
+@pytest.mark.parametrize("suffix", USD_SUFFIXES)
 @pytest.mark.parametrize("content", [b"", b"no usd", b"#usda 1.0\ndef Xform {{{", b"PXR-USDC" + bytes(100)])
 def test_broken_usd_files_are_refused(tmp_path, suffix, content):
     (tmp_path / f"broken{suffix}").write_bytes(content)

@@ -13,6 +13,7 @@ import msgspec
 from PIL import Image
 
 MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
+USD_SUFFIXES = (".usd", ".usda", ".usdc")
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 IMAGE_FOLDERS = ("", "textures", "materials/textures", "../textures", "../materials/textures")
 """Where a mesh's images lie by custom, as seen from its folder: Gazebo's models have the last one."""

@@ -6,53 +6,24 @@ A thing is read by `load_mesh_asset`; a whole house, which may have millions of 
 from __future__ import annotations
 
 import hashlib
-import importlib
-import importlib.util
-import logging
 import math
-import struct
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
-import trimesh
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from proctor.core.errors import MissingDependency
 from proctor.core.types import Array
-from proctor.scenes.mesh_files import check_work, find_named_file
-
-# trimesh logs a traceback for each image that is missing; `mesh_files.missing_notes` says it in a sentence.
-logging.getLogger("trimesh").setLevel(logging.CRITICAL)
 
 Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 FLAT_M = 0.01
 """A piece without a volume, such as a sheet, collides as if it were this thick."""
-MAX_PIECES = 5000
-DRACO = b"KHR_draco_mesh_compression"
-MAX_FILE_BYTES = 2**30
-FARTHEST = 1e9
-"""Of a vertex, in the file's own unit; farther out, numbers are too coarse for hulls."""
-MAX_TRIANGLES = 8_000_000
 MAX_IMAGE_SIDE = 2048
 SHADES = 64
 """Of each channel of colours that are given by vertex."""
-
-BROKEN_FILE = (
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    OSError,
-    RuntimeError,
-    MemoryError,
-    ImportError,
-    NameError,  # of a reader that is surprised by a count without data
-    struct.error,
-)
 
 
 class Surface(NamedTuple):
@@ -124,7 +95,9 @@ def surfaces_of(meshes: list[Any], file: Path) -> list[Surface]:
     Raises:
         ValueError: They are none, too many or broken.
     """
-    _check_meshes(meshes, file)
+    from proctor.scenes.mesh_reader import check_meshes  # noqa: PLC0415  (see `_read`)
+
+    check_meshes(meshes, file)
     return [_surface(mesh) for mesh in meshes]
 
 
@@ -143,8 +116,10 @@ def is_gltf(file: Path) -> bool:
 @lru_cache(maxsize=32)
 def _asset_of_version(file: Path, root: Path | None, version: int) -> MeshAsset:
     del version  # only there to tell versions apart
+    from proctor.scenes.mesh_reader import pieces_of  # noqa: PLC0415  (see `_read`)
+
     meshes = _read(file, root)
-    pieces = _pieces(meshes, file)
+    pieces = pieces_of(meshes, file)
     return MeshAsset([_surface(mesh, linear=is_gltf(file)) for mesh in meshes], pieces)
 
 
@@ -175,115 +150,10 @@ def _surfaces_of_version(file: Path, root: Path | None, version: int) -> list[Su
 
 
 def _read(file: Path, root: Path | None, *, with_normals: bool = False) -> list[Any]:
-    _check_file(file)
-    check_work(file)
-    try:
-        scene = trimesh.load_scene(file, resolver=_Neighbours(file, root))
-        found = _placed_meshes(scene) if with_normals else scene.dump()
-        meshes = [mesh for mesh in found if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
-    except _reader_errors() as error:
-        # trimesh blames optional packages where a text file is no text.
-        reason = "" if isinstance(error, ImportError) else f": {_in_words(error)}"
-        raise ValueError(f"'{file.name}' is not a {file.suffix} mesh{reason}") from None
-    _check_meshes(meshes, file)
-    turn = Y_UP_TO_Z_UP if is_turned(file) else np.eye(4)
-    for mesh in meshes:
-        if file.suffix.lower() == ".dae" and mesh.units is not None:  # the one format that says its unit
-            metres = trimesh.units.unit_conversion(mesh.units, "meters")
-            mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
-        mesh.apply_transform(turn)
-    return meshes
+    # Importing trimesh takes 0.2 s, and most scenes have no mesh files.
+    from proctor.scenes.mesh_reader import read_meshes  # noqa: PLC0415
 
-
-def _placed_meshes(scene: Any) -> list[Any]:
-    """Return a scene's meshes where their nodes put them, as `dump` does, but with the file's own normals."""
-    found = []
-    for node in scene.graph.nodes_geometry:
-        transform, name = scene.graph[node]
-        geometry = scene.geometry[name]
-        placed = geometry.copy(include_cache=True) if isinstance(geometry, trimesh.Trimesh) else geometry
-        found.append(placed.apply_transform(transform))
-    return found
-
-
-class _Neighbours(trimesh.resolvers.FilePathResolver):
-    """Finds the files that a mesh may name."""
-
-    def __init__(self, file: Path, root: Path | None) -> None:
-        super().__init__(str(file))
-        self._folder, self._root = file.parent, root
-
-    def get(self, name: str) -> bytes:
-        found = find_named_file(name, self._folder, self._root)
-        if found is None:
-            raise FileNotFoundError(name)
-        return found.read_bytes()
-
-
-def _check_meshes(meshes: list[Any], file: Path) -> None:
-    if not meshes:
-        raise ValueError(f"'{file.name}' holds no triangles")
-    triangles = sum(len(mesh.faces) for mesh in meshes)
-    if triangles > MAX_TRIANGLES:
-        raise ValueError(f"'{file.name}' has {triangles} triangles, more than {MAX_TRIANGLES}")
-    for mesh in meshes:
-        lowest, highest = int(mesh.faces.min()), int(mesh.faces.max())
-        if lowest < 0 or highest >= len(mesh.vertices):
-            index = lowest if lowest < 0 else highest
-            have = f"{len(mesh.vertices)} vertices, numbered from 0"
-            raise ValueError(f"'{file.name}' has a triangle with the vertex {index}, but only {have}")
-    if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
-        raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
-    farthest = max(np.abs(mesh.vertices).max() for mesh in meshes)
-    if farthest > FARTHEST:
-        raise ValueError(f"'{file.name}' has a vertex at {farthest:.3g}, farther than {FARTHEST:g}")
-
-
-def _in_words(error: Exception) -> str:
-    """Return what a reader complains about; some only name a file, a key or an index."""
-    if isinstance(error, FileNotFoundError):
-        return f"{error.filename or error}, which it needs, is missing, or outside of the scene's folder"
-    return "it is damaged or cut off" if isinstance(error, LookupError) else str(error)
-
-
-def _check_file(file: Path) -> None:
-    """Refuse what is too large, or needs a package that is not there."""
-    if file.stat().st_size > MAX_FILE_BYTES:
-        raise ValueError(f"'{file.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
-    suffix, is_here = file.suffix.lower(), importlib.util.find_spec
-    if suffix == ".dae" and is_here("collada") is None:
-        raise MissingDependency("A reader for .dae files", "pip install pycollada")
-    if suffix in (".glb", ".gltf") and is_here("DracoPy") is None and DRACO in file.read_bytes():
-        raise MissingDependency("A reader for glTF compressed with Draco", "pip install DracoPy")
-    if not file.stat().st_size:
-        raise ValueError(f"'{file.name}' is empty")
-
-
-def _pieces(meshes: list[Any], file: Path) -> list[Array]:
-    if len(meshes) > MAX_PIECES:
-        raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
-    pieces: list[Array] = []
-    graph: Any = trimesh.graph
-    for mesh in meshes:
-        welded = trimesh.Trimesh(
-            mesh.vertices, mesh.faces
-        )  # merges corners that only differ in their shading
-        # Repairs would need networkx, and only add faces.
-        # They are counted first, since to split a mesh takes a millisecond for each.
-        labels = graph.connected_component_labels(welded.face_adjacency, len(welded.faces))
-        if len(pieces) + int(labels.max(initial=-1)) + 1 > MAX_PIECES:
-            raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
-        split = welded.split(only_watertight=False, repair=False)
-        pieces += [np.asarray(piece.vertices) for piece in split]
-    return pieces
-
-
-def _reader_errors() -> tuple[type[Exception], ...]:
-    """Return what trimesh's readers raise on files that are not what their name says."""
-    try:
-        return (*BROKEN_FILE, importlib.import_module("collada.common").DaeError)
-    except ImportError:
-        return BROKEN_FILE
+    return read_meshes(file, root, with_normals=with_normals)
 
 
 def convex_body(points: Array, flat_m: float = FLAT_M) -> Array:

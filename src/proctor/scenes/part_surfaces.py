@@ -11,9 +11,9 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import trimesh
 from numpy.typing import NDArray
 
+from proctor.core.array_cache import Arrays, cached_arrays
 from proctor.core.types import Array
 from proctor.scenes.frames import Frame
 from proctor.scenes.meshes import Surface
@@ -92,6 +92,14 @@ class _Template(NamedTuple):
 
 @cache
 def _template(shape: str) -> _Template:
+    packages = ("numpy", "scipy", "trimesh")
+    made = cached_arrays(f"drawn-{shape}", lambda: _make_template(shape), source=__file__, packages=packages)
+    return _Template(**made)
+
+
+def _make_template(shape: str) -> Arrays:
+    import trimesh  # noqa: PLC0415  (takes 0.2 s, and not needed to read a template from the cache)
+
     if shape == "box":
         mesh = trimesh.creation.box()
     elif shape == "cylinder":
@@ -99,11 +107,11 @@ def _template(shape: str) -> _Template:
     else:
         mesh = trimesh.creation.uv_sphere(radius=0.5, count=(ROUND_SIDES // 3, ROUND_SIDES * 2 // 3))
     mesh = mesh.smooth_shaded
-    return _Template(
-        mesh.triangles.reshape(-1, 3),
-        mesh.vertex_normals[mesh.faces].reshape(-1, 3),
-        np.repeat(np.abs(mesh.face_normals).argmax(axis=1), 3),
-    )
+    return {
+        "corners": np.array(mesh.triangles.reshape(-1, 3)),
+        "normals": mesh.vertex_normals[mesh.faces].reshape(-1, 3),
+        "facing": np.repeat(np.abs(mesh.face_normals).argmax(axis=1), 3),
+    }
 
 
 def _metric_texcoords(points: Array, facing: NDArray[np.int64], size: Array, texture: Texture) -> Array:

@@ -8,18 +8,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-import trimesh
 from scipy.spatial import ConvexHull
 
 from proctor.core.types import Array
 from proctor.scenes.boards import moved
 from proctor.scenes.kinds import kind_and_color
-from proctor.scenes.mesh_files import MESH_SUFFIXES, missing_notes
+from proctor.scenes.mesh_files import MESH_SUFFIXES, USD_SUFFIXES, missing_notes
 from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, surfaces_of
 from proctor.scenes.shapes import Triple
 from proctor.scenes.solids import hull_solid
 from proctor.scenes.thing import Thing
-from proctor.scenes.usd_files import USD_SUFFIXES, read_usd
 
 SUFFIXES = (*USD_SUFFIXES, *MESH_SUFFIXES)
 SMALLEST_M, LARGEST_M = 0.005, 5.0
@@ -99,6 +97,8 @@ def _thing_of_version(
 
 def _surfaces(file: Path, folder: Path) -> tuple[list[Surface], list[str]]:
     if file.suffix.lower() in USD_SUFFIXES:
+        from proctor.scenes.usd_files import read_usd  # noqa: PLC0415  (with trimesh; see `_welded`)
+
         content = read_usd(file, folder)
         surfaces, notes = surfaces_of(content.meshes, file), content.notes
     else:
@@ -121,6 +121,8 @@ def _scaled(surface: Surface, scale: Array) -> Surface:
 
 def _welded(surfaces: list[Surface]) -> Any:
     """Return all as one mesh whose corners are shared, whatever their shade or material."""
+    import trimesh  # noqa: PLC0415  (takes 0.2 s, and most tables have no things from mesh files)
+
     starts = np.cumsum([0, *(len(surface.vertices) for surface in surfaces[:-1])])
     faces = [surface.faces + start for surface, start in zip(surfaces, starts, strict=True)]
     vertices = np.concatenate([surface.vertices for surface in surfaces])

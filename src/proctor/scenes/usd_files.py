@@ -15,7 +15,6 @@ from proctor.core.errors import missing_extra
 from proctor.core.types import Array
 from proctor.scenes.meshes import Y_UP_TO_Z_UP
 
-USD_SUFFIXES = (".usd", ".usda", ".usdc")
 MAX_FILE_BYTES = 2**28
 MAX_LAYERS, MAX_PRIMS, MAX_TRIANGLES = 256, 20_000, 2_000_000
 TOLD = re.compile(r" : '(.+?)( matching | at\n|'|\n\n)", re.DOTALL)

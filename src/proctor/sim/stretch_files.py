@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import trimesh
 
 from proctor.core.array_cache import user_cache_folder
 from proctor.core.distribution import install_command
@@ -108,6 +107,8 @@ def _prepare(source: Path, folder: Path) -> None:
 
 
 def _simplified(file: Path) -> Any:
+    import trimesh  # noqa: PLC0415  (takes 0.2 s, and not needed when the files are prepared)
+
     mesh: Any = trimesh.load(file, force="mesh")
     if len(mesh.faces) <= MOST_FACES:
         return mesh
@@ -119,6 +120,8 @@ def _simplified(file: Path) -> Any:
 
 def _clustered(mesh: Any) -> Any:
     """Return the mesh with all vertices of a small cell made one."""
+    import trimesh  # noqa: PLC0415  (see `_simplified`)
+
     cells = np.round(mesh.vertices * (CELLS / mesh.extents.max()))
     _, index = np.unique(cells, axis=0, return_inverse=True)
     index = index.ravel()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import trimesh
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
+from proctor.core.array_cache import Arrays, cached_arrays
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Array
 from proctor.scenes.frames import Frame, frame_of, frame_of_part
@@ -82,16 +82,26 @@ def _solids_of_object(item: SceneObject, scene_path: Path | None, place: str) ->
     return [_solid(convex_body(points * frame.size) / frame.size).placed(frame) for points in asset.pieces]
 
 
-@lru_cache
+@cache
 def _unit_solid(shape: str) -> Solid:
     """Return a shape of size 1 around the origin; the facets of round ones lie outside of them."""
+    packages = ("numpy", "scipy", "trimesh")
+    made = cached_arrays(f"solid-{shape}", lambda: _make_solid(shape), source=__file__, packages=packages)
+    return Solid(**made)
+
+
+def _make_solid(shape: str) -> Arrays:
+    from trimesh import creation  # noqa: PLC0415  (takes 0.2 s, and not needed to read a solid from the cache)
+
     if shape == "box":
-        return _solid(trimesh.creation.box().vertices)
-    if shape == "cylinder":
+        vertices = creation.box().vertices
+    elif shape == "cylinder":
         radius = 0.5 / math.cos(math.pi / CYLINDER_SIDES)
-        return _solid(trimesh.creation.cylinder(radius, 1.0, sections=CYLINDER_SIDES).vertices)
-    sphere = trimesh.creation.icosphere(subdivisions=3)
-    return _solid(sphere.vertices * 0.5 / np.linalg.norm(sphere.triangles_center, axis=1).min())
+        vertices = creation.cylinder(radius, 1.0, sections=CYLINDER_SIDES).vertices
+    else:
+        sphere = creation.icosphere(subdivisions=3)
+        vertices = sphere.vertices * 0.5 / np.linalg.norm(sphere.triangles_center, axis=1).min()
+    return _solid(np.array(vertices))._asdict()
 
 
 def _solid(vertices: ArrayLike) -> Solid:

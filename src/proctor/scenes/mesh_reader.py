@@ -1,0 +1,177 @@
+"""Reads mesh files with trimesh, and refuses those that are broken, too large or need what is not installed.
+
+This is the module that imports trimesh, so it is imported when the first mesh file is read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import trimesh
+
+from proctor.core.errors import MissingDependency
+from proctor.core.types import Array
+from proctor.scenes.mesh_files import check_work, find_named_file
+from proctor.scenes.meshes import Y_UP_TO_Z_UP, is_turned
+
+# trimesh logs a traceback for each image that is missing; `mesh_files.missing_notes` says it in a sentence.
+logging.getLogger("trimesh").setLevel(logging.CRITICAL)
+
+MAX_PIECES = 5000
+DRACO = b"KHR_draco_mesh_compression"
+MAX_FILE_BYTES = 2**30
+FARTHEST = 1e9
+"""Of a vertex, in the file's own unit; farther out, numbers are too coarse for hulls."""
+MAX_TRIANGLES = 8_000_000
+
+BROKEN_FILE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    OSError,
+    RuntimeError,
+    MemoryError,
+    ImportError,
+    NameError,  # of a reader that is surprised by a count without data
+    struct.error,
+)
+
+
+def read_meshes(file: Path, root: Path | None, *, with_normals: bool = False) -> list[Any]:
+    """Return the meshes (Trimesh) of a file where its nodes put them, Z up, and in metres if it names a unit.
+
+    Args:
+        file: The mesh file.
+        root: The scene's folder, in which it may name other files; its own if missing.
+        with_normals: Whether normals are those of the file.
+
+    Raises:
+        ValueError: It is not a mesh.
+        MissingDependency: The reader for this format is not installed.
+    """
+    _check_file(file)
+    check_work(file)
+    try:
+        scene = trimesh.load_scene(file, resolver=_Neighbours(file, root))
+        found = _placed_meshes(scene) if with_normals else scene.dump()
+        meshes = [mesh for mesh in found if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
+    except _reader_errors() as error:
+        # trimesh blames optional packages where a text file is no text.
+        reason = "" if isinstance(error, ImportError) else f": {_in_words(error)}"
+        raise ValueError(f"'{file.name}' is not a {file.suffix} mesh{reason}") from None
+    check_meshes(meshes, file)
+    turn = Y_UP_TO_Z_UP if is_turned(file) else np.eye(4)
+    for mesh in meshes:
+        if file.suffix.lower() == ".dae" and mesh.units is not None:  # the one format that says its unit
+            metres = trimesh.units.unit_conversion(mesh.units, "meters")
+            mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
+        mesh.apply_transform(turn)
+    return meshes
+
+
+def _placed_meshes(scene: Any) -> list[Any]:
+    """Return a scene's meshes where their nodes put them, as `dump` does, but with the file's own normals."""
+    found = []
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        geometry = scene.geometry[name]
+        placed = geometry.copy(include_cache=True) if isinstance(geometry, trimesh.Trimesh) else geometry
+        found.append(placed.apply_transform(transform))
+    return found
+
+
+class _Neighbours(trimesh.resolvers.FilePathResolver):
+    """Finds the files that a mesh may name."""
+
+    def __init__(self, file: Path, root: Path | None) -> None:
+        super().__init__(str(file))
+        self._folder, self._root = file.parent, root
+
+    def get(self, name: str) -> bytes:
+        found = find_named_file(name, self._folder, self._root)
+        if found is None:
+            raise FileNotFoundError(name)
+        return found.read_bytes()
+
+
+def check_meshes(meshes: list[Any], file: Path) -> None:
+    """Refuse meshes (Trimesh) of a file that are too large or broken.
+
+    Raises:
+        ValueError: What is wrong with them.
+    """
+    if not meshes:
+        raise ValueError(f"'{file.name}' holds no triangles")
+    triangles = sum(len(mesh.faces) for mesh in meshes)
+    if triangles > MAX_TRIANGLES:
+        raise ValueError(f"'{file.name}' has {triangles} triangles, more than {MAX_TRIANGLES}")
+    for mesh in meshes:
+        lowest, highest = int(mesh.faces.min()), int(mesh.faces.max())
+        if lowest < 0 or highest >= len(mesh.vertices):
+            index = lowest if lowest < 0 else highest
+            have = f"{len(mesh.vertices)} vertices, numbered from 0"
+            raise ValueError(f"'{file.name}' has a triangle with the vertex {index}, but only {have}")
+    if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
+        raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
+    farthest = max(np.abs(mesh.vertices).max() for mesh in meshes)
+    if farthest > FARTHEST:
+        raise ValueError(f"'{file.name}' has a vertex at {farthest:.3g}, farther than {FARTHEST:g}")
+
+
+def _in_words(error: Exception) -> str:
+    """Return what a reader complains about; some only name a file, a key or an index."""
+    if isinstance(error, FileNotFoundError):
+        return f"{error.filename or error}, which it needs, is missing, or outside of the scene's folder"
+    return "it is damaged or cut off" if isinstance(error, LookupError) else str(error)
+
+
+def _check_file(file: Path) -> None:
+    """Refuse what is too large, or needs a package that is not there."""
+    if file.stat().st_size > MAX_FILE_BYTES:
+        raise ValueError(f"'{file.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
+    suffix, is_here = file.suffix.lower(), importlib.util.find_spec
+    if suffix == ".dae" and is_here("collada") is None:
+        raise MissingDependency("A reader for .dae files", "pip install pycollada")
+    if suffix in (".glb", ".gltf") and is_here("DracoPy") is None and DRACO in file.read_bytes():
+        raise MissingDependency("A reader for glTF compressed with Draco", "pip install DracoPy")
+    if not file.stat().st_size:
+        raise ValueError(f"'{file.name}' is empty")
+
+
+def pieces_of(meshes: list[Any], file: Path) -> list[Array]:
+    """Return the vertices of each connected piece of a file's meshes (Trimesh).
+
+    Raises:
+        ValueError: There are too many.
+    """
+    if len(meshes) > MAX_PIECES:
+        raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
+    pieces: list[Array] = []
+    graph: Any = trimesh.graph
+    for mesh in meshes:
+        welded = trimesh.Trimesh(
+            mesh.vertices, mesh.faces
+        )  # merges corners that only differ in their shading
+        # Repairs would need networkx, and only add faces.
+        # They are counted first, since to split a mesh takes a millisecond for each.
+        labels = graph.connected_component_labels(welded.face_adjacency, len(welded.faces))
+        if len(pieces) + int(labels.max(initial=-1)) + 1 > MAX_PIECES:
+            raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
+        split = welded.split(only_watertight=False, repair=False)
+        pieces += [np.asarray(piece.vertices) for piece in split]
+    return pieces
+
+
+def _reader_errors() -> tuple[type[Exception], ...]:
+    """Return what trimesh's readers raise on files that are not what their name says."""
+    try:
+        return (*BROKEN_FILE, importlib.import_module("collada.common").DaeError)
+    except ImportError:
+        return BROKEN_FILE
