@@ -55,6 +55,21 @@ def test_the_robot_pushes_a_light_loose_thing_but_not_a_heavy_one():
     assert moved[1] < 0.01
 
 
+def test_what_is_only_seen_changes_nothing_of_what_moves():
+    corner = [crate("left", (1.0, 0.35, 0.25)), crate("right", (1.1, -0.45, 0.25), rotate=(0, 0, 20))]
+    loose = crate("loose", (0.6, 0.0, 0.3), (0.2, 0.2, 0.2), rigid_body_type="dynamic", mass=2.0)
+    scene = SceneConfig(scene_name="test", objects=[*corner, loose])
+    ends = []
+    for drawn in (True, False):
+        world = World(scene, None, WheeledRobot(), drawn=drawn)
+        assert (world.model.nmesh > 0) == drawn
+        world.reset(Pose2(0.0, 0.0, 0.0))
+        drive(world, (0.3, 0.05, 0.2), 6.0)
+        assert world.touched() is not None
+        ends.append(world.data.qpos.tobytes())
+    assert ends[0] == ends[1]
+
+
 def test_a_loose_thing_falls_to_the_floor_and_reset_lifts_it_again():
     world = world_of(crate(at=(2.0, 0.0, 1.0), rigid_body_type="dynamic"))
     world.reset(Pose2(0.0, 0.0, 0.0))

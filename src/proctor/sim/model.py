@@ -67,7 +67,7 @@ def build_model(
         scene_path: The scene's file, for its mesh assets and for messages.
         robot: The robot.
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
-        drawn: Whether meshes that are only seen, such as a house, are there: they take long to prepare.
+        drawn: Whether surfaces that are only seen are there: they take most of the time to prepare.
         timestep_s: Of the physics.
         robots: Names of the robots, which are all alike.
 
@@ -111,7 +111,8 @@ class _Builder:
             except ValueError as error:  # such as a name that MuJoCo has given away
                 raise self._invalid(f"MuJoCo cannot build it: {error}", place) from None
         self._add_house()
-        self.painter.draw_parts(self.spec.worldbody, Group.DRAWN)
+        if self.drawn:
+            self.painter.draw_parts(self.spec.worldbody, Group.DRAWN)
         self._add_lights()
         try:
             return self.spec.compile()
@@ -203,25 +204,22 @@ class _Builder:
         if item.collision == "surface":
             if self.drawn:
                 self._draw_house(item, frame)
-        elif item.asset_path is None:
-            self._draw_parts(item, frame, painter)
-            self._add_parts(item, body, frame)
-        elif item.parts or item.rigid_body_type == "none":
-            self._draw_mesh(item, frame, painter, place)
-            self._add_parts(item, body, frame)
+        elif item.asset_path is None or item.parts or item.rigid_body_type == "none":
+            placements = [frame_of_part(part, frame) for part in item.parts]
+            if item.asset_path is not None:
+                self._draw_mesh(item, frame, painter, place)
+            else:
+                for part, at in zip(item.parts, placements, strict=True):
+                    painter.add_part(part, at)
+            self._add_parts(item, body, placements)
         else:
             self._add_mesh(item, body, frame, place)
-        if painter is not self.painter:
+        if painter is not self.painter and self.drawn:
             painter.draw_parts(body, Group.DRAWN)
 
-    def _draw_parts(self, item: SceneObject, frame: Frame, painter: Painter) -> None:
-        for part in item.parts:
-            painter.add_part(part, frame_of_part(part, frame))
-
-    def _add_parts(self, item: SceneObject, body: Any, frame: Frame) -> None:
+    def _add_parts(self, item: SceneObject, body: Any, placements: Sequence[Frame]) -> None:
         if item.rigid_body_type == "none":
             return
-        placements = [frame_of_part(part, frame) for part in item.parts]
         volume_m3 = sum(
             _volume_m3(p, at.size) for p, at in zip(item.parts, placements, strict=True) if p.collision
         )

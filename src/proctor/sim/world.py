@@ -31,7 +31,7 @@ class World:
         scene_path: The scene's file, for its mesh assets and for messages.
         robot: The robot.
         floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
-        drawn: Whether meshes that are only seen, such as a house, are there: they take long to prepare.
+        drawn: Whether surfaces that are only seen are there: they take most of the time to prepare.
         timestep_s: Of the physics.
         robots: Names of the robots, which are all alike.
         is_open: Whether robots come and go later; to be able to, takes more memory.

@@ -132,8 +132,8 @@ def draw(shape: Footprint, occupied: NDArray[np.bool_], resolution_m: float, ori
     low = np.floor((shape.vertices.min(axis=0) - origin) / resolution_m + BORDER).astype(int)
     high = np.ceil((shape.vertices.max(axis=0) - origin) / resolution_m - BORDER).astype(int)
     low, high = low.clip(0, occupied.shape[::-1]), high.clip(0, occupied.shape[::-1])
-    columns, rows = (np.arange(low[axis], high[axis]) for axis in (0, 1))
-    centres = np.stack(np.meshgrid(columns, rows), axis=-1)
+    centres = np.empty((*(high - low)[::-1].clip(0), 2))
+    centres[..., 0], centres[..., 1] = np.arange(low[0], high[0]), np.arange(low[1], high[1])[:, None]
     centres_world = (centres + 0.5) * resolution_m + origin
     nearest_corner = np.abs(shape.normals).sum(axis=1) * resolution_m / 2
     outside_m = centres_world @ shape.normals.T - shape.offsets - nearest_corner
