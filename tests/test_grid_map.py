@@ -201,6 +201,22 @@ def test_the_map_of_a_scene_file_is_made_once_for_each_version(tmp_path):
         map_of_scene(tmp_path / "other.json")
 
 
+def test_the_maps_of_many_scenes_are_each_drawn_once(tmp_path, monkeypatch):
+    drawn, from_scene = [], GridMap.from_scene
+
+    def counted(scene, path, **floor):
+        drawn.append(path)
+        return from_scene(scene, path, **floor)
+
+    monkeypatch.setattr(GridMap, "from_scene", counted)
+    paths = [tmp_path / f"{number}.json" for number in range(25)]
+    for path in paths:
+        save_scene(scene_of(thing()), path)
+    for path in [*paths, *paths]:
+        assert map_of_scene(path).connects((-1, 0), (1, 1.5), radius_m=0.2)
+    assert drawn == paths
+
+
 @pytest.mark.parametrize(
     ("shape", "resolution_m"),
     [((1, 1), 0.05), ((1, 40), 0.05), ((4,), 0.05), ((4, 4), 0.0), ((4, 4), np.nan)],

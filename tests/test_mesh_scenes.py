@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from mesh_houses import Y_UP, box, mesh_of, painted, two_rooms, two_storeys, walls, write
+from mesh_houses import Y_UP, box, mesh_of, painted, two_rooms, two_storeys, walls, write, write_dae
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2, Vector3
@@ -23,6 +23,7 @@ from proctor.evaluation.vln_task import _distance_of, is_reachable
 from proctor.navigation.maps.grid_map import floor_of_scene, house_of_scene, map_of_scene
 from proctor.policies.oracle import OraclePolicy
 from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.scenes import mesh_reader
 from proctor.scenes.houses import generate_house
 from proctor.scenes.mesh_files import files_of_mesh
 from proctor.scenes.mesh_scene import find_scene
@@ -192,6 +193,36 @@ def test_what_is_touched_in_a_house_of_several_meshes_is_named(tmp_path):
         with pytest.raises(UserError, match=f"it starts inside of '{name}' at x="):
             world.begin(pose, who="it", z=0.0)
     world.begin(Pose2(2.0, 2.0, 0.0), who="it", z=0.0)
+
+
+@pytest.mark.parametrize("collision", ["surface", "hull"])
+def test_each_file_of_a_house_of_many_meshes_is_read_once(tmp_path, monkeypatch, collision):
+    objects = [{"name": "floor", "asset_path": "floor.ply", "collision": "surface"}]
+    write(box((-0.1, -0.1, -0.1), (8.1, 4.1, 0.0), floor=True), tmp_path / "floor.ply")
+    for index in range(60):
+        name = f"crate{index}{('.dae', '.glb', '.obj')[index % 3]}"
+        x = 0.1 * index
+        crate = box((x, 0, 0), (x + 0.08, 0.1, 1.0))
+        if name.endswith(".dae"):
+            write_dae(crate, tmp_path / name, "none.png")
+        else:
+            write(crate, tmp_path / name, turn=Y_UP if name.endswith(".glb") else None)
+        objects.append({"name": name, "asset_path": name, "collision": collision})
+    path = tmp_path / "scene.json"
+    path.write_text(json.dumps({"scene_name": "s", "objects": objects}))
+    files, read_meshes = [], mesh_reader.read_meshes
+
+    def counted(file, *args, **options):
+        files.append(file.name)
+        return read_meshes(file, *args, **options)
+
+    monkeypatch.setattr(mesh_reader, "read_meshes", counted)
+    for _ in range(2):
+        assert map_of_scene(path).clearance_at(2.0, 2.0) > 0.5
+        world = World(load_scene(path), path, WheeledRobot())
+    world.reset(Pose2(2.0, 0.2, 0.0))
+    assert world.touched() in files
+    assert sorted(files) == sorted(item["asset_path"] for item in objects)
 
 
 def shell(length_m):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.errors import InvalidFile, UserError
+from proctor.core.sized_cache import sized_cache
 from proctor.core.types import Array, Vector3
 from proctor.scenes.frames import Frame, rotation_of
 from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.mesh_frame import triangles_of
-from proctor.scenes.meshes import Surface
+from proctor.scenes.meshes import MAX_CACHED_BYTES, Surface
 from proctor.scenes.scene_config import SceneConfig, asset_file
 from proctor.scenes.surface_grid import CELL_M, FLOOR_TOLERANCE_M, FloorGrid, cut, draw_floor, draw_owners
 
@@ -67,17 +67,23 @@ class MeshHouse:
         if size_m.max() > LARGEST_M:
             raise ValueError(f"expected a house of at most {LARGEST_M:.0f} m, found {size} m")
         self._triangles = triangles
-        self._meshes = list(meshes.values())
+        ends = np.cumsum([len(corners) for corners in meshes.values()])
+        self._meshes = np.split(triangles, ends[:-1])  # which copies nothing
         self.names = list(meshes)
         """Of the objects that it is made of."""
         self._band_m = height_band_m
         self._grids: dict[float, FloorGrid | None] = {}
+        self._owners: dict[float, NDArray[np.int32]] = {}
         self.lowest_z = float(triangles[..., 2].min())
         self.floors_z = self._find_floors()
         """The heights of its floors, the lowest first."""
         if not self.floors_z:
             problem = f"no floor: in {size} m nothing level has room for a robot to stand on"
             raise ValueError(f'{problem}; the mesh of the floor needs "collision": "surface", too')
+
+    def size_bytes(self) -> int:
+        """Return how much memory it takes, which is mostly that of its triangles."""
+        return self._triangles.nbytes
 
     def floor_near(self, at: Vector3 | float | None) -> float:
         """Return the height of the floor that a point or a height lies on. None means the lowest floor.
@@ -123,7 +129,9 @@ class MeshHouse:
         grid = self.grid(floor_z)
         if grid is None or len(self._meshes) == 1:
             return None
-        return draw_owners(self._meshes, grid, floor_z, self._band_m)
+        if floor_z not in self._owners:
+            self._owners[floor_z] = draw_owners(self._meshes, grid, floor_z, self._band_m)
+        return self._owners[floor_z]
 
     def object_at(self, x: float, y: float, floor_z: float) -> str:
         """Return the name of the object that an obstacle cell belongs to."""
@@ -241,7 +249,7 @@ def house_of(
         raise InvalidFile(scene_path, str(error)) from None
 
 
-@lru_cache(maxsize=4)
+@sized_cache(MAX_CACHED_BYTES, MeshHouse.size_bytes)
 def _house(placed: tuple[Placed, ...], height_band_m: tuple[float, float]) -> MeshHouse:
     meshes = {}
     for mesh in placed:

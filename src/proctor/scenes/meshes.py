@@ -16,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
+from proctor.core.sized_cache import sized_cache
 from proctor.core.types import Array
 
 Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 FLAT_M = 0.01
 """A piece without a volume, such as a sheet, collides as if it were this thick."""
 MAX_IMAGE_SIDE = 2048
+MAX_CACHED_BYTES = 2**30
+"""Of houses, and of things: every file of a house is needed twice, for its map and for its world."""
 SHADES = 64
 """Of each channel of colours that are given by vertex."""
 
@@ -113,7 +116,16 @@ def is_gltf(file: Path) -> bool:
     return file.suffix.lower() in (".glb", ".gltf")
 
 
-@lru_cache(maxsize=32)
+def _surface_bytes(surfaces: list[Surface]) -> int:
+    arrays = (array for surface in surfaces for array in (*surface[:4], surface.image) if array is not None)
+    return sum(array.nbytes for array in arrays)
+
+
+def _asset_bytes(asset: MeshAsset) -> int:
+    return _surface_bytes(asset.surfaces) + sum(piece.nbytes for piece in asset.pieces)
+
+
+@sized_cache(MAX_CACHED_BYTES, _asset_bytes)
 def _asset_of_version(file: Path, root: Path | None, version: int) -> MeshAsset:
     del version  # only there to tell versions apart
     from proctor.scenes.mesh_reader import pieces_of  # noqa: PLC0415  (see `_read`)
@@ -142,7 +154,7 @@ def _shared(image: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
     return _IMAGES.setdefault(digest, image)
 
 
-@lru_cache(maxsize=2)  # houses are large
+@sized_cache(MAX_CACHED_BYTES, _surface_bytes)
 def _surfaces_of_version(file: Path, root: Path | None, version: int) -> list[Surface]:
     del version
     surfaces = [_plain_surface(mesh, linear=is_gltf(file)) for mesh in _read(file, root)]

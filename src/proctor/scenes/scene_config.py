@@ -181,13 +181,13 @@ def load_scene(path: Path) -> SceneConfig:
     return scene
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)  # a generated house takes 0.4 MB
 def _scene_of_file(path: Path, version: int) -> SceneConfig:
     del version  # only there to tell versions apart
     return convert(_with_vectors(read_json(path)), SceneConfig, path)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=128)
 def _scene_of_mesh(path: Path, version: int) -> SceneConfig:
     """Return the scene that one would write for a mesh: what it leaves open is found out."""
     del version

@@ -220,3 +220,10 @@ def _run(triangles: Array, column: NDArray[np.int64]) -> tuple[Array, Array]:
             low = np.where(touches, np.minimum(low, y), low)
             high = np.where(touches, np.maximum(high, y), high)
     return low, high
+
+
+def touching_border(cells: Mask) -> Mask:
+    """Return those cells that are connected to the map's border."""
+    parts, _ = ndimage.label(cells)
+    border = np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]])
+    return np.isin(parts, border[border > 0])

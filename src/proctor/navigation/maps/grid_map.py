@@ -7,16 +7,17 @@ is. A disc of radius r fits where the clearance is more than r.
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import label
 
 from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
+from proctor.core.sized_cache import sized_cache
 from proctor.core.types import Array, Vector3
 from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.clearances import clearances
@@ -25,7 +26,7 @@ from proctor.navigation.planning.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.mesh_house import MeshHouse, house_of
 from proctor.scenes.scene_config import SceneConfig, load_scene, scene_version
-from proctor.scenes.surface_grid import CELL_M, MAP_CELLS
+from proctor.scenes.surface_grid import CELL_M, MAP_CELLS, touching_border
 
 Point = tuple[float, float]
 ROBOT = WheeledRobot()
@@ -184,7 +185,7 @@ class GridMap:
         band_world = (floor_z + height_band_m[0], floor_z + height_band_m[1])
         for shape in footprints_of_scene(scene, scene_path, height_band_m=band_world):
             draw(shape, occupied, resolution_m, np.array(grid.origin_world))
-        origin, outside = grid.origin_world, _touching_border(empty)
+        origin, outside = grid.origin_world, touching_border(empty)
         return cls(occupied, resolution_m=resolution_m, origin_world=origin, ends=True, outside=outside)
 
     def covering(self, *points: Point) -> GridMap:
@@ -210,6 +211,16 @@ class GridMap:
             origin_world=(float(origin[0]), float(origin[1])),
             unknown=np.pad(self.unknown, widths),
         )
+
+    def size_bytes(self) -> int:
+        """Return how much memory it takes, without what it remembers of searches."""
+        return self.clearance_m.nbytes + self.occupied.nbytes + self.outside.nbytes + self.unknown.nbytes
+
+    def without_searches(self) -> GridMap:
+        """Return this map without what it remembers of searches for paths."""
+        bare = copy(self)
+        bare._finders = {}  # noqa: SLF001  (of this class)
+        return bare
 
     def clearances(self, points: ArrayLike) -> Array:
         """Return the clearances of (..., 2) points, interpolated between cell centres.
@@ -378,14 +389,12 @@ def house_of_scene(path: Path) -> MeshHouse | None:
     return house_of(load_scene(path), path, BAND_M)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=8)  # with its search graphs, the map of a house takes ten times the memory
 def _map_of_version(path: Path, version: int, floor_z: float) -> GridMap:
+    return _drawn_map_of_version(path, version, floor_z).without_searches()
+
+
+@sized_cache(2**26, GridMap.size_bytes)  # some 90 houses: a run draws all, and later needs one at a time
+def _drawn_map_of_version(path: Path, version: int, floor_z: float) -> GridMap:
     del version  # only there to tell versions apart
     return GridMap.from_scene(load_scene(path), path, floor_z=floor_z)
-
-
-def _touching_border(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return those cells that are connected to the map's border."""
-    parts, _ = label(cells)
-    border = np.concatenate([parts[0], parts[-1], parts[:, 0], parts[:, -1]])
-    return np.isin(parts, border[border > 0])
