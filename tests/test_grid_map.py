@@ -6,6 +6,7 @@ import trimesh
 
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2
+from proctor.navigation.maps import footprints
 from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
@@ -183,6 +184,20 @@ def test_a_line_is_free_if_the_disc_fits_all_along():
     assert grid.line_is_free((0.5, 0.5), (0.5, 0.5), 0.25)
     free = grid.lines_are_free((0.5, 1.5), [(2.5, 1.5), (1.0, 1.5), (2.5, 2.5)], 0.2)
     assert free.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    "rotate", [(0, 0, 0), (0, 0, 90), (0, 0, 137.5), (0, 0, -30), (0, 25, 40), (180, 0, 10)]
+)
+def test_an_upright_box_is_drawn_like_any_other_solid(rotate, monkeypatch):
+    scene = scene_of(thing(at=(0.31, -0.2, 0.4), size=(1.3, 0.07, 0.9), rotate=rotate))
+    occupied = GridMap.from_scene(scene).occupied
+    footprint = footprints._footprint
+    monkeypatch.setattr(
+        footprints, "_footprint", lambda solid, band: footprint(solid._replace(sides=None), band)
+    )
+    assert occupied.sum() > 20
+    assert (occupied == GridMap.from_scene(scene).occupied).all()
 
 
 def test_a_scene_that_would_need_a_huge_map_is_refused():

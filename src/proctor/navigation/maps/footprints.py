@@ -17,7 +17,7 @@ from proctor.core.types import Array
 from proctor.scenes.frames import Frame, frame_of, frame_of_part
 from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.meshes import convex_body, load_mesh_asset
-from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, asset_file
 
 CYLINDER_SIDES = 32
 TOUCH_M = 1e-4  # what reaches less than this into the band leaves no shadow
@@ -37,6 +37,8 @@ class Solid(NamedTuple):
 
     vertices: Array  # (N, 3)
     edges: NDArray[np.int64]  # (M, 2)
+    sides: Array | None = None
+    """Of an upright box: the normals (4, 2) of its sides."""
 
     def placed(self, frame: Frame) -> Solid:
         """Return the body where its frame puts it."""
@@ -68,11 +70,7 @@ def _solids_of_object(item: SceneObject, scene_path: Path | None, place: str) ->
     """Return the solids of an object in the world frame."""
     frame = frame_of(item)
     if item.asset_path is None or item.parts:
-        return [
-            _unit_solid(part.shape).placed(frame_of_part(part, frame))
-            for part in item.parts
-            if part.collision
-        ]
+        return [_solid_of_part(part, frame_of_part(part, frame)) for part in item.parts if part.collision]
     if scene_path is None:
         raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
     try:
@@ -80,6 +78,14 @@ def _solids_of_object(item: SceneObject, scene_path: Path | None, place: str) ->
     except ValueError as error:
         raise InvalidFile(scene_path, str(error), place=place) from None
     return [_solid(convex_body(points * frame.size) / frame.size).placed(frame) for points in asset.pieces]
+
+
+def _solid_of_part(part: Part, frame: Frame) -> Solid:
+    solid = _unit_solid(part.shape).placed(frame)
+    if part.shape == "box" and frame.rotation[2, 2] == 1:
+        axes = frame.rotation[:2, :2].T
+        return solid._replace(sides=np.concatenate([axes, -axes]))
+    return solid
 
 
 @cache
@@ -101,7 +107,8 @@ def _make_solid(shape: str) -> Arrays:
     else:
         sphere = creation.icosphere(subdivisions=3)
         vertices = sphere.vertices * 0.5 / np.linalg.norm(sphere.triangles_center, axis=1).min()
-    return _solid(np.array(vertices))._asdict()
+    solid = _solid(np.array(vertices))
+    return {"vertices": solid.vertices, "edges": solid.edges}
 
 
 def _solid(vertices: ArrayLike) -> Solid:
@@ -116,6 +123,9 @@ def _footprint(solid: Solid, height_band_m: tuple[float, float]) -> Footprint | 
     height = solid.vertices[:, 2]
     if height.max() < low_m + TOUCH_M or height.min() > high_m - TOUCH_M:
         return None
+    if solid.sides is not None:  # nearly all solids of a house: 5 times faster than to cut and hull them
+        corners = solid.vertices[:, :2]
+        return Footprint(corners, solid.sides, (corners @ solid.sides.T).max(axis=0))
     first, second = solid.vertices[solid.edges[:, 0]], solid.vertices[solid.edges[:, 1]]
     points = [solid.vertices[(height >= low_m) & (height <= high_m)]]
     for plane_m in height_band_m:
