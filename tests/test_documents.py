@@ -37,7 +37,9 @@ def write(folder: Path, text: str) -> Path:
         ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
         (r'{"a": ["x", "\ud800"]}', "a[1]: half of a surrogate pair"),
         ('{"a": 1' + "0" * 5000 + "}", "cannot be read: Exceeds the limit"),
+        ('{"a": [1, {"b": 1e999}]}', "a[1].b: inf is not allowed"),
         ("[" * 70 + "]" * 70, "nested deeper than 64 levels"),
+        ("[" * 65 + "1" + "]" * 65, "nested deeper than 64 levels"),
         ("[" * 200_000, "nested deeper than 64 levels"),
     ],
 )
