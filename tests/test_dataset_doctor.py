@@ -14,6 +14,7 @@ import vlnce_files
 from proctor.core.errors import InvalidFile, UnknownName, UserError
 from proctor.core.types import Vector3
 from proctor.envs.vln import VLNEnv
+from proctor.episodes import datasets
 from proctor.episodes.datasets import load_dataset, save_dataset
 from proctor.episodes.vln import Episode
 from proctor.episodes.vlnce_writer import save_vlnce
@@ -328,6 +329,22 @@ def test_a_scenes_folder_without_the_scenes_is_an_error_that_names_them(room, tm
     (tmp_path / "other").mkdir()
     found = findings(examine(room, scenes=tmp_path / "other"))["no-scene"]
     assert (found.severity, found.text, found.count) == ("error", "no file for 1 scenes: x", 1)
+
+
+def test_each_scene_is_looked_for_once_however_many_episodes_are_in_it(tmp_path, monkeypatch):
+    looked_for = []
+
+    def find(folder, scene_id, **_):
+        looked_for.append((folder.name, scene_id))
+
+    monkeypatch.setattr(datasets, "find_scene", find)
+    document, gt = vlnce_files.r2r(episodes=9)
+    vlnce_files.write_split(tmp_path, document, gt)
+    (tmp_path / "mp3d").mkdir()
+    examine(tmp_path / "val_unseen", scenes=tmp_path / "mp3d")
+    scenes = {episode["scene_id"] for episode in document["episodes"]}
+    folders = ["scenes", "val_unseen", "mp3d"]
+    assert sorted(looked_for) == sorted((folder, scene) for folder in folders for scene in scenes)
 
 
 def test_what_is_no_dataset_at_all_is_refused(tmp_path):

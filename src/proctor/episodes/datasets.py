@@ -8,7 +8,7 @@ Files of R2R-CE and RxR-CE are recognised by what is in them, packed with gzip o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -180,22 +180,43 @@ def locate_scenes(episodes: Sequence[Episode], file: Path, scenes: Path | None) 
     Raises:
         InvalidFile: A path is none.
     """
-    find, find_beside = cache(find_scene), cache(_find_beside)
-    located = []
+    located, locate = [], scene_locator(file, scenes)
     for index, episode in enumerate(episodes):
         try:
-            scene = _locate_scene(episode, file.parent)
-            if scene is None:
-                scene = find_beside(file.parent, (episode.origin or episode).scene_id)
-        except (OSError, ValueError) as error:
-            place = f"episodes[{index}].scene_config_path"
-            raise InvalidFile(file, f"no name of a file: {error}"[:120], place=place) from None
-        if scenes is not None and (scene is None or not Path(scene).is_file()):
-            given = episode.scene_config_path or (episode.origin or episode).scene_id
-            found = find(scenes, given)
-            scene = str(found) if found else scene
-        located.append(msgspec.structs.replace(episode, scene_config_path=scene))
+            located.append(locate(episode))
+        except ValueError as error:
+            raise InvalidFile(file, str(error), place=f"episodes[{index}].scene_config_path") from None
     return located
+
+
+def scene_locator(file: Path, scenes: Path | None) -> Callable[[Episode], Episode]:
+    """Return a function that sets the path of an episode's scene file, and looks for each scene only once.
+
+    The function raises a ValueError if the path is none.
+
+    Args:
+        file: The file of the episodes.
+        scenes: A folder with the scenes, where they are not beside the episodes.
+    """
+
+    @cache
+    def find(path: str | None, scene_id: str) -> str | None:
+        try:
+            scene = _find_beside(file.parent, scene_id) if path is None else _locate_scene(path, file.parent)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"no name of a file: {error}"[:120]) from None
+        if scenes is not None and (scene is None or not Path(scene).is_file()):
+            found = find_scene(scenes, path or scene_id)
+            scene = str(found) if found else scene
+        return scene
+
+    def locate(episode: Episode) -> Episode:
+        scene = find(episode.scene_config_path, (episode.origin or episode).scene_id)
+        if scene == episode.scene_config_path:
+            return episode
+        return msgspec.structs.replace(episode, scene_config_path=scene)
+
+    return locate
 
 
 def save_dataset(episodes: Sequence[Episode] | Sequence[PickAndPlaceEpisode], path: Path) -> None:
@@ -275,12 +296,9 @@ def check_required(value: Any, file: Path) -> None:
             raise InvalidFile(file, f"the key '{missing[0]}' is missing", place=f"episodes[{index}]")
 
 
-def _locate_scene(episode: Episode, folder: Path) -> str | None:
-    """Return the absolute path of the scene file that an episode names, None if it names none."""
-    if episode.scene_config_path is None:
-        return None
-    beside = folder / episode.scene_config_path
-    here = Path(episode.scene_config_path)
+def _locate_scene(path: str, folder: Path) -> str:
+    """Return the absolute path of the scene file that an episode names."""
+    beside, here = folder / path, Path(path)
     return str((here if here.is_file() and not beside.is_file() else beside).resolve())
 
 

@@ -127,11 +127,10 @@ def _check_entry(entry: GroundTruth, file: Path, key: str) -> None:
 def actions_of(entry: GroundTruth, *, turn_deg: int) -> list[Action]:
     """Return the actions in our terms: turns of 15 degrees; looking up and down is left out."""
     turns = turn_deg // TURNS_DEG[0]
-    ours: list[Action] = []
-    for action in entry.actions:
-        if action <= RIGHT:
-            ours += [Action(action)] * (turns if action in (LEFT, RIGHT) else 1)
-    return ours
+    ours: dict[int, list[Action]] = {
+        action: [action] * (turns if action in (LEFT, RIGHT) else 1) for action in Action
+    }
+    return [each for action in entry.actions for each in ours.get(action, ())]
 
 
 def turn_deg_of(starts: Mapping[str, Start], gt: Mapping[str, GroundTruth], *, usual: int) -> int:

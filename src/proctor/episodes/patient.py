@@ -219,7 +219,8 @@ class _VlnceReading:
             return  # in wrong axes, whatever else might be found would be false
         self._mend_rotations(quaternions, seen)
         twins = patient.mend_duplicate_ids({i: str(r.episode_id) for i, r in self._records.items()})
-        self._understand()  # again, now as mended
+        if patient.changes or self._findings.dropped:
+            self._understand()  # again, now as mended
         self._turn_deg = usual_turn_deg(self._format)
         self._extras = self._read_extras()
         gt = self._read_gt(twins)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from proctor.core.documents import write_json
-from proctor.core.errors import InvalidFile, MissingDependency, UnknownName, UserError
+from proctor.core.errors import MissingDependency, UnknownName, UserError
 from proctor.core.geometry import distance
 from proctor.core.interfaces import Env
 from proctor.core.types import Vector3
 from proctor.episodes.checks import check_episodes
-from proctor.episodes.datasets import locate_scenes
+from proctor.episodes.datasets import scene_locator
 from proctor.episodes.findings import FILTERS, Findings
 from proctor.episodes.gt import gt_name, stem_of
 from proctor.episodes.patient import Patient
@@ -147,12 +147,12 @@ def _id(patient: Patient, index: int) -> Any:
 def _find_scenes(patient: Patient, scenes: Path | None) -> None:
     """Look for the scene files, and complain of those that are missing."""
     findings = patient.findings
-    malformed = []
+    malformed, locate = [], scene_locator(patient.file, scenes)
     for index, episode in list(patient.episodes.items()):
         try:
-            (patient.episodes[index],) = locate_scenes([episode], patient.file, scenes)
-        except InvalidFile as error:
-            malformed.append((index, f"episodes[{index}].scene_config_path", error.problem))
+            patient.episodes[index] = locate(episode)
+        except ValueError as error:
+            malformed.append((index, f"episodes[{index}].scene_config_path", str(error)))
             del patient.episodes[index]
     patient.add_malformed(malformed)
     missing = [index for index, episode in patient.episodes.items() if _scene(episode) is None]
