@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import shutil
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,6 +31,7 @@ from proctor.report.key_frames import choose, collect, replay
 from proctor.report.page_data import judge
 from proctor.report.run_record import find_runs, read_runs
 from proctor.report.tables import score_notes
+from proctor.sim.camera import RgbdCamera
 
 
 def proctor(capsys, *words):
@@ -344,6 +346,16 @@ def test_a_replay_that_goes_elsewhere_is_noticed_and_not_shown(house_runs):
     assert "0.05 m away from where it had been after step 11" in frames.note
     assert [step for step, _ in same.pictures] == [0, 5, 20, result.steps]
     assert same.note == ""
+
+
+def test_a_replay_draws_nothing_but_the_pictures_that_are_shown(house_runs, monkeypatch):
+    (run,) = records(house_runs / "oracle")
+    (result,) = run.results.episodes
+    drawn, render = [], RgbdCamera.render
+    monkeypatch.setattr(RgbdCamera, "render", lambda camera: drawn.append(1) or render(camera))
+    with closing(VLNEnv(width=32, height=24, sensors=("rgb",))) as env:
+        frames = replay(env, run.episodes[result.episode_id], result, [0, 5, result.steps])
+    assert len(drawn) == len(frames.pictures) == 3
 
 
 def test_frames_are_spread_over_classes_failures_first(house_runs):

@@ -130,6 +130,17 @@ def test_the_same_actions_give_the_same_bits_whatever_happened_before(scenes):
             assert mine["odom"] == theirs["odom"]
 
 
+def test_an_env_that_does_not_look_draws_nothing_and_moves_the_same(env, scenes):
+    observations, infos = roll(env, episode(scenes))
+    env.looking = False
+    try:
+        blind, same = roll(env, episode(scenes))
+    finally:
+        env.looking = True
+    assert blind == [{}] * len(observations)
+    assert [info["position"] for info in same] == [info["position"] for info in infos]
+
+
 def test_sensors_are_what_was_asked_for(scenes):
     env = VLNEnv(sensors=("scan", "odom"))
     observation = env.reset(episode(scenes, start_position=(1.0, -1.0, 0.0)))

@@ -101,6 +101,8 @@ class VLNEnv(Env):
         self._robot = WheeledRobot(camera=camera)
         if self._options.has_camera:
             shared_context()  # a machine that cannot render is told so before the first episode
+        self.looking = True
+        """Set to False to skip rendering, for example between the steps that you want to see."""
         self._stage: _Stage | None = None
         self._state: EpisodeState | None = None
 
@@ -180,14 +182,14 @@ class VLNEnv(Env):
 
     def _observe(self, stage: _Stage) -> Observation:
         observation: Observation = {}
-        if stage.camera is not None:
+        if stage.camera is not None and self.looking:
             rgb, depth = stage.camera.render()
             observation = {"rgb": rgb, "depth": depth}
         if "scan" in self._options.sensors:
             observation["scan"] = stage.scanner.scan()
         if "odom" in self._options.sensors:
             observation["odom"] = stage.motion.drive.odometry()
-        return {name: observation[name] for name in self._options.sensors}
+        return {name: observation[name] for name in self._options.sensors if name in observation}
 
 
 def _scene_of(episode: Episode) -> Path:

@@ -48,8 +48,6 @@ class Eye(NamedTuple):
     """Turns the options of a run, and a width in pixels, into those of a world that has no other sensor."""
     action: Callable[[Any], Any] = lambda recorded: recorded
     """Turns what was recorded into an action."""
-    blinks: bool = False
-    """Whether the world has a switch `looking`: where no picture is wanted, none is drawn."""
 
 
 class KeyFrames(NamedTuple):
@@ -235,8 +233,7 @@ def replay(
     pictures: list[tuple[int, bytes]] = []
     try:
         for done, recorded in enumerate(result.trajectory):
-            if eye.blinks:
-                env.looking = done in steps  # type: ignore[attr-defined]
+            env.looking = done in steps  # type: ignore[attr-defined]  # all that are REPLAYABLE have it
             if not done:
                 view = env.reset(episode)
             else:
@@ -300,6 +297,6 @@ def _with_inset(view: Observation) -> Array:
 
 REPLAYABLE = {
     "embedded": Eye(itemgetter("rgb"), "position", _small),
-    "tabletop": Eye(_with_inset, "ee_position", _head_and_wrist, parse_manipulation_action, blinks=True),
+    "tabletop": Eye(_with_inset, "ee_position", _head_and_wrist, parse_manipulation_action),
 }
 """By the name of the env."""
