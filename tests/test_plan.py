@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import trimesh
 from PIL import Image
+from scipy.spatial import ConvexHull
 
 from mesh_houses import Y_UP, two_storeys, write
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
@@ -95,6 +96,16 @@ def test_outlines_are_scaled_and_turned(tmp_path):
     (shape,) = outlines_of_scene(load_scene(path))
     assert shape.corners.min(axis=0) == pytest.approx([0.8, 1.0])
     assert shape.corners.max(axis=0) == pytest.approx([1.2, 3.0])
+
+
+@pytest.mark.parametrize("rotate", [(0, 0, 0), (0, 0, 30), (0, 0, -110), (90, 0, 0), (20, 30, 40)])
+def test_the_outline_of_a_box_is_its_hull_corner_by_corner(tmp_path, rotate):
+    path = scene_file(tmp_path, box("box", (2, 1, 0.4), (1.0, 0.6, 0.2), rotate=rotate))
+    (shape,) = outlines_of_scene(load_scene(path))
+    hull = shape.corners[ConvexHull(shape.corners).vertices]
+    assert len(hull) == len(shape.corners)  # no corner lies inside
+    turns = [np.roll(shape.corners, turn, axis=0) for turn in range(len(hull))]
+    assert any(np.array_equal(turn, hull) for turn in turns)  # and they go around it
 
 
 def test_a_tilted_part_is_as_large_as_it_looks_from_above(tmp_path):

@@ -22,6 +22,8 @@ BELOW_M = 0.3
 """What ends this far below the floor belongs to another storey."""
 SIDES = 32
 CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+BOX_OUTLINE = [0, 4, 6, 2]
+"""Which of the CORNERS go around a box that stands upright: most parts do, and their hull takes long."""
 ANGLES = np.arange(SIDES) * math.tau / SIDES
 RING = np.stack([np.cos(ANGLES), np.sin(ANGLES), 0 * ANGLES], axis=1) / 2
 UP = np.array([0.0, 0.0, 1.0])
@@ -57,7 +59,8 @@ def _outlines(item: SceneObject, floor_z: float) -> list[Outline]:
         if bottom_m > CUT_M or top_m < -BELOW_M or glass:
             continue
         flat = body[:, :2]
-        corners = flat[ConvexHull(flat).vertices]
+        is_upright_box = part.shape == "box" and np.array_equal(flat[::2], flat[1::2])
+        corners = flat[BOX_OUTLINE if is_upright_box else ConvexHull(flat).vertices]
         red, green, blue = part.color[:3]
         kind = _kind(item, part, bottom_m, top_m)
         found.append(Outline(kind, corners, top_m, (red, green, blue), item.room))

@@ -226,9 +226,10 @@ def _draw_shadow(plan: Plan, things: Sequence[Outline]) -> None:
 def _room_names(plan: Plan, outlines: Sequence[Outline]) -> Iterator[RoomName]:
     """Yield each room's name where it covers the least, as near to the middle as can be."""
     taken = Image.new("L", plan.image.size, 0)
+    draw = ImageDraw.Draw(taken)
     for shape in outlines:
         if shape.kind != "floor":
-            ImageDraw.Draw(taken).polygon(_pixels(plan, shape), fill=1 if shape.kind == "rug" else 3)
+            draw.polygon(_pixels(plan, shape), fill=1 if shape.kind == "rug" else 3)
     cells = np.asarray(taken) / 3.0
     floors: dict[str, Outline] = {}
     for shape in sorted(outlines, key=lambda shape: -float(np.ptp(shape.corners, axis=0).prod())):
