@@ -1,13 +1,16 @@
 import math
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from proctor.core.errors import InvalidFile, SimulationError, UserError
 from proctor.core.types import Action, Pose2, Scan, Vector3
+from proctor.envs import vln
 from proctor.envs.vln import VLNEnv
 from proctor.episodes.vln import Episode
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+from proctor.sim.world import World
 
 ACTIONS = [1, 2, 1, 1, 3, 3, 1, 1, 1, 2]
 
@@ -223,3 +226,33 @@ def test_a_scene_file_that_was_edited_is_built_anew(env, tmp_path):
     save_scene(SceneConfig(scene_name="wall", objects=[box("wall", (0.3, 0, 1), (0.1, 2, 2))]), path)
     env.reset(Episode(scene_config_path=str(path)))
     assert env.step(1)[3]["collision"]
+
+
+def test_starts_are_checked_once_for_each_version_of_a_scene(tmp_path, monkeypatch):
+    built = []
+
+    class CountedWorld(World):
+        def __init__(self, *arguments, **options):
+            built.append(1)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(vln, "World", CountedWorld)
+    save_scene(SceneConfig(scene_name="floor"), tmp_path / "floor.json")
+    first, second = (episode(tmp_path, "floor", start_position=(x, 0.0, 0.0)) for x in (0.0, 1.0))
+
+    def check(*episodes):
+        with closing(VLNEnv(sensors=("odom",))) as env:
+            env.check(episodes)
+        return len(built)
+
+    assert check(first) == 1
+    assert check(first) == 1
+    assert check(first, second) == 2
+    save_scene(
+        SceneConfig(scene_name="floor", objects=[box("box", (1.0, 0.0, 0.5), (1, 1, 1))]),
+        tmp_path / "floor.json",
+    )
+    for _ in range(2):  # a start that is refused is refused again
+        with pytest.raises(UserError, match="starts inside of 'box'"):
+            check(first, second)
+    assert len(built) == 4

@@ -27,6 +27,8 @@ STORY_M = 0.5
 """A start this far from z = 0 is on another floor, and a scene of parts has one."""
 NAMED = 5
 """So many bad starts are told one by one."""
+_FREE_STARTS: set[tuple[Any, ...]] = set()
+"""Starts where `check` has seen the robot stand: the next policies of a command build no worlds for them."""
 
 
 class _Options(msgspec.Struct):
@@ -121,7 +123,7 @@ class VLNEnv(Env):
         return self._observe(stage)
 
     def check(self, episodes: Sequence[Episode]) -> None:
-        """Build every scene and put the robot at every start.
+        """Build every scene and put the robot at every start, unless this process has done so before.
 
         Raises:
             UserError: Episodes have no scene, or start inside of something or on another floor.
@@ -129,10 +131,17 @@ class VLNEnv(Env):
         """
         problems, remedy = [], ""
         for (scene_path, floor_z), group in groupby(sorted(episodes, key=_floor_of), key=_floor_of):
-            world = World(load_scene(scene_path), scene_path, self._robot, floor_z=floor_z, drawn=False)
+            where, world = (scene_path, scene_version(scene_path), floor_z, self._robot), None
             for episode in group:
+                start = (*where, episode.start_position, episode.start_rotation)
+                if start in _FREE_STARTS:
+                    continue
+                world = world or World(
+                    load_scene(scene_path), scene_path, self._robot, floor_z=floor_z, drawn=False
+                )
                 try:
                     _place(world, episode)
+                    _FREE_STARTS.add(start)
                 except InsideHull as error:
                     problems.append(str(error))
                 except UserError as error:
