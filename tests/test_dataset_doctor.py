@@ -13,6 +13,7 @@ import mesh_houses
 import vlnce_files
 from proctor.core.errors import InvalidFile, UnknownName, UserError
 from proctor.core.types import Vector3
+from proctor.envs import vln
 from proctor.envs.vln import VLNEnv
 from proctor.episodes import datasets
 from proctor.episodes.datasets import load_dataset, save_dataset
@@ -21,6 +22,7 @@ from proctor.episodes.vlnce_writer import save_vlnce
 from proctor.evaluation.dataset_doctor import examine, write_fixed
 from proctor.evaluation.preflight import check_scenes
 from proctor.registry import suite_path
+from proctor.sim.world import World
 
 
 def findings(patient):
@@ -307,6 +309,24 @@ def test_goals_in_things_beyond_the_map_and_out_of_reach_are_found(room):
     (left,) = load_dataset(fixed.file).episodes
     assert left.episode_id == "in"
     assert left.scene_config_path == str(room / "scenes" / "room.json")
+
+
+def test_one_world_shows_all_starts_of_a_scene_that_are_blocked(room, monkeypatch):
+    built = []
+    monkeypatch.setattr(vln, "World", lambda *given, **options: built.append(1) or World(*given, **options))
+    xs = [-1.5, 1.85, -1.2, 1.9, -0.9, 1.86]  # the wall at 2 m is closer than the robot's radius, but free
+    episodes = [
+        Episode(
+            episode_id=str(k),
+            scene_id="room",
+            start_position=Vector3(x, 0, 0),
+            goal_position=Vector3(-1, -1, 0),
+        )
+        for k, x in enumerate(xs)
+    ]
+    save_dataset(episodes, room / "episodes.json")
+    assert examine(room).findings.filters["start-blocked"] == {1, 3, 5}
+    assert len(built) == 1
 
 
 def test_the_ends_of_an_episode_are_checked_each_on_its_floor(tmp_path):

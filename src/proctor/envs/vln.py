@@ -129,7 +129,24 @@ class VLNEnv(Env):
             UserError: Episodes have no scene, or start inside of something or on another floor.
             InvalidFile: A scene is broken.
         """
-        problems, remedy = [], ""
+        errors = [error for _, error in self.refused(episodes)]
+        problems = list(map(str, errors))
+        remedy = "" if all(isinstance(error, InsideHull) for error in errors) else LEAVE_OUT
+        if len(problems) == 1:
+            raise UserError("; ".join(filter(None, [problems[0], remedy])))
+        if problems:
+            some = "\n  ".join(problems[:NAMED] + ["..."] * (len(problems) > NAMED))
+            count = f"{len(problems)} of {len(episodes)} episodes cannot start"
+            raise UserError(f"{count}:\n  {some}\n{remedy}".rstrip())
+
+    def refused(self, episodes: Sequence[Episode]) -> list[tuple[Episode, UserError]]:
+        """Return the episodes that start where the robot cannot stand, and why.
+
+        Raises:
+            UserError: An episode has no scene.
+            InvalidFile: A scene is broken.
+        """
+        found = []
         for (scene_path, floor_z), group in groupby(sorted(episodes, key=_floor_of), key=_floor_of):
             where, world = (scene_path, scene_version(scene_path), floor_z, self._robot), None
             for episode in group:
@@ -142,17 +159,9 @@ class VLNEnv(Env):
                 try:
                     _place(world, episode)
                     _FREE_STARTS.add(start)
-                except InsideHull as error:
-                    problems.append(str(error))
                 except UserError as error:
-                    problems.append(str(error))
-                    remedy = LEAVE_OUT
-        if len(problems) == 1:
-            raise UserError("; ".join(filter(None, [problems[0], remedy])))
-        if problems:
-            some = "\n  ".join(problems[:NAMED] + ["..."] * (len(problems) > NAMED))
-            count = f"{len(problems)} of {len(episodes)} episodes cannot start"
-            raise UserError(f"{count}:\n  {some}\n{remedy}".rstrip())
+                    found.append((episode, error))
+        return found
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Do one action by driving the robot.

@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from proctor.core.documents import write_json
 from proctor.core.errors import MissingDependency, UnknownName, UserError
 from proctor.core.geometry import distance
-from proctor.core.interfaces import Env
 from proctor.core.types import Vector3
 from proctor.episodes.checks import check_episodes
 from proctor.episodes.datasets import scene_locator
@@ -28,6 +27,9 @@ from proctor.navigation.maps.grid_map import BAND_M, MARGIN_M, ROBOT, GridMap, f
 from proctor.registry import build
 from proctor.scenes.filling_hulls import REMEDY, filling_hulls
 from proctor.scenes.scene_config import load_scene, missing_file_notes
+
+if TYPE_CHECKING:
+    from proctor.envs.vln import VLNEnv
 
 
 class Fixed(NamedTuple):
@@ -199,11 +201,11 @@ def _check_maps(patient: Patient) -> None:
             except UserError as error:
                 patient.findings.add("error", "scene", str(error), episodes=indices, remedy="dropped")
                 continue
-            standing = [index for index in indices if index not in set(found["off-map"])]
-            blocked = _refused(env, {index: patient.episodes[index] for index in standing})
+            off_map = set(found["off-map"])
+            blocked = _refused(env, {i: patient.episodes[i] for i in indices if i not in off_map})
             found["start-blocked"] += blocked
-            ends_inside = [index for index in indices if index in {*found["off-map"], *blocked}]
-            _check_hulls(patient, scene, ends_inside)
+            end_inside = off_map.union(blocked)
+            _check_hulls(patient, scene, [index for index in indices if index in end_inside])
     _add_map_findings(patient.findings, {kind: sorted(indices) for kind, indices in found.items()})
 
 
@@ -247,17 +249,13 @@ def _check_tables(patient: Patient, assets: Path | None) -> None:
         patient.findings.add("note", "put-up", note, episodes=indices)
 
 
-def _refused(env: Env, episodes: dict[int, Episode]) -> list[int]:
-    """Return the indices of the episodes of one scene that an env would not run, found by halving."""
+def _refused(env: VLNEnv, episodes: dict[int, Episode]) -> list[int]:
+    """Return the indices of the episodes of one scene that an env would not run."""
     try:
-        env.check(list(episodes.values()))
-    except UserError:
-        if len(episodes) == 1:
-            return list(episodes)
-        items = list(episodes.items())
-        middle = len(items) // 2
-        return _refused(env, dict(items[:middle])) + _refused(env, dict(items[middle:]))
-    return []
+        refused = {episode.episode_id for episode, _ in env.refused(list(episodes.values()))}
+    except UserError:  # there is no world at all
+        return list(episodes)
+    return [index for index, episode in episodes.items() if episode.episode_id in refused]
 
 
 def _verdict(scene: Path, episode: Episode) -> Literal["off-map", "unreachable", ""]:
