@@ -252,10 +252,11 @@ def _check_tables(patient: Patient, assets: Path | None) -> None:
 def _refused(env: VLNEnv, episodes: dict[int, Episode]) -> list[int]:
     """Return the indices of the episodes of one scene that an env would not run."""
     try:
-        refused = {episode.episode_id for episode, _ in env.refused(list(episodes.values()))}
+        # By object: the same id may be there twice.
+        refused = {id(episode) for episode, _ in env.refused(list(episodes.values()))}
     except UserError:  # there is no world at all
         return list(episodes)
-    return [index for index, episode in episodes.items() if episode.episode_id in refused]
+    return [index for index, episode in episodes.items() if id(episode) in refused]
 
 
 def _verdict(scene: Path, episode: Episode) -> Literal["off-map", "unreachable", ""]:
