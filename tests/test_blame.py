@@ -380,10 +380,10 @@ def test_a_worker_that_does_not_start_leaves_no_other_behind(dataset, monkeypatc
     started = []
 
     class Third(executors._Worker):
-        def __init__(self, job, recorders, index, *, check):
+        def __init__(self, job, recorders, index, environ, *, check):
             if index == 2:
                 raise OSError("no process left")
-            super().__init__(job, recorders, index, check=check)
+            super().__init__(job, recorders, index, environ, check=check)
             started.append(self)  # else its pipe would close with the last reference, and end it by luck
 
     monkeypatch.setattr(executors, "_Worker", Third)

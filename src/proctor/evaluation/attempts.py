@@ -1,4 +1,4 @@
-"""Which episode is next in a run whose agent may be unavailable for a while."""
+"""Which episode is next for which worker, also while the agent is unavailable."""
 
 from __future__ import annotations
 
@@ -45,16 +45,23 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 class Attempts:
     """The episodes that are left to do. One for which the agent was unavailable comes again, at the end.
 
+    A worker gets the episodes of one scene as long as there are any, since to build a scene takes time. The
+    results do not depend on the order.
+
     Attempts that were under way at the same time, in several workers, count as one: what is counted are
     the pauses that did not help.
 
     Args:
-        episodes: What is to do, in this order.
+        episodes: What is to do, scene by scene in this order.
         patience: How long to wait for an agent that is unavailable.
     """
 
     def __init__(self, episodes: Sequence[Any], patience: Patience | None = None) -> None:
-        self._waiting = deque(episodes)
+        self._waiting: dict[str, deque[Any]] = {}
+        for episode in episodes:
+            self._waiting.setdefault(episode.scene_id, deque()).append(episode)
+        self._again: deque[Any] = deque()
+        self._scene_of_worker: dict[int, str] = {}
         self._patience = patience or Patience()
         self._begun_s: dict[str, float] = {}
         self._failed_at_s = self._next_at_s = -math.inf
@@ -70,15 +77,30 @@ class Attempts:
 
     def wait_s(self) -> float | None:
         """Return how long it is until the next episode may begin; None if none is left, or none may."""
-        if not self._waiting or self.is_stopped:
+        if not (self._waiting or self._again) or self.is_stopped:
             return None
         return max(0.0, self._next_at_s - time.monotonic())
 
-    def take(self) -> Any:
-        """Return the next episode. One has to be left."""
-        episode = self._waiting.popleft()
+    def take(self, worker: int = 0) -> Any:
+        """Return the next episode for a worker. One has to be left."""
+        if self._waiting:
+            scene = self._scene_of_worker[worker] = self._scene_for(worker)
+            episode = self._waiting[scene].popleft()
+            if not self._waiting[scene]:
+                del self._waiting[scene]
+        else:
+            episode = self._again.popleft()
         self._begun_s[episode.episode_id] = time.monotonic()
         return episode
+
+    def _scene_for(self, worker: int) -> str:
+        """Return the worker's own scene, else one that nobody has begun, else the one with most to do."""
+        own = self._scene_of_worker.get(worker, "")
+        if own in self._waiting:
+            return own
+        begun = self._scene_of_worker.values()
+        untouched = [scene for scene in self._waiting if scene not in begun]
+        return untouched[0] if untouched else max(self._waiting, key=lambda scene: len(self._waiting[scene]))
 
     def note(self, episode: Any, result: EpisodeResult) -> None:
         """Take in how an episode went that was taken."""
@@ -87,7 +109,7 @@ class Attempts:
             self.failures = 0
         if result.error is None or not result.is_unavailable:
             return
-        self._waiting.append(episode)
+        self._again.append(episode)
         self.problem = result.error.message
         if begun_s >= self._failed_at_s:
             self._failed_at_s = time.monotonic()

@@ -169,12 +169,12 @@ class WorkerPool:
     def __init__(
         self, job: Job, workers: int, recorders: Recorders | None = None, *, check: bool = True
     ) -> None:
-        self._job, self._recorders = job, recorders
+        self._job, self._recorders, self._environ = job, recorders, worker_environ(workers)
         self._workers: list[_Worker] = []
         with ExitStack() as undo:  # whatever interrupts the building, no process is left behind
             undo.callback(self.close)
             for index in range(workers):
-                self._workers.append(_Worker(job, recorders, index, check=check))
+                self._workers.append(self._start_worker(index, check=check))
             for worker in self._workers:
                 worker.await_ready()
             undo.pop_all()
@@ -184,7 +184,7 @@ class WorkerPool:
         while True:
             for index, worker in enumerate(self._workers):
                 if worker.episode is None and attempts.wait_s() == 0.0:
-                    self._give(index, attempts.take())
+                    self._give(index, attempts.take(index))
             busy = [worker for worker in self._workers if worker.episode is not None]
             wait_s = attempts.wait_s()
             if not busy and wait_s is None:
@@ -204,12 +204,15 @@ class WorkerPool:
         problems = [problem for worker in self._workers for problem in worker.dismiss(deadline_s)]
         return list(dict.fromkeys(problems))
 
+    def _start_worker(self, index: int, *, check: bool) -> _Worker:
+        return _Worker(self._job, self._recorders, index, self._environ, check=check)
+
     def _give(self, index: int, episode: Any) -> None:
         """Give a worker an episode; a new one takes its place if it is no more."""
         if self._workers[index].assign(episode):
             return
         self._workers[index].dismiss(time.monotonic())
-        self._workers[index] = _Worker(self._job, self._recorders, index, check=False)
+        self._workers[index] = self._start_worker(index, check=False)
         self._workers[index].await_ready()
         if not self._workers[index].assign(episode):
             raise ProctorError("a worker died right after it had been built")
@@ -218,13 +221,16 @@ class WorkerPool:
 class _Worker:
     """A process of ours, its line to us, and the episode it is doing."""
 
-    def __init__(self, job: Job, recorders: Recorders | None, index: int, *, check: bool) -> None:
-        context = multiprocessing.get_context("spawn")
+    def __init__(
+        self, job: Job, recorders: Recorders | None, index: int, environ: dict[str, str], *, check: bool
+    ) -> None:
+        context = worker_context()
         self.line, theirs = context.Pipe()
         # Whose turn it is and since when: the last thing that can be known of a process that dies.
         self._turn = context.RawArray("d", [0.0, time.monotonic()])
         build_examiner = partial(_examiner, job, recorders, index, check=check)
-        self._process = context.Process(target=_work, args=(build_examiner, job.task, theirs, self._turn))
+        args = (build_examiner, job.task, theirs, self._turn, environ)
+        self._process = context.Process(target=_work, args=args)
         self._process.start()
         theirs.close()
         self._job = job
@@ -359,8 +365,40 @@ def _examiner(job: Job, recorders: Recorders | None, index: int, *, check: bool)
     return Examiner.of(job, recorders.recorder(index) if recorders else None, index=index, check=check)
 
 
-def _work(build_examiner: Callable[[], Examiner], task: str, line: Connection, turn_and_since: Any) -> None:
+def worker_context() -> Any:
+    """Return how worker processes are started: as copies of a server that has imported this module.
+
+    Imports are most of a worker's start. OpenGL does not survive a copy: this module must not import MuJoCo,
+    which loads it. Where the platform cannot copy processes, each worker starts from nothing.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
+def worker_environ(workers: int) -> dict[str, str]:
+    """Return the environment variables of worker processes: ours, and how many threads draw a picture.
+
+    Mesa draws with as many threads as there are cores. Several workers share the cores; one thread beside the
+    worker's own would be slower than none, which is what 0 means.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = cores // workers
+    return {"LP_NUM_THREADS": str(threads if threads > 1 else 0), **os.environ}
+
+
+def _work(
+    build_examiner: Callable[[], Examiner],
+    task: str,
+    line: Connection,
+    turn_and_since: Any,
+    environ: dict[str, str],
+) -> None:
     """Be a worker: build env and policy, then do episodes until the line goes dead."""
+    os.environ.clear()  # the server that this process is a copy of was started with other variables
+    os.environ.update(environ)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     threading.Thread(target=_outlive_no_parent, daemon=True).start()
 
