@@ -8,7 +8,7 @@ conservative advancement: a disc with a gap of d to its nearest obstacle can go 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import copysign, cos, hypot, sin
+from math import copysign, cos, hypot, nan, sin
 
 import mujoco
 
@@ -78,20 +78,23 @@ class FreeBase:
         # What MuJoCo computes, and in its order, so that rounding errors are the same. That is why the moment
         # of inertia depends on the heading.
         step_s, time_s, room_m = self._step_s, self.time_s, self._room_m
-        x, y, yaw = self._x, self._y, self._yaw
-        (vx, vy, omega), per_mass, inertia = self._velocity, 1 / self._mass_kg, self._inertia_kgm2
+        x, y, yaw, (vx, vy, omega), per_mass = self._x, self._y, self._yaw, self._velocity, 1 / self._mass_kg
         (gain_x, gain_y, gain_yaw), (max_x, max_y, max_yaw) = self._gains, self._max_forces
+        last_yaw = nan
         for speed_mps in speeds_mps:
-            target_x, target_y = speed_mps * cos(yaw), speed_mps * sin(yaw)
+            if yaw != last_yaw:  # on a straight line it stays the same
+                cos_yaw, sin_yaw, last_yaw = cos(yaw), sin(yaw), yaw
+                half_cos, half_sin = cos(yaw * 0.5), sin(yaw * 0.5)
+                upright = half_cos * half_cos + half_sin * half_sin  # not with **, which rounds otherwise
+                per_inertia = 1 / (upright * (upright * self._inertia_kgm2))
+            target_x, target_y = speed_mps * cos_yaw, speed_mps * sin_yaw
             fx = gain_x * target_x - gain_x * vx
             fy = gain_y * target_y - gain_y * vy
             torque = gain_yaw * angular_radps - gain_yaw * omega
-            torque = torque if -max_yaw <= torque <= max_yaw else copysign(max_yaw, torque)
-            half_cos, half_sin = cos(yaw * 0.5), sin(yaw * 0.5)
-            upright = half_cos * half_cos + half_sin * half_sin
             vx += step_s * ((fx if -max_x <= fx <= max_x else copysign(max_x, fx)) * per_mass)
             vy += step_s * ((fy if -max_y <= fy <= max_y else copysign(max_y, fy)) * per_mass)
-            omega += step_s * (torque * (1 / (upright * (upright * inertia))))
+            torque = torque if -max_yaw <= torque <= max_yaw else copysign(max_yaw, torque)
+            omega += step_s * (torque * per_inertia)
             x += step_s * vx
             y += step_s * vy
             yaw += step_s * omega
