@@ -17,7 +17,7 @@ def sized_cache(
 ) -> Callable[[Callable[Args, Result]], Callable[Args, Result]]:
     """Cache the results of a function until those that were used since then exceed a total size.
 
-    The latest result stays whatever its size. Arguments must be hashable and positional.
+    The latest result stays whatever its size. Arguments must be hashable.
 
     Args:
         max_bytes: The total size.
@@ -30,13 +30,14 @@ def sized_cache(
 
         @wraps(function)
         def call(*args: Args.args, **kwargs: Args.kwargs) -> Result:
+            key = (args, tuple(sorted(kwargs.items())))
             with lock:
-                if args in cached:
-                    cached.move_to_end(args)
-                    return cached[args][0]
+                if key in cached:
+                    cached.move_to_end(key)
+                    return cached[key][0]
             result = function(*args, **kwargs)
             with lock:
-                cached[args] = (result, size_bytes(result))
+                cached[key] = (result, size_bytes(result))
                 while len(cached) > 1 and sum(size for _, size in cached.values()) > max_bytes:
                     cached.popitem(last=False)
             return result

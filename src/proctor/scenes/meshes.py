@@ -23,7 +23,7 @@ Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]
 FLAT_M = 0.01
 """A piece without a volume, such as a sheet, collides as if it were this thick."""
 MAX_IMAGE_SIDE = 2048
-MAX_CACHED_BYTES = 2**30
+MAX_CACHED_BYTES = 2**28
 """Of houses, and of things: every file of a house is needed twice, for its map and for its world."""
 SHADES = 64
 """Of each channel of colours that are given by vertex."""
