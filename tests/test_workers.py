@@ -1,12 +1,14 @@
 """How episodes are shared out among worker processes, and what those inherit."""
 
-import multiprocessing
+import json
 import os
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from proctor.core.interfaces import Policy
@@ -30,6 +32,29 @@ class Teller(Policy):
 
     def act(self, observation):
         return 0
+
+
+class Gambler(Policy):
+    """Writes down the first number that NumPy draws for it."""
+
+    def __init__(self, folder):
+        drawn = str(np.random.rand())  # noqa: NPY002  (as agents do)
+        (Path(folder) / str(os.getpid())).write_text(drawn)
+
+    def act(self, observation):
+        return 0
+
+
+class Looker(Policy):
+    """Its actions depend on every pixel that it sees."""
+
+    def reset(self, episode_info):
+        self.steps = 0
+
+    def act(self, observation):
+        self.steps += 1
+        seen = zlib.crc32(observation["rgb"].tobytes() + observation["depth"].tobytes())
+        return 0 if self.steps > 30 else 1 + seen % 3
 
 
 class Patricide(Policy):
@@ -92,9 +117,9 @@ def test_workers_share_the_cores_for_drawing(cores, workers, threads, monkeypatc
     assert worker_environ(workers)["LP_NUM_THREADS"] == "3"
 
 
-@pytest.mark.parametrize("methods", [["forkserver", "spawn"], ["spawn"]])
-def test_workers_have_the_environment_of_now_however_they_are_started(methods, tmp_path, monkeypatch):
-    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: methods)
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_workers_have_the_environment_of_now_however_they_are_started(platform, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.delenv("LP_NUM_THREADS", raising=False)
     for word in ("first", "second"):
         monkeypatch.setenv("PROCTOR_TEST_WORD", word)
@@ -122,11 +147,21 @@ def test_an_agent_that_kills_what_its_process_is_a_copy_of_harms_nobody_else():
     assert pool.close() == []
 
 
+def test_random_numbers_of_numpy_differ_between_workers(tmp_path):
+    job = Job(env="mock", policy="test_workers:Gambler", policy_options={"folder": str(tmp_path)})
+    for _ in range(2):
+        WorkerPool(job, 2).close()
+    drawn = [file.read_text() for file in tmp_path.iterdir()]
+    assert len(drawn) == len(set(drawn)) == 4
+
+
 def test_pictures_and_results_are_those_of_one_process(tmp_path):
     recorded = []
     for workers in (1, 3):
-        job = Job(policy="random", env_options={"width": 64, "height": 48})
+        job = Job(policy="test_workers:Looker", env_options={"width": 64, "height": 48})
         out = tmp_path / str(workers)
         run(RunConfig(job=job, suite="houses-v1", episodes=5, workers=workers), out, lambda _: None)
         recorded.append((out / "results.json").read_bytes())
     assert recorded[0] == recorded[1]
+    steps = [len(set(episode["actions"])) for episode in json.loads(recorded[0])["episodes"]]
+    assert min(steps) > 1

@@ -45,8 +45,8 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 class Attempts:
     """The episodes that are left to do. One for which the agent was unavailable comes again, at the end.
 
-    A worker gets the episodes of one scene as long as there are any, since to build a scene takes time. The
-    results do not depend on the order.
+    A worker, also the only one, gets the episodes of one scene as long as there are any, since to build a
+    scene takes time.
 
     Attempts that were under way at the same time, in several workers, count as one: what is counted are
     the pauses that did not help.

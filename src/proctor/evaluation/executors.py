@@ -11,6 +11,7 @@ import math
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -21,6 +22,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import ProctorError, UserError
@@ -366,12 +368,15 @@ def _examiner(job: Job, recorders: Recorders | None, index: int, *, check: bool)
 
 
 def worker_context() -> Any:
-    """Return how worker processes are started: as copies of a server that has imported this module.
+    """Return how worker processes are started: on Linux, as copies of a server that has imported this module.
 
-    Imports are most of a worker's start. OpenGL does not survive a copy: this module must not import MuJoCo,
-    which loads it. Where the platform cannot copy processes, each worker starts from nothing.
+    Imports are most of a worker's start. A live OpenGL context does not survive a copy, so this module must
+    not import MuJoCo. Elsewhere, system libraries do not survive one either: workers start from nothing.
+
+    The process has one such server, started with the first worker. Limits and open files are those of that
+    time. If the program that we are part of has started one of its own, workers are copies of that.
     """
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
@@ -399,6 +404,7 @@ def _work(
     """Be a worker: build env and policy, then do episodes until the line goes dead."""
     os.environ.clear()  # the server that this process is a copy of was started with other variables
     os.environ.update(environ)
+    np.random.seed()  # noqa: NPY002, TID251  (of agents that use it: all copies begin with the same state)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     threading.Thread(target=_outlive_no_parent, daemon=True).start()
 
