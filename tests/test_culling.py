@@ -6,7 +6,9 @@ from itertools import pairwise
 import mujoco
 import numpy as np
 import pytest
+import trimesh
 
+from mesh_houses import two_rooms, write
 from proctor.core.actions import JointPosition
 from proctor.core.types import Pose2, Vector3
 from proctor.envs.pick_place import PickPlaceEnv
@@ -175,6 +177,26 @@ def test_robots_see_each_other_as_before():
     stage = Stage(robots=("robot", "other"))
     seen = [stage.look(0.0, 0.0, yaw)[0] for yaw in (0.0, math.pi)]
     assert seen[0] == seen[1] + 1
+
+
+def test_meshes_that_are_houses_or_objects_look_the_same(tmp_path):
+    write(two_rooms(0.0), tmp_path / "house.obj")
+    trimesh.creation.torus(0.5, 0.1).export(tmp_path / "ring.stl")
+    ring = {"name": "ring", "asset_path": "ring.stl", "scale": (1.0, 0.5, 2.0), "rotate": (50.0, 20.0, 10.0)}
+    objects = [
+        SceneObject(name="house", asset_path="house.obj", collision="surface", rigid_body_type="static"),
+        SceneObject(**ring, translate=(1.0, 0.5, 1.2), rigid_body_type="static"),
+    ]
+    robot = WheeledRobot(camera=Camera(width=96, height=72))
+    world = World(SceneConfig(scene_name="test", objects=objects), tmp_path / "scene.json", robot)
+    camera = RgbdCamera(world)
+    whole = WholeRender(world.model, world.data)
+    whole.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = 0
+    drawn = set()
+    for k in range(24):
+        world.reset(Pose2(0.3 * (k % 5), 0.2 * (k % 3), k * 0.2618))
+        drawn.add(assert_same_picture(camera._renderer, whole, world.body.camera_name))
+    assert len(drawn) > 1
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])

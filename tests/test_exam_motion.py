@@ -162,9 +162,9 @@ def test_a_robot_that_still_rolls_is_moved_by_physics():
     # Turning while it rolls on, it would end a bit elsewhere: terms that cancel out to rounding are left out.
     world = world_of()
     world.follow([0.3] * 20, 0.0)
-    assert not FreeBase(world).start(0.01)
+    assert not FreeBase(world).try_start(0.01)
     world.follow([0.0] * 20, 0.0)
-    assert FreeBase(world).start(0.01)
+    assert FreeBase(world).try_start(0.01)
 
 
 def test_a_robot_that_starts_in_contact_is_moved_by_physics(free_moves):

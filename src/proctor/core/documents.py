@@ -34,8 +34,8 @@ class NotFinite(str):
     """NaN or an infinity that was let through as text, to be complained of later."""
 
 
-MAY_HOLD_NAN = {dict, list, NotFinite}
-"""The types that `refuse_nan` looks into. Datasets hold millions of numbers: a call for each is slow."""
+NESTED_OR_NOT_FINITE = {dict, list, NotFinite}
+"""The types that `refuse_nan` looks at. Datasets hold millions of numbers: a call for each is slow."""
 
 
 def read_bytes(path: Path) -> bytes:
@@ -152,11 +152,11 @@ def refuse_nan(value: Any, path: Path, *, place: str) -> None:
         raise InvalidFile(path, f"{value} is not allowed, expected a finite number", place=place)
     if isinstance(value, dict):
         for key, item in value.items():
-            if type(item) in MAY_HOLD_NAN:
+            if type(item) in NESTED_OR_NOT_FINITE:
                 refuse_nan(item, path, place=f"{place}.{key}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            if type(item) in MAY_HOLD_NAN:
+            if type(item) in NESTED_OR_NOT_FINITE:
                 refuse_nan(item, path, place=f"{place}[{index}]")
 
 

@@ -57,10 +57,10 @@ class ExamMotion:
         base = self.free_base
         # Only FORWARD looks at the scan. No beam is shorter than the radius plus the gap.
         kept_gap_m = SAFETY_M + (self._scan_gap_m if action is Action.FORWARD else 0.0)
-        if base is None or not base.start(kept_gap_m):
+        if base is None or not base.try_start(kept_gap_m):
             return None
         try:
-            with self.drive.on_free_floor(base):
+            with self.drive.driving(base):
                 motion = self._executor.execute(action)
         except NotFreeError:
             return None

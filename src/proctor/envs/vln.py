@@ -28,7 +28,7 @@ STORY_M = 0.5
 NAMED = 5
 """So many bad starts are told one by one."""
 _FREE_STARTS: set[tuple[Any, ...]] = set()
-"""Starts where `check` has seen the robot stand: the next policies of a command build no worlds for them."""
+"""Starts where the robot was seen to stand: the next policies of a command build no worlds for them."""
 
 
 class _Options(msgspec.Struct):

@@ -15,7 +15,7 @@ from proctor.sim.lidar import LaserScanner
 from proctor.sim.model import TIMESTEP_S
 from proctor.sim.world import World
 
-NO_BEAMS = Scan(np.empty(0), 0.0, 0.0, 0.0, 0.0)
+EMPTY_SCAN = Scan(np.empty(0), 0.0, 0.0, 0.0, 0.0)
 
 
 class Plant(Protocol):
@@ -57,8 +57,8 @@ class BaseDrive:
         self._in_contact = False
 
     @contextmanager
-    def on_free_floor(self, plant: Plant) -> Iterator[None]:
-        """Drive a model of the robot that is known to be far from everything: the scan is empty meanwhile.
+    def driving(self, plant: Plant) -> Iterator[None]:
+        """Drive a model of the robot instead, which is far from everything: the scan is empty meanwhile.
 
         If the block raises, the drive is as it was before.
         """
@@ -84,7 +84,7 @@ class BaseDrive:
     def scan(self) -> Scan:
         """Return what the scanner sees ahead."""
         if self._plant is not self._world:
-            return NO_BEAMS
+            return EMPTY_SCAN
         return self._scanner.scan_ahead(self._scan_reach_m)
 
     def in_contact(self) -> bool:

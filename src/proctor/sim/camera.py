@@ -46,7 +46,7 @@ class RgbdCamera:
             return self._renderer.rgbd_metres(camera_name)
 
     def render_rgb(self, body: RobotBody) -> Rgb:
-        """Return a fresh picture without depth, which is quicker."""
+        """Return a fresh picture, and skip the conversion of depth."""
         with self._others_in_sight(body) as camera_name:
             return self._renderer.rgb(camera_name)
 

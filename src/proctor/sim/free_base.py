@@ -37,7 +37,7 @@ class FreeBase:
     """The base of a world's robot where it touches nothing: its servos, integrated as MuJoCo does it.
 
     Args:
-        world: The world. Its state is taken over by `start` and changed by `finish`.
+        world: The world. Its state is taken over by `try_start` and changed by `finish`.
     """
 
     def __init__(self, world: World) -> None:
@@ -49,7 +49,7 @@ class FreeBase:
         self._gains: list[float] = model.actuator_gainprm[:, 0].tolist()
         self._max_forces: list[float] = model.actuator_forcerange[:, 1].tolist()
 
-    def start(self, kept_gap_m: float) -> bool:
+    def try_start(self, kept_gap_m: float) -> bool:
         """Take over the world's state if the robot is at rest, and the gap around it is larger than this.
 
         Args:

@@ -20,7 +20,7 @@ Rgb = NDArray[np.uint8]
 Depth = NDArray[np.uint16]
 DepthMetres = NDArray[np.float32]
 SKY_SHARE = 0.69
-"""MuJoCo's sky is a cylinder around the camera, at least 0.7 of the way to the far clipping plane from it."""
+"""MuJoCo's sky is a cylinder around the camera, at 0.7 of the far clipping distance but for its facets."""
 INFINITE_M = 1e6
 CULLING_SLACK_M = 1e-3
 """Bounding boxes are taken to be this much larger, for rounding errors."""
