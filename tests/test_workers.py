@@ -16,9 +16,10 @@ from proctor.core.types import Vector3
 from proctor.episodes.vln import Episode
 from proctor.evaluation import executors
 from proctor.evaluation.attempts import Attempts
-from proctor.evaluation.executors import WorkerPool, worker_environ
+from proctor.evaluation.executors import WorkerPool
 from proctor.evaluation.job import Job
 from proctor.evaluation.run import RunConfig, run
+from proctor.evaluation.worker_start import worker_environ
 
 TESTS = Path(__file__).parent
 

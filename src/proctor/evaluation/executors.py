@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import multiprocessing
-import os
 import signal
-import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -22,7 +18,6 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import ProctorError, UserError
@@ -36,6 +31,7 @@ from proctor.evaluation.job import Job
 from proctor.evaluation.recorder import Recorder, Recorders
 from proctor.evaluation.rollout import Task, rollout
 from proctor.evaluation.tasks import EXAMS, make_task
+from proctor.evaluation.worker_start import begin_worker, worker_context, worker_environ
 from proctor.registry import build, load
 
 START_DEADLINE_S = 900.0
@@ -226,7 +222,7 @@ class _Worker:
     def __init__(
         self, job: Job, recorders: Recorders | None, index: int, environ: dict[str, str], *, check: bool
     ) -> None:
-        context = worker_context()
+        context = worker_context(__name__)
         self.line, theirs = context.Pipe()
         # Whose turn it is and since when: the last thing that can be known of a process that dies.
         self._turn = context.RawArray("d", [0.0, time.monotonic()])
@@ -367,33 +363,6 @@ def _examiner(job: Job, recorders: Recorders | None, index: int, *, check: bool)
     return Examiner.of(job, recorders.recorder(index) if recorders else None, index=index, check=check)
 
 
-def worker_context() -> Any:
-    """Return how worker processes are started: on Linux, as copies of a server that has imported this module.
-
-    Imports are most of a worker's start. A live OpenGL context does not survive a copy, so this module must
-    not import MuJoCo. Elsewhere, system libraries do not survive one either: workers start from nothing.
-
-    The process has one such server, started with the first worker. Limits and open files are those of that
-    time. If the program that we are part of has started one of its own, workers are copies of that.
-    """
-    if sys.platform != "linux":
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    return context
-
-
-def worker_environ(workers: int) -> dict[str, str]:
-    """Return the environment variables of worker processes: ours, and how many threads draw a picture.
-
-    Mesa draws with as many threads as there are cores. Several workers share the cores; one thread beside the
-    worker's own would be slower than none, which is what 0 means.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = cores // workers
-    return {"LP_NUM_THREADS": str(threads if threads > 1 else 0), **os.environ}
-
-
 def _work(
     build_examiner: Callable[[], Examiner],
     task: str,
@@ -402,11 +371,7 @@ def _work(
     environ: dict[str, str],
 ) -> None:
     """Be a worker: build env and policy, then do episodes until the line goes dead."""
-    os.environ.clear()  # the server that this process is a copy of was started with other variables
-    os.environ.update(environ)
-    np.random.seed()  # noqa: NPY002, TID251  (of agents that use it: all copies begin with the same state)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    threading.Thread(target=_outlive_no_parent, daemon=True).start()
+    begin_worker(environ)
 
     def announce(turn: Turn) -> None:
         turn_and_since[:] = [float(TURNS.index(turn)), time.monotonic()]
@@ -424,11 +389,3 @@ def _work(
                 line.send_bytes(msgspec.json.encode(examiner.examine(episode, announce)))
         finally:
             line.send_bytes(msgspec.json.encode(examiner.close()))
-
-
-def _outlive_no_parent() -> None:
-    """End this process when its parent is gone, even if an agent hangs in it."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
