@@ -14,7 +14,7 @@ from proctor.evaluation.executors import WorkerPool
 from proctor.evaluation.job import Job
 from proctor.registry import suite_path
 
-HOUSES, EPISODES_PER_HOUSE, ROUNDS = 4, 6, 3
+HOUSES, EPISODES_PER_HOUSE, ROUNDS = 6, 8, 3  # many: at the end, one worker waits for the other
 THREADS = "LP_NUM_THREADS"
 
 
