@@ -4,6 +4,13 @@ import msgspec
 
 from proctor import cli
 from proctor.core.results import read_journal
+from proctor.episodes.datasets import load_dataset
+from proctor.registry import suite_path
+
+FIRST_EPISODES = list(
+    {e.scene_id: e for e in reversed(load_dataset(suite_path("houses-v1")).episodes)}.values()
+)
+"""The first episode of each house."""
 
 
 def run_in_houses(out, *, episodes):

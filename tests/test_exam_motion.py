@@ -1,33 +1,25 @@
 """Moves without physics lead to the same bits as moves with it, and are made only where nothing is near."""
 
 import math
-from itertools import pairwise
 
 import msgspec
 import mujoco
 import numpy as np
 import pytest
 
+from house_runs import FIRST_EPISODES
 from mesh_houses import two_rooms, write
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2
 from proctor.envs.exam_motion import ExamMotion
 from proctor.envs.vln import VLNEnv
-from proctor.episodes.datasets import load_dataset
 from proctor.policies.oracle import OraclePolicy
-from proctor.registry import suite_path
 from proctor.robots.wheeled import Lidar, WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.sim.free_base import FreeBase, can_be_free
 from proctor.sim.lidar import LaserScanner
 from proctor.sim.world import World
 
-EPISODES = load_dataset(suite_path("houses-v1")).episodes
-HOUSES = [
-    episode
-    for before, episode in pairwise([None, *EPISODES])
-    if before is None or before.scene_id != episode.scene_id
-]
 SPEEDS = {"linear_speed_mps": 0.1, "angular_speed_radps": 0.3, "collision_threshold_m": 0.2}
 MOVES = [Action.FORWARD, Action.LEFT, Action.RIGHT]
 
@@ -96,7 +88,7 @@ def oracle_of(episode):
 
 
 @pytest.mark.parametrize("how", ["oracle", "random"])
-@pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.scene_id)
+@pytest.mark.parametrize("house", FIRST_EPISODES, ids=lambda house: house.scene_id)
 def test_all_houses_are_driven_alike_with_and_without_physics(house, how, free_moves):
     env, by_physics = VLNEnv(sensors=["odom"]), VLNEnv(sensors=["odom"])
     env.reset(house)
@@ -223,7 +215,7 @@ def test_gaps_are_the_distances_that_mujoco_measures_pair_by_pair():
 
 
 def test_a_collision_ends_an_episode_as_by_physics():
-    episode = HOUSES[0]
+    episode = FIRST_EPISODES[0]
     ends = []
     for by_physics in (False, True):
         env = VLNEnv(sensors=["odom"], end_on_collision=True)

@@ -58,7 +58,7 @@ class _Move(NamedTuple):
         return self.predict(*self.measure())
 
     def predict(self, measured_s: float, covered: float) -> float:
-        """Return the same from what was measured, and when."""
+        """Return what `covered` does, given the newest odometry: its time and what it shows."""
         if self.prediction is None:
             return covered
         return self.prediction.covered(measured_s, covered, self.now_s())

@@ -44,10 +44,6 @@ class ExamMotion:
         """Does moves without physics. With None, physics does all."""
         self._scan_gap_m = max(0.0, collision_threshold_m - world.robot.radius_m)
 
-    def reset(self) -> None:
-        """Stand still and make the present pose the origin of the odometry. Follows `World.reset`."""
-        self.drive.reset()
-
     def execute(self, action: Action) -> Motion:
         """Do one of the four actions."""
         return self._execute_freely(action) or self._executor.execute(action)

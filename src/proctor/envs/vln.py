@@ -118,7 +118,7 @@ class VLNEnv(Env):
         self._state = None
         stage = self._stage_of(*_floor_of(episode))
         pose = _place(stage.world, episode)
-        stage.motion.reset()
+        stage.motion.drive.reset()
         self._state = EpisodeState(episode, episode.start_position, pose.yaw)
         return self._observe(stage)
 

@@ -214,7 +214,7 @@ class GridMap:
 
     def size_bytes(self) -> int:
         """Return how much memory it takes, without what it remembers of searches."""
-        return self.clearance_m.nbytes + self.occupied.nbytes + self.outside.nbytes + self.unknown.nbytes
+        return sum(a.nbytes for a in (self.clearance_m, self.occupied, self.outside, self.unknown))
 
     def without_searches(self) -> GridMap:
         """Return this map without what it remembers of searches for paths."""
