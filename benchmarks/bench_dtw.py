@@ -13,7 +13,7 @@ import numpy as np
 from dtaidistance import dtw_ndim
 
 from benchmarks.rows import Row
-from proctor.metrics.dtw import dtw_distance
+from proctor.exams.dtw import dtw_distance
 
 STEPS, JOINTS = 500, 10
 REPEATS = 500

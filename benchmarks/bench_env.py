@@ -16,12 +16,12 @@ import numpy as np
 import pybullet
 
 from benchmarks.rows import Row
+from proctor.core.registry import suite_path
 from proctor.core.types import Action, Vector3
+from proctor.envs.embedded import VLNEnv
 from proctor.envs.mock import MockEnv
-from proctor.envs.vln import VLNEnv
-from proctor.episodes.datasets import load_dataset
-from proctor.episodes.vln import Episode
-from proctor.registry import suite_path
+from proctor.exams.datasets import load_dataset
+from proctor.exams.vln.episode import Episode
 from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.scene_config import load_scene
 from proctor.sim.model import quaternion_of_matrix

@@ -4,10 +4,10 @@ What is done once per scene, loading it and drawing its map, is not counted on e
 """
 
 from benchmarks.rows import Row
-from proctor.episodes.datasets import load_dataset
-from proctor.evaluation.executors import Examiner
-from proctor.evaluation.job import Job
-from proctor.registry import suite_path
+from proctor.core.registry import suite_path
+from proctor.exams.datasets import load_dataset
+from proctor.runs.executors import Examiner
+from proctor.runs.job import Job
 
 HOUSES = 4
 

@@ -14,7 +14,7 @@ import mink
 import numpy as np
 
 from benchmarks.rows import Row
-from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.robots.stretch_kinematics import hand_quaternion
 from proctor.scenes.things import make_thing
 from proctor.sim.inverse_kinematics import HandSolver

@@ -14,8 +14,8 @@ from fastdtw import fastdtw
 from benchmarks.rows import Row
 from proctor.core.geometry import distance
 from proctor.core.types import Action, Vector3
-from proctor.episodes.vln import Episode
-from proctor.metrics.navigation import Ndtw, ndtw
+from proctor.exams.vln.episode import Episode
+from proctor.exams.vln.metrics import Ndtw, ndtw
 
 MOVES = 200
 REFERENCE_POINTS = 27

@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.rows import Row
 from proctor.core.interfaces import TRUTH
+from proctor.core.registry import suite_path
 from proctor.core.types import EpisodeInfo
-from proctor.envs.pick_place import PickPlaceEnv
-from proctor.episodes.datasets import load_dataset
-from proctor.policies.pick_place.expert import ExpertPolicy
-from proctor.registry import suite_path
+from proctor.exams.datasets import load_dataset
+from proctor.exams.pick_place.env import PickPlaceEnv
+from proctor.exams.pick_place.expert.expert import ExpertPolicy
 
 EPISODES, LOOK_EVERY = 4, 6
 REAL_TIME = 25

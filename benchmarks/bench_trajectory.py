@@ -19,15 +19,15 @@ from toppra.constraint import JointAccelerationConstraint, JointVelocityConstrai
 
 from benchmarks.maps import CELL_M, MAPS
 from benchmarks.rows import Row
+from proctor.core.registry import suite_path
 from proctor.core.types import Array
-from proctor.episodes.datasets import load_dataset
+from proctor.exams.datasets import load_dataset
 from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.navigation.path import Leg
 from proctor.navigation.planning.planner import find_path
 from proctor.navigation.smoothing.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import time_path
-from proctor.registry import suite_path
 from proctor.robots.dynamics import Dynamics
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.rows import Row
 from benchmarks.wire_pairs import Pair
+from proctor.core.registry import suite_path
 from proctor.core.types import Action, Observation
-from proctor.envs.vln import VLNEnv
-from proctor.episodes.datasets import load_dataset
-from proctor.registry import suite_path
+from proctor.envs.embedded import VLNEnv
+from proctor.exams.datasets import load_dataset
 
 HOUSES, LOOKS, TURNS_PER_LOOK = 3, 4, 6
 WARM_UP, TRIES = 2, 8

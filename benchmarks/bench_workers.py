@@ -8,11 +8,11 @@ import os
 import time
 
 from benchmarks.rows import NotMeasured, Row
-from proctor.episodes.datasets import load_dataset
-from proctor.evaluation.attempts import Attempts
-from proctor.evaluation.executors import WorkerPool
-from proctor.evaluation.job import Job
-from proctor.registry import suite_path
+from proctor.core.registry import suite_path
+from proctor.exams.datasets import load_dataset
+from proctor.runs.attempts import Attempts
+from proctor.runs.executors import WorkerPool
+from proctor.runs.job import Job
 
 HOUSES, EPISODES_PER_HOUSE, ROUNDS = 6, 8, 3  # many: at the end, one worker waits for the other
 THREADS = "LP_NUM_THREADS"

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from proctor.core.registry import suite_path
 from proctor.core.types import Array, Pose2, Vector3
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.process.client import PlanningClient
-from proctor.registry import suite_path
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene
 from proctor.sim.mobile_base import TICK_S
 from proctor.skills.embedded import EmbeddedNavigator

@@ -18,12 +18,12 @@ import numpy as np
 import websockets.asyncio.server
 import websockets.sync.client
 
+from proctor.agents.codec import Codec, JsonCodec, MsgpackCodec
+from proctor.agents.connection import open_connection
+from proctor.agents.dialects.proctor import ProctorDialect
+from proctor.agents.server import PolicyServer
 from proctor.core.interfaces import Policy
 from proctor.core.types import EpisodeInfo, Observation, Sensor
-from proctor.policies.server import PolicyServer
-from proctor.protocol.codec import Codec, JsonCodec, MsgpackCodec
-from proctor.protocol.connection import open_connection
-from proctor.protocol.dialects.proctor import ProctorDialect
 
 DEADLINE_S = 30.0
 INSTRUCTION = "Walk through the door and stop in front of the sofa."

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from PIL import Image
 
+from proctor.core.registry import suite_path
 from proctor.core.types import Vector3
-from proctor.envs.vln import VLNEnv
-from proctor.episodes.datasets import load_dataset
-from proctor.episodes.vln import Episode
-from proctor.registry import suite_path
-from proctor.report.trajectory_plot import plot_trajectory
+from proctor.envs.embedded import VLNEnv
+from proctor.exams.datasets import load_dataset
+from proctor.exams.vln.episode import Episode
+from proctor.exams.vln.trajectory_plot import plot_trajectory
 
 GAP_PX = 8
 

@@ -14,9 +14,9 @@ import json
 
 from websockets.sync.client import connect
 
+from proctor.agents.server import PolicyServer
 from proctor.core.interfaces import Policy
 from proctor.core.types import Action, EpisodeInfo, Observation
-from proctor.policies.server import PolicyServer
 
 
 class Agent(Policy):

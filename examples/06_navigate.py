@@ -6,9 +6,9 @@ Run it from the repository: .venv/bin/python examples/06_navigate.py [EPISODE_ID
 import sys
 from pathlib import Path
 
+from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
-from proctor.episodes.datasets import load_dataset
-from proctor.registry import suite_path
+from proctor.exams.datasets import load_dataset
 from proctor.skills.embedded import EmbeddedNavigator
 
 TICKS_PER_SECOND = 60

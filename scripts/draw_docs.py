@@ -14,10 +14,10 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from proctor.core.results import JOURNAL, read_journal
+from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
-from proctor.registry import suite_path
-from proctor.report.plan import draw_plan
+from proctor.exams.results import JOURNAL, read_journal
+from proctor.plots.plan import draw_plan
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene
 from proctor.sim.camera import RgbdCamera

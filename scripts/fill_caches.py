@@ -5,10 +5,10 @@ Nothing needs it done before, but tests that run side by side would each compile
 
 from pathlib import Path
 
+from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
-from proctor.episodes.datasets import load_dataset
+from proctor.exams.datasets import load_dataset
 from proctor.navigation.process.client import PlanningClient
-from proctor.registry import suite_path
 from proctor.sim.stretch_files import prepared_urdf
 from proctor.skills.embedded import EmbeddedNavigator
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from proctor.core.interfaces import Env
 from proctor.envs.mock import MockEnv
-from proctor.episodes.vln import Episode
+from proctor.exams.vln.episode import Episode
 from proctor.o3de.config import O3DE_SIMULATOR_CONFIG
 
 if TYPE_CHECKING:

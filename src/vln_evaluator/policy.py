@@ -1,7 +1,7 @@
 """Policies."""
 
+from proctor.agents.websocket_policy import WebSocketPolicy
 from proctor.core.interfaces import Policy
-from proctor.policies.scripted import MockPolicy
-from proctor.policies.websocket import WebSocketPolicy
+from proctor.exams.baselines import MockPolicy
 
 __all__ = ["MockPolicy", "Policy", "WebSocketPolicy"]

@@ -11,7 +11,6 @@ from scipy.spatial.transform import Rotation
 
 from o3de_sim.constants import GROUND
 from proctor.core.types import Pose2, Vector3
-from proctor.o3de.export.project import ROBOT_PREFAB
 from proctor.o3de.standin.asset_catalog import PRIMITIVES
 from proctor.o3de.standin.call_table import calls
 from proctor.o3de.standin.component_table import component_kinds
@@ -19,6 +18,7 @@ from proctor.o3de.standin.fake_azlmbr import DEEDS
 from proctor.o3de.standin.fake_editor import EditorHang, FakeEditor
 from proctor.o3de.standin.level_scene import scene_of_level
 from proctor.o3de.standin.project_files import ROBOT_PRODUCT, prepare_project
+from proctor.o3de_export.project import ROBOT_PREFAB
 from proctor.scenes.frames import frame_of, frame_of_part
 
 NAMES = ("bus", "editor", "entity", "components", "math", "asset", "prefab", "physics", "atom", "paths")

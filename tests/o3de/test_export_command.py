@@ -8,7 +8,7 @@ import pytest
 import trimesh
 
 from proctor import cli
-from proctor.o3de.export.project import export_scenes
+from proctor.o3de_export.project import export_scenes
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 

@@ -11,13 +11,13 @@ import trimesh
 from PIL import Image
 
 from proctor import cli
-from proctor.core.results import read_journal
+from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
-from proctor.episodes.datasets import load_dataset
+from proctor.exams.datasets import load_dataset
+from proctor.exams.results import read_journal
 from proctor.navigation.maps.grid_map import map_of_scene
-from proctor.o3de.export.import_settings import TURN_BACK
-from proctor.o3de.export.project import export_scene, export_scenes, export_suite
-from proctor.registry import suite_path
+from proctor.o3de_export.import_settings import TURN_BACK
+from proctor.o3de_export.project import export_scene, export_scenes, export_suite
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.mesh_files import files_of_mesh, may_name

@@ -7,8 +7,8 @@ from o3de_sim.constants import ENVIRONMENT, GROUND
 from proctor.core.types import Vector3
 from proctor.o3de.agent_manager import BUILT, BUILT_PLAIN, O3DEAgentManager
 from proctor.o3de.config import config_of
-from proctor.o3de.export.project import export_scene
 from proctor.o3de.standin.level_scene import scene_of_level
+from proctor.o3de_export.project import export_scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
 
 

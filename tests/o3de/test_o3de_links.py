@@ -18,7 +18,7 @@ from o3de_sim.o3de_api import socket_link
 from o3de_sim.o3de_api.connection import speaks_http
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from o3de_sim.o3de_api.wire import FrameReader, encode
-from proctor.protocol.line_faults import no_handshake
+from proctor.agents.connection_faults import no_handshake
 
 INFO = {"protocol": 1, "engine": "", "project": "", "level": "", "in_game_mode": False, "operations": []}
 

@@ -4,7 +4,7 @@ import threading
 from contextlib import contextmanager
 
 from proctor.core.types import Vector3
-from proctor.episodes.vln import Episode
+from proctor.exams.vln.episode import Episode
 from proctor.ros2.sim_host import SimHost
 from proctor.ros2.simulation_services import SimulationServices
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene

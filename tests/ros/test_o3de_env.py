@@ -6,22 +6,22 @@ import math
 import pytest
 from nav_msgs.msg import Odometry
 from o3de_standins import FAST, standin
+from served_agents import free_port
 from served_world import save_yard, yard_episode
 
 from o3de_sim.o3de_api.interface import math as o3de_math
 from proctor.core.errors import SimulationError, UserError
+from proctor.core.registry import ONLY_FOR, load, suite_path
 from proctor.core.types import Action
+from proctor.envs.embedded import VLNEnv
 from proctor.envs.o3de import O3DEEnv
 from proctor.envs.o3de_simulator import O3DESimulator
-from proctor.envs.vln import VLNEnv
-from proctor.episodes.datasets import load_dataset
-from proctor.evaluation.evaluator import VLNEvaluator
+from proctor.exams.datasets import load_dataset
+from proctor.exams.vln.oracle import OraclePolicy
 from proctor.o3de.agent_manager import BUILT, BUILT_PLAIN
-from proctor.o3de.export.project import export_scene
-from proctor.policies.oracle import OraclePolicy
-from proctor.registry import ONLY_FOR, load, suite_path
+from proctor.o3de_export.project import export_scene
 from proctor.ros2.node import RosNode
-from served_agents import free_port
+from proctor.runs.evaluator import VLNEvaluator
 
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
 THRESHOLD_M = 0.3

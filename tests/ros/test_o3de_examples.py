@@ -7,10 +7,10 @@ import pytest
 import rclpy
 from o3de_standins import standin
 from rclpy.signals import SignalHandlerOptions
+from served_agents import Agent, served
 from served_world import save_yard
 
 from proctor.envs.o3de_simulator import O3DESimulator
-from served_agents import Agent, served
 
 REPOSITORY = Path(__file__).parent.parent.parent
 H, W = 48, 64

@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 import pytest
+from programs import REPOSITORY, ROS_FILES, import_failures
 
 from proctor.ros2.images import depth_of, rgb_of
-from programs import REPOSITORY, ROS_FILES, import_failures
 
 
 def test_what_is_run_by_hand_imports():

@@ -6,16 +6,16 @@ import signal
 
 import pytest
 from kinematic_robot import KinematicRobot
+from mesh_houses import Y_UP, two_storeys, write
 from served_world import save_yard, yard_episode
 
-from mesh_houses import Y_UP, two_storeys, write
 from proctor.cli import main
 from proctor.core.errors import SimulationError, UserError
+from proctor.core.registry import ONLY_FOR, load
 from proctor.core.types import Action, Vector3
+from proctor.envs.embedded import VLNEnv
 from proctor.envs.ros2 import Ros2Env
-from proctor.envs.vln import VLNEnv
-from proctor.episodes.vln import Episode
-from proctor.registry import ONLY_FOR, load
+from proctor.exams.vln.episode import Episode
 from proctor.ros2.sim_host_process import SimHostProcess
 
 SMALL = {"width": 64, "height": 48}

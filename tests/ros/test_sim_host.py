@@ -7,12 +7,12 @@ import msgspec
 import numpy as np
 import pytest
 from geometry_msgs.msg import Twist
+from mesh_houses import Y_UP, two_storeys, write
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, LaserScan
 from tf2_msgs.msg import TFMessage
 
-from mesh_houses import Y_UP, two_storeys, write
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Pose2, Vector3

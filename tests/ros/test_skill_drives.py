@@ -10,11 +10,11 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from skill_clients import Client, navigate
 
+from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
-from proctor.episodes.datasets import load_dataset
+from proctor.exams.datasets import load_dataset
 from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.navigation.process.client import PlanningClient
-from proctor.registry import suite_path
 from proctor.ros2.navigator import NavigatorOptions
 from proctor.ros2.odometry import read_odometry
 from proctor.ros2.qos import COMMANDS, SENSORS

@@ -38,10 +38,10 @@ def add_compare(commands: Any) -> None:
 def _compare(arguments: argparse.Namespace) -> int:
     import msgspec
 
-    from proctor.report.comparable import load_comparable
-    from proctor.report.compare import compare
     from proctor.report.comparison_table import comparison_header, comparison_notes, comparison_table
     from proctor.report.gap_table import execution_table, gap_notes
+    from proctor.runs.comparable import load_comparable
+    from proctor.runs.compare import compare
 
     comparison = compare(load_comparable(arguments.a), load_comparable(arguments.b))
     if arguments.json:

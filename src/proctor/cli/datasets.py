@@ -17,8 +17,8 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.plain_text import plain
 
 if TYPE_CHECKING:
-    from proctor.episodes.datasets import Dataset
-    from proctor.episodes.findings import Finding, Findings
+    from proctor.exams.datasets import Dataset
+    from proctor.exams.findings import Finding, Findings
 
 ERRORS_FOUND = 1
 LISTED = 20
@@ -112,8 +112,8 @@ def _add_scenes(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from proctor.episodes.pick_place_oddities import make_up
-    from proctor.evaluation.dataset_doctor import examine, write_fixed
+    from proctor.exams.doctor import examine, write_fixed
+    from proctor.exams.pick_place.dataset_warnings import make_up
 
     if arguments.drop and arguments.fix is None:
         raise UserError("--drop leaves episodes out of the copy that --fix writes; give --fix OUT as well")
@@ -136,7 +136,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _print_findings(findings: Findings, episodes: int, *, listed: int | None) -> None:
-    from proctor.episodes.findings import FILTERS
+    from proctor.exams.findings import FILTERS
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("")
@@ -171,10 +171,10 @@ def _listed(finding: Finding, most: int | None) -> str:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    from proctor.episodes.datasets import load_dataset, save_dataset
-    from proctor.episodes.gt import gt_file
-    from proctor.episodes.vln import Episode
-    from proctor.episodes.vlnce_writer import save_vlnce, writing_notes
+    from proctor.exams.datasets import load_dataset, save_dataset
+    from proctor.exams.vln.episode import Episode
+    from proctor.exams.vln.gt import gt_file
+    from proctor.exams.vln.vlnce_writer import save_vlnce, writing_notes
 
     out: Path = arguments.out
     for file in (out, gt_file(out)):  # a gt that lies there already would be taken for the new file's
@@ -203,7 +203,7 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 def _relative_to(folder: Path, dataset: Dataset) -> list[Any]:
     """Return the episodes with scene paths that hold from this folder."""
-    from proctor.episodes.vln import Episode
+    from proctor.exams.vln.episode import Episode
 
     return [
         msgspec.structs.replace(episode, scene_config_path=os.path.relpath(episode.scene_config_path, folder))
@@ -214,12 +214,12 @@ def _relative_to(folder: Path, dataset: Dataset) -> list[Any]:
 
 
 def _predictions(arguments: argparse.Namespace) -> int:
-    from proctor.core.results import MANIFEST
-    from proctor.core.run_folder import read_run_folder
-    from proctor.episodes.datasets import load_dataset
-    from proctor.episodes.predictions import write_predictions
-    from proctor.episodes.vln import Episode
-    from proctor.evaluation.scoring import NO_PREDICTION
+    from proctor.exams.datasets import load_dataset
+    from proctor.exams.results import MANIFEST
+    from proctor.exams.vln.episode import Episode
+    from proctor.exams.vln.predictions import write_predictions
+    from proctor.runs.folder import read_run_folder
+    from proctor.runs.scoring import NO_PREDICTION
 
     if arguments.out.exists():
         raise UserError(f"{arguments.out} exists already; give a new name")
@@ -267,10 +267,10 @@ def _predictions(arguments: argparse.Namespace) -> int:
 
 
 def _score(arguments: argparse.Namespace) -> int:
-    from proctor.core.distances import distance_label
-    from proctor.episodes.datasets import load_dataset
-    from proctor.evaluation.scoring import score_predictions
+    from proctor.exams.datasets import load_dataset
+    from proctor.exams.distance_labels import distance_label
     from proctor.report.tables import score_notes, score_table
+    from proctor.runs.scoring import score_predictions
 
     dataset = load_dataset(arguments.dataset, scenes=arguments.scenes)
     score = score_predictions(arguments.predictions, dataset, arguments.out)

@@ -71,7 +71,7 @@ def add_exams(commands: Any) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from proctor.registry import ONLY_FOR, PLURAL, names
+    from proctor.core.registry import ONLY_FOR, PLURAL, names
 
     del arguments
     for kind, plural in PLURAL.items():

@@ -15,7 +15,7 @@ from rich.table import Table
 from proctor.cli.terminal import DONE, console
 
 if TYPE_CHECKING:
-    from proctor.o3de.export.project import Export
+    from proctor.o3de_export.project import Export
 
 EXAMPLES = """\
 examples:
@@ -59,10 +59,10 @@ def add_export_o3de(commands: Any) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from proctor.episodes.datasets import load_dataset
-    from proctor.episodes.vln import Episode
-    from proctor.o3de.export.project import export_scenes, export_suite, scenes_of
-    from proctor.registry import suite_path
+    from proctor.core.registry import suite_path
+    from proctor.exams.datasets import load_dataset
+    from proctor.exams.vln.episode import Episode
+    from proctor.o3de_export.project import export_scenes, export_suite, scenes_of
 
     columns = (TextColumn("scenes"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:

@@ -231,7 +231,7 @@ def _writers(arguments: argparse.Namespace, task: _Task) -> list[tuple[str, Path
 
         writers.append(("Plot", arguments.plot, lambda drive: save_plot(drive, arguments.plot)))
     if arguments.video is not None:
-        from proctor.report.plan import draw_plan
+        from proctor.plots.plan import draw_plan
         from proctor.skills.drive_video import save_video
 
         def film(drive: Drive) -> None:

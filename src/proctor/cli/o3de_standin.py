@@ -117,9 +117,9 @@ def _export(arguments: argparse.Namespace, project: Path) -> None:
     """Put the meshes of an exam into the project."""
     if not (arguments.suite or arguments.dataset):
         return
-    from proctor.episodes.datasets import load_dataset
-    from proctor.o3de.export.project import export_suite
-    from proctor.registry import suite_path
+    from proctor.core.registry import suite_path
+    from proctor.exams.datasets import load_dataset
+    from proctor.o3de_export.project import export_suite
 
     dataset = load_dataset(suite_path(arguments.suite) if arguments.suite else arguments.dataset)
     with console.status("writing the meshes of the exam into the project"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
-    from proctor.episodes.vln import Episode
+    from proctor.exams.vln.episode import Episode
 
 FARTHEST_M = 1e4
 
@@ -22,9 +22,9 @@ def allow_negative_places(command: argparse.ArgumentParser) -> None:
 
 def episode_of(arguments: argparse.Namespace) -> Episode:
     """Return the episode that --suite or --dataset and --episode name, which has a scene."""
-    from proctor.episodes.datasets import load_dataset
-    from proctor.episodes.vln import Episode
-    from proctor.registry import suite_path
+    from proctor.core.registry import suite_path
+    from proctor.exams.datasets import load_dataset
+    from proctor.exams.vln.episode import Episode
 
     if arguments.episode is None:
         raise UserError("--suite and --dataset need --episode ID, which gives scene, start and goal")

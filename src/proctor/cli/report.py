@@ -59,9 +59,9 @@ def add_report(commands: Any) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from proctor.evaluation.summary import summarise
     from proctor.report.html import write_report
     from proctor.report.run_record import find_runs, read_runs, task_of
+    from proctor.runs.summary import summarise
 
     frames = _frames(arguments.frames)
     folder: Path = arguments.folder
@@ -127,7 +127,7 @@ def _draw(runs: list[RunRecord], episode_id: str, out: Path | None) -> int:
 
 
 def _draw_path(run: RunRecord, episode_id: str, file: Path) -> None:
-    from proctor.report.trajectory_plot import save_trajectory_png
+    from proctor.exams.vln.trajectory_plot import save_trajectory_png
 
     (result,) = (result for result in run.results.episodes if result.episode_id == episode_id)
     episode = run.episodes.get(episode_id)
@@ -135,7 +135,7 @@ def _draw_path(run: RunRecord, episode_id: str, file: Path) -> None:
 
 
 def _draw_film(run: RunRecord, episode_id: str, file: Path) -> None:
-    from proctor.report.film_strip import FRAME_PX, save_film_strip
+    from proctor.exams.pick_place.film_strip import FRAME_PX, save_film_strip
     from proctor.report.key_frames import collect
     from proctor.report.page_data import judge
 

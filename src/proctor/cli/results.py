@@ -12,7 +12,7 @@ from proctor.cli.terminal import DONE, console
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
-    from proctor.core.results import EpisodeResult
+    from proctor.exams.results import EpisodeResult
     from proctor.report.tables import MeanRow
 
 EXAMPLES = """\
@@ -80,7 +80,7 @@ def _results(arguments: argparse.Namespace) -> int:
 
 def _read(path: Path) -> tuple[list[_Entry], list[str]]:
     """Return the rows of a path, and why it or a part of it has none."""
-    from proctor.core.results import JOURNAL, MANIFEST, RESULTS
+    from proctor.exams.results import JOURNAL, MANIFEST, RESULTS
     from proctor.report.run_record import find_runs
 
     if not path.exists():
@@ -107,7 +107,7 @@ def _read(path: Path) -> tuple[list[_Entry], list[str]]:
 
 
 def _of_folder(folder: Path) -> _Entry:
-    from proctor.core.run_folder import agent_name, read_run_folder
+    from proctor.runs.folder import agent_name, read_run_folder
 
     run = read_run_folder(folder)
     if not run.episodes:
@@ -117,7 +117,7 @@ def _of_folder(folder: Path) -> _Entry:
 
 
 def _of_results(path: Path) -> _Entry:
-    from proctor.core.run_folder import read_results
+    from proctor.runs.folder import read_results
 
     return _entry(path, str(path), read_results(path).episodes, [], privileged=False)
 
@@ -126,11 +126,11 @@ def _entry(
     path: Path, name: str, episodes: Sequence[EpisodeResult], notes: Sequence[str], *, privileged: bool
 ) -> _Entry:
     """Summarise episodes, as reports and comparisons do."""
-    from proctor.core.distances import distance_label
-    from proctor.evaluation.summary import summarise
-    from proctor.report.fault_words import loss_text
-    from proctor.report.latency import latency_of
+    from proctor.exams.distance_labels import distance_label
+    from proctor.exams.fault_words import loss_text
     from proctor.report.tables import MeanRow
+    from proctor.runs.latency import latency_of
+    from proctor.runs.summary import summarise
 
     results = summarise(episodes)
     summary = results.summary
@@ -144,7 +144,7 @@ def _entry(
 
 
 def _of_others(path: Path) -> _Entry:
-    from proctor.evaluation.foreign_results import read_vlnce_results
+    from proctor.exams.vln.foreign_results import read_vlnce_results
     from proctor.report.tables import MeanRow
 
     theirs = read_vlnce_results(path)

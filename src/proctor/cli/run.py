@@ -19,12 +19,12 @@ from proctor.cli.options import find_modules_here, read_options
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, console, errors
 from proctor.core.addresses import is_address
 from proctor.core.errors import UserError
-from proctor.core.recordings import RECORDINGS
+from proctor.runs.recordings import RECORDINGS
 
 if TYPE_CHECKING:
-    from proctor.evaluation.job import Job
-    from proctor.evaluation.recorder import RecordingConfig
-    from proctor.evaluation.run import RunConfig, RunReport
+    from proctor.runs.job import Job
+    from proctor.runs.recorder import RecordingConfig
+    from proctor.runs.run import RunConfig, RunReport
 
 LEVELS = range(4)
 RUN_EXAMPLES = """\
@@ -182,7 +182,7 @@ def _add_special(run: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from proctor.registry import load
+    from proctor.core.registry import load
     from proctor.report.tables import score_notes, score_table
 
     dataset = arguments.dataset
@@ -233,9 +233,9 @@ def _say_how_to_go_on(reports: Mapping[str, RunReport], words: Sequence[str]) ->
 
 def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
     """Return a run for each policy, all of them known to fit the task."""
-    from proctor.evaluation.attempts import Patience
-    from proctor.evaluation.run import RunConfig, load_exam
-    from proctor.evaluation.tasks import fitted
+    from proctor.runs.attempts import Patience
+    from proctor.runs.run import RunConfig, load_exam
+    from proctor.runs.tasks import fitted
 
     patience = Patience(max_unavailable=arguments.max_unavailable, pause_s=arguments.unavailable_pause)
     configs = [
@@ -260,7 +260,7 @@ def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
 
 
 def _job(arguments: argparse.Namespace, policy: str) -> Job:
-    from proctor.evaluation.job import Job
+    from proctor.runs.job import Job
 
     options = read_options(arguments.env_option)
     if arguments.level:  # 0 is as stored, and is the same run as one that names no level
@@ -310,7 +310,7 @@ def _check_options(arguments: argparse.Namespace, task: str) -> None:
 
 def _reach(planned: dict[str, tuple[RunConfig, Path]]) -> None:
     """Find out whether all served agents are there, before the first one begins."""
-    from proctor.evaluation.run import check_agents
+    from proctor.runs.run import check_agents
 
     folders = [folder for _, folder in planned.values()]
     for config, folder in planned.values():
@@ -327,8 +327,8 @@ def _reach(planned: dict[str, tuple[RunConfig, Path]]) -> None:
 
 def _run_one(config: RunConfig, out: Path, told: set[str]) -> RunReport:
     """Run one policy. Notes that have been told are not told again."""
-    from proctor.evaluation.run import Progress as State
-    from proctor.evaluation.run import run
+    from proctor.runs.run import Progress as State
+    from proctor.runs.run import run
 
     columns = (
         TextColumn("{task.description:<10}"),
@@ -368,7 +368,7 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> RunReport:
 
 def _tell_end(label: str, report: RunReport, out: Path) -> None:
     """Print what a run has to say beyond its scores."""
-    from proctor.evaluation.recorder import recording_notes
+    from proctor.runs.recorder import recording_notes
 
     if report.done_before == report.total:
         text = f"{label}: all {report.done_before} episodes were done before; nothing to do"
@@ -383,7 +383,7 @@ def _tell_end(label: str, report: RunReport, out: Path) -> None:
 
 
 def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
-    from proctor.evaluation.recorder import RecordingConfig
+    from proctor.runs.recorder import RecordingConfig
 
     budget_mb = arguments.frames_budget_mb
     if not 0 <= budget_mb < math.inf:

@@ -14,7 +14,7 @@ from proctor.core.addresses import TOKEN_VARIABLE
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
-    from proctor.policies.server import PolicyServer
+    from proctor.agents.server import PolicyServer
 
 SERVE_EXAMPLES = """\
 examples:
@@ -85,8 +85,8 @@ def add_serve(commands: Any) -> None:
 def _serve(arguments: argparse.Namespace) -> int:
     from functools import partial
 
-    from proctor.policies.server import serve
-    from proctor.registry import build
+    from proctor.agents.server import serve
+    from proctor.core.registry import build
 
     find_modules_here()
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
@@ -135,7 +135,7 @@ def _announce(server: PolicyServer, arguments: argparse.Namespace, *, has_token:
 
 
 def _other_side(url: str, arguments: argparse.Namespace, *, has_token: bool) -> str:
-    from proctor.registry import load
+    from proctor.core.registry import load
 
     tasks = load("policy", arguments.policy).tasks
     suite = "tabletop-v1" if tasks == ("pick_and_place",) else "houses-v1"

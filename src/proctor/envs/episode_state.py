@@ -5,7 +5,7 @@ from __future__ import annotations
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import distance
 from proctor.core.types import Action, Info, Vector3
-from proctor.episodes.vln import Episode
+from proctor.exams.vln.episode import Episode
 
 
 class EpisodeState:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from proctor.core.distribution import install_command
 from proctor.core.errors import MissingDependency, UnknownName, UserError
 from proctor.core.interfaces import Env
+from proctor.core.registry import build, names, suite_path
 from proctor.core.types import Action, Info, Observation, Pose2, Scan
-from proctor.episodes.datasets import load_dataset
-from proctor.episodes.vln import LARGEST_COORDINATE, Episode
-from proctor.registry import build, names, suite_path
+from proctor.exams.datasets import load_dataset
+from proctor.exams.vln.episode import LARGEST_COORDINATE, Episode
 
 try:
     import gymnasium

@@ -10,7 +10,7 @@ from proctor.core.geometry import pose_after
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3, checked_action
 from proctor.envs.episode_state import EpisodeState, running, started
-from proctor.episodes.vln import Episode
+from proctor.exams.vln.episode import Episode
 
 
 class MockEnv(Env):

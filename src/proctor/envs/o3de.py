@@ -8,7 +8,7 @@ from typing import Any
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation
 from proctor.envs.o3de_simulator import O3DESimulator
-from proctor.episodes.vln import Episode
+from proctor.exams.vln.episode import Episode
 
 
 class O3DEEnv(Env):

@@ -20,10 +20,10 @@ from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import distance, yaw_of_quaternion
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2, Vector3
+from proctor.envs.embedded import VLNEnv
 from proctor.envs.episode_state import EpisodeState, running, started
 from proctor.envs.robot_step import step_robot
-from proctor.envs.vln import VLNEnv
-from proctor.episodes import vln
+from proctor.exams.vln import episode as vln
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.o3de.agent_manager import O3DEAgentManager, level_of
 from proctor.o3de.config import O3DEConfig, config_of

@@ -12,10 +12,10 @@ import msgspec
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation, Pose2
+from proctor.envs.embedded import VLNEnv
 from proctor.envs.episode_state import EpisodeState, started
 from proctor.envs.robot_step import step_robot
-from proctor.envs.vln import VLNEnv
-from proctor.episodes.vln import Episode
+from proctor.exams.vln.episode import Episode
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import Camera
 from proctor.ros2.action_executor import VLNActionExecutor

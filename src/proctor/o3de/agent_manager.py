@@ -18,7 +18,7 @@ from o3de_sim.o3de_api.interface.entity_id import EntityId
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.o3de.config import O3DEConfig, config_of
-from proctor.o3de.export.scene import solid_scene
+from proctor.o3de_export.scene import solid_scene
 from proctor.scenes.scene_config import SceneConfig, load_scene
 
 LEVEL_TIMEOUT_S = 300.0

@@ -8,11 +8,11 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from proctor.core.distances import distance_label
 from proctor.core.plain_text import plain
-from proctor.report.compare import Comparison, Flip
+from proctor.exams.distance_labels import distance_label
 from proctor.report.fitting import add_number_column, fit_names, number
 from proctor.report.gap_table import gap_heading
+from proctor.runs.compare import Comparison, Flip
 
 ROWS = {
     "success": ("SR %", 100.0, 0),

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from proctor.core.results import EpisodeResult
-from proctor.metrics.divergence import Divergence, divergence
-from proctor.metrics.execution_error import ActionError, execution_errors, why_unmeasurable
-from proctor.report.comparable import ComparableRun
+from proctor.exams.results import EpisodeResult
+from proctor.exams.vln.divergence import Divergence, divergence
+from proctor.exams.vln.execution_error import ActionError, execution_errors, why_unmeasurable
+from proctor.runs.comparable import ComparableRun
 
 BACKEND_KEYS = ("env", "env_options")
 AGENT_KEYS = {"policy": "agents", "policy_options": "their options", "policy_sha256": "their files"}

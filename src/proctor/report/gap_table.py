@@ -9,8 +9,8 @@ from rich import box
 from rich.table import Table
 
 from proctor.core.plain_text import plain
-from proctor.metrics.divergence import PARTED_M
-from proctor.metrics.execution_error import ActionError, Spread
+from proctor.exams.vln.divergence import PARTED_M
+from proctor.exams.vln.execution_error import ActionError, Spread
 from proctor.report.fitting import add_number_column, number
 from proctor.report.gap import Gap
 

@@ -63,19 +63,26 @@ def write_report(
 
 def page(data: dict[str, Any]) -> str:
     """Return the page with its style, its script and its data inside."""
-    viewer = files("proctor.report") / "viewer"
     task = data["task"]
-    script = '"use strict";\n' + "\n".join((viewer / name).read_text("utf-8") for name in SCRIPTS[task])
+    script = '"use strict";\n' + "\n".join(_viewer_file(name) for name in SCRIPTS[task])
     parts = {
-        "STYLE": "\n".join((viewer / name).read_text("utf-8") for name in STYLES[task]),
+        "STYLE": "\n".join(_viewer_file(name) for name in STYLES[task]),
         "SCRIPT_HASH": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "SCRIPT": script,
         "DATA": embedded_json(data),
     }
-    text = (viewer / "index.html").read_text("utf-8")
+    text = _viewer_file("index.html")
     for name, part in parts.items():  # the data last: it may contain anything
         text = text.replace(f"<!--{name}-->", part, 1)
     return text
+
+
+def _viewer_file(name: str) -> str:
+    for package in ("proctor.report", "proctor.exams.vln", "proctor.exams.pick_place"):
+        file = files(package) / "viewer" / name
+        if file.is_file():
+            return file.read_text("utf-8")
+    raise FileNotFoundError(name)
 
 
 def embedded_json(data: Any) -> str:

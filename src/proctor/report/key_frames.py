@@ -17,15 +17,15 @@ from proctor.core.actions import parse_manipulation_action
 from proctor.core.errors import ProctorError
 from proctor.core.geometry import distance
 from proctor.core.interfaces import Env
-from proctor.core.recordings import FRAMES, recording_folder
-from proctor.core.results import EpisodeResult
+from proctor.core.registry import build
 from proctor.core.types import Array, Observation, Vector3
-from proctor.registry import build
-from proctor.report.fault_words import UNSCORED_CLASSES
-from proctor.report.moments import moments_of
+from proctor.exams.fault_words import UNSCORED_CLASSES
+from proctor.exams.pick_place.moments import moments_of
+from proctor.exams.results import EpisodeResult
 from proctor.report.progress import OnProgress
 from proctor.report.run_record import RunRecord
 from proctor.report.verdict import Verdict, record_of
+from proctor.runs.recordings import FRAMES, recording_folder
 
 WIDTH_PX = 320
 FILM_WIDTH_PX = 240

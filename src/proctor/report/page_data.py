@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from proctor import __version__
-from proctor.core.distances import distance_label
-from proctor.report.data_uri import data_uri
-from proctor.report.fault_words import fault_line, fault_words, loss_text
+from proctor.exams.distance_labels import distance_label
+from proctor.exams.fault_words import fault_line, fault_words, loss_text
+from proctor.exams.pick_place.page import PickPlacePage, judge_pick_place
+from proctor.exams.vln.page import VlnPage, judge_vln
+from proctor.plots.data_uri import data_uri
 from proctor.report.key_frames import KeyFrames
-from proctor.report.latency import latency_of
-from proctor.report.pick_place_page import PickPlacePage, judge_pick_place
 from proctor.report.progress import OnProgress, tracked
 from proctor.report.run_record import RunRecord, task_of
 from proctor.report.verdict import Verdict
-from proctor.report.vln_page import VlnPage, judge_vln
+from proctor.runs.latency import latency_of
 
 DIGITS = 4
 

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.results import MANIFEST, EpisodeResult, Results
-from proctor.core.run_folder import RunFolder, agent_name, read_run_folder
-from proctor.episodes.datasets import Dataset, load_dataset
-from proctor.episodes.pick_place import PickAndPlaceEpisode
-from proctor.episodes.scenes_digest import scenes_digest
-from proctor.episodes.vln import DEFAULT_SUCCESS_THRESHOLD_M
-from proctor.registry import names, suite_path
+from proctor.core.registry import names, suite_path
+from proctor.exams.datasets import Dataset, load_dataset
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.exams.results import MANIFEST, EpisodeResult, Results
+from proctor.exams.scenes_digest import scenes_digest
+from proctor.exams.vln.episode import DEFAULT_SUCCESS_THRESHOLD_M
+from proctor.runs.folder import RunFolder, agent_name, read_run_folder
 
 TASKS = ("vln", "pick_and_place")
 Summarise: TypeAlias = Callable[[Sequence[EpisodeResult]], Results]

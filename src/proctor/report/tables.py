@@ -11,12 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from proctor.core.addresses import is_address, short_address
-from proctor.core.distances import distance_label
 from proctor.core.plain_text import plain
-from proctor.core.results import Fault, Interval, Results, Summary
-from proctor.report.fault_words import fault_line, fault_words, loss_text
+from proctor.exams.distance_labels import distance_label
+from proctor.exams.fault_words import fault_line, fault_words, loss_text
+from proctor.exams.results import Fault, Interval, Results, Summary
 from proctor.report.fitting import WIDTH, add_number_column, fit_names, name_notes, number, table_width
-from proctor.report.latency import latency_of
+from proctor.runs.latency import latency_of
 
 STAR = "*"
 PRIVILEGED_NOTE = f"{STAR} knows the goal and its own position: an upper bound, no contestant."

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from proctor.core.results import EpisodeResult, PickPlaceRecord
 from proctor.core.types import Array
-from proctor.report.diagnosis import Diagnosis
-from proctor.report.pick_place_diagnosis import PickPlaceDiagnosis
+from proctor.exams.pick_place.verdict import PickPlaceDiagnosis
+from proctor.exams.results import EpisodeResult, PickPlaceRecord
+from proctor.exams.vln.verdict import Diagnosis
 
 
 class Verdict(NamedTuple):

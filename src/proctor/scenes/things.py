@@ -61,7 +61,7 @@ class Shape(Protocol):
 
 
 class Item(Protocol):
-    """What an episode says about a thing; see `proctor.episodes.pick_place.SceneItem`."""
+    """What an episode says about a thing; see `proctor.exams.pick_place.episode.SceneItem`."""
 
     @property
     def name(self) -> str:

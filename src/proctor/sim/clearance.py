@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.robots.stretch import JOINT_NAMES
 from proctor.scenes.thing import Thing
 from proctor.sim.stretch_model import ARM_JOINTS, FINGERS, HAND_SITE, finger_angle

@@ -13,7 +13,7 @@ from qpsolvers.exceptions import ProblemError, SolverError
 
 from proctor.core.geometry import pose_into, pose_out_of, wrap_angle
 from proctor.core.types import Array, Pose2
-from proctor.episodes.pick_place import TaskGoal
+from proctor.exams.pick_place.episode import TaskGoal
 from proctor.robots.stretch import CONTROLS
 from proctor.robots.stretch_kinematics import (
     HAND_HEIGHT_M,

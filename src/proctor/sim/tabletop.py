@@ -12,7 +12,7 @@ import numpy as np
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import pose_into, pose_out_of
 from proctor.core.types import Array, Pose2
-from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.robots.stretch import CONTROLS, JOINT_NAMES, controls_of_qpos
 from proctor.scenes.thing import Thing
 from proctor.sim.look import PLAIN, Look

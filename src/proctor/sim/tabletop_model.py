@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from proctor.core.errors import UserError
 from proctor.core.types import Array
-from proctor.episodes.pick_place import PickAndPlaceEpisode, SceneItem
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode, SceneItem
 from proctor.robots.stretch import CAMERAS, CameraConfig
 from proctor.scenes.thing import Solid, Thing
 from proctor.sim.contacts import Group

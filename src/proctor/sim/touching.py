@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proctor.episodes.pick_place import PickAndPlaceEpisode
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.sim.stretch_model import HAND_SITE
 
 NOBODY, FINGER_LEFT, FINGER_RIGHT, HAND, BODY, FLOOR, FURNITURE, OBJECT, TARGET = range(9)

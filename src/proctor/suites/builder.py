@@ -14,7 +14,7 @@ import numpy as np
 
 from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
-from proctor.episodes.datasets import CHECKSUMS, save_dataset
+from proctor.exams.datasets import CHECKSUMS, save_dataset
 from proctor.instructions.phrasebook import LANGUAGES
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.scenes.houses import House, check_rooms, generate_house

@@ -12,8 +12,7 @@ import numpy as np
 
 from proctor.core.geometry import evenly_spaced, path_length, pose_after
 from proctor.core.types import Action, Array, Pose2, Vector3
-from proctor.episodes.vln import DEFAULT_MAX_STEPS, Episode
-from proctor.instructions.checker import check_instruction
+from proctor.exams.vln.episode import DEFAULT_MAX_STEPS, Episode
 from proctor.instructions.phrasebook import LANGUAGES, say
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.writer import LEVELS, describe
@@ -21,6 +20,7 @@ from proctor.navigation.maps.grid_map import PLANNING_RADIUS_M, GridMap
 from proctor.navigation.planning.action_planner import ActionPlanner
 from proctor.scenes.floor_plan import Rect
 from proctor.scenes.houses import House
+from proctor.suites.instruction_checker import check_instruction
 
 CLEARANCE_M = 0.3
 GEODESIC_M = (3.0, 20.0)

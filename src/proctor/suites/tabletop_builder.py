@@ -17,12 +17,12 @@ from proctor.core.errors import UserError
 from proctor.core.geometry import distance
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import EpisodeInfo, Vector3
-from proctor.envs.pick_place import PickPlaceEnv, things_of
-from proctor.episodes.datasets import CHECKSUMS
-from proctor.episodes.pick_place import TASK, PickAndPlaceEpisode, ReferenceTrajectory
-from proctor.episodes.pick_place_files import document_of
-from proctor.metrics.similarity import PickPlaceTrajectorySimilarity
-from proctor.policies.pick_place.expert import ExpertPolicy
+from proctor.exams.datasets import CHECKSUMS
+from proctor.exams.pick_place.env import PickPlaceEnv, things_of
+from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode, ReferenceTrajectory
+from proctor.exams.pick_place.expert.expert import ExpertPolicy
+from proctor.exams.pick_place.files import document_of
+from proctor.exams.pick_place.similarity import PickPlaceTrajectorySimilarity
 from proctor.robots.stretch import controls_of_qpos
 from proctor.sim.tabletop import TabletopWorld
 from proctor.suites.tabletop_exam import SEEN, UNSEEN, TabletopExam

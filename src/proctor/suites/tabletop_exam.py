@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from proctor.core.types import Array, Pose2
-from proctor.envs.pick_place import things_of
-from proctor.episodes.pick_place import (
+from proctor.exams.pick_place.env import things_of
+from proctor.exams.pick_place.episode import (
     InitPose,
     Instruction,
     PickAndPlaceEpisode,

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.episodes.pick_place import SceneItem, Shape
+from proctor.exams.pick_place.episode import SceneItem, Shape
 from proctor.scenes.kinds import KINDS
 from proctor.scenes.thing import Thing
 from proctor.scenes.things import make_thing

@@ -6,12 +6,12 @@ from pathlib import Path, PurePosixPath
 
 from o3de_sim.constants import GROUND
 from proctor.core.documents import write_atomically
-from proctor.o3de.export.project import ROBOT_PREFAB
-from proctor.o3de.export.robot_prefab import robot_prefab
 from proctor.o3de.standin.az_values import AssetId, Vector3
 from proctor.o3de.standin.component_table import component_kinds
 from proctor.o3de.standin.level import Component, Entity
 from proctor.o3de.standin.prefab_files import save_entities
+from proctor.o3de_export.project import ROBOT_PREFAB
+from proctor.o3de_export.robot_prefab import robot_prefab
 from proctor.robots.wheeled import WheeledRobot
 
 ROBOT_PRODUCT = str(PurePosixPath(ROBOT_PREFAB.lower()).with_suffix(".spawnable"))

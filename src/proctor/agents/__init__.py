@@ -1,0 +1,1 @@
+"""Agents that are served elsewhere: both ends of the wire."""

@@ -1,0 +1,277 @@
+"""Names for suites, environments, policies and metrics, and what they stand for.
+
+A value is `module:Class` and is imported on use, so that a name costs nothing. Other packages add
+theirs as entry points in the groups `proctor.suites`, `proctor.envs`, `proctor.policies`,
+`proctor.metrics` (of navigation) and `proctor.manipulation_metrics`. Instead of a name, a class of the user's
+own is given as `module:Class` or `folder/file.py:Class`; a policy may also be the address of an agent that is
+served elsewhere: `ws://host:port`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from proctor.core.addresses import is_address, replicas
+from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean, missing_extra
+from proctor.core.interfaces import Env, Metric, Policy
+
+Kind = Literal["suite", "env", "policy", "metric", "manipulation_metric"]
+
+BUILT_IN: dict[Kind, dict[str, str]] = {
+    "suite": {
+        "houses-v1": "proctor.suites:houses-v1",
+        "houses-v1-zh": "proctor.suites:houses-v1/episodes.zh.json",
+        "tabletop-v1": "proctor.suites:tabletop-v1",
+    },
+    "env": {
+        "embedded": "proctor.envs.embedded:VLNEnv",
+        "mock": "proctor.envs.mock:MockEnv",
+        "o3de": "proctor.envs.o3de:O3DEEnv",
+        "ros2": "proctor.envs.ros2:Ros2Env",
+        "tabletop": "proctor.exams.pick_place.env:PickPlaceEnv",
+    },
+    "policy": {
+        "random": "proctor.exams.baselines:MockPolicy",
+        "forward": "proctor.exams.baselines:ForwardPolicy",
+        "hold": "proctor.exams.baselines:HoldPolicy",
+        "replay": "proctor.exams.baselines:ReplayPolicy",
+        "oracle": "proctor.exams.vln.oracle:OraclePolicy",
+        "navigate_to": "proctor.exams.vln.navigate_to:NavigateToPolicy",
+        "expert": "proctor.exams.pick_place.expert.expert:ExpertPolicy",
+        "blind": "proctor.exams.vln.blind:BlindPolicy",
+    },
+    "metric": {
+        "success": "proctor.exams.vln.metrics:Success",
+        "success_at_0.2m": "proctor.exams.vln.metrics:StrictSuccess",
+        "spl": "proctor.exams.vln.metrics:Spl",
+        "navigation_error": "proctor.exams.vln.metrics:NavigationError",
+        "oracle_success": "proctor.exams.vln.metrics:OracleSuccess",
+        "ndtw": "proctor.exams.vln.metrics:Ndtw",
+        "sdtw": "proctor.exams.vln.metrics:Sdtw",
+        "cls": "proctor.exams.vln.metrics:Cls",
+        "path_length": "proctor.exams.vln.metrics:PathLength",
+        "steps": "proctor.exams.vln.metrics:Steps",
+        "collisions": "proctor.exams.vln.metrics:Collisions",
+        "collision_rate": "proctor.exams.vln.metrics:CollisionRate",
+    },
+    "manipulation_metric": {
+        "success": "proctor.exams.pick_place.metrics:FinalSuccess",
+        "success_any_step": "proctor.exams.pick_place.metrics:PickPlaceSuccess",
+        "completion_rate": "proctor.exams.pick_place.metrics:CompletionRate",
+        "trajectory_similarity": "proctor.exams.pick_place.metrics:PickPlaceTrajectorySimilarity",
+        "ee_similarity": "proctor.exams.pick_place.metrics:EePoseSimilarity",
+        "reached": "proctor.exams.pick_place.metrics:Reached",
+        "grasped": "proctor.exams.pick_place.metrics:Grasped",
+        "lifted": "proctor.exams.pick_place.metrics:Lifted",
+        "placed": "proctor.exams.pick_place.metrics:Placed",
+        "time_to_success_s": "proctor.exams.pick_place.metrics:TimeToSuccess",
+        "drops": "proctor.exams.pick_place.metrics:Drops",
+        "table_collisions": "proctor.exams.pick_place.metrics:TableCollisions",
+        "object_collisions": "proctor.exams.pick_place.metrics:ObjectCollisions",
+        "self_collisions": "proctor.exams.pick_place.metrics:SelfCollisions",
+        "hand_path_m": "proctor.exams.pick_place.metrics:HandPath",
+        "clamped_commands": "proctor.exams.pick_place.metrics:ClampedCommands",
+        "object_displacement_m": "proctor.exams.pick_place.metrics:ObjectDisplacement",
+        "final_distance_m": "proctor.exams.pick_place.metrics:FinalDistance",
+        "steps": "proctor.exams.vln.metrics:Steps",
+    },
+}
+ONLY_FOR: dict[Kind, dict[str, str]] = {
+    "suite": {"houses-v1": "vln", "houses-v1-zh": "vln", "tabletop-v1": "pick_and_place"},
+    "env": {"embedded": "vln", "mock": "vln", "o3de": "vln", "ros2": "vln", "tabletop": "pick_and_place"},
+    "policy": {
+        **{"forward": "vln", "oracle": "vln", "navigate_to": "vln", "blind": "vln"},
+        **{"hold": "pick_and_place", "expert": "pick_and_place"},
+    },
+}
+"""The task of what is for one task only, told here too so that it can be told without importing anything."""
+USER_FILE = re.compile(r"(?P<file>[^:]+\.py)(:(?P<attribute>.*))?", re.DOTALL)
+"""A file of the user's, and a class in it."""
+_FILES_FOUND: dict[str, Path] = {}
+REMOTE_POLICY = "proctor.agents.websocket_policy:WebSocketPolicy"
+BASES: dict[Kind, type] = {"env": Env, "policy": Policy, "metric": Metric, "manipulation_metric": Metric}
+PLURAL: dict[Kind, str] = {
+    "suite": "suites",
+    "env": "envs",
+    "policy": "policies",
+    "metric": "metrics",
+    "manipulation_metric": "manipulation_metrics",
+}
+
+
+def names(kind: Kind) -> dict[str, str]:
+    """Return all names of a kind with what they stand for."""
+    found = {point.name: point.value for point in entry_points(group=f"proctor.{PLURAL[kind]}")}
+    return found | BUILT_IN[kind]
+
+
+def load(kind: Kind, name: str) -> Any:
+    """Return the class behind a name, `module:Class`, `file.py:Class` or one or more addresses.
+
+    A file without a class means the only one in it of this kind.
+
+    Raises:
+        UnknownName: Nothing has this name.
+        UserError: The module, file or class does not exist, is of another kind, or an address is wrong.
+        MissingDependency: The module needs a package that is not installed.
+    """
+    known = names(kind)
+    target = known.get(name, name)
+    if kind == "policy" and replicas(name):
+        target = REMOTE_POLICY
+    if (found_file := USER_FILE.fullmatch(target)) is not None:
+        module_name, attribute = found_file["file"], found_file["attribute"] or ""
+    else:
+        module_name, _, attribute = target.partition(":")
+        if not (module_name and attribute):
+            raise UnknownName(kind, name, known, hint="" if kind == "suite" else _own_class_hint(name))
+    what = f"{kind} '{name}'"
+    try:
+        if found_file is not None:
+            module = _import_file(what, module_name)
+        else:
+            module = _import_module(what, module_name, attribute)
+    except ModuleNotFoundError as error:
+        if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
+            likely = "is its folder in PYTHONPATH?"
+            if kind == "policy" and attribute.lstrip("/").rpartition(":")[2].isdigit():
+                likely = f"for an agent that is served write ws://{name.removeprefix('ws:').lstrip('/')}"
+            raise UserError(f"{what}: there is no module '{error.name}' ({likely})") from None
+        needs = MissingDependency(what, f"Its module needs the package '{error.name}'.")
+        raise missing_extra(what, error) or needs from error
+    return _checked_class(kind, name, module, attribute or _only_class(kind, name, module))
+
+
+def _checked_class(kind: Kind, name: str, module: ModuleType, attribute: str) -> Any:
+    """Return a class of a module if it is of this kind and can be used."""
+    if not hasattr(module, attribute):
+        hint = did_you_mean(attribute, dir(module))
+        raise UserError(f"{kind} '{name}': the module {module.__name__} has no '{attribute}'{hint}")
+    found = getattr(module, attribute)
+    base = BASES[kind]
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise UserError(f"{kind} '{name}' must be a class that inherits {base.__module__}.{base.__name__}")
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
+        raise UserError(f"{kind} '{name}' lacks {missing}")
+    return found
+
+
+def _own_class_hint(name: str) -> str:
+    """Return how to give a class of one's own, where a name is not known."""
+    try:
+        is_module = name.isidentifier() and importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        is_module = False
+    if is_module:
+        return f"there is a module '{name}': to use a class in it, write {name}:Class"
+    return "a class of your own is given as module:Class or file.py:Class"
+
+
+def _import_module(what: str, module_name: str, attribute: str) -> ModuleType:
+    is_path = "/" in module_name or module_name.startswith(".")
+    if is_path and not attribute.rpartition(":")[2].isdigit():  # else it may be meant as an address
+        problem = f"'{module_name}' is not the name of a module"
+        raise UserError(f"{what}: {problem}; a file is given as {module_name}.py:{attribute}")
+    return importlib.import_module(module_name)
+
+
+def _import_file(what: str, given: str) -> ModuleType:
+    """Import a file of the user, which finds the modules beside it, as `python FILE` does.
+
+    Its module has the file's name, unless that is taken or is not a module's name.
+    """
+    file = _user_file(what, given)
+    if str(file.parent) not in sys.path:
+        sys.path.insert(0, str(file.parent))
+    importlib.invalidate_caches()
+    own = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+    for module_name in (file.stem, own):
+        loaded = sys.modules.get(module_name)
+        if loaded is not None and getattr(loaded, "__file__", None) == str(file):
+            return loaded
+    is_free = file.stem not in sys.modules and "." not in file.stem
+    spec = importlib.util.find_spec(file.stem) if is_free else None
+    if spec is not None and spec.origin == str(file):
+        return importlib.import_module(file.stem)
+    spec = importlib.util.spec_from_file_location(own, file)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{what}: {file} is not a Python file")
+    sys.modules[own] = module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[own]
+        raise
+    return module
+
+
+def _user_file(what: str, given: str) -> Path:
+    """Return a file's absolute path; where it was found before, if an agent has changed the folder since."""
+    file = Path(given).resolve()
+    if file.is_file():
+        _FILES_FOUND[given] = file
+    elif given not in _FILES_FOUND:
+        raise UserError(f"{what}: there is no file {file}")
+    return _FILES_FOUND[given]
+
+
+def _only_class(kind: Kind, name: str, module: ModuleType) -> str:
+    """Return the name of the only class of a kind that a user's file defines."""
+    base = BASES[kind]
+    found = [
+        key
+        for key, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        count = "none" if not found else f"{len(found)}: {', '.join(found)}; write {name}:{found[0]}"
+        raise UserError(f"{kind} '{name}': expected one class that inherits {base.__name__}, found {count}")
+    return found[0]
+
+
+def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:
+    """Make the object behind a name, or behind one address, with these constructor options.
+
+    Raises:
+        UserError: The constructor does not take such an option.
+    """
+    class_ = load(kind, name)
+    address = [name] if kind == "policy" and is_address(name) else []
+    try:
+        inspect.signature(class_).bind(*address, **options)
+    except TypeError as error:
+        taken = [p.name for p in inspect.signature(class_).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        wrong = next((key for key in options if key not in taken), "")
+        hint = did_you_mean(wrong, taken) if wrong else ""
+        raise UserError(f"{kind} '{name}': {error}{hint}; options: {', '.join(taken) or 'none'}") from None
+    try:
+        return class_(*address, **options)
+    except SystemExit as error:  # else a script would take it for the end of a run
+        raise UserError(f"{kind} '{name}' called sys.exit({error.code}) while it was being built") from None
+
+
+def suite_path(name: str) -> Path:
+    """Return the dataset of a suite: a folder with an `episodes.json`, or one of several files in it.
+
+    Raises:
+        UnknownName: Nothing has this name.
+    """
+    known = names("suite")
+    if name not in known:
+        raise UnknownName("suite", name, known)
+    package, _, folder = known[name].partition(":")
+    location = importlib.import_module(package).__file__
+    if location is None:
+        raise UserError(f"suite '{name}': the package {package} has no files")
+    return Path(location).parent / folder

@@ -1,0 +1,255 @@
+"""The embedded world as an environment: MuJoCo physics and pictures, no GPU, no ROS, no O3DE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from proctor.core.errors import SimulationError, UserError
+from proctor.core.interfaces import Env
+from proctor.core.types import Info, Observation, Pose2, Vector3, checked_action
+from proctor.envs.episode_state import EpisodeState, running, started
+from proctor.envs.exam_motion import ExamMotion
+from proctor.exams.vln.episode import LEAVE_OUT, Episode
+from proctor.navigation.maps.grid_map import floor_of_scene
+from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.scene_config import load_scene, scene_version
+from proctor.sim.camera import RgbdCamera
+from proctor.sim.gl import shared_context
+from proctor.sim.lidar import LaserScanner
+from proctor.sim.world import InsideHull, World
+
+STORY_M = 0.5
+"""A start this far from z = 0 is on another floor, and a scene of parts has one."""
+NAMED = 5
+"""So many bad starts are told one by one."""
+_FREE_STARTS: set[tuple[Any, ...]] = set()
+"""Starts where the robot was seen to stand: the next policies of a command build no worlds for them."""
+
+
+class _Options(msgspec.Struct):
+    """What the options of the exam may be."""
+
+    width: Annotated[int, msgspec.Meta(ge=1, le=4096)]
+    height: Annotated[int, msgspec.Meta(ge=1, le=4096)]
+    fov_deg: Annotated[float, msgspec.Meta(gt=0, lt=180)]
+    sensors: list[Literal["rgb", "depth", "scan", "odom"]]
+    collision_threshold_m: Annotated[float, msgspec.Meta(ge=0, le=10)]
+    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)]
+    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)]
+    end_on_collision: bool
+
+    @property
+    def has_camera(self) -> bool:
+        """Whether anything is to be drawn."""
+        return "rgb" in self.sensors or "depth" in self.sensors
+
+
+class VLNEnv(Env):
+    """A wheeled robot in a scene.
+
+    Observations hold what `sensors` names: `rgb` (H, W, 3) uint8, `depth` (H, W) uint16 millimetres with
+    0 for no return, `scan` (a `Scan` of a full turn) and `odom` (a `Pose2` relative to the start).
+
+    Args:
+        width: Of the pictures, in pixels.
+        height: Of the pictures, in pixels.
+        fov_deg: Vertical field of view.
+        sensors: Out of rgb, depth, scan and odom.
+        collision_threshold_m: Forward moves stop when the laser sees something nearer than this.
+        linear_speed_mps: Speed of FORWARD.
+        angular_speed_radps: Speed of LEFT and RIGHT.
+        end_on_collision: Whether the first collision ends the episode.
+
+    Raises:
+        UserError: An option makes no sense.
+        MissingDependency: This machine cannot render.
+    """
+
+    tasks = ("vln",)
+    needs_scene = True
+
+    def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
+        self,
+        *,
+        width: int = 640,
+        height: int = 480,
+        fov_deg: float = 60.0,
+        sensors: Sequence[str] = ("rgb", "depth"),
+        collision_threshold_m: float = 0.2,
+        linear_speed_mps: float = 0.1,
+        angular_speed_radps: float = 0.3,
+        end_on_collision: bool = False,
+    ) -> None:
+        options = {
+            "width": width,
+            "height": height,
+            "fov_deg": fov_deg,
+            "sensors": list(sensors) if isinstance(sensors, tuple) else sensors,
+            "collision_threshold_m": collision_threshold_m,
+            "linear_speed_mps": linear_speed_mps,
+            "angular_speed_radps": angular_speed_radps,
+            "end_on_collision": end_on_collision,
+        }
+        try:
+            self._options = msgspec.convert(options, _Options)
+        except msgspec.ValidationError as error:
+            raise UserError(str(error).replace(" - at `$.", " for `")) from None
+        camera = msgspec.structs.replace(WheeledRobot().camera, width=width, height=height, fov_deg=fov_deg)
+        self._robot = WheeledRobot(camera=camera)
+        if self._options.has_camera:
+            shared_context()  # a machine that cannot render is told so before the first episode
+        self.looking = True
+        """Set to False to skip rendering, for example between the steps that you want to see."""
+        self._stage: _Stage | None = None
+        self._state: EpisodeState | None = None
+
+    def reset(self, episode: Episode) -> Observation:
+        """Put the scene and the robot into the episode's first state.
+
+        Raises:
+            UserError: The episode has no scene, or starts inside of something or on another floor.
+            InvalidFile: The scene is broken.
+        """
+        self._state = None
+        stage = self._stage_of(*_floor_of(episode))
+        pose = _place(stage.world, episode)
+        stage.motion.drive.reset()
+        self._state = EpisodeState(episode, episode.start_position, pose.yaw)
+        return self._observe(stage)
+
+    def check(self, episodes: Sequence[Episode]) -> None:
+        """Build every scene and put the robot at every start, unless this process has done so before.
+
+        Raises:
+            UserError: Episodes have no scene, or start inside of something or on another floor.
+            InvalidFile: A scene is broken.
+        """
+        errors = [error for _, error in self.refused(episodes)]
+        problems = list(map(str, errors))
+        remedy = "" if all(isinstance(error, InsideHull) for error in errors) else LEAVE_OUT
+        if len(problems) == 1:
+            raise UserError("; ".join(filter(None, [problems[0], remedy])))
+        if problems:
+            some = "\n  ".join(problems[:NAMED] + ["..."] * (len(problems) > NAMED))
+            count = f"{len(problems)} of {len(episodes)} episodes cannot start"
+            raise UserError(f"{count}:\n  {some}\n{remedy}".rstrip())
+
+    def refused(self, episodes: Sequence[Episode]) -> list[tuple[Episode, UserError]]:
+        """Return the episodes that start where the robot cannot stand, and why.
+
+        Raises:
+            UserError: An episode has no scene.
+            InvalidFile: A scene is broken.
+        """
+        found = []
+        for (scene_path, floor_z), group in groupby(sorted(episodes, key=_floor_of), key=_floor_of):
+            where, world = (scene_path, scene_version(scene_path), floor_z, self._robot), None
+            for episode in group:
+                start = (*where, episode.start_position, episode.start_rotation)
+                if start in _FREE_STARTS:
+                    continue
+                world = world or World(
+                    load_scene(scene_path), scene_path, self._robot, floor_z=floor_z, drawn=False
+                )
+                try:
+                    _place(world, episode)
+                    _FREE_STARTS.add(start)
+                except UserError as error:
+                    found.append((episode, error))
+        return found
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
+        """Do one action by driving the robot.
+
+        Raises:
+            SimulationError: There was no reset, or the episode is over.
+            ValueError: The action is not an integer from 0 to 3.
+        """
+        state, action = running(self._state), checked_action(action)
+        if self._stage is None:
+            raise SimulationError("step() was called after close()")
+        motion = self._stage.motion.execute(action)
+        pose = self._stage.world.pose()
+        state.record(action, Vector3(pose.x, pose.y, state.position.z), pose.yaw, collision=motion.collided)
+        state.done = state.done or (self._options.end_on_collision and motion.collided)
+        return self._observe(self._stage), 0.0, state.done, state.info()
+
+    def info(self) -> Info:
+        """Return the ground truth of the present state."""
+        return started(self._state).info()
+
+    def close(self) -> None:
+        """Free the scene and its pictures' memory."""
+        self._state = None
+        if self._stage is not None:
+            self._stage.close()
+            self._stage = None
+
+    def _stage_of(self, scene_path: Path, floor_z: float) -> _Stage:
+        if self._stage is None or self._stage.made_of != (scene_path, scene_version(scene_path), floor_z):
+            if self._stage is not None:
+                self._stage.close()
+                self._stage = None
+            self._stage = _Stage(scene_path, floor_z, self._robot, self._options)
+        return self._stage
+
+    def _observe(self, stage: _Stage) -> Observation:
+        observation: Observation = {}
+        if stage.camera is not None and self.looking:
+            rgb, depth = stage.camera.render()
+            observation = {"rgb": rgb, "depth": depth}
+        if "scan" in self._options.sensors:
+            observation["scan"] = stage.scanner.scan()
+        if "odom" in self._options.sensors:
+            observation["odom"] = stage.motion.drive.odometry()
+        return {name: observation[name] for name in self._options.sensors if name in observation}
+
+
+def _scene_of(episode: Episode) -> Path:
+    if not episode.scene_config_path:
+        name = episode.episode_id
+        raise UserError(f"episode '{name}': the embedded world needs a scene; set scene_config_path")
+    return Path(episode.scene_config_path)
+
+
+def _floor_of(episode: Episode) -> tuple[Path, float]:
+    """Return an episode's scene and the height of the floor in it that it starts on."""
+    scene_path = _scene_of(episode)
+    return scene_path, floor_of_scene(scene_path, episode.start_position)
+
+
+def _place(world: World, episode: Episode) -> Pose2:
+    """Put the robot at the start of an episode, if it can stand there."""
+    start, who = episode.start_position, f"episode '{episode.episode_id}'"
+    if world.house is None and abs(start.z) > STORY_M:
+        floor = "the floor of the embedded world is at 0 (Y-up data?)"
+        raise UserError(f"{who}: start_position.z is {start.z}, but {floor}")
+    world.begin(Pose2(start.x, start.y, episode.start_yaw), who=who, z=start.z)
+    return world.pose()
+
+
+class _Stage:
+    """A scene with everything that is built for it; kept as long as episodes use it."""
+
+    def __init__(self, scene_path: Path, floor_z: float, robot: WheeledRobot, options: _Options) -> None:
+        self.made_of = (scene_path, scene_version(scene_path), floor_z)
+        scene = load_scene(scene_path)
+        self.world = World(scene, scene_path, robot, floor_z=floor_z, drawn=options.has_camera)
+        self.scanner = LaserScanner(self.world)
+        self.motion = ExamMotion(
+            self.world,
+            self.scanner,
+            linear_speed_mps=options.linear_speed_mps,
+            angular_speed_radps=options.angular_speed_radps,
+            collision_threshold_m=options.collision_threshold_m,
+        )
+        self.camera = RgbdCamera(self.world) if options.has_camera else None
+
+    def close(self) -> None:
+        if self.camera is not None:
+            self.camera.close()

@@ -1,1 +1,0 @@
-"""What an agent is asked to do, and the files that say so."""

@@ -1,1 +1,0 @@
-"""The exam itself. Start reading at rollout.py."""

@@ -1,0 +1,1 @@
+"""Exams: one folder each, and the contract that they share."""

@@ -1,0 +1,95 @@
+"""Faults as people would say them. The results name each by one stable word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from proctor.agents.faults import WireFault
+from proctor.core.actions import INVALID, NOT_FINITE, UNSTABLE, WRONG_LENGTH
+from proctor.exams.results import Fault
+
+WORDS: dict[str, str] = {
+    WireFault.UNREACHABLE: "nobody answered at its address",
+    WireFault.UNAVAILABLE: "it could not take an episode at that time",
+    WireFault.MISMATCH: "it speaks another protocol or version",
+    WireFault.DISCONNECTED: "the connection ended in the middle of an episode",
+    WireFault.ACTION_TIMEOUT: "no reply within the time for an action",
+    WireFault.SLOW_REPLY: "a reply began in time but did not end in time",
+    WireFault.EPISODE_BUDGET: "all actions together took longer than an episode may",
+    WireFault.MALFORMED: "a message that cannot be decoded",
+    WireFault.TOO_BIG: "a message above the size limit",
+    WireFault.TOO_DEEP: "a message nested too deep",
+    WireFault.WRONG_FRAME: "text where binary is due, or binary where text is",
+    WireFault.WRONG_MESSAGE: "another message than the one that was due",
+    WireFault.WRONG_SESSION: "a reply of another session",
+    WireFault.STALE_REPLY: "a reply to an earlier request",
+    WireFault.UNASKED: "a message that nobody had asked for",
+    WireFault.AGENT_ERROR: "the agent said that it had failed",
+    INVALID: "an action that does not exist",
+    WRONG_LENGTH: "an action with too few or too many numbers",
+    NOT_FINITE: "an action with NaN or infinity in it",
+    UNSTABLE: "the physics broke under its commands",
+    "policy_exception": "the agent raised an error",
+    "policy_lost": "the agent's process died or hung",
+    "worker_killed": "its process was killed from outside",
+    "wrong_result": "its process sent the result of another episode",
+    "no_prediction": "no prediction for the episode",
+    "nothing_to_replay": "nothing to replay in the episode",
+    "env_exception": "the world raised an error",
+    "env_lost": "the process died or hung in the world's turn",
+    "evaluator_exception": "the evaluator raised an error",
+    "evaluator_lost": "the evaluator's process died or hung",
+}
+
+
+def fault_words(kind: str) -> str:
+    """Return what a kind of fault means; of one that is not known here, its own words."""
+    return WORDS.get(kind, kind.replace("_", " "))
+
+
+FaultClass: TypeAlias = Literal["agent_fault", "evaluator_fault", "unavailable", "unknown_fault"]
+UNSCORED: dict[str, tuple[FaultClass, str]] = {
+    "evaluator": ("evaluator_fault", "The evaluator failed after {steps}, so nothing is scored"),
+    "unavailable": ("unavailable", "The agent was not available, so nothing is scored"),
+    "unknown": ("unknown_fault", "Who is to blame is not known after {steps}, so nothing is scored"),
+}
+"""By the side of a fault: how an episode is classed that is not scored, and what is said about it."""
+UNSCORED_CLASSES = [kind for kind, _ in UNSCORED.values()]
+LOSSES = {
+    "evaluator": "to evaluator faults",
+    "unavailable": "because the agent was unavailable",
+    "unknown": "for unknown reasons",
+}
+
+
+def fault_class(fault: Fault, steps: int) -> tuple[FaultClass, str]:
+    """Return how an episode with a fault is classed, and a sentence about it.
+
+    Args:
+        fault: The fault.
+        steps: How many steps had been done.
+    """
+    line = fault_line(fault)
+    if fault.side in UNSCORED:
+        kind, text = UNSCORED[fault.side]
+        done = f"{steps} step" if steps == 1 else f"{steps} steps"
+        return kind, f"{text.format(steps=done)}: {line}"
+    return "agent_fault", f"The agent failed at step {steps + 1} ({fault_words(fault.kind)}): {line}"
+
+
+def loss_text(unscored: Mapping[str, int], total: int) -> str:
+    """Say how many episodes do not count, and why; nothing if all do. Takes `Summary.unscored`."""
+    if not unscored:
+        return ""
+    lost = f"{sum(unscored.values())} of {total} episodes lost"
+    if len(unscored) == 1:
+        return f"{lost} {LOSSES[next(iter(unscored))]} and left out"
+    parts = [f"{count} {LOSSES[side]}" for side, count in unscored.items()]
+    return f"{lost} and left out: {', '.join(parts)}"
+
+
+def fault_line(fault: Fault) -> str:
+    """Return a fault's message in one line: where a traceback was given, its last."""
+    lines = fault.message.strip().splitlines() or [""]
+    return lines[-1] if lines[0].startswith(("Traceback", "File ")) else lines[0]

@@ -1,0 +1,1 @@
+"""Pick-and-place with a Stretch."""

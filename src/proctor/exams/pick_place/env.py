@@ -1,0 +1,279 @@
+"""The embedded world of pick-and-place as an environment: a Stretch, a table, things, MuJoCo's physics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+
+from proctor.core.actions import UNSTABLE, EePoseTarget, parse_manipulation_action
+from proctor.core.errors import AgentFault, MissingDependency, SimulationError, UserError
+from proctor.core.interfaces import Env
+from proctor.core.types import Info, Observation
+from proctor.exams.pick_place.env_state import PickPlaceState
+from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode
+from proctor.exams.scenes_digest import scenes_digest
+from proctor.robots.stretch import CONTROLS, controls_of_qpos, overstretches
+from proctor.scenes.thing import Thing, level_tops
+from proctor.scenes.things import make_thing
+from proctor.sim.gl import shared_context
+from proctor.sim.inverse_kinematics import HandSolver
+from proctor.sim.levels import color_of, look_of
+from proctor.sim.look import Look
+from proctor.sim.renderer import Renderer, View
+from proctor.sim.tabletop import TabletopWorld
+from proctor.sim.tabletop_model import FAR_M, NEAR_M, cameras_of
+
+SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
+ARM = CONTROLS[4].name
+NAMED = 5
+"""As many episodes are named where something is wrong with many."""
+STAYS_M, STAYS_RAD = 0.02, 0.2
+"""What moves or tilts more than this while the world settles was not put where it stands."""
+
+
+class _Options(msgspec.Struct):
+    """What the options of the exam may be."""
+
+    sensors: list[Literal["rgb_head", "rgb_wrist", "depth_head"]]
+    object_info: bool
+    level: Annotated[int, msgspec.Meta(ge=0, le=3)]
+    level_seed: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class PickPlaceEnv(Env):
+    """A Stretch at a table.
+
+    Observations hold the pictures that `sensors` names (`rgb_head`, `rgb_wrist` uint8, `depth_head` uint16
+    millimetres), `qpos` and `qvel` of the ten joints, `ee_pose` in `base_link`, `gripper_state` and
+    `instruction`. An action is a `JointPosition` or an `EePoseTarget`, or a dict of one.
+
+    Args:
+        sensors: Out of rgb_head, rgb_wrist and depth_head; none makes it much faster.
+        object_info: Whether observations say where object and target are, which makes the exam another one.
+        level: 0 as stored, 1 other materials, 2 also another camera pose, 3 also other lights and mirrors.
+        level_seed: Chooses among the looks of a level.
+
+    Raises:
+        UserError: An option makes no sense.
+        MissingDependency: This machine cannot render, or the robot's model is not installed.
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = (TASK,)
+
+    def __init__(
+        self,
+        *,
+        sensors: Sequence[str] = SENSORS,
+        object_info: bool = False,
+        level: int = 0,
+        level_seed: int = 0,
+    ) -> None:
+        options = {
+            "sensors": list(sensors) if isinstance(sensors, tuple) else sensors,
+            "object_info": object_info,
+            "level": level,
+            "level_seed": level_seed,
+        }
+        try:
+            self._options = msgspec.convert(options, _Options)
+        except msgspec.ValidationError as error:
+            known = f"; sensors are {', '.join(SENSORS)}, levels 0 to 3"
+            raise UserError(str(error).replace(" - at `$.", " for `") + known) from None
+        if self._options.sensors:
+            shared_context()  # a machine that cannot render is told so before the first episode
+        self.looking = True
+        """Whether pictures are drawn; who wants those of a few steps only turns it off for all others."""
+        self._world: TabletopWorld | None = None
+        self._renderer: Renderer | None = None
+        self._solver: HandSolver | None = None
+        self._state: PickPlaceState | None = None
+
+    def check(self, episodes: Sequence[PickAndPlaceEpisode]) -> list[str]:
+        """Make all things, put them and the robot to their places, and let them settle.
+
+        Returns:
+            What had to be assumed of a thing, and what does not stay where it was put.
+
+        Raises:
+            UserError: A thing cannot be made, or things are inside each other.
+        """
+        notes: dict[str, list[str]] = {}
+        problems = []
+        for episode in episodes:
+            try:
+                # Once for each version of its files, however many policies are run on it.
+                for note in _rehearsed(msgspec.json.encode(episode), scenes_digest([episode])):
+                    notes.setdefault(note, []).append(episode.episode_id)
+            except MissingDependency:
+                raise
+            except (UserError, SimulationError) as error:
+                problems.append(str(error))
+        if len(problems) > 1:
+            some = "\n  ".join(problems[:NAMED] + ["..."] * (len(problems) > NAMED))
+            raise UserError(f"{len(problems)} of {len(episodes)} episodes cannot start:\n  {some}")
+        if problems:
+            raise UserError(problems[0])
+        return [f"{named(ids, len(episodes))}: {note}" for note, ids in notes.items()]
+
+    def reset(self, episode: PickAndPlaceEpisode) -> Observation:
+        """Put everything to its place and let it settle.
+
+        Raises:
+            UserError: The episode has no object to pick up, or cannot be put up.
+        """
+        self.close()
+        things = things_of(episode)
+        look = self._look(episode, things)
+        world = TabletopWorld(episode, things, look=look, drawn=self._draws)
+        world.place()
+        world.settle()
+        if self._draws:
+            views = [
+                View(name, camera.width, camera.height, NEAR_M, FAR_M)
+                for name, camera in zip(("head", "wrist"), cameras_of(episode), strict=True)
+            ]
+            mirrors = look.shine.reflectance > 0
+            self._renderer = Renderer(world.model, world.data, *views, reflecting=mirrors)
+        self._world, self._solver = world, HandSolver(world)
+        self._state = PickPlaceState(episode, world)
+        return self._observe(episode, self._state)
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
+        """Command the joints or the hand, and let one control period pass.
+
+        Raises:
+            SimulationError: There was no reset, or the episode is over.
+            AgentFault: The action is none, or the physics broke under it. The world was at rest before the
+                first action: were this the evaluator's fault, an agent could break it to have a bad
+                episode left out.
+        """
+        state, world, solver = self._state, self._world, self._solver
+        if state is None or world is None or solver is None:
+            raise SimulationError("step() was called before reset()")
+        if state.done:
+            raise SimulationError("step() was called after the episode was done; call reset() first")
+        command, ik = parse_manipulation_action(action), None
+        if isinstance(command, EePoseTarget):
+            solution = solver.solve(np.array(command.ee_pose_target), command.gripper_action)
+            # The gripper as it was asked for, so that the world can say that it was too much.
+            controls = np.array([*solution.controls[:-1], command.gripper_action])
+            clamped, ik = world.command(controls), solution.report()
+        else:
+            clamped = world.command(np.array(controls_of_qpos(command.qpos)))
+            if overstretches(command.qpos) and ARM not in clamped:
+                clamped.append(ARM)
+        state.step += 1
+        try:
+            touched = world.advance()
+        except SimulationError as error:
+            raise AgentFault(UNSTABLE, str(error)) from None
+        state.record(touched=touched, clamped=clamped, ik=ik)
+        return self._observe(world.episode, state), 0.0, state.done, state.info()
+
+    def info(self) -> Info:
+        """Return the ground truth of the present state."""
+        if self._state is None:
+            raise SimulationError("info() was called before reset()")
+        return self._state.info()
+
+    def close(self) -> None:
+        """Free the world and its pictures' memory."""
+        if self._renderer is not None:
+            self._renderer.close()
+        self._renderer = self._world = self._solver = self._state = None
+
+    @property
+    def _draws(self) -> bool:
+        return bool(self._options.sensors)
+
+    def _look(self, episode: PickAndPlaceEpisode, things: Mapping[str, Thing]) -> Look:
+        """Return the level's look. What is to be picked up, and what to be put into, are seen in any."""
+        goal, options = episode.task_goal, self._options
+        names = [episode.target_name]
+        if goal.target_location is not None and goal.target_location.type == "container":
+            names.append(episode.support_name() or names[0])
+        seen = [color_of(things[name]) for name in names]
+        return look_of(options.level, options.level_seed, episode.episode_id, seen)
+
+    def _observe(self, episode: PickAndPlaceEpisode, state: PickPlaceState) -> Observation:
+        renderer, info, wanted = self._renderer, state.info(), self._options.sensors
+        observation: Observation = {}
+        if renderer is not None and self.looking:
+            if "depth_head" in wanted:
+                observation["rgb_head"], observation["depth_head"] = renderer.rgbd("head")
+            elif "rgb_head" in wanted:
+                observation["rgb_head"] = renderer.rgb("head")
+            if "rgb_wrist" in wanted:
+                observation["rgb_wrist"] = renderer.rgb("wrist")
+        observation = {name: observation[name] for name in SENSORS if name in wanted and self.looking}
+        for name in ("qpos", "qvel", "ee_pose"):
+            observation[name] = info[name].copy()  # agents write into what they are shown
+        observation["gripper_state"] = info["gripper_state"]
+        observation["instruction"] = {"text": episode.instruction.text, "language": episode.language}
+        if self._options.object_info:
+            target = info["target_position"]
+            observation["object_info"] = {
+                "target_object_position": info["object_position"].tolist(),
+                "target_location_position": None if target is None else target.tolist(),
+            }
+        return observation
+
+
+def things_of(episode: PickAndPlaceEpisode) -> dict[str, Thing]:
+    """Make the things of an episode.
+
+    Raises:
+        UserError: One of them cannot be made, or what is to be picked up is none of them.
+    """
+    if episode.target_name not in episode.object_names:
+        raise UserError(f"episode '{episode.episode_id}': no object '{episode.target_name}' to pick up")
+    folder = Path(episode.assets_path) if episode.assets_path else None
+    things = {}
+    for index, item in enumerate(episode.scene_objects):
+        try:
+            things[item.name] = make_thing(item, folder)
+        except ValueError as error:
+            place = f"episode '{episode.episode_id}': scene_objects[{index}] ('{item.name}')"
+            raise UserError(f"{place}: {error}") from None
+    return things
+
+
+def named(ids: Sequence[str], total: int) -> str:
+    """Return of how many and which episodes something is true."""
+    if len(ids) == 1:
+        return f"episode '{ids[0]}'"
+    some = ", ".join(ids[:NAMED]) + (", ..." if len(ids) > NAMED else "")
+    return f"{len(ids)} of {total} episodes ({some})"
+
+
+@lru_cache(maxsize=2**14)
+def _rehearsed(encoded_episode: bytes, digest: str) -> list[str]:
+    """Put an episode up, and return what people should know of it."""
+    del digest  # only there to tell versions of its files apart
+    episode = msgspec.json.decode(encoded_episode, type=PickAndPlaceEpisode)
+    things = things_of(episode)
+    world = TabletopWorld(episode, things, drawn=False)
+    world.place()
+    notes = [note for thing in things.values() for note in thing.notes]
+    location = episode.task_goal.target_location
+    if location is not None and location.type == "container":
+        name = str(episode.support_name())
+        if things[name].cavity is None:
+            notes.append(f"nothing is known of the inside of '{name}': what is within its box counts")
+    if location is not None and location.type == "surface":
+        name = str(episode.support_name())
+        if things[name].cavity is None and not level_tops(things[name]):
+            notes.append(f"'{name}' has no level top that could hold '{episode.target_name}'")
+    for motion in world.settle():
+        if not world.is_at_rest(motion.name):
+            notes.append(f"'{motion.name}' is still moving when the episode begins")
+        elif motion.tilted_rad > STAYS_RAD:
+            notes.append(f"'{motion.name}' falls over before the episode begins")
+        elif motion.moved_m > STAYS_M:
+            notes.append(f"'{motion.name}' moves {motion.moved_m:.2f} m before the episode begins")
+    return list(dict.fromkeys(notes))

@@ -1,0 +1,1 @@
+"""The expert baseline: plans a grasp and a place from the ground truth."""

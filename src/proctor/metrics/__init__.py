@@ -1,1 +1,0 @@
-"""What is measured, and how it is averaged."""

@@ -1,1 +1,0 @@
-"""Scenes and exams as files of an O3DE project."""

@@ -1,0 +1,1 @@
+"""Scenes and exams as files for O3DE."""

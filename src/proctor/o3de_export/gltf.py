@@ -1,0 +1,170 @@
+"""Surfaces as glTF files that O3DE, MuJoCo and everybody else read alike.
+
+glTF is Y up. Vertices are kept Z up all the same, below a root node that turns them: readers of glTF
+apply it, and O3DE, which does not turn glTF files and leaves out the transform of the root node,
+gets what it wants without it. (A setting of the project changes that: see `import_settings.py`.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from proctor.core.types import Array
+from proctor.o3de_export.folder import ExportFolder
+from proctor.scenes.meshes import Surface
+
+Z_UP_TO_Y_UP = [1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1]  # column by column
+ROOT_NODE = "z_up"
+FLOAT, UINT16, UINT32 = 5126, 5123, 5125
+VERTICES, INDICES = 34962, 34963
+ROUGHNESS = 0.9
+"""Nothing in our scenes shines."""
+
+
+def write_gltf(
+    folder: ExportFolder,
+    path: str,
+    surfaces: list[tuple[Surface, str | None]],
+    *,
+    textures: str,
+    double_sided: bool = False,
+) -> None:
+    """Write a glTF file with its `.bin` beside it, and its images.
+
+    Args:
+        folder: Where to.
+        path: The file's, below that.
+        surfaces: In the object's frame, Z up, with the name of the image if that has one.
+        textures: The images' folder, one folder over from the file.
+        double_sided: Whether triangles are seen from behind, too.
+    """
+    document = _Document(PurePosixPath(path), f"../{PurePosixPath(textures).name}", double_sided=double_sided)
+    for surface, image_name in surfaces:
+        image = None
+        if surface.image is not None:
+            image = f"{image_name or _digest(surface.image)}.png"
+            folder.put_image(f"{textures}/{image}", surface.image)
+        document.add(surface, image)
+    for file, content in document.files().items():
+        folder.put(file, content)
+
+
+def linear(shown: float) -> float:
+    """Return a channel of a colour in linear light, as glTF has it."""
+    return shown / 12.92 if shown <= 0.04045 else float(((shown + 0.055) / 1.055) ** 2.4)
+
+
+class _Document:
+    """A glTF file in the making: one mesh, with a primitive and a material for each surface."""
+
+    def __init__(self, path: PurePosixPath, textures: str, *, double_sided: bool) -> None:
+        self._path, self._textures, self._double_sided = path, textures, double_sided
+        self._buffer = bytearray()
+        self._views: list[dict[str, Any]] = []
+        self._accessors: list[dict[str, Any]] = []
+        self._primitives: list[dict[str, Any]] = []
+        self._materials: list[dict[str, Any]] = []
+        self._images: list[str] = []
+
+    def add(self, surface: Surface, image: str | None) -> None:
+        """Add a surface that wears an image of this file name."""
+        columns = [surface.vertices, surface.normals]
+        if image is not None:
+            columns.append(surface.texcoords)
+        rows = np.concatenate(columns, axis=1).astype(np.float32)[surface.faces.ravel()]
+        corners, index = np.unique(rows, axis=0, return_inverse=True)
+        normals = _unit(corners[:, 3:6])
+        attributes = {
+            "POSITION": self._vectors(corners[:, :3], bounded=True),
+            "NORMAL": self._vectors(normals),
+        }
+        if image is not None:
+            attributes["TEXCOORD_0"] = self._vectors(corners[:, 6:])
+        kind = UINT16 if len(corners) <= 0xFFFF else UINT32
+        indices = np.ascontiguousarray(index.ravel(), np.uint16 if kind == UINT16 else np.uint32)
+        self._primitives.append(
+            {
+                "attributes": attributes,
+                "indices": self._accessor(indices.tobytes(), INDICES, kind, "SCALAR", len(indices)),
+                "material": len(self._materials),
+            }
+        )
+        self._materials.append(self._material(surface, image))
+
+    def _material(self, surface: Surface, image: str | None) -> dict[str, Any]:
+        *shown, alpha = surface.rgba
+        look: dict[str, Any] = {
+            "baseColorFactor": [*(round(linear(channel), 6) for channel in shown), alpha],
+            "metallicFactor": 0.0,
+            "roughnessFactor": ROUGHNESS,
+        }
+        if image is not None:
+            if image not in self._images:
+                self._images.append(image)
+            look["baseColorTexture"] = {"index": self._images.index(image)}
+        # The engine tells the materials of a file apart by their names.
+        material: dict[str, Any] = {"name": f"material{len(self._materials)}", "pbrMetallicRoughness": look}
+        if alpha < 1.0:
+            material["alphaMode"] = "BLEND"
+        if self._double_sided:
+            material["doubleSided"] = True
+        return material
+
+    def _vectors(self, rows: NDArray[np.float32], *, bounded: bool = False) -> int:
+        kind = {2: "VEC2", 3: "VEC3"}[rows.shape[1]]
+        accessor = self._accessor(np.ascontiguousarray(rows).tobytes(), VERTICES, FLOAT, kind, len(rows))
+        if bounded:
+            low, high = rows.min(axis=0).tolist(), rows.max(axis=0).tolist()
+            self._accessors[accessor] |= {"min": low, "max": high}
+        return accessor
+
+    def _accessor(self, data: bytes, target: int, component: int, kind: str, count: int) -> int:
+        view = {"buffer": 0, "byteOffset": len(self._buffer), "byteLength": len(data), "target": target}
+        self._buffer += data + bytes(-len(data) % 4)  # offsets are multiples of four
+        self._accessors.append(
+            {"bufferView": len(self._views), "componentType": component, "count": count, "type": kind}
+        )
+        self._views.append(view)
+        return len(self._accessors) - 1
+
+    def files(self) -> dict[str, bytes]:
+        """Return what to write where."""
+        buffer = self._path.with_suffix(".bin")
+        document: dict[str, Any] = {
+            "asset": {"version": "2.0", "generator": "Proctor"},
+            "scene": 0,
+            "scenes": [{"nodes": [0]}],
+            "nodes": [
+                {"name": ROOT_NODE, "matrix": Z_UP_TO_Y_UP, "children": [1]},
+                {"name": self._path.stem, "mesh": 0},
+            ],
+            "meshes": [{"name": self._path.stem, "primitives": self._primitives}],
+            "materials": self._materials,
+            "accessors": self._accessors,
+            "bufferViews": self._views,
+            "buffers": [{"uri": buffer.name, "byteLength": len(self._buffer)}],
+        }
+        if self._images:
+            document["images"] = [{"uri": f"{self._textures}/{image}"} for image in self._images]
+            document["textures"] = [{"source": index, "sampler": 0} for index in range(len(self._images))]
+            document["samplers"] = [{"wrapS": 10497, "wrapT": 10497}]
+        text = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+        return {str(buffer): bytes(self._buffer), str(self._path): text}
+
+
+def _unit(normals: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return unit vectors; upwards where there was none, which validators would refuse."""
+    lengths: Array = np.linalg.norm(normals.astype(np.float64), axis=1, keepdims=True)
+    unit = np.where(lengths > 0, normals / np.maximum(lengths, math.ulp(1.0)), [0.0, 0.0, 1.0])
+    return unit.astype(np.float32)
+
+
+def _digest(image: NDArray[np.uint8]) -> str:
+    return hashlib.sha256(repr(image.shape).encode() + image.tobytes()).hexdigest()[:16]

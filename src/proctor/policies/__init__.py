@@ -1,1 +1,0 @@
-"""Agents that come with Proctor."""

@@ -1,1 +1,0 @@
-"""The privileged expert for pick-and-place, and the planning behind it."""

@@ -1,1 +1,0 @@
-"""The languages that agents speak: Proctor's own, and those of other policy servers."""

@@ -1,0 +1,153 @@
+"""The run directory: what makes a run safe to kill and able to go on.
+
+`manifest.json` says which run it is, `episodes.jsonl` gets one line per finished episode, flushed to the
+disk before the next episode begins, and `results.json` is written at the end. A torn last line is what a
+killed run may leave; it is cut off and its episode done again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from proctor.core.documents import sync_folder, write_atomically
+from proctor.core.errors import EvaluatorError, UserError
+from proctor.exams.results import (
+    JOURNAL,
+    MANIFEST,
+    RESULTS,
+    EpisodeResult,
+    Results,
+    read_journal,
+    read_manifest,
+)
+
+
+def read_finished(folder: Path, identity: dict[str, Any]) -> dict[str, EpisodeResult]:
+    """Return the finished episodes of a run directory by id; the last record of an episode wins.
+
+    Raises:
+        UserError: The folder is of a different run, or no run's.
+    """
+    with _disk_errors(folder):
+        if not folder.exists() or all(_is_nothing(item) for item in folder.iterdir()):
+            return {}
+        if not (folder / MANIFEST).exists():
+            raise UserError(f"{folder} is not empty and not a run; give --out another folder")
+        _check_identity(folder / MANIFEST, identity)
+        path = folder / JOURNAL
+        return read_journal(path) if path.exists() else {}
+
+
+class Journal:
+    """A run directory, open for writing. Use as a context manager; only one process can hold it.
+
+    Args:
+        folder: The run directory; made if missing.
+        identity: What defines the run.
+        record: What else the manifest should say: versions, host.
+
+    Raises:
+        UserError: The folder is in use, of a different run, or cannot be written.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, Any], record: dict[str, Any]) -> None:
+        self.folder = folder
+        with _disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file: int | None = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            with ExitStack() as undo:
+                undo.callback(os.close, self._file)
+                try:
+                    fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise UserError(f"{folder} is in use by another run") from None
+                if (folder / MANIFEST).exists():  # perhaps only now: another run may have been faster
+                    _check_identity(folder / MANIFEST, identity)
+                else:
+                    content = msgspec.json.encode({"identity": identity, **record})
+                    write_atomically(folder / MANIFEST, msgspec.json.format(content, indent=1) + b"\n")
+                sync_folder(folder)
+                written = (folder / JOURNAL).read_bytes()
+                os.ftruncate(self._file, written.rfind(b"\n") + 1)  # a torn last line
+                undo.pop_all()
+        _OPEN.add(self)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        _OPEN.discard(self)
+        if self._file is not None:
+            os.close(self._file)
+        self._file = None
+
+    def append(self, result: EpisodeResult) -> None:
+        """Add a finished episode. When this returns, a crash cannot lose it."""
+        if self._file is None:
+            raise EvaluatorError(f"{self.folder}: the journal is closed, or of the process that was forked")
+        line = msgspec.json.encode(result) + b"\n"
+        with _disk_errors(self.folder):
+            end = os.fstat(self._file).st_size
+            try:
+                while line:  # a disk that fills up takes a part of it, then raises
+                    line = line[os.write(self._file, line) :]
+            except OSError:
+                with suppress(OSError):  # a torn line would be cut off on resume anyway
+                    os.ftruncate(self._file, end)
+                raise
+            os.fsync(self._file)
+
+    def save_results(self, results: Results) -> None:
+        """Write `results.json`."""
+        with _disk_errors(self.folder):
+            results.save(self.folder / RESULTS)
+
+
+_OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    """Leave the journals to the process that opened them; a policy may fork. They stay locked by it."""
+    for journal in list(_OPEN):
+        journal._close()  # noqa: SLF001  (of this module)
+
+
+os.register_at_fork(after_in_child=_close_in_child)
+
+
+def _is_nothing(item: Path) -> bool:
+    """Tell whether a file is only what a run leaves that was killed before it had begun."""
+    return item.suffix == ".tmp" or (item.name == JOURNAL and item.stat().st_size == 0)
+
+
+def _check_identity(manifest: Path, identity: dict[str, Any]) -> None:
+    theirs = read_manifest(manifest)["identity"]
+    ours = msgspec.to_builtins(identity)
+    for key in dict.fromkeys([*ours, *theirs]):
+        if ours.get(key) != theirs.get(key):
+            raise UserError(
+                f"{manifest.parent} holds a different run: its {key} is {theirs.get(key)!r}, "
+                f"yours is {ours.get(key)!r}; give --out another folder"
+            )
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"cannot write to {folder}: {error.strerror}; finished episodes are kept, "
+            "and the same command goes on from there"
+        ) from error

@@ -1,0 +1,326 @@
+"""Recording episodes while they run, within a budget, without any influence on them.
+
+A recording that fails, as on a full disk, is given up and counted; the episode goes on.
+"""
+
+from __future__ import annotations
+
+import enum
+import errno
+import multiprocessing
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from proctor.core.actions import EePoseTarget, JointPosition, action_as_dict
+from proctor.runs.recordings import (
+    FRAMES,
+    RECORDINGS,
+    SENSORS,
+    STEPS,
+    StepRecord,
+    encode_sensors,
+    is_picture,
+    recording_folder,
+)
+from proctor.core.types import Info, Observation, Vector3
+
+QUALITY = 80
+DIGITS = 6
+LARGEST = 1e300
+"""An env may tell numbers that no float can hold."""
+PICTURES = ("rgb", "rgb_head")
+"""What the agent sees: the first of these that an observation holds."""
+LONGEST_PX = 1024
+"""Frames are shrunk to this; a camera of 640 x 480 is kept as it is."""
+
+
+class RecordingConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What to record of a run. It is no part of what defines the run."""
+
+    frames: bool = False
+    """Whether to save what the agent saw, too."""
+    sensors: bool = False
+    """Whether to save all that the other sensors said, too."""
+    frames_budget_bytes: int = 1_000_000_000
+    """For all frames and sensors of the run. When it is spent, steps are still recorded."""
+
+
+class Count(enum.IntEnum):
+    """What recorders count; each has a row of these numbers, which the others can read."""
+
+    EPISODES = 0
+    FRAMES = 1
+    FRAME_BYTES = 2
+    STEP_BYTES = 3
+    FRAMES_LEFT_OUT = 4
+    EPISODES_LOST = 5
+    ERRNO = 6
+    BYTES_BEFORE = 7
+    SENSORS = 8
+
+
+class Recorded(NamedTuple):
+    """How much was recorded by all recorders of a run."""
+
+    episodes: int
+    frames: int
+    size_bytes: int
+    sensors: int
+    """Files of sensors."""
+    frames_left_out: int
+    """Frames and sensors, because the budget was spent."""
+    episodes_lost: int
+    problem: str
+    """Why recordings were lost, if any were."""
+
+
+def recording_notes(recorded: Recorded, *, unrecorded: int, folder: Path) -> list[str]:
+    """Return in sentences how much was recorded, and what was not."""
+    size_mb = recorded.size_bytes / 1e6
+    what = f"{recorded.episodes} episodes with {recorded.frames} frames"
+    if recorded.sensors:
+        what += f" and the sensors of {recorded.sensors} steps"
+    notes = [f"recorded {what} in {folder} ({size_mb:.1f} MB)"] if recorded.episodes else []
+    if recorded.frames_left_out:
+        notes.append(
+            f"{recorded.frames_left_out} {'frames and sensors' if recorded.sensors else 'frames'} were left "
+            "out: the budget is spent (--frames-budget-mb)"
+        )
+    if recorded.episodes_lost:
+        notes.append(f"the recordings of {recorded.episodes_lost} episodes were lost: {recorded.problem}")
+    if unrecorded:
+        notes.append(
+            f"{unrecorded} episodes were done before and are not recorded; give --out another folder"
+        )
+    return notes
+
+
+def discard_recordings(run_dir: Path, episode_ids: Iterable[str]) -> None:
+    """Remove what was recorded of episodes that are to be done again."""
+    if (run_dir / RECORDINGS).is_dir():
+        for episode_id in episode_ids:
+            shutil.rmtree(recording_folder(run_dir, episode_id), ignore_errors=True)
+
+
+class Recorders:
+    """The recorders of a run, one for each process, and the numbers that they share.
+
+    Args:
+        run_dir: The run's directory.
+        config: What to record.
+        processes: How many recorders there will be.
+    """
+
+    def __init__(self, run_dir: Path, config: RecordingConfig, processes: int) -> None:
+        self._run_dir, self._config = run_dir, config
+        self._counts = multiprocessing.get_context("spawn").RawArray("q", len(Count) * processes)
+
+    def count_what_is_there(self) -> None:
+        """Take the frames and sensors that an earlier call has left off the budget."""
+        folder = self._run_dir / RECORDINGS
+        files = [*folder.glob(f"*/{FRAMES}/*.jpg"), *folder.glob(f"*/{SENSORS}/*.npz")]
+        self._counts[Count.BYTES_BEFORE] = sum(file.stat().st_size for file in files)
+
+    def recorder(self, index: int) -> Recorder:
+        """Return the recorder of a process."""
+        return Recorder(self._run_dir, self._config, self._counts, index)
+
+    def total(self) -> Recorded:
+        """Return how much all of them have recorded so far."""
+        rows = np.array(self._counts, dtype=np.int64).reshape(-1, len(Count))
+        sums, error = rows.sum(axis=0).tolist(), int(rows[:, Count.ERRNO].max())
+        return Recorded(
+            episodes=sums[Count.EPISODES],
+            frames=sums[Count.FRAMES],
+            sensors=sums[Count.SENSORS],
+            size_bytes=sums[Count.FRAME_BYTES] + sums[Count.STEP_BYTES],
+            frames_left_out=sums[Count.FRAMES_LEFT_OUT],
+            episodes_lost=sums[Count.EPISODES_LOST],
+            problem=os.strerror(error) if error else "",
+        )
+
+
+class Recorder:
+    """Records episodes of one process.
+
+    Args:
+        run_dir: The run's directory.
+        config: What to record.
+        counts: The numbers of all recorders of the run. Each writes only its own row, so that no lock is
+            needed, which a process that dies could keep. The budget may be exceeded by a frame per process.
+        row: Which row is ours.
+    """
+
+    def __init__(self, run_dir: Path, config: RecordingConfig, counts: Any, row: int) -> None:
+        self._run_dir, self._config, self._counts, self._row = run_dir, config, counts, row
+
+    @contextmanager
+    def episode(self, episode_id: str) -> Iterator[EpisodeRecorder]:
+        """Record an episode, over what an earlier attempt may have left."""
+        recorder = EpisodeRecorder(recording_folder(self._run_dir, episode_id), self)
+        try:
+            yield recorder
+        finally:
+            recorder.close()
+
+    @property
+    def wants_frames(self) -> bool:
+        """Whether frames are to be saved."""
+        return self._config.frames
+
+    @property
+    def wants_sensors(self) -> bool:
+        """Whether sensors are to be saved."""
+        return self._config.sensors
+
+    def count(self, what: Count, number: int = 1) -> None:
+        """Add to one of our numbers."""
+        self._counts[self._row * len(Count) + what] += number
+
+    def lose(self, problem: OSError, written: Mapping[Count, int]) -> None:
+        """Count an episode as lost, and what was written of it as not written."""
+        self.count(Count.EPISODES_LOST)
+        for what, number in written.items():
+            self.count(what, -number)
+        self._counts[self._row * len(Count) + Count.ERRNO] = problem.errno or errno.EIO
+
+    def has_room_for(self, frame_bytes: int) -> bool:
+        """Tell whether a frame fits into what is left of the budget. The first that does not ends it."""
+        if sum(self._counts[Count.FRAMES_LEFT_OUT :: len(Count)]):
+            return False
+        spent_bytes = sum(self._counts[Count.FRAME_BYTES :: len(Count)]) + self._counts[Count.BYTES_BEFORE]
+        return bool(spent_bytes + frame_bytes <= self._config.frames_budget_bytes)
+
+
+class EpisodeRecorder:
+    """Writes the recording of one episode."""
+
+    def __init__(self, folder: Path, recorder: Recorder) -> None:
+        self._folder, self._recorder = folder, recorder
+        self._seen = self._steps = 0
+        self._written = dict.fromkeys((Count.FRAMES, Count.SENSORS, Count.FRAME_BYTES, Count.STEP_BYTES), 0)
+        self._file: BinaryIO | None = None
+        with self._giving_up():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            self._file = (folder / STEPS).open("wb")
+
+    def see(self, observation: Observation) -> None:
+        """Save the picture that an observation holds, and what else it holds, as far as that is wanted."""
+        point, self._seen = self._seen, self._seen + 1  # of the trajectory
+        if not isinstance(observation, Mapping):
+            return
+        rgb = next(filter(is_picture, map(observation.get, PICTURES)), None)
+        if self._recorder.wants_frames and rgb is not None:
+            self._keep(Count.FRAMES, f"{FRAMES}/{point:05}.jpg", lambda: _jpeg(rgb))
+        if self._recorder.wants_sensors:
+            self._keep(Count.SENSORS, f"{SENSORS}/{point:05}.npz", lambda: encode_sensors(observation))
+
+    def _keep(self, what: Count, name: str, encode: Callable[[], bytes]) -> None:
+        """Write a file whole or not at all, if the budget has room for it."""
+        if self._file is None:
+            return
+        has_room = self._recorder.has_room_for(0)
+        content = encode() if has_room else b""
+        if has_room and not content:
+            return
+        if not has_room or not self._recorder.has_room_for(len(content)):
+            self._recorder.count(Count.FRAMES_LEFT_OUT)
+            return
+        with self._giving_up():
+            path = self._folder / name
+            path.parent.mkdir(exist_ok=True)
+            unfinished = path.with_name(f".{path.name}.tmp")
+            unfinished.write_bytes(content)
+            unfinished.replace(path)
+            self._count(what, 1)
+            self._count(Count.FRAME_BYTES, len(content))
+
+    def step(self, action: Any, info: Info, *, policy_s: float, env_s: float) -> None:
+        """Add a line."""
+        if self._file is None:
+            return
+        self._steps += 1
+        x, y, z = _coordinates(info.get("position"))
+        collision = info.get("collision")
+        record = StepRecord(
+            step=self._steps,
+            action=_written(action),
+            x=x,
+            y=y,
+            z=z,
+            yaw=_number(info.get("yaw")),
+            collision=None if collision is None else bool(collision),
+            distance_to_goal=_number(info.get("distance_to_goal")),
+            policy_ms=round(1000 * policy_s, 3),
+            env_ms=round(1000 * env_s, 3),
+        )
+        line = msgspec.json.encode(record) + b"\n"
+        with self._giving_up():
+            self._file.write(line)
+            self._file.flush()  # the last steps before a crash are the ones to see
+            self._count(Count.STEP_BYTES, len(line))
+
+    def close(self) -> None:
+        """End the recording."""
+        if self._file is None:
+            return
+        with self._giving_up():
+            self._file.close()
+            self._file = None
+            self._recorder.count(Count.EPISODES)
+
+    def _count(self, what: Count, number: int) -> None:
+        self._written[what] += number
+        self._recorder.count(what, number)
+
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """Let a disk error end the recording and free its place, which the run's results may need."""
+        try:
+            yield
+        except OSError as error:
+            if self._file is not None:
+                with suppress(OSError):
+                    self._file.close()
+            self._file = None
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._recorder.lose(error, self._written)
+
+
+def _jpeg(rgb: NDArray[np.uint8]) -> bytes:
+    image = Image.fromarray(rgb)
+    image.thumbnail((LONGEST_PX, LONGEST_PX))
+    content = BytesIO()
+    image.save(content, format="JPEG", quality=QUALITY)
+    return content.getvalue()
+
+
+def _written(action: Any) -> Any:
+    if isinstance(action, JointPosition | EePoseTarget):
+        return action_as_dict(action)
+    return int(action) if isinstance(action, int) else str(action)
+
+
+def _coordinates(position: Any) -> tuple[float | None, float | None, float | None]:
+    try:
+        point = Vector3.of(position)
+    except (TypeError, ValueError, AttributeError):
+        return None, None, None
+    # A vector may hold numbers of numpy, which no JSON writer takes.
+    return round(float(point.x), DIGITS), round(float(point.y), DIGITS), round(float(point.z), DIGITS)
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, int | float | np.number) and -LARGEST < value < LARGEST  # nor is NaN
+    return round(float(value), DIGITS) if is_number else None

@@ -1,0 +1,168 @@
+"""How episodes are shared out among worker processes, and what those inherit."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from proctor.core.interfaces import Policy
+from proctor.core.types import Vector3
+from proctor.exams.vln.episode import Episode
+from proctor.runs import executors
+from proctor.runs.attempts import Attempts
+from proctor.runs.executors import WorkerPool
+from proctor.runs.job import Job
+from proctor.runs.run import RunConfig, run
+from proctor.runs.worker_start import worker_environ
+
+TESTS = Path(__file__).parent
+
+
+class Teller(Policy):
+    """Writes into a file what its process knows."""
+
+    def __init__(self, file):
+        names = ("PROCTOR_TEST_WORD", "LP_NUM_THREADS")
+        Path(file).write_text(" ".join(os.environ.get(name, "-") for name in names))
+
+    def act(self, observation):
+        return 0
+
+
+class Gambler(Policy):
+    """Writes down the first number that NumPy draws for it."""
+
+    def __init__(self, folder):
+        drawn = str(np.random.rand())  # noqa: NPY002  (as agents do)
+        (Path(folder) / str(os.getpid())).write_text(drawn)
+
+    def act(self, observation):
+        return 0
+
+
+class Looker(Policy):
+    """Its actions depend on every pixel that it sees."""
+
+    def reset(self, episode_info):
+        self.steps = 0
+
+    def act(self, observation):
+        self.steps += 1
+        seen = zlib.crc32(observation["rgb"].tobytes() + observation["depth"].tobytes())
+        return 0 if self.steps > 30 else 1 + seen % 3
+
+
+class Patricide(Policy):
+    """Kills the server that its process is a copy of, and dies in the second episode."""
+
+    def __init__(self):
+        self.episodes = 0
+
+    def reset(self, episode_info):
+        self.episodes += 1
+
+    def act(self, observation):
+        os.kill(os.getppid(), signal.SIGKILL)
+        if self.episodes == 2:
+            os._exit(3)
+        return 0
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch):
+    monkeypatch.syspath_prepend(TESTS)
+
+
+def attempts_of(**counts):
+    return Attempts(
+        [
+            Episode(episode_id=f"{scene}{k}", scene_id=scene)
+            for k in range(4)
+            for scene in counts
+            if k < counts[scene]
+        ]
+    )
+
+
+def take(attempts, workers):
+    return [attempts.take(worker).episode_id for worker in workers]
+
+
+def test_a_worker_stays_in_its_scene_and_then_begins_one_that_nobody_has():
+    attempts = attempts_of(a=3, b=2, c=2)
+    assert take(attempts, [0, 1, 0, 1, 1, 0, 1]) == ["a0", "b0", "a1", "b1", "c0", "a2", "c1"]
+    assert attempts.wait_s() is None
+
+
+def test_workers_share_a_scene_when_no_other_is_left_and_help_where_most_is_to_do():
+    attempts = attempts_of(a=1, b=3, c=4)
+    assert take(attempts, [0, 1, 2, 0, 0, 1]) == ["a0", "b0", "c0", "c1", "c2", "b1"]
+    attempts = attempts_of(only=4)
+    assert take(attempts, [0, 1, 1, 0]) == ["only0", "only1", "only2", "only3"]
+
+
+@pytest.mark.parametrize(
+    ("cores", "workers", "threads"), [(8, 2, "4"), (8, 5, "0"), (2, 2, "0"), (2, 9, "0")]
+)
+def test_workers_share_the_cores_for_drawing(cores, workers, threads, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    monkeypatch.delenv("LP_NUM_THREADS", raising=False)
+    assert worker_environ(workers)["LP_NUM_THREADS"] == threads
+    monkeypatch.setenv("LP_NUM_THREADS", "3")
+    assert worker_environ(workers)["LP_NUM_THREADS"] == "3"
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_workers_have_the_environment_of_now_however_they_are_started(platform, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.delenv("LP_NUM_THREADS", raising=False)
+    for word in ("first", "second"):
+        monkeypatch.setenv("PROCTOR_TEST_WORD", word)
+        job = Job(env="mock", policy="test_workers:Teller", policy_options={"file": str(tmp_path / "told")})
+        WorkerPool(job, 2).close()
+        threads = worker_environ(2)["LP_NUM_THREADS"]
+        assert (tmp_path / "told").read_text() == f"{word} {threads}"
+
+
+def test_what_workers_are_copies_of_has_not_loaded_opengl():
+    code = (
+        f"import sys, {executors.__name__}; print(sorted({{'mujoco', 'OpenGL', 'scipy'}} & {{*sys.modules}}))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "['scipy']"
+
+
+def test_an_agent_that_kills_what_its_process_is_a_copy_of_harms_nobody_else():
+    episodes = [
+        Episode(episode_id=str(k), scene_id="scene", goal_position=Vector3(9, 0, 0)) for k in range(4)
+    ]
+    pool = WorkerPool(Job(env="mock", policy="test_workers:Patricide"), 1)
+    reasons = [result.failure_reason for result in pool.run(Attempts(episodes))]
+    assert reasons == ["stopped_far", "policy_lost"] * 2
+    assert pool.close() == []
+
+
+def test_random_numbers_of_numpy_differ_between_workers(tmp_path):
+    job = Job(env="mock", policy="test_workers:Gambler", policy_options={"folder": str(tmp_path)})
+    for _ in range(2):
+        WorkerPool(job, 2).close()
+    drawn = [file.read_text() for file in tmp_path.iterdir()]
+    assert len(drawn) == len(set(drawn)) == 4
+
+
+def test_pictures_and_results_are_those_of_one_process(tmp_path):
+    recorded = []
+    for workers in (1, 3):
+        job = Job(policy="test_workers:Looker", env_options={"width": 64, "height": 48})
+        out = tmp_path / str(workers)
+        run(RunConfig(job=job, suite="houses-v1", episodes=5, workers=workers), out, lambda _: None)
+        recorded.append((out / "results.json").read_bytes())
+    assert recorded[0] == recorded[1]
+    steps = [len(set(episode["actions"])) for episode in json.loads(recorded[0])["episodes"]]
+    assert min(steps) > 1
