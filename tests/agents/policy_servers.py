@@ -11,15 +11,23 @@ import numpy as np
 from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
 
-from proctor.core.types import EpisodeInfo
+from proctor.core.types import DialectDefaults, EpisodeInfo
+from proctor.exams.pick_place import exam as pick_place
+from proctor.exams.vln import exam as vln
 
 
 def soon(seconds=10.0):
     return time.monotonic() + seconds
 
 
+DEFAULTS = {"vln": vln.DIALECTS, "pick_and_place": pick_place.DIALECTS}
+
+
 def briefing(task="vln", instruction="go left", **more):
-    return EpisodeInfo(episode_id="e1", instruction=instruction, max_steps=9, seed=7, task=task, **more)
+    dialects = DEFAULTS.get(task, DialectDefaults())
+    return EpisodeInfo(
+        episode_id="e1", instruction=instruction, max_steps=9, seed=7, task=task, dialects=dialects, **more
+    )
 
 
 @contextmanager

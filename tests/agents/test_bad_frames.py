@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from wire_values import BOTH, CODECS, DTYPES, KEYS, PACKED, PLAIN, action_of
 
 from proctor.agents.codec import MAX_DEPTH
-from proctor.agents.faults import BadFrame, WireFault
-from proctor.agents.messages import Format, GetAction
-from proctor.core.actions import NOT_FINITE
+from proctor.agents.messages import BadFrame, Format, GetAction, WireFault
+from proctor.core.answers import NOT_FINITE
 from proctor.core.types import Sensor
 
 NESTED = 100_000
@@ -42,12 +41,12 @@ def fault_of(read, *args):
         (ACTION % (2**64), WireFault.WRONG_MESSAGE, "64 bits"),
         (ACTION % f"[{-(2**63) - 1}]", WireFault.WRONG_MESSAGE, "64 bits"),
         (ACTION % ("9" * 5000), WireFault.WRONG_MESSAGE, "out of range"),
-        (ACTION % ("[" * NESTED), WireFault.TOO_DEEP, "inside of each other"),
-        (ACTION % ('{"a":' * NESTED), WireFault.TOO_DEEP, "inside of each other"),
+        (ACTION % ("[" * NESTED), WireFault.TOO_DEEP, "nested lists or maps"),
+        (ACTION % ('{"a":' * NESTED), WireFault.TOO_DEEP, "nested lists or maps"),
         (
             '{"type": "action", "action": 1, "more": ' + "[" * NESTED,
             WireFault.TOO_DEEP,
-            "inside of each other",
+            "nested lists or maps",
         ),
         ("[]", WireFault.WRONG_MESSAGE, "expected a message of type action, hello or error: "),
         ('{"action": "FORWARD"}', WireFault.WRONG_MESSAGE, "missing required field `type`"),
@@ -83,8 +82,8 @@ HEAD = b"\x82" + msgpack.packb("type") + msgpack.packb("action") + msgpack.packb
         (HEAD + b"\xdd\xff\xff\xff\xff", WireFault.MALFORMED, "truncated"),
         (HEAD + b"\xa2\xff\xfe", WireFault.MALFORMED, "utf-8"),
         (HEAD + b"\x81\x80\x01", WireFault.MALFORMED, "hashable"),
-        (HEAD + b"\x91" * NESTED, WireFault.TOO_DEEP, "inside of each other"),
-        (HEAD + b"\x81\xa1a" * NESTED, WireFault.TOO_DEEP, "inside of each other"),
+        (HEAD + b"\x91" * NESTED, WireFault.TOO_DEEP, "nested lists or maps"),
+        (HEAD + b"\x81\xa1a" * NESTED, WireFault.TOO_DEEP, "nested lists or maps"),
         ("{}", WireFault.WRONG_FRAME, "expected a binary frame, found a text one"),
         (msgpack.packb([1]), WireFault.WRONG_MESSAGE, "of type action, hello or error"),
         (packed(b"FORWARD"), WireFault.WRONG_MESSAGE, "found bytes"),

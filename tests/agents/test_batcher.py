@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from evaluators import call
 
-from proctor.agents.batcher import Batcher
+from proctor.agents.policy_source import Batcher
 from proctor.agents.server import PolicyServer
 from proctor.core.interfaces import Policy
 

@@ -9,21 +9,26 @@ from policy_servers import briefing, openpi, pack_openpi, serving, soon, vla_eva
 
 from proctor.agents.dialects.mapping import ActionMapping, Mapping
 from proctor.agents.dialects.packed_arrays import read_numbers
-from proctor.agents.faults import BadFrame
-from proctor.agents.greeting import Address, meet
+from proctor.agents.handshake import Address, load_dialects, open_session
+from proctor.agents.messages import BadFrame
 from proctor.core.errors import AgentFault, UserError
 from proctor.core.types import Outcome
+from proctor.exams.driving import parse_driving_action
+from proctor.exams.pick_place.actions import parse_manipulation_action
 
 RGB = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
 ARM = {"rgb_head": RGB, "rgb_wrist": RGB[:24], "qpos": np.arange(10.0)}
 OUTCOME = Outcome(status="success", metrics={"success": 1.0}, num_steps=3)
 AS_IT_IS = Mapping(resize={})
+PARSERS = {"vln": parse_driving_action, "pick_and_place": parse_manipulation_action}
+"""The exams' own: nothing else parses an answer."""
 
 
 @contextmanager
 def talking(handler, dialect, mapping=AS_IT_IS):
     with serving(handler) as url:
-        connection, found = meet(Address(url=url), soon(), dialect=dialect, mapping=mapping)
+        dialects = load_dialects(dialect)
+        connection, found, _ = open_session(Address(url=url), soon(), dialects=dialects, mapping=mapping)
         yield found
         connection.drop()
 
@@ -32,7 +37,7 @@ def fault_of(handler, dialect="openpi", mapping=AS_IT_IS, *, task="vln"):
     with talking(handler, dialect, mapping) as agent:
         agent.begin(briefing(task), soon())
         with pytest.raises(AgentFault) as caught:
-            agent.ask({"rgb": RGB, **ARM}, soon())
+            PARSERS[task](agent.ask({"rgb": RGB, **ARM}, soon()))
     assert "\n" not in str(caught.value)
     return caught.value.kind, str(caught.value)
 
@@ -134,6 +139,8 @@ def test_scores_of_actions():
     mapping = Mapping(resize={}, action=ActionMapping(kind="scores"))
     assert actions_of({"actions": np.array([0.1, -2.0, 0.7, 0.2])}, mapping) == [2]
     assert actions_of({"actions": np.array([-np.inf, -9.0, -np.inf, -np.inf])}, mapping) == [1]
+    for scores, kind in (([0.1, np.nan, 0.7, 0.2], "action_not_finite"), ([1.0, 2.0], "wrong_action_length")):
+        assert fault_of(openpi(lambda _, s=scores: {"actions": np.array(s)}), mapping=mapping)[0] == kind
 
 
 @pytest.mark.parametrize("dialect", ["openpi", "vla-eval"])
@@ -164,9 +171,9 @@ def test_a_fault_in_a_later_row_is_that_rows():
     mapping = Mapping(resize={}, action=ActionMapping(chunk=2))
     with talking(openpi(lambda _: {"actions": np.array([[1.0], [np.nan]])}), "openpi", mapping) as agent:
         agent.begin(briefing(), soon())
-        assert agent.ask({"rgb": RGB}, soon()) == 1
-        with pytest.raises(AgentFault, match="not finite"):
-            agent.ask({"rgb": RGB}, soon())
+        assert parse_driving_action(agent.ask({"rgb": RGB}, soon())) == 1
+        with pytest.raises(AgentFault, match="float nan"):
+            parse_driving_action(agent.ask({"rgb": RGB}, soon()))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +200,8 @@ def test_rows_for_an_arm(length, kind, expected):
         (np.zeros((0, 1)), "vln", "wrong_action_length", r"found shape \(0, 1\)"),
         (np.array([np.nan]), "vln", "action_not_finite", "nan"),
         (np.array([np.inf]), "vln", "action_not_finite", "inf"),
-        (np.zeros(6), "pick_and_place", "wrong_action_length", "7 or 10 joint positions.*found 6"),
+        (np.array([-np.inf]), "vln", "action_not_finite", "inf"),
+        (np.zeros(6), "pick_and_place", "wrong_action_length", r"7 or 10 \(joint_position\).*found 6"),
         (np.full(10, np.nan), "pick_and_place", "action_not_finite", "nan"),
         ("forward", "vln", "malformed_frame", "expected numbers, found str"),
         (None, "vln", "malformed_frame", "found NoneType"),
@@ -319,7 +327,7 @@ def test_openpi_must_not_speak_unasked():
         assert agent.ask({"rgb": RGB}, soon()) == 1
         agent.end(OUTCOME, soon())
         agent.begin(briefing(), soon())
-        assert agent._connection.is_alive(soon())  # what was sent before the pong is there now
+        assert agent.connection.is_alive(soon())  # what was sent before the pong is there now
         with pytest.raises(AgentFault) as caught:
             agent.ask({"rgb": RGB}, soon())
     assert caught.value.kind == "unasked_message"

@@ -18,13 +18,12 @@ import pytest
 from proctor.agents.codec import JsonCodec
 from proctor.agents.connection import open_connection
 from proctor.agents.dialects.proctor import ProctorDialect
-from proctor.agents.faults import WireFault
-from proctor.agents.greeting import Address, meet
-from proctor.agents.messages import Hello
+from proctor.agents.handshake import Address, open_session
+from proctor.agents.messages import Hello, WireFault
 from proctor.agents.websocket_policy import WebSocketPolicy
 from proctor.core.errors import AgentFault
 from proctor.core.types import Action, EpisodeInfo, Outcome, Sensor
-from proctor.runs.evaluator import evaluate_vln
+from vln_evaluator.evaluators import evaluate_vln
 
 REPOSITORY = Path(__file__).parents[2]
 WIDTH, HEIGHT = 64, 48
@@ -104,8 +103,8 @@ def briefing(**changes):
         "rgb": Sensor(dtype="uint8", shape=(HEIGHT, WIDTH, 3)),
         "depth": Sensor(dtype="uint16", shape=(HEIGHT, WIDTH)),
     }
-    known = {"episode_id": "e", "instruction": "Go.", "max_steps": 500, "seed": 1, "sensors": sensors}
-    return EpisodeInfo(**{**known, **changes})
+    known = {"episode_id": "e", "instruction": "Go.", "max_steps": 500, "seed": 1, "task": "vln"}
+    return EpisodeInfo(**{**known, "sensors": sensors, **changes})
 
 
 def view(depth):
@@ -133,7 +132,7 @@ def met_plainly(agent):
 
 
 def met_by_subprotocol(agent):
-    connection, dialect = meet(Address(url=agent.url), soon())
+    connection, dialect, _ = open_session(Address(url=agent.url), soon())
     assert connection.subprotocol == "proctor.v1.json"
     return connection, dialect
 
@@ -280,8 +279,8 @@ def test_it_tells_its_health_and_lets_in_only_who_knows_the_token(folder):
             assert answer.status == 200
         for wrong in (None, "guess"):
             with pytest.raises(AgentFault, match="token"):
-                meet(Address(url=guarded.url, token=wrong), soon())
-        connection, dialect = meet(Address(url=guarded.url, token="secret"), soon())
+                open_session(Address(url=guarded.url, token=wrong), soon())
+        connection, dialect, _ = open_session(Address(url=guarded.url, token="secret"), soon())
         dialect.begin(briefing(), soon())
         assert [dialect.ask(going(), soon()) for _ in range(2)] == [1, 0]
         connection.close()

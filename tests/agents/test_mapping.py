@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from policy_servers import briefing
 
 from proctor.agents.dialects.mapping import ActionMapping, Mapping, fit, load_mapping
 from proctor.core.errors import InvalidFile, UserError
@@ -23,7 +24,7 @@ def test_a_mapping_file(tmp_path):
             "resize": {"rgb": [24, 32]},
             "action": {"key": "action", "kind": "scores", "chunk": 4},
         },
-    ).completed("openpi", "vln")
+    ).completed("openpi", briefing())
     depth = np.full((48, 64), 1500, np.uint16)
     sent = mapping.payload({"rgb": np.zeros((48, 64, 3), np.uint8), "depth": depth, "odom": 1}, "go")
     assert sent.keys() == {"cam", "depths", "prompt"}
@@ -35,7 +36,7 @@ def test_a_mapping_file(tmp_path):
 
 def test_the_mapping_of_the_docs(tmp_path):
     text = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text()
-    mapping = load(tmp_path, text.split("```json\n")[1].split("```")[0]).completed("openpi", "vln")
+    mapping = load(tmp_path, text.split("```json\n")[1].split("```")[0]).completed("openpi", briefing())
     sent = mapping.payload(
         {"rgb": np.ones((48, 64, 3), np.uint8), "depth": np.ones((48, 64), np.uint16)}, "go"
     )
@@ -69,27 +70,27 @@ def test_files_that_are_no_mapping(tmp_path, document, words):
     [
         (Mapping(action=ActionMapping(kind="scores")), "pick_and_place", "must be 'joint_position' or"),
         (Mapping(action=ActionMapping(kind="joint_position")), "vln", "'index' or 'scores'"),
-        (Mapping(), "dishes", "'dishes' has no defaults"),
+        (Mapping(), "dishes", "'dishes' has no defaults for openpi"),
         (Mapping(resize={"rgbb": (9, 9)}), "vln", "'rgbb' in 'resize'; did you mean 'rgb'"),
     ],
 )  # fmt: skip
 def test_mappings_that_do_not_fit_the_task(mapping, task, words):
     with pytest.raises(UserError, match=words):
-        mapping.completed("openpi", task)
+        mapping.completed("openpi", briefing(task))
 
 
 def test_a_task_of_ones_own_needs_a_mapping_only():
     mapping = Mapping(observation={"x": "dirt"}, action=ActionMapping(kind="joint_position"))
-    sent = mapping.completed("vla-eval", "dishes").payload({"dirt": [1, 2]}, "wash")
+    sent = mapping.completed("vla-eval", briefing("dishes")).payload({"dirt": [1, 2]}, "wash")
     np.testing.assert_array_equal(sent["x"], [1, 2])
     assert isinstance(sent["x"], np.ndarray)
 
 
 def test_only_what_is_left_out_has_defaults():
-    mapping = Mapping(observation={"cam": "rgb"}).completed("openpi", "vln")
+    mapping = Mapping(observation={"cam": "rgb"}).completed("openpi", briefing())
     assert mapping.observation == {"cam": "rgb"}
     assert mapping.resize["rgb"] == (224, 224)
-    assert Mapping(resize={}).completed("openpi", "vln").resize == {}
+    assert Mapping(resize={}).completed("openpi", briefing()).resize == {}
 
 
 def test_a_picture_keeps_its_proportions():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from PIL import Image
 
+from proctor.agents.arrays import MAX_PIXELS, decode_picture, encode_picture, is_picture
 from proctor.agents.messages import Format
-from proctor.agents.pictures import MAX_PIXELS, decode_picture, encode_picture, is_picture
 
 COLOUR = arrays_of.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9), st.just(3)))
 DEPTH = arrays_of.arrays(np.uint16, st.tuples(st.integers(1, 9), st.integers(1, 9)))

@@ -22,9 +22,9 @@ from evaluators import call, picture
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from proctor.agents import admission as entrance
+from proctor.agents import admission
 from proctor.agents.dialects.proctor import ProctorDialect
-from proctor.agents.greeting import Address, meet
+from proctor.agents.handshake import Address, open_session
 from proctor.agents.messages import (
     JSON,
     MSGPACK,
@@ -38,7 +38,8 @@ from proctor.agents.server import PolicyServer, serve
 from proctor.core.errors import AgentFault, UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Action, EpisodeInfo, Outcome, Sensor
-from proctor.exams.baselines import ForwardPolicy, ReplayPolicy
+from proctor.exams.vln.baselines import ForwardPolicy
+from proctor.runs.replay import ReplayPolicy
 
 
 class Recorder(Policy):
@@ -131,6 +132,7 @@ def test_a_policy_hears_the_whole_episode_and_its_actions_come_back(server, reco
         instruction="Go ahead.",
         max_steps=40,
         seed=7,
+        task="vln",
         sensors=sensors,
         actions=("STOP", "FORWARD"),
         details={"robot_config": {"dof": 7}},
@@ -179,7 +181,7 @@ def test_an_evaluator_that_knows_only_the_three_messages_is_served(server):
 
 def test_our_own_evaluator_meets_it(server):
     deadline_s = time.monotonic() + 30
-    connection, dialect = meet(Address(url=server.url), deadline_s)
+    connection, dialect, _ = open_session(Address(url=server.url), deadline_s)
     assert isinstance(dialect, ProctorDialect)
     assert dialect.name == MSGPACK
     rgb = picture()
@@ -703,7 +705,7 @@ def test_the_evaluators_own_error_ends_the_episode_only(server, caplog):
         caller.send(ErrorMessage(kind="world", message="the world\x1b broke"))
         caller.reset()
         assert caller.act().action == 2
-    assert "the evaluator objects: world: the world\\u001b broke" in caplog.text
+    assert "the evaluator reports: world: the world\\u001b broke" in caplog.text
 
 
 def test_a_frame_above_the_limit_closes_the_connection(monkeypatch):
@@ -753,7 +755,7 @@ def test_an_address_of_version_6_is_one_too():
 
 
 def test_there_may_be_only_so_many_connections(monkeypatch):
-    monkeypatch.setattr(entrance, "MAX_OPENING", 3)
+    monkeypatch.setattr(admission, "MAX_OPENING", 3)
     monkeypatch.setattr("proctor.agents.server.OPEN_TIMEOUT_S", 3600)
     with PolicyServer(Recorder, port=0, max_sessions=1) as server:
         mute = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(6)]
@@ -847,7 +849,7 @@ def test_at_the_end_a_policy_still_hears_of_an_episode_end_that_was_sent_before(
         ending = threading.Thread(target=server.shutdown, args=(3600,))
         ending.start()
         (session,) = server._sessions
-        wait_for(lambda: session._is_leaving)
+        wait_for(lambda: session._is_ending)
         may_begin.set()
         assert closed_with(caller) == 1001
         ending.join(30)
@@ -919,7 +921,7 @@ def test_a_policy_that_is_stuck_does_not_hold_up_the_end(slow, caplog):
         assert slow.asked.wait(30)
         server.shutdown(grace_s=0.01)
         assert closed_with(caller) == 1001
-    assert "its policy did not come to an end within 0.01 s" in caplog.text
+    assert "its policy did not finish within 0.01 s" in caplog.text
     assert not slow.is_closed
     slow.may_answer.set()
     wait_for(lambda: slow.is_closed)

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from proctor import __version__
-from proctor.agents import connection_faults, messages
+from proctor.agents import connection, messages
+from proctor.agents.arrays import named_scans, read_scan
 from proctor.agents.codec import MAX_DEPTH, JsonCodec, MsgpackCodec
 from proctor.agents.dialects.proctor import ProctorDialect, check_version
-from proctor.agents.faults import BadFrame, WireFault
-from proctor.agents.greeting import Address, meet
-from proctor.agents.scans import named_scans, read_scan
+from proctor.agents.handshake import Address, open_session
+from proctor.agents.messages import BadFrame, WireFault
 from proctor.agents.websocket_policy import WebSocketPolicy
-from proctor.core.actions import INVALID, NOT_FINITE, UNSTABLE, WRONG_LENGTH
-from proctor.core.availability import is_busy_status
+from proctor.core.answers import INVALID_ACTION, NOT_FINITE, UNSTABLE_PHYSICS, WRONG_LENGTH
+from proctor.core.errors import is_busy_status
 from proctor.core.types import STEP_M, TURN_RAD, Action, EpisodeInfo, Outcome, Pose2, Scan, Sensor
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.exam import details_of
@@ -195,7 +195,7 @@ def test_plain_sensors_are_written_as_the_page_tells():
 
 def test_every_fault_is_in_the_table_and_no_other():
     told = table(section("When something goes wrong"), "kind")
-    assert told.keys() == {*map(str, WireFault), INVALID, WRONG_LENGTH, NOT_FINITE, UNSTABLE}
+    assert told.keys() == {*map(str, WireFault), INVALID_ACTION, WRONG_LENGTH, NOT_FINITE, UNSTABLE_PHYSICS}
     assert all(row["what happened"] and row["what to do"] for row in told.values())
 
 
@@ -210,7 +210,7 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     assert f"{STEP_M} m" in actions["1"]["the robot"]
     assert f"{round(np.degrees(TURN_RAD))}°" in actions["2"]["the robot"]
     limits = table(section("Time and size"), "limit")
-    assert limits["frame from the agent"]["default"] == f"{connection_faults.MAX_FRAME_BYTES >> 20} MiB"
+    assert limits["frame from the agent"]["default"] == f"{connection.MAX_FRAME_BYTES >> 20} MiB"
     levels = int(limits["nesting"]["default"].removesuffix(" levels"))
     assert levels == MAX_DEPTH
     nested = '{"type": "action", "action": %s 1 %s}'
@@ -222,7 +222,7 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     assert all(is_busy_status(status) for status in (429, *range(500, 600)))
     lines = section("Unavailable")
     assert all(f"`{kind}`" in lines for kind in messages.UNAVAILABLE_KINDS)
-    assert all(f"{code:d} (" in lines for code in connection_faults.COME_BACK)
+    assert all(f"{code:d} (" in lines for code in connection.BUSY_CODES)
     assert f"`--max-unavailable` ({Patience().max_unavailable})" in lines
     assert f"(`--unavailable-pause`, {Patience().pause_s:g} s" in lines
     camera, radius_m = WheeledRobot().camera, WheeledRobot().radius_m
@@ -282,7 +282,7 @@ def test_the_agent_on_the_page_works(python_agent):
 
     big = np.random.default_rng(1).integers(0, 256, (720, 960, 3)).astype(np.uint8)  # above 1 MiB as PNG
     sensors = {"rgb": Sensor(dtype="uint8", shape=big.shape)}
-    connection, dialect = meet(Address(url=python_agent), soon())
+    connection, dialect, _ = open_session(Address(url=python_agent), soon())
     for _ in range(2):
         info = EpisodeInfo(episode_id="e", instruction="Go.", max_steps=500, seed=1, sensors=sensors)
         dialect.begin(info, soon())

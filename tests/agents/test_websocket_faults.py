@@ -23,6 +23,7 @@ from served_agents import (
     MSGPACK,
     RIGHT,
     Agent,
+    Conversation,
     accept_upgrade,
     episode,
     free_port,
@@ -32,7 +33,7 @@ from served_agents import (
 )
 
 from proctor.agents import connection
-from proctor.agents.greeting import Address, meet
+from proctor.agents.handshake import Address, open_session
 from proctor.agents.websocket_policy import WebSocketPolicy
 from proctor.core.errors import AgentFault, EvaluatorError, UserError
 from proctor.core.types import EpisodeInfo, Vector3
@@ -236,6 +237,36 @@ def test_an_answer_that_comes_twice_at_the_end_of_an_episode_does_not_reach_the_
         assert [evaluator.evaluate_episode(episode(name)).actions for name in "abc"] == [RIGHT] * 3
 
 
+class Hasty(Agent):
+    """Answers before it is asked: each time an episode begins."""
+
+    def __call__(self, connection):
+        self.connections += 1
+        talk = Conversation(connection)
+        talk.send(HELLO)
+        for frame in connection:
+            message = json.loads(frame)
+            self.messages.append(message)
+            if message["type"] == "reset_episode" and self.answer is not right:
+                talk.send({"type": "action", "session_id": message["session_id"], "action": 1})
+            elif message["type"] == "reset_episode":
+                talk.step = 0
+            elif message["type"] == "get_action" and self.answer is right:
+                talk.message = message
+                right(talk)
+                talk.step += 1
+
+
+def test_an_answer_before_the_question_is_one_fault_of_that_episode():
+    agent = Hasty(answer=None)
+    with served(agent) as port:
+        first = faulty_then_right(agent, port, PATIENT_S)
+    assert first.error.kind in ("unasked_message", "stale_reply"), first.error.message
+    assert (first.steps, first.actions) == (0, [])
+    assert agent.connections == 2
+    assert len(agent.told("reset_episode")) == 2
+
+
 def test_all_actions_of_an_episode_share_a_budget():
     agent = Agent(lambda talk: threading.Event().wait(0.15) or talk.reply(2))
     with served(agent) as port:
@@ -272,7 +303,7 @@ def test_an_agent_that_does_not_read_cannot_hold_the_evaluator_up():
         (HELLO | {"version": 99}, "version 99 of the protocol.*update Proctor here"),
         (HELLO | {"protocol": "gym"}, "speaks 'gym'"),
         ({"type": "action", "action": 1}, "did not say hello"),
-        ({"type": "hi"}, "first word is no hello"),
+        ({"type": "hi"}, "first frame is the text"),
     ],
 )
 def test_an_agent_of_another_language_is_told_apart(said, problem):
@@ -485,7 +516,7 @@ def test_an_agent_that_fails_before_its_first_episode_is_heard_though_it_hung_up
         connection.close(1011)
 
     with served(fail) as port:
-        line, dialect = meet(Address(url=f"ws://127.0.0.1:{port}"), time.monotonic() + PATIENT_S)
+        line, dialect, _ = open_session(Address(url=f"ws://127.0.0.1:{port}"), time.monotonic() + PATIENT_S)
         while line.is_alive(time.monotonic() + PATIENT_S):
             pass
         with pytest.raises(AgentFault, match="no room for a second model"):

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from running import run
 from served_agents import HELLO, JSON, MSGPACK, RIGHT, Agent, episode, free_port, served
 
 from proctor.agents import websocket_policy as websocket
@@ -21,10 +22,14 @@ from proctor.core.registry import build, load
 from proctor.core.types import EpisodeInfo, Outcome
 from proctor.envs.mock import MockEnv
 from proctor.exams.baselines import MockPolicy
-from proctor.runs import executors
+from proctor.exams.vln.exam import DIALECTS
+from proctor.runs import pool
 from proctor.runs.attempts import Attempts
-from proctor.runs.executors import Job
-from proctor.runs.run import RunConfig, check_agents, run
+from proctor.runs.examiner import Examiner
+from proctor.runs.job import Job
+from proctor.runs.plan import RunConfig, plan_run
+from proctor.runs.pool import WorkerPool
+from proctor.runs.run import check_agents
 from vln_evaluator import VLNEvaluator
 from vln_evaluator.policy import WebSocketPolicy
 
@@ -45,7 +50,11 @@ class Remote(Agent):
         def answer(talk):
             if talk.step == 0:
                 told = self.told("reset_episode")[-1]["episode"]
-                policy.reset(EpisodeInfo(episode_id="", instruction="", max_steps=1, seed=told["seed"]))
+                policy.reset(
+                    EpisodeInfo(
+                        episode_id="", instruction="", max_steps=1, seed=told["seed"], task=told["task_type"]
+                    )
+                )
             talk.reply(int(policy.act({})))
 
         self.answer = answer
@@ -143,8 +152,8 @@ def test_a_file_that_holds_no_certificates_is_told(tmp_path):
 
 def test_no_turn_of_a_remote_agent_outlives_a_workers_patience():
     longest_s = websocket.LONGEST_WAIT_S + websocket.BRIEFING_S + websocket.ALIVE_S
-    assert longest_s < executors.TURN_DEADLINE_S
-    assert longest_s < executors.START_DEADLINE_S
+    assert longest_s < pool.TURN_DEADLINE_S
+    assert longest_s < pool.START_DEADLINE_S
 
 
 def test_one_connection_serves_many_episodes_and_the_agent_hears_all_that_it_should():
@@ -170,6 +179,25 @@ def test_an_agent_is_told_no_metrics_if_it_should_not_be():
         with VLNEvaluator(MockEnv(), policy) as evaluator:
             evaluator.evaluate_episode(episode())
     assert agent.told("episode_end")[0]["metrics"] == {}
+
+
+@pytest.mark.parametrize("tell_metrics", [True, False])
+def test_metrics_that_an_exam_always_names_are_null_where_they_were_not_measured(tell_metrics):
+    agent = Agent()
+    outcome = Outcome(
+        status="failure", metrics={"success": 0.0}, num_steps=0, expected_metrics=("success", "similarity")
+    )
+    with (
+        served(agent) as port,
+        closing(WebSocketPolicy("127.0.0.1", port, tell_metrics=tell_metrics)) as policy,
+    ):
+        policy.reset(EpisodeInfo(episode_id="e", instruction="", max_steps=1, seed=0, dialects=DIALECTS))
+        policy.episode_end(outcome)
+    assert agent.told("episode_end")[0]["metrics"] == {
+        "success": 0.0 if tell_metrics else None,
+        "similarity": None,
+    }
+    assert "observation/image" not in json.dumps(agent.messages), "how other servers are asked is not sent"
 
 
 def test_the_goal_and_the_truth_stay_here():
@@ -212,19 +240,18 @@ def test_a_worker_that_is_lost_while_an_agent_elsewhere_thinks_is_not_its_fault(
 
     with served(Agent(kill)) as port:
         job = Job(env="mock", policy=f"ws://127.0.0.1:{port}")
-        with closing(executors.WorkerPool(job, 1)) as pool:
-            (result,) = pool.run(Attempts([episode()]))
-    assert result.is_evaluator_fault
-    assert result.error.kind == "evaluator_lost"
+        with closing(WorkerPool(job, 1)) as workers:
+            workers.start()
+            (done,) = workers.run(Attempts([episode()]))
+    assert done.result.is_evaluator_fault
+    assert done.result.error.kind == "evaluator_lost"
 
 
 def test_a_policy_is_closed_if_there_is_no_world_for_it(monkeypatch):
     closed = []
     monkeypatch.setattr(MockPolicy, "close", lambda _: closed.append(True))
     with pytest.raises(UserError, match="unexpected keyword"):
-        executors.Examiner.of(
-            Job(env="mock", policy="proctor.exams.baselines:MockPolicy", env_options={"wind": 1})
-        )
+        Examiner.of(Job(env="mock", policy="proctor.exams.baselines:MockPolicy", env_options={"wind": 1}))
     assert closed == [True]
 
 
@@ -254,20 +281,20 @@ def test_an_agent_that_is_still_loading_is_waited_for():
 
 def test_a_silent_agent_is_listened_to_once():
     heard = []
-    original = websocket.meet
+    original = websocket.open_session
 
-    def meet(address, deadline_s, first_word_s, **how):
-        heard.append(first_word_s)
-        return original(address, deadline_s, first_word_s, **how)
+    def open_session(address, deadline_s, listen_s, **how):
+        heard.append(listen_s)
+        return original(address, deadline_s, listen_s, **how)
 
     port = free_port()
     policy = WebSocketPolicy("127.0.0.1", port)
     with pytest.MonkeyPatch.context() as patch, VLNEvaluator(MockEnv(), policy) as evaluator:
-        patch.setattr(websocket, "meet", meet)
+        patch.setattr(websocket, "open_session", open_session)
         for name in "ab":
             with served(Agent(hello=None), port=port):
                 assert evaluator.evaluate_episode(episode(name)).success
-    assert heard == [websocket.FIRST_WORD_S, 0.0]
+    assert heard == [websocket.LISTEN_S, 0.0]
 
 
 def test_check_says_what_to_do_and_keeps_the_connection():
@@ -323,6 +350,49 @@ def test_a_token_is_written_nowhere_even_if_the_agent_repeats_it(tmp_path, caplo
     assert b"who gave you (token)?" in written
     assert SECRET.encode() not in written
     assert SECRET not in caplog.text
+
+
+def escaped(text):
+    return "".join(f"\\u{ord(letter):04x}" for letter in text)
+
+
+QUOTING = {
+    "as an error": lambda talk: talk.send({"type": "error", "kind": SECRET, "message": SECRET}),
+    "as an action": lambda talk: talk.reply(SECRET),
+    "as the name of an action": lambda talk: talk.reply({"type": SECRET, SECRET: SECRET}),
+    "as a type": lambda talk: talk.send({"type": SECRET}),
+    "as text": lambda talk: talk.connection.send(SECRET),
+    "as the reason for closing": lambda talk: talk.connection.close(1011, SECRET),
+    "in escapes": lambda talk: talk.connection.send(f'{{"type": "error", "message": "{escaped(SECRET)}"}}'),
+}
+
+
+@pytest.mark.parametrize("name", QUOTING)
+def test_no_file_of_a_run_holds_a_token_that_the_agent_quotes(name, tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    with served(Agent(QUOTING[name])) as port:
+        run(run_config(f"ws://127.0.0.1:{port}", token=SECRET), tmp_path, lambda state: None)
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert b'"error"' in written
+    assert SECRET.encode() not in written
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "first",
+    [SECRET, f"Traceback\n{SECRET}", json.dumps({"type": "hello", "protocol": SECRET, "version": 1})],
+)
+def test_a_token_in_the_first_frame_is_not_quoted(first):
+    def handle(connection):
+        connection.send(first)
+        connection.recv()
+
+    with served(handle) as port:
+        policy = WebSocketPolicy("127.0.0.1", port, token=SECRET)
+        with pytest.raises(UserError, match=r"\(token\)") as caught:
+            policy.check()
+        fault = VLNEvaluator(MockEnv(), policy).evaluate_episode(episode()).error
+    assert SECRET not in str(caught.value) + fault.message + fault.traceback
 
 
 @pytest.mark.parametrize("answer", [SECRET, [SECRET], {"action": [f"my {SECRET}"]}])
@@ -472,7 +542,7 @@ def test_an_agent_for_one_connection_is_told_apart_from_none(tmp_path):
         config = run_config(f"ws://127.0.0.1:{port}", connect_timeout_s=0.5)
         config = RunConfig(job=config.job, dataset=SAMPLE, workers=2)
         with pytest.raises(UserError, match=r"fewer connections at once than --workers 2 needs: .*not ready"):
-            check_agents(config, tmp_path / "run")
+            check_agents(plan_run(config, tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 

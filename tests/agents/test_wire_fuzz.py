@@ -20,10 +20,10 @@ from proctor.agents.codec import JsonCodec, MsgpackCodec
 from proctor.agents.messages import JSON, MSGPACK, VERSION, Hello
 from proctor.agents.server import PolicyServer
 from proctor.agents.websocket_policy import WebSocketPolicy
-from proctor.core.actions import parse_navigation_action
 from proctor.core.errors import AgentFault
 from proctor.core.types import EpisodeInfo, Sensor
 from proctor.exams.baselines import MockPolicy
+from proctor.exams.driving import parse_driving_action
 
 FRAMES_PER_EXAMPLE = 20
 FEW, SOME, ROUNDS = 9, 125, 10
@@ -35,6 +35,7 @@ EPISODE = EpisodeInfo(
     instruction="go",
     max_steps=9,
     seed=0,
+    task="vln",
     sensors={"rgb": Sensor(dtype="uint8", shape=(4, 6, 3))},
 )
 fuzzed = st.lists(frames(), min_size=FRAMES_PER_EXAMPLE, max_size=FRAMES_PER_EXAMPLE)
@@ -118,7 +119,7 @@ def bother_evaluator(subprotocol, examples, round_=0, *, patience_s=0.02):
                 try:
                     policy.reset(EPISODE)
                     while agent.frames:
-                        made.add(parse_navigation_action(policy.act({"rgb": PICTURE})).name)
+                        made.add(parse_driving_action(policy.act({"rgb": PICTURE})).name)
                 except AgentFault as fault:
                     made.add(fault.kind)
 

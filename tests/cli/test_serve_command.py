@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from proctor import cli
 from proctor.agents.server import PolicyServer
-from proctor.exams.baselines import ForwardPolicy
+from proctor.exams.vln.baselines import ForwardPolicy
 
 AGENT = """
 import pathlib
@@ -91,7 +91,7 @@ def test_an_agent_of_this_folder_is_served_with_its_options(folder):
 
 
 def test_an_agent_of_one_task_is_sent_to_its_exam(folder):
-    with served(folder, "proctor.exams.baselines:HoldPolicy") as server:
+    with served(folder, "proctor.exams.pick_place.baselines:HoldPolicy") as server:
         _, out, _ = ended(server, signal.SIGTERM)
     assert f"proctor run --suite tabletop-v1 --policy {server.url}" in out
 

@@ -1,4 +1,4 @@
-"""Who is let in to an agent's server, and what others are told."""
+"""Which connections an agent's server admits, and its answers to plain HTTP."""
 
 from __future__ import annotations
 
@@ -18,26 +18,18 @@ from proctor.agents.messages import VERSION
 from proctor.core.errors import UserError
 from proctor.core.plain_text import plain
 
-MAX_OPENING = 128
-"""How many connections there may be beyond those of sessions: opening ones, and questions about health."""
+MAX_OPENING = 128  # connections beyond those of sessions: opening handshakes, and requests for /healthz
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@]+|null", re.IGNORECASE)
 ANY_ORIGIN = "*"
-LONGEST_ORIGIN = 200
 log = logging.getLogger("proctor.server")
 
 
-class Entrance:
-    """Admits evaluators, one session per thread, and answers plain HTTP.
+class Admission:
+    """Admits evaluators, at most `max_sessions`, one session per thread, and answers plain HTTP.
 
-    Args:
-        name: Of the agent, for `/healthz`.
-        token: What an evaluator must bring along; None lets everybody in.
-        max_sessions: How many at a time.
-        allow_origins: Web pages that may connect, such as `https://app.example.org`; `*` for all. Browsers
-            send the page's origin; other programs send none and are let in.
-
-    Raises:
-        UserError: An origin is not one.
+    A token of None admits everybody. `allow_origins` are web pages that may connect, such as
+    `https://app.example.org`; `*` for all. Browsers send the page's origin; other programs send none and are
+    admitted.
     """
 
     def __init__(
@@ -51,17 +43,13 @@ class Entrance:
         self._admitted: set[threading.Thread] = set()
 
     def sessions(self) -> int:
-        """Tell how many evaluators are inside."""
+        """Return how many evaluators are connected."""
         with self._lock:
             self._admitted = {thread for thread in self._admitted if thread.is_alive()}
             return len(self._admitted)
 
     def connect(self, *arguments: Any, **options: Any) -> ServerConnection:
-        """Make a connection, in its own thread, unless there are too many.
-
-        Raises:
-            ConnectionRefusedError: There are; websockets then closes the socket.
-        """
+        """Make a connection, in its own thread; if there are too many, websockets closes the socket."""
         with self._lock:
             self._connected = {thread for thread in self._connected if thread.is_alive()}
             if len(self._connected) >= self._max_sessions + MAX_OPENING:
@@ -70,13 +58,13 @@ class Entrance:
         return ServerConnection(*arguments, **options)
 
     def admit(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Return the answer for those who are not let in."""
+        """Return an HTTP answer for connections that are not admitted."""
         path = request.path.partition("?")[0]
         if "websocket" not in ",".join(request.headers.get_all("Upgrade")).lower():
-            return self._tell(connection, path)
+            return self._http_answer(connection, path)
         if not self._may_come_from(request.headers.get_all("Origin")):
             return self._refuse_page(connection, request.headers.get_all("Origin"))
-        if self._token is not None and not self._is_right(request.headers.get_all("Authorization")):
+        if self._token is not None and not self._is_token_right(request.headers.get_all("Authorization")):
             answer = connection.respond(
                 HTTPStatus.UNAUTHORIZED, "This agent wants a token: Authorization: Bearer TOKEN\n"
             )
@@ -84,23 +72,22 @@ class Entrance:
             return answer
         if self.state != "ok":
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, f"This agent is {self.state}.\n")
-        if not self._take_place():
+        if not self._is_place_free():
             problem = f"All {self._max_sessions} sessions of this agent are taken. Try again later.\n"
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, problem)
         return None
 
     def _may_come_from(self, origins: list[str]) -> bool:
-        """Tell whether a connection is not a web page's, or one of a page that is allowed."""
         return ANY_ORIGIN in self._origins or all(origin.lower() in self._origins for origin in origins)
 
     def _refuse_page(self, connection: ServerConnection, origins: list[str]) -> Response:
-        origin = plain(", ".join(origins)[:LONGEST_ORIGIN])
+        origin = plain(", ".join(origins)[:200])
         log.warning("refused a connection from a web page of %s; --allow-origin lets it in", origin)
         problem = "Web pages may not use this agent, unless it is served with --allow-origin ORIGIN.\n"
         return connection.respond(HTTPStatus.FORBIDDEN, problem)
 
-    def _take_place(self) -> bool:
-        """Take a place for this thread, for as long as it lives."""
+    def _is_place_free(self) -> bool:
+        """Count this thread as a session for as long as it lives."""
         with self._lock:
             self._admitted = {thread for thread in self._admitted if thread.is_alive()}
             if len(self._admitted) >= self._max_sessions:
@@ -108,11 +95,11 @@ class Entrance:
             self._admitted.add(threading.current_thread())
             return True
 
-    def _is_right(self, found: list[str]) -> bool:
+    def _is_token_right(self, found: list[str]) -> bool:
         expected = f"Bearer {self._token}".encode()
         return len(found) == 1 and hmac.compare_digest(found[0].encode("utf-8", "surrogateescape"), expected)
 
-    def _tell(self, connection: ServerConnection, path: str) -> Response:
+    def _http_answer(self, connection: ServerConnection, path: str) -> Response:
         if path == "/healthz":
             health = {
                 "status": self.state,

@@ -1,12 +1,9 @@
-"""Messages as frames: JSON with pictures in base64, or msgpack with raw arrays.
+"""Messages as frames: JSON with pictures in base64, or msgpack with raw arrays, agreed by the subprotocol.
 
-JSON is what everybody can write; msgpack is what is fast. Which of them is spoken is agreed by the
-WebSocket subprotocol.
-
-What is read is safe to hold: whatever the frame, either a message comes out or `BadFrame`. The action of a
-reply holds nothing but None, booleans, integers of 64 bits, floats, text, lists and maps with text for
-keys, `MAX_DEPTH` levels at most, and numpy arrays if they were sent as such. Of a key that is there twice
-the last one counts. msgpack can carry NaN and infinities; JSON cannot.
+Whatever the frame, either a message comes out or `BadFrame`. The action of a reply holds nothing but None,
+booleans, integers of 64 bits, floats, text, lists and maps with text for keys, `MAX_DEPTH` levels at most,
+and numpy arrays if they were sent as such. Of a repeated key the last one counts. msgpack can carry NaN and
+infinities; JSON cannot.
 """
 
 from __future__ import annotations
@@ -14,79 +11,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from proctor.agents.arrays import dtype_of, read_array, sendable
-from proctor.agents.faults import BadFrame, WireFault
-from proctor.agents.messages import (
-    JSON,
-    MSGPACK,
-    ActionReply,
-    Encoding,
-    EpisodeEnd,
-    ErrorMessage,
-    Format,
-    FromAgent,
-    FromEvaluator,
-    GetAction,
-    Hello,
-    ResetEpisode,
-)
-from proctor.agents.pictures import decode_picture, encode_picture, is_picture
-from proctor.core.actions import NOT_FINITE
+from proctor.agents import messages as wire
+from proctor.agents.arrays import decode_picture, dtype_of, encode_picture, is_picture, read_array, sendable
+from proctor.agents.messages import JSON, MSGPACK, BadFrame, WireFault
+from proctor.core.answers import NOT_FINITE
 from proctor.core.types import Observation, Sensor
 
 Frame = str | bytes
 Pictures = Literal["png", "jpeg"]
 
-MAX_DEPTH = 32
-"""Of lists and maps inside of each other. A chunk of actions has three levels."""
-MAX_PROBLEM_CHARS = 200
-"""Of what is told about a bad frame, which may quote it."""
-NOT_JSON = re.compile(r"[\[:,]\s*-?(NaN|Infinity)\b")
-"""As sloppy writers of JSON put it."""
+MAX_DEPTH = 32  # of nested lists and maps. A chunk of actions has three levels.
+MAX_PROBLEM_CHARS = 200  # of the message about a bad frame, which may quote it
+NOT_JSON = re.compile(r"[\[:,]\s*-?(NaN|Infinity)\b")  # as some writers of JSON put it
 MIN_INT, MAX_INT = -(1 << 63), (1 << 64) - 1
-
-
-class Codec(Protocol):
-    """One way to write messages."""
-
-    subprotocol: ClassVar[str]
-
-    def encode(self, message: FromAgent | FromEvaluator) -> Frame:
-        """Write a message; arrays in it are written by their `Format`.
-
-        Raises:
-            TypeError: There is something in it that has no place in a message.
-        """
-
-    def read_agent(self, frame: Frame) -> FromAgent:
-        """Read what an agent sent.
-
-        Raises:
-            BadFrame: It cannot be understood.
-        """
-
-    def read_evaluator(self, frame: Frame) -> FromEvaluator:
-        """Read what an evaluator sent; arrays of an observation may still be as on the wire.
-
-        Raises:
-            BadFrame: It cannot be understood.
-        """
-
-    def formats(self, sensors: Mapping[str, Sensor]) -> dict[str, Format]:
-        """Tell how arrays of these kinds are written."""
-
-    def arrays(self, observation: Mapping[str, Any], formats: Mapping[str, Format]) -> Observation:
-        """Make arrays of what a `get_action` brought.
-
-        Raises:
-            BadFrame: A picture or an array is broken.
-        """
 
 
 class JsonCodec:
@@ -100,15 +43,15 @@ class JsonCodec:
     def __init__(self, pictures: Pictures = "png") -> None:
         self._pictures = pictures
         self._encoder = msgspec.json.Encoder(enc_hook=self._write)
-        self._from_agent = msgspec.json.Decoder(FromAgent)
-        self._from_evaluator = msgspec.json.Decoder(FromEvaluator)
+        self._from_agent = msgspec.json.Decoder(wire.FromAgent)
+        self._from_evaluator = msgspec.json.Decoder(wire.FromEvaluator)
 
-    def encode(self, message: FromAgent | FromEvaluator) -> str:
-        """Write a message as text."""
+    def encode(self, message: wire.FromAgent | wire.FromEvaluator) -> str:
+        """Return a message as text, or raise TypeError if something in it cannot be sent."""
         return self._encoder.encode(message).decode()
 
-    def read_agent(self, frame: Frame) -> FromAgent:
-        """Read what an agent sent."""
+    def read_agent(self, frame: Frame) -> wire.FromAgent:
+        """Return an agent's message, or raise BadFrame."""
         try:
             return _cleaned(_read(self._from_agent.decode, frame, str, AGENT_TYPES))
         except BadFrame as error:
@@ -118,32 +61,31 @@ class JsonCodec:
                 )
             raise
 
-    def read_evaluator(self, frame: Frame) -> FromEvaluator:
-        """Read what an evaluator sent."""
-        message: FromEvaluator = _read(self._from_evaluator.decode, frame, str, EVALUATOR_TYPES)
+    def read_evaluator(self, frame: Frame) -> wire.FromEvaluator:
+        """Return an evaluator's message, its pictures and lists not decoded yet, or raise BadFrame."""
+        message: wire.FromEvaluator = _read(self._from_evaluator.decode, frame, str, EVALUATOR_TYPES)
         return message
 
-    def formats(self, sensors: Mapping[str, Sensor]) -> dict[str, Format]:
-        """Tell how arrays of these kinds are written."""
+    def formats(self, sensors: Mapping[str, Sensor]) -> dict[str, wire.Format]:
+        """Return how arrays of these sensors are written."""
         return {
             name: _format(sensor, self._encoding(sensor.dtype, sensor.shape))
             for name, sensor in sensors.items()
         }
 
-    def arrays(self, observation: Mapping[str, Any], formats: Mapping[str, Format]) -> Observation:
-        """Make arrays of base64 pictures and lists."""
+    def arrays(self, observation: Mapping[str, Any], formats: Mapping[str, wire.Format]) -> Observation:
+        """Return an observation with arrays for base64 pictures and lists, or raise BadFrame."""
         found = dict(observation)
         for name in formats.keys() & observation.keys():
             found[name] = _array_of_text(name, observation[name], formats[name])
         return found
 
-    def _encoding(self, dtype: str, shape: tuple[int, ...]) -> Encoding:
+    def _encoding(self, dtype: str, shape: tuple[int, ...]) -> wire.Encoding:
         if not is_picture(dtype, shape):
             return "list"
         return self._pictures if dtype == "uint8" else "png"
 
     def _write(self, value: Any) -> Any:
-        """Write what JSON has no word for."""
         array = _numbers(value)
         encoding = self._encoding(array.dtype.name, array.shape)
         # msgspec writes bytes as base64, straight into the frame
@@ -160,44 +102,44 @@ class MsgpackCodec:
 
     def __init__(self) -> None:
         self._encoder = msgspec.msgpack.Encoder(enc_hook=_write_raw)
-        self._from_agent = msgspec.msgpack.Decoder(FromAgent)
+        self._from_agent = msgspec.msgpack.Decoder(wire.FromAgent)
         self._from_evaluator = msgspec.msgpack.Decoder(_FromEvaluatorUnread)
         self._array = msgspec.msgpack.Decoder(_RawArray)
         self._value = msgspec.msgpack.Decoder()
 
-    def encode(self, message: FromAgent | FromEvaluator) -> bytes:
-        """Write a message as bytes."""
+    def encode(self, message: wire.FromAgent | wire.FromEvaluator) -> bytes:
+        """Return a message as bytes, or raise TypeError if something in it cannot be sent."""
         return self._encoder.encode(message)
 
-    def read_agent(self, frame: Frame) -> FromAgent:
-        """Read what an agent sent."""
+    def read_agent(self, frame: Frame) -> wire.FromAgent:
+        """Return an agent's message, or raise BadFrame."""
         return _cleaned(_read(self._from_agent.decode, frame, bytes, AGENT_TYPES))
 
-    def read_evaluator(self, frame: Frame) -> FromEvaluator:
-        """Read what an evaluator sent. Arrays of an observation say what they are, and are made here."""
+    def read_evaluator(self, frame: Frame) -> wire.FromEvaluator:
+        """Return an evaluator's message with its arrays, or raise BadFrame."""
         message = _read(self._from_evaluator.decode, frame, bytes, EVALUATOR_TYPES)
         if not isinstance(message, _GetActionUnread):
-            known: FromEvaluator = message
+            known: wire.FromEvaluator = message
             return known
         observation = {
             name: _read(self._read_entry, raw, msgspec.Raw, EVALUATOR_TYPES)
             for name, raw in message.observation.items()
         }
-        return GetAction(
+        return wire.GetAction(
             session_id=message.session_id, request_id=message.request_id, observation=observation
         )
 
-    def formats(self, sensors: Mapping[str, Sensor]) -> dict[str, Format]:
-        """Tell how arrays of these kinds are written."""
+    def formats(self, sensors: Mapping[str, Sensor]) -> dict[str, wire.Format]:
+        """Return how arrays of these sensors are written."""
         return {name: _format(sensor, "raw") for name, sensor in sensors.items()}
 
-    def arrays(self, observation: Mapping[str, Any], formats: Mapping[str, Format]) -> Observation:
-        """Return the observation, whose arrays have been made by `read_evaluator`."""
+    def arrays(self, observation: Mapping[str, Any], formats: Mapping[str, wire.Format]) -> Observation:
+        """Return the observation: `read_evaluator` has made its arrays."""
         del formats  # a raw array says itself what it is
         return dict(observation)
 
     def _read_entry(self, raw: msgspec.Raw) -> Any:
-        """Read one entry of an observation, an array from where it lies in the frame."""
+        """Read one entry of an observation, an array without copying it first."""
         try:
             array = self._array.decode(raw)
         except msgspec.ValidationError:
@@ -205,11 +147,13 @@ class MsgpackCodec:
         return _array(array.dtype, array.shape, array.data)
 
 
+Codec: TypeAlias = JsonCodec | MsgpackCodec
+
+
 class _RawArray(msgspec.Struct, forbid_unknown_fields=True):
     dtype: str
     shape: list[int]
-    data: memoryview
-    """A part of the frame, not a copy."""
+    data: memoryview  # a part of the frame, not a copy
 
 
 class _GetActionUnread(msgspec.Struct, kw_only=True, tag_field="type", tag="get_action"):
@@ -218,7 +162,9 @@ class _GetActionUnread(msgspec.Struct, kw_only=True, tag_field="type", tag="get_
     observation: dict[str, msgspec.Raw]
 
 
-_FromEvaluatorUnread: TypeAlias = Hello | ResetEpisode | _GetActionUnread | EpisodeEnd | ErrorMessage
+_FromEvaluatorUnread: TypeAlias = (
+    wire.Hello | wire.ResetEpisode | _GetActionUnread | wire.EpisodeEnd | wire.ErrorMessage
+)
 _ARRAY_KEYS = frozenset(_RawArray.__struct_fields__)
 
 AGENT_TYPES = "action, hello or error"
@@ -236,23 +182,23 @@ def _read(decode: Callable[[Any], Any], frame: Any, due: type, types: str) -> An
     except (msgspec.DecodeError, UnicodeError) as error:
         _refuse(WireFault.MALFORMED, str(error))
     except RecursionError:
-        _refuse(WireFault.TOO_DEEP, f"more than {MAX_DEPTH} lists or maps inside of each other")
+        _refuse(WireFault.TOO_DEEP, f"more than {MAX_DEPTH} nested lists or maps")
 
 
 def _refuse(kind: str, problem: str) -> NoReturn:
     raise BadFrame(kind, problem[:MAX_PROBLEM_CHARS]) from None
 
 
-def _cleaned(message: FromAgent) -> FromAgent:
-    if isinstance(message, ActionReply):
+def _cleaned(message: wire.FromAgent) -> wire.FromAgent:
+    if isinstance(message, wire.ActionReply):
         return msgspec.structs.replace(message, action=_clean(message.action, 0))
     return message
 
 
 def _clean(value: Any, depth: int) -> Any:
-    """Make arrays of what is written as one, and let nothing else in than JSON could have said."""
+    """Return a value with arrays for encoded arrays, and refuse what JSON could not hold."""
     if depth > MAX_DEPTH:
-        _refuse(WireFault.TOO_DEEP, f"more than {MAX_DEPTH} lists or maps inside of each other")
+        _refuse(WireFault.TOO_DEEP, f"more than {MAX_DEPTH} nested lists or maps")
     if isinstance(value, dict):
         if value.keys() == _ARRAY_KEYS:
             return _array(**value)
@@ -278,11 +224,11 @@ def _array(dtype: Any, shape: Any, data: Any) -> NDArray[Any]:
         _refuse(WireFault.MALFORMED, f"an array is broken: {error}")
 
 
-def _format(sensor: Sensor, encoding: Encoding) -> Format:
-    return Format(dtype=sensor.dtype, shape=sensor.shape, encoding=encoding)
+def _format(sensor: Sensor, encoding: wire.Encoding) -> wire.Format:
+    return wire.Format(dtype=sensor.dtype, shape=sensor.shape, encoding=encoding)
 
 
-def _array_of_text(name: str, value: Any, format_: Format) -> NDArray[Any]:
+def _array_of_text(name: str, value: Any, format_: wire.Format) -> NDArray[Any]:
     try:
         if format_.encoding != "list":
             return decode_picture(msgspec.convert(value, bytes), format_)
@@ -297,11 +243,7 @@ def _array_of_text(name: str, value: Any, format_: Format) -> NDArray[Any]:
 
 
 def _numbers(value: Any) -> NDArray[Any]:
-    """Return numbers of numpy as an array that can be sent.
-
-    Raises:
-        TypeError: The value is something else.
-    """
+    """Return numpy's numbers as an array that can be sent, or raise TypeError."""
     if not isinstance(value, np.ndarray | np.generic):
         raise TypeError(f"cannot be sent: {type(value).__name__}")
     return sendable(np.asarray(value))

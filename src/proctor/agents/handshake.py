@@ -1,70 +1,253 @@
-"""What the first word of an agent tells about the language that it speaks."""
+"""Connect to an agent and find out which dialect it speaks.
+
+Detection asks all registered dialects, in this order of evidence:
+
+1. the WebSocket subprotocol that the server chose,
+2. the first frame of a server that speaks first,
+3. a page of its HTTP side. Nothing is sent over the WebSocket to find out: a server that expects JSON might
+   not survive it.
+
+Servers that no dialect recognises get the fallback: Proctor's JSON as the specification writes it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from websockets.uri import parse_uri
 
+from proctor.agents.connection import Connection, open_connection
+from proctor.agents.dialects.dialect import Dialect
+from proctor.agents.messages import AgentGone, WireFault
+from proctor.core.errors import AgentFault, AgentUnavailable, ProctorError, UserError
 from proctor.core.plain_text import plain
+from proctor.core.registry import load, names
 
-MAX_BYTES = 256 << 10
-"""Of a first word: a hello or metadata take far less."""
-ALTERNATIVES = "serve the model with proctor, openpi or vla-eval"
+if TYPE_CHECKING:
+    from proctor.agents.dialects.mapping import Mapping
+
+AUTO = "auto"
+LISTEN_S = 1.0  # how long to wait for the first frame of an agent that may not send one
+PAGE_S = 1.0
+MAX_PAGE_BYTES = 16 << 10
+MAX_FIRST_FRAME_BYTES = 256 << 10  # a hello or metadata take far less
 
 
-def read_fields(frame: str | bytes) -> dict[str, msgspec.Raw] | None:
-    """Return the map that a frame holds, its values as they are on the wire; None if it holds none."""
-    decode: Any = msgspec.json.decode if isinstance(frame, str) else msgspec.msgpack.decode
+class Address(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent is, and what lets us in."""
+
+    url: str
+    token: str | None = None
+    tls: ssl.SSLContext | None = None
+
+    def headers(self, scheme: str = Dialect.authorization_scheme) -> dict[str, str]:
+        """Return the headers of a request."""
+        return {"Authorization": f"{scheme} {self.token}"} if self.token else {}
+
+
+class Handshake:
+    """What a server showed of itself before the first episode."""
+
+    def __init__(
+        self, address: Address, subprotocol: str | None, first_frame: str | bytes | None, deadline_s: float
+    ) -> None:
+        self.address, self.subprotocol, self.first_frame = address, subprotocol, first_frame
+        self._deadline_s = deadline_s
+
+    @cached_property
+    def fields(self) -> dict[str, msgspec.Raw] | None:
+        """The map in the first frame (JSON or msgpack), its values still encoded; None if it has none."""
+        decode: Any = msgspec.json.decode if isinstance(self.first_frame, str) else msgspec.msgpack.decode
+        try:
+            return decode(self.first_frame or b"", type=dict[str, msgspec.Raw])  # type: ignore[no-any-return]
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+
+    def has_field(self, name: str, text: str) -> bool:
+        """Return whether the first frame has a field with this text."""
+        found = (self.fields or {}).get(name)
+        return found is not None and bytes(found) in (msgspec.json.encode(text), msgspec.msgpack.encode(text))
+
+    def page(self, name: str) -> bytes | None:
+        """Return a page of the server's HTTP side; None if there is none in time."""
+        return get_page(self.address, name, min(self._deadline_s, time.monotonic() + PAGE_S))
+
+    @property
+    def unsupported_protocol(self) -> str | None:
+        """The name of a protocol that is known by its first frame, but that no dialect speaks."""
+        if self.has_field("type", "server_hello"):
+            return "VLN-CE-Docker"
+        keys = (self.fields or {}).keys()
+        if "status" in keys:
+            return "Positronic"
+        return "RoboArena" if keys & {"needs_session_id", "action_space"} else None
+
+    def describe(self) -> str:
+        """Return in one line what the first frame is and what to do about it."""
+        frame, remedy = self.first_frame, f"serve the model with one of: {', '.join(names('dialect'))}"
+        if (protocol := self.unsupported_protocol) is not None:
+            return f"the agent speaks the protocol of {protocol}, which Proctor does not; {remedy}"
+        if isinstance(frame, str) and "Traceback" in frame:
+            return f"the agent failed before it was asked anything: {last_line(frame)}"
+        if isinstance(frame, str):
+            return f"the agent's first frame is the text '{one_line(frame)}'; {remedy}"
+        if frame is None:
+            return f"the agent sent no first frame; {remedy}"
+        if self.fields is not None:
+            keys = one_line(", ".join(sorted(self.fields)) or "no keys")
+            return f"the agent's first frame is a msgpack map ({keys}); the dialect auto may recognise it"
+        start = frame[:8].hex(" ")
+        return f"the agent's first frame is {len(frame)} bytes ({start} …), not a msgpack map; {remedy}"
+
+
+class AgentSession(NamedTuple):
+    """An open connection to an agent, and how to speak on it."""
+
+    connection: Connection
+    dialect: Dialect
+    handshake: Handshake
+
+
+def load_dialects(name: str = AUTO) -> tuple[type[Dialect], ...]:
+    """Return the dialect of a name, or for `auto` all of them, in the order in which they are asked."""
+    if not isinstance(name, str):
+        raise UserError(f"dialect: expected a name, found {type(name).__name__}")
+    wanted = names("dialect") if name == AUTO else (name,)
+    return tuple(sorted(map(_load_dialect, wanted), key=lambda dialect: dialect.is_fallback))
+
+
+def _load_dialect(name: str) -> type[Dialect]:
     try:
-        fields: dict[str, msgspec.Raw] = decode(frame, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-    return fields
+        found: type[Dialect] = load("dialect", name)
+    except ProctorError:
+        raise
+    except Exception as error:
+        raise UserError(f"dialect '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+    return found
 
 
-def foreign_protocol(frame: str | bytes) -> str | None:
-    """Name the protocol of a first word that is known, but not spoken here."""
-    fields = read_fields(frame)
-    if fields is None:
-        return None
-    if _is_word(fields.get("type"), "server_hello"):
-        return "VLN-CE-Docker"
-    if "status" in fields:
-        return "Positronic"
-    if fields.keys() & {"needs_session_id", "action_space"}:
-        return "RoboArena"
-    return None
+def open_session(
+    address: Address,
+    deadline_s: float,
+    listen_s: float = LISTEN_S,
+    *,
+    dialects: Sequence[type[Dialect]] | None = None,
+    mapping: Mapping | None = None,
+) -> AgentSession:
+    """Connect to an agent and find out what it speaks, by `deadline_s`, a point of `time.monotonic()`.
 
-
-def is_hello(frame: str | bytes) -> bool:
-    """Tell whether a first word means to be Proctor's."""
-    fields = read_fields(frame)
-    return fields is not None and _is_word(fields.get("type"), "hello")
-
-
-def diagnose(frame: str | bytes, problem: str) -> str:
-    """Say in one line what was found where a hello was due, and what to do.
-
-    Args:
-        frame: The first word.
-        problem: Why it is no hello.
+    Waits `listen_s` for a first frame; 0 for an agent that is known to send none. If there is only one
+    dialect, it is not tested for. Raises AgentUnavailable if nothing answers, AgentFault if it speaks nothing
+    that we know.
     """
-    name = foreign_protocol(frame)
-    if name is not None:
-        return f"the agent speaks the protocol of {name}, which Proctor does not; {ALTERNATIVES}"
-    if is_hello(frame):
-        if isinstance(frame, bytes):
-            problem = "it is binary, for which the server must choose the subprotocol proctor.v1.msgpack"
-        return f"the agent's hello cannot be read: {problem}"
-    if isinstance(frame, str) and "Traceback" in frame:
-        return f"the agent failed before it was asked anything: {last_line(frame)}"
-    if isinstance(frame, str):
-        return f"the agent's first word is no hello but the text '{one_line(frame)}'; {ALTERNATIVES}"
-    if read_fields(frame) is not None:
-        return "the agent's first word is a msgpack map, as of an openpi server; choose the dialect openpi"
-    start = frame[:8].hex(" ")
-    return f"the agent's first word is {len(frame)} bytes ({start} …) that are no msgpack map; {ALTERNATIVES}"
+    dialects = dialects or load_dialects()
+    connection = _connect(address, deadline_s, dialects)
+    try:
+        first_frame = _first_frame(connection, deadline_s, listen_s, dialects)
+        handshake = Handshake(address, connection.subprotocol, first_frame, deadline_s)
+        dialect = _chosen(dialects, handshake).open(connection, handshake, mapping, deadline_s)
+    except AgentGone as fault:
+        connection.drop()
+        problem = f"{address.url}: {fault}, before any episode began"
+        raise AgentUnavailable(problem, kind=WireFault.UNAVAILABLE) from None
+    except AgentFault as fault:
+        connection.drop()
+        if fault.kind not in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY):
+            raise
+        problem = f"{address.url} did not say in time what it speaks: {fault}"
+        raise AgentFault(WireFault.MISMATCH, problem) from None
+    except BaseException:
+        connection.drop()
+        raise
+    return AgentSession(connection, dialect, handshake)
+
+
+def _chosen(dialects: Sequence[type[Dialect]], handshake: Handshake) -> type[Dialect]:
+    if len(dialects) == 1:
+        return dialects[0]
+    for dialect in dialects:
+        if dialect.recognises(handshake):
+            return dialect
+    raise AgentFault(WireFault.MISMATCH, handshake.describe())
+
+
+def _connect(address: Address, deadline_s: float, dialects: Sequence[type[Dialect]]) -> Connection:
+    # Those of the fallback first: some servers choose the first one without looking.
+    offered = [name for dialect in reversed(dialects) for name in dialect.subprotocols]
+    scheme = dialects[0].authorization_scheme if len(dialects) == 1 else Dialect.authorization_scheme
+    try:
+        return open_connection(
+            address.url,
+            deadline_s,
+            subprotocols=tuple(dict.fromkeys(offered)),
+            headers=address.headers(scheme),
+            tls=address.tls,
+        )
+    except AgentFault as fault:
+        if fault.kind != WireFault.UNREACHABLE or time.monotonic() < deadline_s:
+            raise
+        hint = "if no WebSocket server listens there but, say, an O3DE agent, choose another port"
+        raise AgentUnavailable(f"{fault}; {hint}", kind=fault.kind) from None
+
+
+def _first_frame(
+    connection: Connection, deadline_s: float, listen_s: float, dialects: Sequence[type[Dialect]]
+) -> str | bytes | None:
+    """Return what the agent sends before it was sent anything; None if it waits for us."""
+    first_speaker = dialects[0].first_speaker if len(dialects) == 1 else "either"
+    if first_speaker == "evaluator":
+        return None
+    until_s = deadline_s if first_speaker == "agent" else min(deadline_s, time.monotonic() + listen_s)
+    try:
+        frame = connection.receive(until_s)
+    except AgentFault as fault:
+        if fault.kind == WireFault.ACTION_TIMEOUT:
+            return None
+        if fault.kind in (WireFault.TOO_BIG, WireFault.MALFORMED):
+            raise AgentFault(WireFault.MISMATCH, f"the agent's first frame is {fault}") from None
+        if fault.kind != WireFault.SLOW_REPLY:
+            raise
+        frame = connection.receive(deadline_s)  # it has begun to arrive
+    if len(frame) > MAX_FIRST_FRAME_BYTES:
+        problem = f"expected a first frame of less than {MAX_FIRST_FRAME_BYTES} bytes, found {len(frame)}"
+        raise AgentFault(WireFault.MISMATCH, problem)
+    return frame
+
+
+def get_page(address: Address, page: str, deadline_s: float) -> bytes | None:
+    """Return the body of a page beside a WebSocket address; None if there is none in time."""
+    uri = parse_uri(address.url)
+    left_s = max(0.01, deadline_s - time.monotonic())
+    request = HTTPConnection(uri.host, uri.port, timeout=left_s)
+    if uri.secure:
+        request = HTTPSConnection(uri.host, uri.port, timeout=left_s, context=address.tls)
+    # Timeouts of sockets begin anew with every byte: a server that sends one now and then is cut off.
+    watchdog = threading.Timer(left_s, _shut_down, [request])
+    watchdog.start()
+    try:
+        request.request("GET", f"{uri.path.rstrip('/')}/{page}", headers=address.headers())
+        response = request.getresponse()
+        return response.read(MAX_PAGE_BYTES) if response.status == HTTPStatus.OK else None
+    except (OSError, HTTPException):
+        return None
+    finally:
+        watchdog.cancel()
+        request.close()
+
+
+def _shut_down(request: HTTPConnection) -> None:
+    with suppress(OSError, AttributeError):  # it may have ended, or have no socket yet
+        request.sock.shutdown(socket.SHUT_RDWR)
 
 
 def last_line(text: str) -> str:
@@ -74,9 +257,5 @@ def last_line(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text of others cut to what fits on a line, harmless for a terminal."""
+    """Return a text from outside in at most 200 characters that are harmless for a terminal."""
     return plain(" ".join(text[:400].split()))[:200]
-
-
-def _is_word(value: msgspec.Raw | None, word: str) -> bool:
-    return value is not None and bytes(value) in (msgspec.json.encode(word), msgspec.msgpack.encode(word))

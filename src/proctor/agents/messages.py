@@ -1,17 +1,17 @@
-"""The messages of protocol version 1. `docs/protocol.md` shows each of them as it is on the wire.
+"""The messages of protocol version 1, and what a served agent can do wrong with them.
 
-The evaluator is the WebSocket client, the agent the server. Keys that are not known are skipped, so that
-either side may say more than the other understands.
+`docs/protocol.md` shows each message as it is on the wire. The evaluator is the WebSocket client, the agent
+the server. Keys that are not known are skipped, so that either side may say more than the other understands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+import enum
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from proctor.core.errors import AgentFault
 from proctor.core.types import Sensor
 
 VERSION = 1
@@ -20,7 +20,7 @@ SUBPROTOCOLS = (JSON, MSGPACK)
 """As the evaluator offers them. JSON comes first: some servers take the first without looking."""
 
 UNAVAILABLE_KINDS = ("unavailable", "overloaded")
-"""Of an error with which an agent says that it cannot take an episode at present."""
+"""Of errors by which an agent says that it cannot take an episode at present."""
 
 Encoding: TypeAlias = Literal["png", "jpeg", "list", "raw"]
 """How an array is written: a picture in base64, nested lists (both JSON), or its bytes (msgpack)."""
@@ -35,20 +35,16 @@ class Format(Sensor, frozen=True, kw_only=True):
 class Hello(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="hello"):
     """Who is speaking. The agent may send it as soon as the connection is open; the evaluator answers."""
 
-    protocol: str
-    """`proctor`."""
+    protocol: str  # `proctor`
     version: int
-    name: str = ""
-    """Of the agent or the evaluator, for people."""
-    session_id: str = ""
-    """From the evaluator only, like all that follows but `pictures` and `request_ids`."""
+    name: str = ""  # of the agent or the evaluator, for people
+    session_id: str = ""  # from the evaluator only, like all that follows but `pictures` and `request_ids`
     task: str = ""
     sensors: dict[str, Sensor] = {}
     actions: list[str] = []
     pictures: Literal["png", "jpeg"] = "png"
     """From the agent: how it wants colour in JSON. PNG is lossless, JPEG is smaller."""
-    request_ids: bool = False
-    """From the agent: every reply of its will bear the `request_id` of its request."""
+    request_ids: bool = False  # from the agent: each of its replies will bear the `request_id` of its request
 
 
 class ResetEpisode(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="reset_episode"):
@@ -64,8 +60,7 @@ class GetAction(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
     """What the agent sees; it has to reply with an action."""
 
     session_id: str
-    request_id: int = 0
-    """Counts up from 1 in a session."""
+    request_id: int = 0  # counts up from 1 in a session
     observation: dict[str, Any]
 
 
@@ -77,19 +72,12 @@ class ActionReply(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
     action: Any
 
 
-ALWAYS_TOLD: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"pick_and_place": ("success", "completion_rate", "trajectory_similarity")}
-)
-"""By task, the metrics that `episode_end` names in any case, as the message of the design documents does."""
-
-
 class EpisodeEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="episode_end"):
     """The episode is over. There is no reply."""
 
     session_id: str
     status: Literal["success", "failure", "error"]
-    metrics: dict[str, float | None]
-    """Null where a metric of `ALWAYS_TOLD` was not measured."""
+    metrics: dict[str, float | None]  # null where a metric that the exam always names was not measured
     num_steps: int
 
 
@@ -103,3 +91,32 @@ class ErrorMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", 
 
 FromEvaluator: TypeAlias = Hello | ResetEpisode | GetAction | EpisodeEnd | ErrorMessage
 FromAgent: TypeAlias = Hello | ActionReply | ErrorMessage
+
+
+class WireFault(enum.StrEnum):
+    """The kinds of `AgentFault` of served agents. Those of actions are in `core/answers.py`."""
+
+    UNREACHABLE = "agent_unreachable"  # nobody answered at its address in time
+    UNAVAILABLE = "agent_unavailable"  # the agent said itself that it cannot take an episode at present
+    MISMATCH = "protocol_mismatch"  # what answered speaks another protocol, or another version
+    DISCONNECTED = "agent_disconnected"  # the connection ended in the middle of an episode
+    ACTION_TIMEOUT = "action_timeout"  # no reply within the time for one action
+    SLOW_REPLY = "slow_reply"  # a reply had begun to arrive, but not its end, within the time for one action
+    EPISODE_BUDGET = "episode_budget"  # all actions together took longer than an episode may
+    MALFORMED = "malformed_frame"  # a frame that is not JSON, or not msgpack
+    TOO_BIG = "frame_too_big"  # a frame above the size limit
+    TOO_DEEP = "nested_too_deep"  # a frame with lists or maps inside of each other beyond the limit
+    WRONG_FRAME = "wrong_frame_kind"  # text where binary is due, or the other way round
+    WRONG_MESSAGE = "wrong_message"  # a message that is not the one that is due
+    WRONG_SESSION = "wrong_session"  # a reply that bears the id of another session
+    STALE_REPLY = "stale_reply"  # a reply to another request than the last one
+    UNASKED = "unasked_message"  # a message that nobody had asked for
+    AGENT_ERROR = "agent_error"  # the agent said itself that it failed
+
+
+class AgentGone(AgentFault):
+    """The connection broke, or the agent closed it without reporting a problem."""
+
+
+class BadFrame(AgentFault):
+    """A frame that cannot be understood. In the evaluator it is the agent's fault."""

@@ -1,23 +1,28 @@
-"""Where the sessions of a server get their policies from."""
+"""The policies of a server's sessions: one each, a single one that is lent out, or one call for a batch."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
+import queue
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import Future
+from typing import Any, NamedTuple
 
 from proctor import __version__
-from proctor.agents.batcher import ActBatch
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Policy
+from proctor.core.types import Observation
 
 Source = Policy | Callable[[], Policy]
-"""A policy's class or a function that makes one; or a policy, which then has one session at a time."""
+"""A policy's class, a function that makes one, or a single policy for one session at a time."""
+ActBatch = Callable[[Sequence[Policy], Sequence[Observation]], Sequence[Any]]
 
 
 class PolicySource:
-    """Makes the sessions' policies, the first one ahead of time, or lends out the only one."""
+    """Makes the sessions' policies, the first one ahead of time, or lends the only one."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -27,17 +32,13 @@ class PolicySource:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The policy's name for people."""
         if self._only is not None:
             return type(self._only).__name__
         return getattr(self._source, "__name__", "") or f"proctor {__version__}"
 
     def prepare(self) -> Policy:
-        """Make the first policy ahead of time.
-
-        Raises:
-            UserError: It cannot be served.
-        """
+        """Make the first policy ahead of time, or raise UserError if it cannot be served."""
         self._first = policy = self._make()
         if type(policy).privileged:
             name = type(policy).__name__
@@ -47,7 +48,7 @@ class PolicySource:
 
     @contextlib.contextmanager
     def lend(self) -> Iterator[Policy]:
-        """Lend a session its policy; one of its own is closed afterwards."""
+        """Lend a session its policy. One that was made for the session is closed afterwards."""
         if self._only is not None:
             yield self._only
             return
@@ -57,7 +58,7 @@ class PolicySource:
             yield lent
 
     def close(self) -> None:
-        """Close what nobody borrowed, or the only policy that there is."""
+        """Close a policy that was made ahead of time and never lent."""
         with self._lock:
             policy, self._first = self._first, None
         if policy is not None:
@@ -71,11 +72,7 @@ class PolicySource:
 
 
 def act_batch_of(policy: Policy) -> ActBatch:
-    """Return the `act_batch` of a policy's class.
-
-    Raises:
-        UserError: It has none that could be called without an object.
-    """
+    """Return the `act_batch` of a policy's class, or raise UserError if it needs an object."""
     class_ = type(policy)
     found = inspect.getattr_static(class_, "act_batch", None)
     if not isinstance(found, classmethod | staticmethod):
@@ -85,3 +82,74 @@ def act_batch_of(policy: Policy) -> ActBatch:
         )
     act_batch: ActBatch = class_.act_batch  # type: ignore[attr-defined]
     return act_batch
+
+
+class _Request(NamedTuple):
+    policy: Policy
+    observation: Observation
+    action: Future[Any]
+
+
+class Batcher:
+    """Collects requests and calls `act_batch` in one thread.
+
+    A batch is full when it holds `max_batch` requests, or one of every session; it waits for that no longer
+    than `wait_s` after its first request. While the model works, requests queue up for the next batch.
+    """
+
+    def __init__(
+        self, act_batch: ActBatch, *, max_batch: int, wait_s: float, sessions: Callable[[], int]
+    ) -> None:
+        self._act_batch, self._max_batch, self._wait_s = act_batch, max_batch, wait_s
+        self._sessions = sessions
+        self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="batcher", daemon=True)
+        self._thread.start()
+
+    def act(self, policy: Policy, observation: Observation) -> Any:
+        """Return the action of one session, or raise what its batch raised."""
+        request = _Request(policy, observation, Future())
+        self._requests.put(request)
+        return request.action.result()
+
+    def close(self) -> None:
+        """End the thread when all requests are answered. May be called twice."""
+        self._requests.put(None)
+
+    def _run(self) -> None:
+        while (first := self._requests.get()) is not None:
+            batch, is_last = self._collect(first)
+            try:
+                actions = self._act_batch(
+                    [request.policy for request in batch], [request.observation for request in batch]
+                )
+                _check_length(actions, len(batch))
+                for request, action in zip(batch, actions, strict=True):
+                    request.action.set_result(action)
+            except BaseException as error:  # noqa: BLE001  it is raised again in each session
+                for request in batch:
+                    if not request.action.done():
+                        request.action.set_exception(error)
+            if is_last:
+                return
+
+    def _collect(self, first: _Request) -> tuple[list[_Request], bool]:
+        """Return a batch, and whether it is the last one."""
+        batch, deadline_s = [first], time.monotonic() + self._wait_s
+        while len(batch) < min(self._max_batch, self._sessions()):
+            try:
+                request = self._requests.get(timeout=max(0.0, deadline_s - time.monotonic()))
+            except queue.Empty:
+                break
+            if request is None:
+                return batch, True
+            batch.append(request)
+        return batch, False
+
+
+def _check_length(actions: Sequence[Any], expected: int) -> None:
+    # Iterating over a dict, a set or a text would give keys, any order, or letters.
+    if not hasattr(actions, "__len__") or isinstance(actions, Mapping | Set | str | bytes):
+        raise TypeError(f"act_batch must return a list of {expected} actions, found {type(actions).__name__}")
+    if len(actions) != expected:
+        raise ValueError(f"act_batch must return {expected} actions, one per policy, found {len(actions)}")

@@ -21,33 +21,28 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from websockets.sync.server import Server, ServerConnection
 from websockets.sync.server import serve as listen
 from websockets.typing import Subprotocol
 
-from proctor.agents.admission import Entrance
-from proctor.agents.batcher import Batcher
+from proctor.agents.admission import Admission
 from proctor.agents.codec import Pictures
 from proctor.agents.messages import JSON, MSGPACK, VERSION, Hello
-from proctor.agents.policy_source import PolicySource, Source, act_batch_of
+from proctor.agents.policy_source import Batcher, PolicySource, Source, act_batch_of
 from proctor.agents.session import Session, log
 from proctor.core.addresses import checked_token
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Policy
-from proctor.core.types import Observation
 
 MAX_FRAME_BYTES = 64 << 20
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
-SEND_TIMEOUT_S = 60.0
-"""How long an evaluator may take to read an answer."""
+SEND_TIMEOUT_S = 60.0  # how long an evaluator may take to read an answer
 PING_INTERVAL_S, PING_TIMEOUT_S = 20.0, 60.0
 LONGEST_BATCH_WAIT_S = 60.0
-GRACE_S = 5.0
-"""How long a policy may go on with an action when the server ends."""
+GRACE_S = 5.0  # how long a policy may go on with an action when the server ends
 EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  (these are what to look out for)
 
 
@@ -57,9 +52,9 @@ class PolicyServer:
         with PolicyServer(MyPolicy, port=0) as server:
             print(server.url)
 
-    Sessions run in threads, each with an object of its own, so that state in `self` is never shared. What
-    all of them share (a model's weights) belongs to the class or to a function around it. The first object
-    is made when the server starts, so that it fails early; while that takes, evaluators are told to wait.
+    Sessions run in threads, each with a policy of its own, so that state in `self` is never shared. What
+    all of them share (a model's weights) belongs to the class or to a function around it. The first policy
+    is made when the server starts, so that it fails early; meanwhile, evaluators are told to wait.
 
     A model that is faster in batches gets them if the class has an `act_batch` and `max_batch` is above 1:
 
@@ -82,7 +77,7 @@ class PolicyServer:
             Those of sessions are closed with them, a single one when the server ends.
         host: The address to listen at: "127.0.0.1" is for this machine only, "0.0.0.0" for all others.
         port: 0 for any that is free.
-        token: What an evaluator must bring along.
+        token: What an evaluator must send.
         certificate: A PEM file, for `wss://`.
         key: Its private key, a PEM file.
         max_sessions: How many evaluators' workers at a time; others are told to come back later.
@@ -92,9 +87,6 @@ class PolicyServer:
         pictures: How evaluators that speak JSON should send colour: "png" is lossless, "jpeg" smaller.
         allow_origins: Web pages that may connect, such as "https://app.example.org"; "*" for all. Without it
             none may: else any page in a browser on this machine could use the policy.
-
-    Raises:
-        UserError: It cannot be served like this.
     """
 
     def __init__(  # noqa: PLR0913  (all but the first by keyword)
@@ -130,7 +122,7 @@ class PolicyServer:
         self._hello = Hello(
             protocol="proctor", version=VERSION, name=self._name, pictures=pictures, request_ids=True
         )
-        self._entrance = Entrance(
+        self._admission = Admission(
             name=self._name,
             token=token,
             max_sessions=1 if isinstance(policy, Policy) else max_sessions,
@@ -145,7 +137,7 @@ class PolicyServer:
 
     @property
     def url(self) -> str:
-        """Where evaluators find it."""
+        """The address for evaluators."""
         host = socket.gethostname() if self._host in EVERYWHERE else self._host
         scheme = "ws" if self._tls is None else "wss"
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
@@ -156,13 +148,8 @@ class PolicyServer:
         return self._port
 
     def start(self) -> None:
-        """Listen, and make the first policy.
-
-        Raises:
-            UserError: The address is taken or none of this machine's, or the policy cannot be served.
-        """
-        with contextlib.ExitStack() as stack:
-            stack.callback(self.shutdown)
+        """Listen, and make the first policy."""
+        try:
             self._server = server = self._listen()
             self._port = server.socket.getsockname()[1]
             _in_background(server.serve_forever)  # its threads are daemons then, too
@@ -172,13 +159,15 @@ class PolicyServer:
                     act_batch_of(first),
                     max_batch=self._max_batch,
                     wait_s=self._batch_wait_s,
-                    sessions=self._entrance.sessions,
+                    sessions=self._admission.sessions,
                 )
-            self._entrance.state = "ok"
-            stack.pop_all()
+        except BaseException:
+            self.shutdown()
+            raise
+        self._admission.state = "ok"
 
     def wait(self) -> None:
-        """Return when somebody calls `stop` or `shutdown`."""
+        """Return after a call of `stop` or `shutdown`."""
         self._ends.get()
 
     def stop(self) -> None:
@@ -188,25 +177,23 @@ class PolicyServer:
     def shutdown(self, grace_s: float = GRACE_S) -> None:
         """End all sessions and close the policies. May be called twice.
 
-        Args:
-            grace_s: How long policies that are choosing an action may go on, so that it is still sent, and
-                how long it may take to close one.
+        For `grace_s` policies may finish an action, which is still sent, and close.
         """
         with self._changed:
-            self._entrance.state = "closing"
+            self._admission.state = "closing"
             sessions = list(self._sessions)
             server, self._server = self._server, None
         for session in sessions:
-            _in_background(session.leave)
+            _in_background(session.end)
         with self._changed:
             self._changed.wait_for(lambda: not self._sessions, grace_s)
             stuck = list(self._sessions)
         for session in stuck:
-            log.warning("%s: its policy did not come to an end within %g s", session.label, grace_s)
-        last = [_in_background(session.hang_up) for session in stuck]
+            log.warning("%s: its policy did not finish within %g s", session.label, grace_s)
+        last = [_in_background(session.close_connection) for session in stuck]
         if server is not None:
             closing = _in_background(server.shutdown)
-            last += [] if stuck else [closing]  # it would wait for those who are stuck
+            last += [] if stuck else [closing]  # it would wait for the sessions that are stuck
         for thread in last:
             thread.join(CLOSE_TIMEOUT_S + 1)
         if self._batcher is not None:
@@ -222,9 +209,7 @@ class PolicyServer:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.shutdown()
 
     def _listen(self) -> Server:
@@ -236,8 +221,8 @@ class PolicyServer:
                 self._port,
                 family=family,
                 ssl=self._tls,
-                create_connection=self._entrance.connect,  # type: ignore[arg-type] # any callable will do
-                process_request=self._entrance.admit,
+                create_connection=self._admission.connect,  # type: ignore[arg-type] # any callable will do
+                process_request=self._admission.admit,
                 select_subprotocol=_best_subprotocol,
                 compression=None,  # the network is faster than deflate
                 open_timeout=OPEN_TIMEOUT_S,
@@ -249,7 +234,7 @@ class PolicyServer:
                 logger=_websockets_log(),
             )
         except OSError as error:
-            raise UserError(_no_listening(self._host, self._port, error)) from None
+            raise UserError(_listen_problem(self._host, self._port, error)) from None
 
     def _handle(self, connection: ServerConnection) -> None:
         """Hold one session, in its own thread."""
@@ -262,21 +247,21 @@ class PolicyServer:
             connection,
             hello=self._hello,
             lend=self._policies.lend,
-            act=_act_alone if self._batcher is None else self._batcher.act,
+            act=self._batcher.act if self._batcher else lambda policy, observation: policy.act(observation),
             label=f"session {next(self._numbers)}",
         )
-        with self._present(session):
+        with self._registered(session):
             log.info("%s: begins, from %s", session.label, peer)
             session.run()
 
     @contextlib.contextmanager
-    def _present(self, session: Session) -> Iterator[None]:
+    def _registered(self, session: Session) -> Iterator[None]:
         with self._changed:
             self._sessions.add(session)
-            is_too_late = self._entrance.state != "ok"
+            is_too_late = self._admission.state != "ok"
         try:
             if is_too_late:
-                session.leave()
+                session.end()
             yield
         finally:
             log.info("%s: ends", session.label)
@@ -286,27 +271,16 @@ class PolicyServer:
 
 
 def serve(policy: Source, *, on_ready: Callable[[PolicyServer], None] | None = None, **options: Any) -> None:
-    """Serve a policy until SIGINT, SIGTERM or `shutdown`.
+    """Serve a policy until SIGINT, SIGTERM or `shutdown`; the options are those of `PolicyServer`.
 
-    Actions that are being chosen when the end comes are still sent; a second signal does not wait for them.
-
-    Args:
-        policy: The policy's class, or a function that makes one.
-        on_ready: Called with the server when it can be reached.
-        options: `host`, `port`, `token` and all others of `PolicyServer`.
-
-    Raises:
-        UserError: It cannot be served like this.
+    Actions that are being chosen are still sent; a second signal does not wait for them. `on_ready` is called
+    when the server can be reached.
     """
     server = PolicyServer(policy, **options)
     with server, _stopped_by_signals(server):
         if on_ready is not None:
             on_ready(server)
         server.wait()
-
-
-def _act_alone(policy: Policy, observation: Observation) -> Any:
-    return policy.act(observation)
 
 
 def _best_subprotocol(connection: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
@@ -328,7 +302,7 @@ def _tls(certificate: Path | str | None, key: Path | str | None) -> ssl.SSLConte
     return context
 
 
-def _no_listening(host: str, port: int, error: OSError) -> str:
+def _listen_problem(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"port {port} on {host} is taken: end the program that listens there, or choose another port"
     return f"cannot listen on {host}, port {port}: {error.strerror or error}"
@@ -341,7 +315,7 @@ def _check_number(name: str, value: float, least: int) -> None:
 
 @functools.cache
 def _websockets_log() -> logging.Logger:
-    """Return a log for errors of handlers, without the news of handshakes: whoever scans ports makes some."""
+    """Return a log for errors of handlers. Failed handshakes are left out: port scanners make many."""
     found = log.getChild("websockets")
     found.setLevel(logging.ERROR)
     found.addFilter(lambda record: record.msg != "opening handshake failed")
@@ -356,7 +330,7 @@ def _in_background(job: Callable[[], None]) -> threading.Thread:
 
 @contextlib.contextmanager
 def _stopped_by_signals(server: PolicyServer) -> Iterator[None]:
-    """Let a signal stop the server; while it shuts down, the next one does what it did before."""
+    """Stop the server on the first signal; restore the previous handlers for the next one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,13 +1,12 @@
-"""One conversation, seen from the agent: an evaluator asks, a policy answers."""
+"""The agent's side of one connection: an evaluator asks, a policy answers."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -16,25 +15,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.sync.server import ServerConnection
 
+from proctor.agents import messages as wire
+from proctor.agents.arrays import read_scan
 from proctor.agents.codec import Codec, JsonCodec, MsgpackCodec
-from proctor.agents.faults import BadFrame, WireFault
-from proctor.agents.messages import (
-    MSGPACK,
-    UNAVAILABLE_KINDS,
-    VERSION,
-    ActionReply,
-    EpisodeEnd,
-    ErrorMessage,
-    FromAgent,
-    FromEvaluator,
-    GetAction,
-    Hello,
-    ResetEpisode,
-)
-from proctor.agents.scans import read_scan
-from proctor.core.availability import is_unavailability
-from proctor.core.distribution import UPDATE_COMMAND
-from proctor.core.errors import AgentFault
+from proctor.agents.messages import MSGPACK, UNAVAILABLE_KINDS, VERSION, BadFrame, WireFault
+from proctor.core.errors import UPDATE_COMMAND, AgentFault, is_unavailability
 from proctor.core.interfaces import Policy
 from proctor.core.plain_text import plain
 from proctor.core.types import EpisodeInfo, Observation, Outcome, Sensor
@@ -45,27 +30,23 @@ CLOSE_CODES: dict[str, CloseCode] = {
     WireFault.TOO_DEEP: CloseCode.INVALID_DATA,
     WireFault.WRONG_FRAME: CloseCode.UNSUPPORTED_DATA,
 }
-"""How a connection is closed after a frame that is no good; 1002 if it is not here."""
+"""Close codes after a bad frame; 1002 for all other kinds."""
 log = logging.getLogger("proctor.server")
 
 
 class Session:
     """The policy's side of one connection.
 
-    Args:
-        connection: The line to the evaluator.
-        hello: What the agent says first, if the evaluator has offered a subprotocol. One that has not
-            knows nothing but JSON and `reset_episode`, `get_action`, `episode_end`, and is not greeted.
-        lend: Gives the session its policy, and takes it back.
-        act: How the policy is asked: itself, or in a batch with others.
-        label: The session's name in the log.
+    `hello` is sent first, if the evaluator has offered a subprotocol; one that has not knows only JSON and
+    `reset_episode`, `get_action`, `episode_end`. `lend` gives the session its policy and takes it back; `act`
+    asks the policy, alone or in a batch with others. `label` is the session's name in the log.
     """
 
     def __init__(
         self,
         connection: ServerConnection,
         *,
-        hello: Hello,
+        hello: wire.Hello,
         lend: Callable[[], AbstractContextManager[Policy]],
         act: Callable[[Policy, Observation], Any],
         label: str,
@@ -73,18 +54,15 @@ class Session:
         self._connection, self._hello, self._lend, self._act = connection, hello, lend, act
         self.label = label
         self._codec: Codec = MsgpackCodec() if connection.subprotocol == MSGPACK else JsonCodec()
-        self._evaluator: Hello | None = None
+        self._evaluator: wire.Hello | None = None
         self._policy: Policy | None = None
-        self._episode: ResetEpisode | None = None
+        self._episode: wire.ResetEpisode | None = None
         self._lock = threading.Lock()
-        self._is_busy = self._is_leaving = self._is_hanging_up = False
+        self._is_busy = self._is_ending = self._is_closing = False
 
     def run(self) -> None:
-        """Answer until one of both sides ends it.
-
-        What the policy raises is told to the evaluator and goes on upwards.
-        """
-        if self._is_leaving:
+        """Answer until one side closes. What the policy raises is reported to the evaluator and raised."""
+        if self._is_ending:
             return
         if self._connection.subprotocol is not None:
             self._send(self._hello)
@@ -97,23 +75,23 @@ class Session:
                 except BadFrame as error:
                     self._refuse(error)
                     return
-                if self._is_time_to_hang_up():
+                if self._is_time_to_close():
                     # Beside this thread, which goes on to read what was sent before the evaluator knew.
-                    threading.Thread(target=self.hang_up, daemon=True).start()
+                    threading.Thread(target=self.close_connection, daemon=True).start()
 
-    def leave(self) -> None:
+    def end(self) -> None:
         """End the session: at once if nothing is asked at present, else after the answer.
 
         An `episode_end` that the evaluator had sent by then still reaches the policy.
         """
         with self._lock:
-            self._is_leaving = True
+            self._is_ending = True
             if self._is_busy:
                 return
-            self._is_hanging_up = True
-        self.hang_up()
+            self._is_closing = True
+        self.close_connection()
 
-    def hang_up(self) -> None:
+    def close_connection(self) -> None:
         """Close the connection. What comes in until the evaluator closes it, too, can still be read."""
         self._connection.close(CloseCode.GOING_AWAY, "the agent's server ends")
 
@@ -128,95 +106,103 @@ class Session:
             self._is_busy = True
         return frame
 
-    def _is_wanted(self, message: FromEvaluator) -> bool:
-        """Tell whether a message matters: to one who leaves, only the end of the episode does."""
+    def _is_wanted(self, message: wire.FromEvaluator) -> bool:
+        """Return whether to process a message: while the session ends, only `episode_end`."""
         with self._lock:
-            return not self._is_leaving or (isinstance(message, EpisodeEnd) and self._episode is not None)
+            return not self._is_ending or (isinstance(message, wire.EpisodeEnd) and self._episode is not None)
 
-    def _is_time_to_hang_up(self) -> bool:
-        """Tell, after an answer, whether the session ends and nobody is closing the connection yet."""
+    def _is_time_to_close(self) -> bool:
+        """Return, after an answer, whether the session ends and the connection is not being closed yet."""
         with self._lock:
             self._is_busy = False
-            is_time = self._is_leaving and not self._is_hanging_up
-            self._is_hanging_up |= is_time
+            is_time = self._is_ending and not self._is_closing
+            self._is_closing |= is_time
             return is_time
 
-    def _answer(self, stack: contextlib.ExitStack, message: FromEvaluator) -> None:
-        if isinstance(message, Hello):
+    def _answer(self, stack: contextlib.ExitStack, message: wire.FromEvaluator) -> None:
+        if isinstance(message, wire.Hello):
             _check_version(message)
             self._evaluator = message
-        elif isinstance(message, ResetEpisode):
+        elif isinstance(message, wire.ResetEpisode):
             info = _episode_info(message, self._evaluator)
-            with self._policys_turn():
-                if self._policy is None:  # an evaluator that only looks whether we are there gets none
+            with self._policy_turn():
+                if self._policy is None:  # an evaluator that only checks the connection gets none
                     self._policy = stack.enter_context(self._lend())
                 self._policy.reset(info)
             self._episode = message
-        elif isinstance(message, GetAction):
-            self._choose_action(*self._present_episode(message), message)
-        elif isinstance(message, EpisodeEnd):
-            policy, episode = self._present_episode(message)
+        elif isinstance(message, wire.GetAction):
+            self._choose_action(*self._current_episode(message), message)
+        elif isinstance(message, wire.EpisodeEnd):
+            policy, episode = self._current_episode(message)
             self._episode = None
-            self._note_end(episode, message)
+            self._log_end(episode, message)
             metrics = {name: value for name, value in message.metrics.items() if value is not None}
             outcome = Outcome(status=message.status, metrics=metrics, num_steps=message.num_steps)
-            with self._policys_turn():
+            with self._policy_turn():
                 policy.episode_end(outcome)
         else:
             self._episode = None
             log.warning(
-                "%s: the evaluator objects: %s: %s", self.label, *_words(message.kind, message.message)
+                "%s: the evaluator reports: %s: %s", self.label, *_loggable(message.kind, message.message)
             )
 
-    def _choose_action(self, policy: Policy, episode: ResetEpisode, request: GetAction) -> None:
+    def _choose_action(self, policy: Policy, episode: wire.ResetEpisode, request: wire.GetAction) -> None:
         observation = self._codec.arrays(request.observation, episode.observation_format)
         if "scan" in observation:
             observation["scan"] = read_scan(observation["scan"])
-        with self._policys_turn():
+        with self._policy_turn():
             action = self._act(policy, observation)
-            reply = ActionReply(
+            reply = wire.ActionReply(
                 session_id=request.session_id, request_id=request.request_id or None, action=_lists(action)
             )
-            frame = self._written(reply, action)
+            frame = self._encoded(reply, action)
         self._send_frame(frame)
 
-    def _written(self, reply: ActionReply, action: Any) -> str | bytes:
+    def _encoded(self, reply: wire.ActionReply, action: Any) -> str | bytes:
         try:
             return self._codec.encode(reply)
         except (NotImplementedError, TypeError, ValueError, OverflowError, RecursionError) as error:
             problem = f"act returned a {type(action).__name__} that cannot be sent: {error}"
             raise TypeError(problem) from error
 
-    def _present_episode(self, message: GetAction | EpisodeEnd) -> tuple[Policy, ResetEpisode]:
+    def _current_episode(self, message: wire.GetAction | wire.EpisodeEnd) -> tuple[Policy, wire.ResetEpisode]:
         if self._policy is None or self._episode is None:
             raise BadFrame(WireFault.WRONG_MESSAGE, "expected reset_episode first: no episode has begun")
         if message.session_id != self._episode.session_id:
             raise BadFrame(WireFault.WRONG_SESSION, "expected the session_id of reset_episode, found another")
         return self._policy, self._episode
 
-    def _note_end(self, episode: ResetEpisode, end: EpisodeEnd) -> None:
+    def _log_end(self, episode: wire.ResetEpisode, end: wire.EpisodeEnd) -> None:
         name = str(episode.episode.get("episode_id"))
-        log.info("%s: episode %s: %s, %d steps", self.label, *_words(name, end.status), end.num_steps)
+        log.info("%s: episode %s: %s, %d steps", self.label, *_loggable(name, end.status), end.num_steps)
 
     def _refuse(self, error: BadFrame) -> None:
-        log.warning("%s: refused a message: %s: %s", self.label, *_words(error.kind, str(error)))
-        self._send(ErrorMessage(kind=error.kind, message=_short(str(error))))
+        log.warning("%s: refused a message: %s: %s", self.label, *_loggable(error.kind, str(error)))
+        self._send(wire.ErrorMessage(kind=error.kind, message=_short(str(error))))
         self._connection.close(CLOSE_CODES.get(error.kind, CloseCode.PROTOCOL_ERROR), error.kind)
 
-    def _policys_turn(self) -> _PolicysTurn:
-        return _PolicysTurn(self._report)
+    @contextlib.contextmanager
+    def _policy_turn(self) -> Iterator[None]:
+        """Report what the policy raises to the evaluator, and raise it."""
+        try:
+            yield
+        except BaseException as error:
+            self._report(error)
+            if isinstance(error, Exception):
+                raise
+            # Else its thread would die without a message.
+            raise RuntimeError(f"the policy raised {type(error).__name__}") from error
 
     def _report(self, error: BaseException) -> None:
-        """Tell the evaluator what the policy raised. The log has it with its traceback."""
         kind = error.kind if isinstance(error, AgentFault) else "policy_exception"
         if is_unavailability(error):
             kind = UNAVAILABLE_KINDS[0]
         message = _short(str(error) if isinstance(error, AgentFault) else f"{type(error).__name__}: {error}")
         log.error("%s: the policy failed: %s", self.label, plain(message))
         session_id = self._episode.session_id if self._episode is not None else ""
-        self._send(ErrorMessage(session_id=session_id, kind=kind, message=message))
+        self._send(wire.ErrorMessage(session_id=session_id, kind=kind, message=message))
 
-    def _send(self, message: FromAgent) -> None:
+    def _send(self, message: wire.FromAgent) -> None:
         self._send_frame(self._codec.encode(message))
 
     def _send_frame(self, frame: str | bytes) -> None:
@@ -225,25 +211,7 @@ class Session:
         except ConnectionClosed as closed:
             log.debug("%s: %s", self.label, closed)
             with self._lock:
-                self._is_leaving = True  # what it has asked meanwhile is of no use to it
-
-
-class _PolicysTurn:
-    """A `with` block in which the policy works. What it raises is reported and goes on upwards."""
-
-    def __init__(self, report: Callable[[BaseException], None]) -> None:
-        self._report = report
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None:
-            self._report(error)
-        if error is not None and not isinstance(error, Exception):  # else its thread would die in silence
-            raise RuntimeError(f"the policy raised {type(error).__name__}") from error
+                self._is_ending = True  # what it asked meanwhile is of no use to it
 
 
 class _Instruction(msgspec.Struct):
@@ -252,16 +220,16 @@ class _Instruction(msgspec.Struct):
 
 
 class _Episode(msgspec.Struct):
-    """What a `reset_episode` says of its episode; only the first two are sure to be there."""
+    """The keys of `reset_episode` that every exam has; only the first two are required."""
 
     episode_id: str
     instruction: _Instruction
-    task_type: str = "vln"
+    task_type: str = ""
     max_steps: int = 500
     seed: int = 0
 
 
-def _episode_info(message: ResetEpisode, hello: Hello | None) -> EpisodeInfo:
+def _episode_info(message: wire.ResetEpisode, hello: wire.Hello | None) -> EpisodeInfo:
     try:
         episode = msgspec.convert(message.episode, _Episode)
     except msgspec.ValidationError as error:
@@ -280,7 +248,7 @@ def _episode_info(message: ResetEpisode, hello: Hello | None) -> EpisodeInfo:
     )
 
 
-def _check_version(hello: Hello) -> None:
+def _check_version(hello: wire.Hello) -> None:
     if hello.protocol != "proctor":
         raise BadFrame(WireFault.MISMATCH, f"the evaluator speaks '{hello.protocol:.40}', not 'proctor'")
     if hello.version != VERSION:
@@ -292,7 +260,7 @@ def _check_version(hello: Hello) -> None:
 
 
 def _lists(action: Any) -> Any:
-    """Write arrays in an action as lists: it is small, and every evaluator reads them."""
+    """Return an action with lists for arrays: it is small, and every evaluator reads lists."""
     if isinstance(action, np.ndarray):
         return action.tolist()
     if isinstance(action, Mapping):
@@ -303,10 +271,10 @@ def _lists(action: Any) -> Any:
 
 
 def _short(text: str) -> str:
-    """Return a text that can be sent, no longer than anybody reads."""
+    """Return a text that can be sent, of bounded length."""
     return text[:LONGEST_MESSAGE].encode("utf-8", "replace").decode()
 
 
-def _words(*texts: str) -> tuple[str, ...]:
-    """Make what an evaluator said fit for a log."""
+def _loggable(*texts: str) -> tuple[str, ...]:
+    """Return texts of an evaluator as they may go into a log."""
     return tuple(plain(_short(text)) for text in texts)

@@ -1,4 +1,8 @@
-"""The policy whose agent is served elsewhere, behind a WebSocket."""
+"""The policy whose agent is served elsewhere, behind a WebSocket.
+
+An error in encoding is the evaluator's fault (`dialects/dialect.py`), one in sending, receiving or decoding
+the agent's. The connection is dropped after either.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,18 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from proctor.agents.connection import Connection
-from proctor.agents.dialects.dialect import Dialect
 from proctor.agents.dialects.mapping import load_mapping
-from proctor.agents.faults import Departed, WireFault
-from proctor.agents.greeting import FIRST_WORD_S, Address, DialectName, meet
+from proctor.agents.handshake import AUTO, LISTEN_S, Address, AgentSession, load_dialects, open_session
+from proctor.agents.messages import AgentGone, WireFault
 from proctor.core.addresses import TOKEN_VARIABLE, agent_url, checked_token, is_address, replicas
-from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError, UnknownName, UserError
+from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError, UserError
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import EpisodeInfo, Observation, Outcome
 
@@ -29,17 +31,15 @@ LONGEST_WAIT_S = 600.0
 LONGEST_EPISODE_S = 7 * 24 * 3600.0
 BRIEFING_S = 60.0
 ALIVE_S = 3.0
-LEAVE_S = 3.0
+EPISODE_END_S = 3.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
-CANNOT_WRITE = (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError, OSError)
-"""What encoders raise."""
 
 
 class WebSocketPolicy(Policy):
     """Asks an agent over a WebSocket for each action.
 
-    A connection serves many episodes. It is cut when anything goes wrong on it, so that an answer which
-    comes too late reaches nobody, and the next episode begins on a new one.
+    A connection serves many episodes. It is dropped when anything goes wrong on it, so that a late reply
+    cannot arrive, and the next episode begins on a new one.
 
     Args:
         host: A host's name, or a whole address: `ws://localhost:8080`, `wss://agents.example.org/mine`.
@@ -52,8 +52,8 @@ class WebSocketPolicy(Policy):
             PROCTOR_AGENT_TOKEN: the arguments of a command can be seen by others.
         ca_file: Certificates to trust with `wss://` instead of the system's.
         tell_metrics: Whether the agent is told its metrics when an episode is over.
-        dialect: `proctor`, `openpi` or `vla-eval`; `auto` finds out.
-        mapping: A file that says what a server of openpi or vla-eval is shown and how its answer is read.
+        dialect: What the agent speaks: a name that `proctor list` shows, or `module:Class`; `auto` finds out.
+        mapping: A file that says what a policy server is sent and what its numbers mean.
 
     Raises:
         UserError: An option is not what it should be.
@@ -70,7 +70,7 @@ class WebSocketPolicy(Policy):
         token: str | None = None,
         ca_file: str | None = None,
         tell_metrics: bool = True,
-        dialect: DialectName = "auto",
+        dialect: str = AUTO,
         mapping: str | None = None,
     ) -> None:
         several = isinstance(host, str) and port is None and is_address(host)
@@ -81,17 +81,14 @@ class WebSocketPolicy(Policy):
         if not isinstance(tell_metrics, bool):
             raise UserError(f"tell_metrics: expected true or false, found {tell_metrics!r:.40}")
         self._tell_metrics = tell_metrics
-        if dialect not in get_args(DialectName):
-            raise UnknownName("dialect", str(dialect), get_args(DialectName))
-        self._wanted: DialectName = dialect
+        self._dialects = load_dialects(dialect)
         self._mapping = load_mapping(Path(mapping)) if mapping is not None else None
+        self._is_dialect_detected = dialect == AUTO and self._mapping is None
         self._token = _token(token)
         self._addresses = deque(Address(url=url, token=self._token, tls=_tls(url, ca_file)) for url in urls)
-        self._connection: Connection | None = None
-        self._dialect: Dialect | None = None
-        self._first_word_s = FIRST_WORD_S
-        self._try_next_first = False
-        """Whether the replica that was asked last was unavailable."""
+        self._session: AgentSession | None = None
+        self._listen_s = LISTEN_S
+        self._is_replica_unavailable = False
         self._spent_s = 0.0
 
     @property
@@ -100,34 +97,29 @@ class WebSocketPolicy(Policy):
         return self._addresses[0].url
 
     def reset(self, episode_info: EpisodeInfo) -> None:
-        """Tell the agent that an episode begins, over the line that is there or a new one.
-
-        Raises:
-            AgentUnavailable: It cannot be reached, or takes nothing at present.
-            AgentFault: It speaks nothing that we know.
-        """
+        """Tell the agent that an episode begins, over the present connection or a new one."""
         self._spent_s = 0.0
-        info = msgspec.structs.replace(episode_info, episode=None)  # the goal is nobody's business out there
-        with self._line_that_breaks():
+        info = msgspec.structs.replace(episode_info, episode=None)  # the goal stays here
+        with self._dropping_after_errors():
             if not self._is_usable():
                 self._drop()
                 self._connect(may_move=True)
-            with self._blaming_ourselves() as dialect, _unavailable_if_gone():
-                dialect.begin(info, time.monotonic() + BRIEFING_S)
+            try:
+                self._open_session().dialect.begin(info, time.monotonic() + BRIEFING_S)
+            except AgentGone as fault:
+                problem = f"{fault}, before it was told of the episode"
+                raise AgentUnavailable(problem, kind=WireFault.UNAVAILABLE) from None
 
     def act(self, observation: Observation) -> Any:
-        """Show the agent what it sees and return its answer.
-
-        Raises:
-            AgentFault: There is none in time, or none that can be understood.
-        """
+        """Send the agent what it sees and return its answer, which the exam parses."""
         public = {name: value for name, value in observation.items() if name != TRUTH}
         left_s = self._episode_budget_s - self._spent_s
         begun_s = time.monotonic()
         try:
-            with self._line_that_breaks(), self._blaming_ourselves() as dialect:
-                answer = dialect.ask(public, begun_s + min(left_s, self._action_timeout_s))
-                return _without(self._token, answer)
+            with self._dropping_after_errors():
+                session = self._open_session()
+                answer = session.dialect.ask(public, begun_s + min(left_s, self._action_timeout_s))
+                return _redacted(self._token, answer)
         except AgentFault as fault:
             if fault.kind not in (WireFault.ACTION_TIMEOUT, WireFault.SLOW_REPLY):
                 raise
@@ -139,22 +131,18 @@ class WebSocketPolicy(Policy):
             self._spent_s += time.monotonic() - begun_s
 
     def episode_end(self, outcome: Outcome) -> None:
-        """Tell the agent how it went, if it is still there."""
-        if self._dialect is None:
+        """Tell the agent how the episode ended, if it is still connected."""
+        if self._session is None:
             return
         if not self._tell_metrics:
             outcome = msgspec.structs.replace(outcome, metrics={})
-        with suppress(AgentFault), self._line_that_breaks():
-            self._dialect.end(outcome, time.monotonic() + LEAVE_S)
+        with suppress(AgentFault), self._dropping_after_errors():
+            self._session.dialect.end(outcome, time.monotonic() + EPISODE_END_S)
 
     def check(self) -> None:
-        """Reach the agent, of several replicas the first. The connection is kept for the first episode.
-
-        Raises:
-            UserError: It does not answer, or speaks nothing that we know.
-        """
+        """Reach the agent, of several replicas the first. The connection is kept for the first episode."""
         try:
-            with self._line_that_breaks():
+            with self._dropping_after_errors():
                 if not self._is_usable():
                     self._drop()
                     self._connect(may_move=False)
@@ -173,100 +161,82 @@ class WebSocketPolicy(Policy):
             raise UserError(f"{fault}{help_}") from None
 
     def close(self) -> None:
-        """Hang up."""
-        connection, self._connection, self._dialect = self._connection, None, None
-        if connection is not None:
-            connection.close()
+        """Close the connection."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.connection.close()
+
+    def _open_session(self) -> AgentSession:
+        if self._session is None:
+            raise EvaluatorError("act was called without reset, or after a fault")
+        return self._session
 
     def _is_usable(self) -> bool:
-        """Tell whether the line of the last episode still stands, with nothing unread on it."""
-        connection = self._connection
-        if connection is None:
+        """Return whether the connection of the last episode is alive, with nothing unread on it."""
+        if self._session is None:
             return False
+        connection = self._session.connection
         try:
             return connection.is_alive(time.monotonic() + ALIVE_S) and connection.pending() is None
         except AgentFault:
             return False
 
     def _connect(self, *, may_move: bool) -> None:
-        """Meet the agent, trying again while nobody is there, at the next replica if it may."""
+        """Connect, trying again while nothing answers, at the next replica if `may_move`."""
         deadline_s = time.monotonic() + self._connect_timeout_s
         try_s = self._connect_timeout_s / (len(self._addresses) if may_move else 1)
         pause_s = FIRST_PAUSE_S
-        self._addresses.rotate(-1 if may_move and self._try_next_first else 0)
-        self._try_next_first = False
-        while self._connection is None:
+        self._addresses.rotate(-1 if may_move and self._is_replica_unavailable else 0)
+        self._is_replica_unavailable = False
+        while self._session is None:
             try:
-                self._connection, self._dialect = meet(
+                self._session = open_session(
                     self._addresses[0],
                     min(deadline_s, time.monotonic() + try_s),
-                    self._first_word_s,
-                    dialect=self._wanted,
+                    self._listen_s,
+                    dialects=self._dialects,
                     mapping=self._mapping,
                 )
-            except AgentFault as fault:
-                is_last = time.monotonic() + pause_s >= deadline_s
-                if not isinstance(fault, AgentUnavailable) or is_last:
+            except AgentUnavailable:
+                if time.monotonic() + pause_s >= deadline_s:
                     raise
                 time.sleep(pause_s)
                 self._addresses.rotate(-1 if may_move else 0)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        if self._connection.frames_received == 0:
-            self._first_word_s = 0.0  # it says nothing first: no need to listen for that again
+        if self._session.handshake.first_frame is None:
+            self._listen_s = 0.0  # it does not speak first: no need to wait for that again
 
     def _drop(self) -> None:
-        if self._connection is not None:
-            self._connection.drop()
-        self._connection = self._dialect = None
+        if self._session is not None:
+            self._session.connection.drop()
+        self._session = None
 
     @contextmanager
-    def _line_that_breaks(self) -> Iterator[None]:
-        """Cut the line if anything goes wrong, and keep the token out of what is written about it."""
-        with ExitStack() as undo:
-            undo.callback(self._drop)
-            try:
-                yield
-            except AgentFault as fault:
-                self._first_word_s = FIRST_WORD_S  # it may be another agent next time
-                self._try_next_first |= isinstance(fault, AgentUnavailable)
-                if self._token is None or self._token not in str(fault):
-                    raise
-                problem = str(fault).replace(self._token, "(token)")
-                if isinstance(fault, AgentUnavailable):
-                    raise AgentUnavailable(problem, kind=fault.kind) from None
-                raise AgentFault(fault.kind, problem) from None
-            undo.pop_all()
-
-    @contextmanager
-    def _blaming_ourselves(self) -> Iterator[Dialect]:
-        """Lay at our own door what fails before a word goes out or comes in: one that cannot be written."""
-        connection, dialect = self._connection, self._dialect
-        if connection is None or dialect is None:
-            raise EvaluatorError("act was called without reset, or after a fault")
-        frames = connection.frames_sent + connection.frames_received
+    def _dropping_after_errors(self) -> Iterator[None]:
+        """Drop the connection after any error, and keep the token out of the error's message."""
         try:
-            yield dialect
-        except UserError as error:
-            if self._wanted == "auto" and self._mapping is None:
-                # The agent alone chose this language. Were it our fault, it could get rid of any episode.
-                problem = f"in {dialect.name} the agent cannot be told what it sees: {error}"
-                raise AgentFault(WireFault.MISMATCH, problem) from None
-            raise EvaluatorError(str(error)) from None  # of the user's mapping, not of the agent
-        except CANNOT_WRITE as error:
-            if connection.frames_sent + connection.frames_received > frames:
+            yield
+        except AgentFault as fault:
+            self._drop()
+            self._listen_s = LISTEN_S  # it may be another agent next time
+            self._is_replica_unavailable |= isinstance(fault, AgentUnavailable)
+            if self._token is None or self._token not in str(fault):
                 raise
-            problem = f"what the agent should be sent cannot be written: {type(error).__name__}: {error}"
-            raise EvaluatorError(problem) from error
-
-
-@contextmanager
-def _unavailable_if_gone() -> Iterator[None]:
-    """Report an agent that is gone before it was told of the episode as unavailable."""
-    try:
-        yield
-    except Departed as fault:
-        problem = f"{fault}, before it was told of the episode"
-        raise AgentUnavailable(problem, kind=WireFault.UNAVAILABLE) from None
+            problem = _redacted(self._token, str(fault))
+            if isinstance(fault, AgentUnavailable):
+                raise AgentUnavailable(problem, kind=fault.kind) from None
+            raise AgentFault(fault.kind, problem) from None
+        except UserError as error:  # the mapping does not fit what is seen
+            dialect = self._session.dialect.name if self._session is not None else "its dialect"
+            self._drop()
+            if self._is_dialect_detected:
+                # The agent alone chose this dialect. Were it our fault, it could get rid of any episode.
+                problem = f"in {dialect} the agent cannot be told what it sees: {error}"
+                raise AgentFault(WireFault.MISMATCH, problem) from None
+            raise EvaluatorError(str(error)) from None
+        except BaseException:
+            self._drop()
+            raise
 
 
 def _seconds(name: str, value: object, most_s: float) -> float:
@@ -281,15 +251,15 @@ def _token(given: object) -> str | None:
     return None if token in (None, "") else checked_token(name, token)
 
 
-def _without(token: str | None, answer: Any) -> Any:
-    """Return an answer with the token taken out: one that is no action is quoted in the results."""
+def _redacted(token: str | None, value: Any) -> Any:
+    """Return an answer or a message without the token: the exam quotes answers that are not actions."""
     if token is None:
-        return answer
-    if isinstance(answer, str):
-        return answer.replace(token, "(token)")
-    if isinstance(answer, dict):
-        return {key: _without(token, value) for key, value in answer.items()}
-    return [_without(token, value) for value in answer] if isinstance(answer, list) else answer
+        return value
+    if isinstance(value, str):
+        return value.replace(token, "(token)")
+    if isinstance(value, dict):
+        return {_redacted(token, key): _redacted(token, item) for key, item in value.items()}
+    return [_redacted(token, item) for item in value] if isinstance(value, list) else value
 
 
 def _tls(url: str, ca_file: str | None) -> ssl.SSLContext | None:

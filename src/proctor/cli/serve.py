@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proctor.cli.options import find_modules_here, read_options
+from proctor.cli.options import add_command, find_modules_here, read_options
 from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
 from proctor.core.addresses import TOKEN_VARIABLE
 from proctor.core.errors import UserError
@@ -16,7 +16,10 @@ from proctor.core.errors import UserError
 if TYPE_CHECKING:
     from proctor.agents.server import PolicyServer
 
-SERVE_EXAMPLES = """\
+SERVE_POLICY_HELP = """\
+serve a policy over the network, for evaluators elsewhere
+Serve a policy on a WebSocket. Evaluators connect to it; each gets a policy of its own.
+
 examples:
   proctor serve-policy my_agent:Agent                      for evaluators on this machine
   proctor serve-policy my_agent:Agent --host 0.0.0.0 --token-file token.txt
@@ -31,14 +34,7 @@ exit codes: 0 ended by Ctrl-C or SIGTERM, 2 user error, 130 ended by a second Ct
 
 def add_serve(commands: Any) -> None:
     """Add the command."""
-    serve = commands.add_parser(
-        "serve-policy",
-        help="serve a policy over the network, for evaluators elsewhere",
-        description="Serve a policy on a WebSocket. Evaluators connect to it; each gets a policy of its own.",
-        epilog=SERVE_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    serve = add_command(commands, "serve-policy", _serve, SERVE_POLICY_HELP)
     serve.add_argument(
         "policy",
         metavar="POLICY",
@@ -79,7 +75,6 @@ def add_serve(commands: Any) -> None:
         metavar="MS",
         help="how long the first of a batch waits for others (default: 5)",
     )
-    serve.set_defaults(command=_serve)
 
 
 def _serve(arguments: argparse.Namespace) -> int:
@@ -87,6 +82,7 @@ def _serve(arguments: argparse.Namespace) -> int:
 
     from proctor.agents.server import serve
     from proctor.core.registry import build
+    from proctor.exams.names import all_baselines
 
     find_modules_here()
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
@@ -100,7 +96,9 @@ def _serve(arguments: argparse.Namespace) -> int:
 
     try:
         serve(
-            partial(build, "policy", arguments.policy, read_options(arguments.policy_option)),
+            partial(
+                build, "policy", arguments.policy, read_options(arguments.policy_option), all_baselines()
+            ),
             host=arguments.host,
             port=arguments.port,
             token=token,
@@ -130,16 +128,16 @@ def _announce(server: PolicyServer, arguments: argparse.Namespace, *, has_token:
             lines.append("note: anybody who can reach this machine can use it; --token-file keeps others out")
         elif arguments.certificate is None:
             lines.append("note: the token goes over the network unencrypted; --certificate and --key help")
-    for line in lines:
-        console.print(line, markup=False, soft_wrap=True)
+    console.say(*lines)
 
 
 def _other_side(url: str, arguments: argparse.Namespace, *, has_token: bool) -> str:
     from proctor.core.registry import load
+    from proctor.exams.names import all_baselines, exam_named, exams_with
 
-    tasks = load("policy", arguments.policy).tasks
-    suite = "tabletop-v1" if tasks == ("pick_and_place",) else "houses-v1"
-    words = [f"proctor run --suite {suite} --policy", url]
+    policy = load("policy", arguments.policy, all_baselines())
+    exam = exam_named(next(iter(policy.tasks or exams_with("policy", policy)), ""))
+    words = [f"proctor run --suite {exam.example_suite or 'NAME'} --policy", url]
     if has_token:
         words.insert(0, f"{TOKEN_VARIABLE}=...")
     if arguments.certificate is not None:

@@ -1,7 +1,12 @@
-"""Which of our observation's entries go under which of a policy server's keys, and what its numbers mean."""
+"""Between an exam and a policy server that knows only numbers: what it is sent, and what its rows mean.
+
+The exam gives the defaults (`EpisodeInfo.dialects`), the user's mapping file overrides them.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Mapping as Map
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -11,75 +16,52 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from proctor.agents.dialects.packed_arrays import read_numbers
+from proctor.agents.handshake import one_line
+from proctor.agents.messages import BadFrame, WireFault
+from proctor.core.answers import NOT_FINITE, WRONG_LENGTH
 from proctor.core.documents import convert, read_json
-from proctor.core.errors import UserError, did_you_mean
-from proctor.core.types import Observation
+from proctor.core.errors import AgentFault, UserError, did_you_mean
+from proctor.core.types import Array, EpisodeInfo, Observation
 
-Foreign: TypeAlias = Literal["openpi", "vla-eval"]
 Kind: TypeAlias = Literal["index", "scores", "joint_position", "ee_pose_target"]
 Entries: TypeAlias = Annotated[dict[str, str | dict[str, str]], msgspec.Meta(min_length=1)]
 Pixels: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 
-INSTRUCTION = "instruction"
-"""The name of the instruction's text among the entries of an observation."""
-KINDS: dict[str, tuple[Kind, ...]] = {
-    "vln": ("index", "scores"),
-    "pick_and_place": ("joint_position", "ee_pose_target"),
-}
-DEFAULTS: dict[tuple[str, str], Entries] = {
-    ("openpi", "vln"): {"observation/image": "rgb", "prompt": INSTRUCTION},
-    ("openpi", "pick_and_place"): {
-        "observation/image": "rgb_head",
-        "observation/wrist_image": "rgb_wrist",
-        "observation/state": "qpos",
-        "prompt": INSTRUCTION,
-    },
-    ("vla-eval", "vln"): {"images": {"head": "rgb"}, "task_description": INSTRUCTION},
-    ("vla-eval", "pick_and_place"): {
-        "images": {"head": "rgb_head", "wrist": "rgb_wrist"},
-        "states": "qpos",
-        "task_description": INSTRUCTION,
-    },
-}
-DEFAULT_SIZES: dict[str, dict[str, tuple[int, int]]] = {
-    # What the models of openpi see in the end; its own clients scale before they send, too.
-    "openpi": {"rgb": (224, 224), "rgb_head": (224, 224), "rgb_wrist": (224, 224)},
-    "vla-eval": {},
-}
+INSTRUCTION = "instruction"  # the name of the instruction's text among the entries of an observation
+INDEX_TOLERANCE = 1e-6  # how near to a whole number an action's number must be: networks count in floats
 
 
 class ActionMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the numbers of a reply mean."""
 
-    key: str = "actions"
-    """Where in the reply they are."""
-    kind: Kind | None = None
-    """None: `index` in VLN; by their number in pick-and-place."""
+    key: str = "actions"  # where in the reply they are
+    kind: Kind | None = None  # None: the exam's default
     chunk: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
-    """How many rows of a reply to do before asking again."""
+    """How many rows of a reply to execute before the server is asked again."""
 
 
 class Mapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a policy server's words translate. What is left out is as the server's own examples have it."""
+    """The content of a mapping file. What is missing is the exam's default for the dialect."""
 
-    observation: Entries | None = None
-    """The server's key -> our entry. A map in it is a map in what is sent."""
+    observation: Entries | None = None  # the server's key -> our entry. A map in it is a map in what is sent.
     resize: dict[str, tuple[Pixels, Pixels]] | None = None
-    """Our entry -> (height, width) to fit its picture into, padded with black. `{}`: as it is."""
+    """Our entry -> (height, width) to fit its picture into, padded with black. `{}`: no change."""
     action: ActionMapping = ActionMapping()
 
-    def completed(self, dialect: Foreign, task: str) -> Mapping:
-        """Return it with nothing left out.
-
-        Raises:
-            UserError: It does not fit the task.
-        """
-        if self.action.kind not in (None, *KINDS.get(task, (self.action.kind,))):
-            kinds = " or ".join(f"'{kind}'" for kind in KINDS[task])
-            raise UserError(f"mapping: action.kind is '{self.action.kind}', but in {task} it must be {kinds}")
-        observation = self.observation or DEFAULTS.get((dialect, task))
+    def completed(self, dialect: str, info: EpisodeInfo) -> Mapping:
+        """Return it with the exam's defaults filled in, or raise UserError if it does not fit the exam."""
+        kinds = info.dialects.action_kinds
+        if kinds and self.action.kind not in (None, *kinds):
+            choices = " or ".join(f"'{kind}'" for kind in kinds)
+            raise UserError(
+                f"mapping: action.kind is '{self.action.kind}', but in {info.task} it must be {choices}"
+            )
+        defaults = info.dialects.observations.get(dialect)
+        observation = self.observation or (defaults.entries if defaults else None)
         if observation is None:
-            raise UserError(f"mapping: expected the key 'observation', as the task '{task}' has no defaults")
+            problem = f"the exam '{info.task}' has no defaults for {dialect}"
+            raise UserError(f"mapping: expected the key 'observation', as {problem}")
         sources = set(_sources(observation))
         for name in self.resize or {}:
             if name not in sources:
@@ -87,15 +69,11 @@ class Mapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 raise UserError(
                     f"mapping: unknown entry '{name}' in 'resize'{did_you_mean(name, sources)}{known}"
                 )
-        resize = DEFAULT_SIZES[dialect] if self.resize is None else self.resize
+        resize = self.resize if self.resize is not None else dict(defaults.resize if defaults else {})
         return msgspec.structs.replace(self, observation=observation, resize=resize)
 
     def payload(self, observation: Observation, instruction: str) -> dict[str, Any]:
-        """Return an observation in the server's words. The mapping has to be complete.
-
-        Raises:
-            UserError: The observation has no such entry.
-        """
+        """Return an observation under the server's keys, or raise UserError if an entry is missing."""
         entries = {**observation, INSTRUCTION: instruction}
         return {
             key: {inner: self._value(entries, name) for inner, name in source.items()}
@@ -117,20 +95,12 @@ class Mapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def load_mapping(path: Path) -> Mapping:
-    """Read a mapping.
-
-    Raises:
-        InvalidFile: It is not one.
-    """
+    """Read a mapping file, or raise InvalidFile."""
     return convert(read_json(path), Mapping, path)
 
 
 def fit(pixels: Any, height: int, width: int) -> NDArray[Any]:
-    """Scale a picture to fit a size without changing its proportions, and pad it with zeros.
-
-    Raises:
-        UserError: It is no picture.
-    """
+    """Scale a picture to fit a size without changing its proportions, and pad it with zeros."""
     if not (isinstance(pixels, np.ndarray) and pixels.ndim in (2, 3)):
         raise UserError("mapping: 'resize' is for pictures only")
     # Between two depths there may be nothing: only colours are mixed.
@@ -141,3 +111,93 @@ def fit(pixels: Any, height: int, width: int) -> NDArray[Any]:
 def _sources(observation: Entries) -> list[str]:
     found = [value.values() if isinstance(value, dict) else [value] for value in observation.values()]
     return [name for names in found for name in names]
+
+
+class RowTranslator:
+    """Translates observations to a server's keys, and rows of numbers to answers that the exam parses.
+
+    A reply may hold a chunk: several rows, to be executed one after the other. The server is asked again
+    after as many of them as the mapping says. The dialect's defaults are used for what the mapping leaves
+    out.
+    """
+
+    def __init__(self, dialect: str, mapping: Mapping | None) -> None:
+        self._dialect, self._given = dialect, mapping or Mapping()
+        self._mapping = self._given
+        self._info = EpisodeInfo(episode_id="", instruction="", max_steps=0, seed=0)
+        self._rows: deque[Array] = deque()
+
+    def begin(self, info: EpisodeInfo) -> None:
+        """Start an episode: forget the last chunk. Raises UserError if the mapping does not fit the exam."""
+        self._mapping, self._info = self._given.completed(self._dialect, info), info
+        self._rows.clear()
+
+    def payload(self, observation: Observation) -> dict[str, Any]:
+        """Return an observation under the server's keys."""
+        return self._mapping.payload(observation, self._info.instruction)
+
+    def queued_answer(self) -> Any | None:
+        """Return the next answer of the last chunk, or None if the server must be asked."""
+        return self._answer(self._rows.popleft()) if self._rows else None
+
+    def first_answer(self, reply: Map[str, msgspec.Raw]) -> Any:
+        """Read a reply, queue its rows and return the answer of the first one."""
+        key = self._mapping.action.key
+        if key not in reply:
+            found = one_line(", ".join(sorted(reply)) or "nothing")
+            hint = "'action.key' in the mapping says where to look"
+            raise AgentFault(WireFault.WRONG_MESSAGE, f"the reply has no '{key}', only {found}; {hint}")
+        try:
+            numbers = read_numbers(reply[key])
+        except BadFrame as error:
+            raise AgentFault(error.kind, f"{key}: {error}") from None
+        rows = np.atleast_2d(numbers)
+        if rows.ndim > 2 or not rows.size:
+            problem = f"{key}: expected one row of numbers or several, found shape {numbers.shape}"
+            raise AgentFault(WRONG_LENGTH, problem)
+        self._rows.extend(rows[: self._mapping.action.chunk])
+        return self._answer(self._rows.popleft())
+
+    def _answer(self, row: Array) -> Any:
+        kind = self._mapping.action.kind or self._info.dialects.default_kind or self._kind_by_length(row)
+        if kind == "index":
+            return self._index(row)
+        if kind == "scores":
+            return self._best(row)
+        if kind == "joint_position":
+            return {"type": kind, "qpos": row.tolist()}
+        *pose, opening = row.tolist()
+        return {"type": "ee_pose_target", "ee_pose_target": pose, "gripper_action": opening}
+
+    def _kind_by_length(self, row: Array) -> str:
+        kinds = self._info.dialects.action_kinds
+        for kind, lengths in kinds.items():
+            if len(row) in lengths:
+                return kind
+        expected = " or ".join(f"{' or '.join(map(str, kinds[kind]))} ({kind})" for kind in kinds)
+        problem = f"expected {expected or 'the key action.kind in the mapping'}; found {len(row)} numbers"
+        raise AgentFault(WRONG_LENGTH, problem)
+
+    def _index(self, row: Array) -> Any:
+        """Return an action's number, as an integer if it is one. The exam refuses what is not an action."""
+        if len(row) > 1 and len(row) in self._info.dialects.action_kinds.get("scores", ()):
+            hint = "if these are scores, set 'action.kind' in the mapping to 'scores'"
+            raise AgentFault(
+                WRONG_LENGTH, f"expected the number of an action, found {len(row)} numbers; {hint}"
+            )
+        if len(row) != 1:
+            expected = "the number of an action (several actions are an array of shape (n, 1))"
+            raise AgentFault(WRONG_LENGTH, f"expected {expected}; found {len(row)} numbers")
+        number = float(row[0])
+        is_whole = math.isfinite(number) and abs(number - round(number)) <= INDEX_TOLERANCE
+        return round(number) if is_whole else number
+
+    def _best(self, row: Array) -> int:
+        """Return the index of the largest score. Minus infinity may stand for what is forbidden."""
+        lengths = self._info.dialects.action_kinds.get("scores", (len(row),))
+        if len(row) not in lengths:
+            expected = f"one score for each of the {' or '.join(map(str, lengths))} actions"
+            raise AgentFault(WRONG_LENGTH, f"expected {expected}; found {len(row)} numbers")
+        if np.isnan(row).any():
+            raise AgentFault(NOT_FINITE, f"expected scores, found NaN: {row.tolist()!s:.100}")
+        return int(np.argmax(row))

@@ -8,15 +8,16 @@ So each is written its own, and both are read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from proctor.agents.arrays import read_array
-from proctor.agents.faults import BadFrame, WireFault
+from proctor.agents.messages import BadFrame, WireFault
 from proctor.core.types import Array
 
+T = TypeVar("T")
 MAX_BYTES = 256 << 10
 """Of the numbers in one reply: a chunk of a hundred actions takes less than a tenth of it."""
 
@@ -31,12 +32,20 @@ def vla_eval_encoder() -> msgspec.msgpack.Encoder:
     return msgspec.msgpack.Encoder(enc_hook=lambda value: _write(value, str))
 
 
-def read_numbers(packed: msgspec.Raw) -> Array:
-    """Return what is an array, a list of numbers, or a number on the wire.
+def unpack(frame: bytes, type_: type[T], expected: str) -> T:
+    """Decode a reply, or raise BadFrame."""
+    try:
+        return msgspec.msgpack.decode(frame, type=type_)
+    except msgspec.ValidationError as error:
+        raise BadFrame(WireFault.WRONG_MESSAGE, f"expected {expected}: {error}") from None
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise BadFrame(WireFault.MALFORMED, f"not msgpack: {error}") from None
+    except RecursionError:
+        raise BadFrame(WireFault.TOO_DEEP, "maps nested without end") from None
 
-    Raises:
-        BadFrame: It is none of these, or too large.
-    """
+
+def read_numbers(packed: msgspec.Raw) -> Array:
+    """Return an array, a list of numbers, or a number from the wire as an array, or raise BadFrame."""
     if len(bytes(packed)) > MAX_BYTES:
         raise BadFrame(WireFault.TOO_BIG, f"numbers of more than {MAX_BYTES} bytes")
     try:
@@ -45,7 +54,7 @@ def read_numbers(packed: msgspec.Raw) -> Array:
     except (msgspec.DecodeError, TypeError, ValueError) as error:
         raise BadFrame(WireFault.MALFORMED, f"expected numbers: {error}") from None
     except RecursionError:
-        raise BadFrame(WireFault.TOO_DEEP, "lists inside of each other without end") from None
+        raise BadFrame(WireFault.TOO_DEEP, "lists nested without end") from None
     if numbers.dtype.kind not in "biuf":
         raise BadFrame(WireFault.MALFORMED, f"expected numbers, found {type(value).__name__}")
     return numbers.astype(np.float64)
@@ -65,7 +74,7 @@ def _unpacked(packed: dict[Any, Any]) -> Any:
     if "__npgeneric__" in parts:
         return parts.get("data")
     if "nd" in parts:
-        raise ValueError("found arrays as the package msgpack_numpy writes them, which is not openpi's way")
+        raise ValueError("found arrays as the package msgpack_numpy writes them, which openpi does not use")
     if "__ndarray__" not in parts:
         raise ValueError(f"found a map with the keys {sorted(map(str, parts))[:8]!s:.100}")
     name, shape, data = parts.get("dtype"), parts.get("shape"), parts.get("data")

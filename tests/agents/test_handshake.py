@@ -13,8 +13,8 @@ from policy_servers import CONFIG_PAGE, briefing, listening, openpi, page, servi
 from websockets.exceptions import ConnectionClosed
 from websockets.utils import accept_key
 
-from proctor.agents import greeting
-from proctor.agents.greeting import Address, meet
+from proctor.agents import handshake
+from proctor.agents.handshake import Address, load_dialects, open_session
 from proctor.core.errors import AgentFault
 
 VLN = {"rgb": np.zeros((48, 64, 3), np.uint8)}
@@ -62,8 +62,8 @@ def spec_agent(heard=None):
 
 def asked(url, **options):
     """Meet who is there, ask for one action, and return (dialect's name, action)."""
-    options = {"first_word_s": 0.2, **options}
-    connection, dialect = meet(Address(url=url), soon(), **options)
+    options = {"listen_s": 0.2, **options}
+    connection, dialect, _ = open_session(Address(url=url), soon(), **options)
     try:
         dialect.begin(briefing(), soon())
         return dialect.name, dialect.ask(VLN, soon())
@@ -72,9 +72,11 @@ def asked(url, **options):
 
 
 def refused(url, deadline_s=5.0, **options):
-    options = {"first_word_s": 0.2, **options}
+    options = {"listen_s": 0.2, **options}
+    if "dialect" in options:
+        options["dialects"] = load_dialects(options.pop("dialect"))
     with pytest.raises(AgentFault) as caught:
-        meet(Address(url=url), soon(deadline_s), **options)
+        open_session(Address(url=url), soon(deadline_s), **options)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
     return caught.value
@@ -89,7 +91,7 @@ def test_openpi_is_known_by_its_metadata(metadata):
 def test_vla_eval_is_known_by_its_config_page():
     with serving(vla_eval(forward), process_request=CONFIG_PAGE) as url:
         assert asked(url) == ("vla-eval", 1)
-        assert asked(url, first_word_s=0) == ("vla-eval", 1)
+        assert asked(url, listen_s=0) == ("vla-eval", 1)
 
 
 def test_an_agent_of_the_specification_gets_json_and_nothing_else():
@@ -133,7 +135,7 @@ def test_an_agent_with_pages_of_its_own_is_not_taken_for_vla_eval(process):
 ])  # fmt: skip
 def test_proctors_own_hello(subprotocols, pack):
     with serving(says(pack(HELLO)), subprotocols=subprotocols) as url:
-        connection, dialect = meet(Address(url=url), soon())
+        connection, dialect, _ = open_session(Address(url=url), soon())
         assert dialect.name == (subprotocols or ["proctor.v1.json"])[0]
         connection.close()
 
@@ -158,7 +160,7 @@ DEEP = b"\x81\xa1a" + b"\x91" * 100_000 + b"\xc0"
         (msgpack.packb({"status": "loading", "message": "…"}), "Positronic"),
         (json.dumps({"status": "ready"}), "Positronic"),
         (msgpack.packb({"needs_session_id": True, "action_space": "joint_position"}), "RoboArena"),
-        (msgpack.packb(HELLO), "subprotocol proctor.v1.msgpack"),
+        (msgpack.packb(HELLO), "binary.*subprotocol proctor.v1.msgpack"),
         (json.dumps({"type": "hello"}), "hello cannot be read.*protocol"),
         (json.dumps({**HELLO, "version": 9}), "version 9.*update Proctor here"),
         (json.dumps({"type": "action", "action": 1}), "did not say hello"),
@@ -168,12 +170,12 @@ DEEP = b"\x81\xa1a" + b"\x91" * 100_000 + b"\xc0"
         ("[" * 100_000, "the text"),
         (b"", "0 bytes"),
         (b"\x00\xff\x00", r"3 bytes \(00 ff 00"),
-        (msgpack.packb([1, 2]), "no msgpack map"),
-        (msgpack.packb({1: 2}), "no msgpack map"),
-        (DEEP, "no msgpack map"),
-        (b"\x81\xa1a\xdf\xff\xff\xff\xff", "no msgpack map"),
-        (msgpack.packb({"a": b"0" * 300_000}), "first word has 3000.. bytes"),
-        (b"0" * (5 << 20), "first word is a frame of more than"),
+        (msgpack.packb([1, 2]), "not a msgpack map"),
+        (msgpack.packb({1: 2}), "not a msgpack map"),
+        (DEEP, "not a msgpack map"),
+        (b"\x81\xa1a\xdf\xff\xff\xff\xff", "not a msgpack map"),
+        (msgpack.packb({"a": b"0" * 300_000}), "first frame of less than 262144 bytes, found 3000"),
+        (b"0" * (5 << 20), "first frame is a frame of more than"),
     ],
 )  # fmt: skip
 def test_a_first_word_that_is_none_of_ours_is_diagnosed_in_one_line(frame, words):
@@ -209,7 +211,7 @@ def test_a_first_word_that_has_begun_to_come_is_waited_for():
         threading.Timer(1.0, lambda: (line.sendall(b"\x01\x80"), release.set())).start()
 
     with listening(talk) as url:
-        connection, dialect = meet(Address(url=url), soon(), first_word_s=0.6)
+        connection, dialect, _ = open_session(Address(url=url), soon(), listen_s=0.6)
         assert dialect.name == "openpi"
         assert release.wait(5)
         connection.drop()
@@ -228,7 +230,7 @@ def test_a_first_word_without_an_end_is_no_late_action():
 
 
 def test_a_page_that_drips_holds_nobody_up(monkeypatch):
-    monkeypatch.setattr(greeting, "PAGE_S", 0.3)
+    monkeypatch.setattr(handshake, "PAGE_S", 0.3)
     stop = threading.Event()
 
     def drip(line):
@@ -243,7 +245,7 @@ def test_a_page_that_drips_holds_nobody_up(monkeypatch):
             threading.Thread(target=lambda: _quiet(drip, line)).start()
 
     with listening(talk) as url:
-        connection, dialect = meet(Address(url=url), soon(), first_word_s=0.1)
+        connection, dialect, _ = open_session(Address(url=url), soon(), listen_s=0.1)
         assert dialect.name == "proctor.v1.json"
         connection.drop()
         stop.set()
@@ -279,7 +281,9 @@ def test_a_dialect_that_is_named_is_not_tested_for():
     def token_of(handler, dialect):
         with serving(handler, process_request=note) as url:
             address = Address(url=url, token="secret")
-            connection, found = meet(address, soon(), dialect=dialect, first_word_s=0.2)
+            connection, found, _ = open_session(
+                address, soon(), dialects=load_dialects(dialect), listen_s=0.2
+            )
             connection.close()
         return found.name, requests.pop(), requests
 
@@ -293,8 +297,8 @@ def test_a_dialect_that_is_named_is_not_tested_for():
     ("handler", "dialect", "words"),
     [
         (spec_agent(), "openpi", "an openpi server speaks first"),
-        (says(json.dumps(HELLO)), "openpi", "speaks Proctor, not openpi"),
-        (openpi(never), "proctor", "as of an openpi server"),
+        (says(json.dumps(HELLO)), "openpi", "does not speak openpi: .*text.*hello"),
+        (openpi(never), "proctor", "is a msgpack map .*auto"),
         (openpi(never, {"a": 1}), "vla-eval", "not answer as a vla-eval server does"),
         (says(json.dumps(HELLO)), "vla-eval", "not answer as a vla-eval server does.*text"),
         (silent, "vla-eval", "did not say in time what it speaks: no reply"),
@@ -319,7 +323,7 @@ def test_tls_reaches_the_config_page_too(tmp_path):
         client = ssl.create_default_context(cafile=certificate)
         client.check_hostname = False
         address = Address(url=url.replace("ws:", "wss:"), tls=client)
-        connection, dialect = meet(address, soon(), first_word_s=0.2)
+        connection, dialect, _ = open_session(address, soon(), listen_s=0.2)
         assert dialect.name == "vla-eval"
         connection.close()
         assert "certificate" in str(refused(url.replace("ws:", "wss:")))
