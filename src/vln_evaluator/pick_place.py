@@ -1,14 +1,13 @@
 """All that the design document of pick-and-place names."""
 
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.pick_place.metrics import (
+from proctor.exams.pick_place.documented_metrics import (
     PickPlaceCompletionRate,
     PickPlaceSuccess,
     PickPlaceTrajectorySimilarity,
 )
-from proctor.robots.stretch import StretchRobotConfig
-from proctor.robots.stretch_sensors import StretchSensorSuite
-from proctor.runs.evaluator import PickPlaceEvaluator, evaluate_pick_place
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.robots.stretch import StretchRobotConfig, StretchSensorSuite
+from vln_evaluator.evaluators import PickPlaceEvaluator, evaluate_pick_place
 
 __all__ = [
     "PickAndPlaceEpisode",

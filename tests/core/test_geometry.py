@@ -60,3 +60,10 @@ def test_poses_go_into_a_frame_and_out_again():
     assert (out.x, out.y, out.yaw) == pytest.approx((0.9, 2.5, math.pi / 2 + 0.2))
     back = pose_into(frame, out)
     assert (back.x, back.y, back.yaw) == pytest.approx((0.5, 0.1, 0.2))
+
+
+def test_a_pose_reads_as_the_dict_that_served_policies_get():
+    pose = Pose2(1.0, 2.0, 3.0)
+    assert {name: pose[name] for name in ("x", "y", "yaw")} == {"x": 1.0, "y": 2.0, "yaw": 3.0}
+    with pytest.raises(KeyError, match="z"):
+        pose["z"]

@@ -2,21 +2,58 @@ import inspect
 import random
 import sys
 from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 
+from proctor.core import registry
 from proctor.core.errors import MissingDependency, UnknownName, UserError
-from proctor.core.interfaces import Env, Metric, Policy
+from proctor.core.interfaces import Env, Policy
 from proctor.core.registry import build, load, names, suite_path
 from proctor.exams.datasets import load_dataset
+from proctor.exams.exam import Exam
+from proctor.exams.names import all_baselines
 
 
-@pytest.mark.parametrize(("kind", "base"), [("env", Env), ("policy", Policy), ("metric", Metric)])
+@pytest.mark.parametrize(
+    ("kind", "base"), [("env", Env), ("policy", Policy), ("exam", Exam), ("executor", object)]
+)
 def test_every_name_leads_to_a_class_of_its_kind(kind, base):
     assert names(kind)
     for name in names(kind):
         if name not in ("ros2", "o3de") or find_spec("rclpy"):
             assert issubclass(load(kind, name), base)
+
+
+def test_every_baseline_of_an_exam_is_a_policy():
+    for name in all_baselines():
+        assert issubclass(load("policy", name, all_baselines()), Policy)
+
+
+class Point(NamedTuple):
+    """An entry point as `importlib.metadata` gives it."""
+
+    name: str
+    value: str
+    dist: Any = SimpleNamespace(name="somebody")
+
+
+def with_entry_points(monkeypatch, *points):
+    monkeypatch.setattr(registry, "entry_points", lambda group: [p for g, p in points if g == group])
+
+
+def test_a_name_that_two_packages_give_to_different_classes_is_refused_with_both(monkeypatch):
+    mine, theirs = Point("mine", "a:A"), Point("mine", "b:B", SimpleNamespace(name="another"))
+    with_entry_points(monkeypatch, ("proctor.policies", mine), ("proctor.policies", theirs))
+    with pytest.raises(
+        UserError, match=r"policy 'mine' stands for several classes: a:A of somebody, b:B of another"
+    ):
+        load("policy", "mine")
+    with_entry_points(monkeypatch, ("proctor.policies", Point("random", "a:A")))
+    with pytest.raises(UserError, match=r"a:A of somebody, proctor.exams.baselines:MockPolicy of Proctor"):
+        load("policy", "random")
+    assert load("policy", "replay")  # others are not touched by it
 
 
 def test_every_suite_is_there():
@@ -28,7 +65,7 @@ def test_a_misspelt_name_gets_a_suggestion_and_the_list():
     with pytest.raises(
         UnknownName, match=r"unknown policy 'oracel'; did you mean 'oracle'\?; available: .*random"
     ):
-        load("policy", "oracel")
+        load("policy", "oracel", all_baselines())
     with pytest.raises(UnknownName, match="did you mean 'houses-v1'"):
         suite_path("house-v1")
 
@@ -103,7 +140,7 @@ def test_what_is_wrong_with_a_file_is_said(agents):
         UserError, match=r"one class that inherits Policy, found 2: Agent, Other; write agents/two"
     ):
         load("policy", "agents/two.py")
-    (agents / "no.py").write_text("from proctor.exams.vln.blind import BlindPolicy\n")
+    (agents / "no.py").write_text("from proctor.exams.vln.baselines import BlindPolicy\n")
     with pytest.raises(UserError, match="expected one class that inherits Policy, found none"):
         load("policy", "agents/no.py")
     with pytest.raises(UserError, match=r"'\./agents/two' is not .* given as \./agents/two\.py:Agent"):

@@ -8,14 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.core.actions import (
-    EePoseTarget,
-    JointPosition,
-    parse_manipulation_action,
-    parse_navigation_action,
-)
 from proctor.core.errors import AgentFault
 from proctor.core.types import Action
+from proctor.exams.driving import parse_driving_action
+from proctor.exams.pick_place.actions import EePoseTarget, JointPosition, parse_manipulation_action
 
 POSE = [0.5, 0.0, 0.9, 1.0, 0.0, 0.0, 0.0]
 
@@ -35,12 +31,12 @@ def fault_of(parse, answer):
     ],
 )
 def test_all_these_mean_forward(answer):
-    assert parse_navigation_action(answer) is Action.FORWARD
+    assert parse_driving_action(answer) is Action.FORWARD
 
 
 def test_every_number_and_every_name_means_its_action():
-    assert [parse_navigation_action(number) for number in range(4)] == list(Action)
-    assert [parse_navigation_action(name) for name in Action.__members__] == list(Action)
+    assert [parse_driving_action(number) for number in range(4)] == list(Action)
+    assert [parse_driving_action(name) for name in Action.__members__] == list(Action)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +67,14 @@ def test_every_number_and_every_name_means_its_action():
     ],
 )
 def test_what_is_no_navigation_action_is_told_by_kind_and_without_quoting_too_much(answer, kind, found):
-    told, message = fault_of(parse_navigation_action, answer)
+    told, message = fault_of(parse_driving_action, answer)
     assert told == kind
     assert found in message
     assert "expected" in message
 
 
 def test_a_hostile_text_is_not_repeated():
-    _, message = fault_of(parse_navigation_action, "\x1b[31m" + "A" * 1_000_000)
+    _, message = fault_of(parse_driving_action, "\x1b[31m" + "A" * 1_000_000)
     assert len(message) < 200
     assert "\x1b" not in message
 
@@ -165,7 +161,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_whatever_comes_is_an_action_or_a_fault_of_the_agent(answer):
-    for parse in (parse_navigation_action, parse_manipulation_action):
+    for parse in (parse_driving_action, parse_manipulation_action):
         message = ""
         try:
             action = parse(answer)

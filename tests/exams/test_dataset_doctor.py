@@ -1,4 +1,4 @@
-"""The dataset doctor finds all that is odd at once, and its copies are mended and complete."""
+"""`check-dataset` finds all that is odd at once, and its copies are repaired and complete."""
 
 import gzip
 import hashlib
@@ -16,21 +16,21 @@ from proctor.core.registry import suite_path
 from proctor.core.types import Vector3
 from proctor.envs import embedded as vln
 from proctor.envs.embedded import VLNEnv
-from proctor.exams import datasets
-from proctor.exams.datasets import load_dataset, save_dataset
-from proctor.exams.doctor import examine, write_fixed
+from proctor.exams.checked_dataset import examine, write_fixed
+from proctor.exams.datasets import check_before_run, load_dataset, save_dataset
+from proctor.exams.vln import files as vln_files
 from proctor.exams.vln.episode import Episode
+from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.vlnce_writer import save_vlnce
-from proctor.runs.preflight import check_scenes
 from proctor.sim.world import World
 
 
-def findings(patient):
-    return {item.kind: item for item in patient.findings.items}
+def findings(checked):
+    return {item.kind: item for item in checked.findings.items}
 
 
-def errors(patient):
-    return {item.kind: item.count for item in patient.findings.items if item.severity == "error"}
+def errors(checked):
+    return {item.kind: item.count for item in checked.findings.items if item.severity == "error"}
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ def test_some_episodes_of_our_own_suite_have_no_findings(tmp_path):
 
 
 def test_a_clean_split_has_no_errors(tmp_path, files):
-    patient = examine(vlnce_files.write_split(tmp_path, *files))
-    assert errors(patient) == {}
-    assert "R2R-CE v1-3" in findings(patient)["version"].text
+    checked = examine(vlnce_files.write_split(tmp_path, *files))
+    assert errors(checked) == {}
+    assert "R2R-CE v1-3" in findings(checked)["version"].text
 
 
 def test_stairs_are_counted_as_what_a_filter_would_drop(tmp_path, files):
@@ -66,22 +66,22 @@ def test_stairs_are_counted_as_what_a_filter_would_drop(tmp_path, files):
         for i, e in enumerate(document["episodes"])
         if gt[str(i + 1)]["locations"][-1][1] - e["start_position"][1] > 1
     }
-    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
+    checked = examine(vlnce_files.write_split(tmp_path, document, gt))
     assert climbing
-    assert patient.findings.filters["level-change"] == climbing
+    assert checked.findings.filters["level-change"] == climbing
     flat = document["episodes"][next(iter(set(range(9)) - climbing))]
     gt[str(flat["episode_id"])]["locations"][5][1] += 0.4  # up and down again on the way
-    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
-    assert len(patient.findings.filters["level-change"]) == len(climbing) + 1
+    checked = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert len(checked.findings.filters["level-change"]) == len(climbing) + 1
 
 
-def test_a_wxyz_file_is_mended_and_its_copy_keeps_all_else(tmp_path, files):
+def test_a_wxyz_file_is_repaired_and_its_copy_keeps_all_else(tmp_path, files):
     document, gt = files
     for record in document["episodes"]:
         reorder(record)
-    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
-    assert errors(patient) == {"quaternion-order": 9}
-    fixed = write_fixed(patient, tmp_path / "out" / "fixed.json.gz")
+    checked = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert errors(checked) == {"quaternion-order": 9}
+    fixed = write_fixed(checked, tmp_path / "out" / "fixed.json.gz")
     copied = json.loads(gzip.decompress(fixed.file.read_bytes()))
     assert copied == vlnce_files.r2r()[0]
     assert (fixed.kept, fixed.dropped, fixed.changes) == (9, 0, 9)
@@ -100,26 +100,26 @@ def test_every_mistake_of_a_file_is_found_in_one_go(tmp_path):
     records[5]["episode_id"] = records[6]["episode_id"]
     records[7]["instruction"]["instruction_text"] = "  "
     records[8] = 3
-    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
-    assert errors(patient) == {
+    checked = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert errors(checked) == {
         "quaternion-order": 1,
         "quaternion-length": 1,
         "quaternion-tilt": 1,
         "malformed": 1,
         "duplicate-id": 1,
         "empty-instruction": 1,
-    } | {"malformed": errors(patient)["malformed"]}
-    places = [place for item in patient.findings.items if item.kind == "malformed" for place in item.places]
+    } | {"malformed": errors(checked)["malformed"]}
+    places = [place for item in checked.findings.items if item.kind == "malformed" for place in item.places]
     assert places == ["episodes[3].start_position[1]", "episodes[4].start_position[1]", "episodes[8]"]
 
 
 @pytest.mark.parametrize("rotation", [[0, 0, 0, 0], [0, 1e300, 0, 0], [0.7, 0, 0.7, 0.01], [0.0, 0.05, 0, 0]])
-def test_rotations_without_a_heading_are_mended_or_dropped_but_never_copied(tmp_path, files, rotation):
+def test_rotations_without_a_heading_are_repaired_or_dropped_but_never_copied(tmp_path, files, rotation):
     document, gt = files
     document["episodes"][0]["start_rotation"] = rotation
-    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
-    assert sum(kind.startswith("quaternion") for kind in errors(patient))
-    assert len(load_dataset(write_fixed(patient, tmp_path / "f.json").file).episodes) >= 8
+    checked = examine(vlnce_files.write_split(tmp_path, document, gt))
+    assert sum(kind.startswith("quaternion") for kind in errors(checked))
+    assert len(load_dataset(write_fixed(checked, tmp_path / "f.json").file).episodes) >= 8
 
 
 def test_a_corrected_copy_loads_and_names_what_it_lacks(tmp_path, files):
@@ -128,8 +128,8 @@ def test_a_corrected_copy_loads_and_names_what_it_lacks(tmp_path, files):
     records[3]["start_position"] = [0.0, "1", 0.0]
     records[2]["episode_id"] = records[1]["episode_id"]
     records[7]["instruction"]["instruction_text"] = ""
-    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
-    fixed = write_fixed(patient, tmp_path / "fixed.json.gz")
+    checked = examine(vlnce_files.write_split(tmp_path, document, gt))
+    fixed = write_fixed(checked, tmp_path / "fixed.json.gz")
     dataset = load_dataset(fixed.file)
     assert [e.episode_id for e in dataset.episodes] == ["1", "2", "2_2", "5", "6", "7", "9"]
     assert dataset.episodes[2].reference_path == dataset.episodes[1].reference_path
@@ -144,18 +144,18 @@ def test_a_corrected_copy_loads_and_names_what_it_lacks(tmp_path, files):
 
 def test_filters_drop_only_when_asked(tmp_path, files):
     document, gt = files
-    patient = examine(vlnce_files.write_split(tmp_path, document, gt))
-    stairs = len(patient.findings.filters["level-change"])
-    assert write_fixed(patient, tmp_path / "a.json").kept == 9
-    assert write_fixed(patient, tmp_path / "b.json", drop=["level-change"]).kept == 9 - stairs
+    checked = examine(vlnce_files.write_split(tmp_path, document, gt))
+    stairs = len(checked.findings.filters["level-change"])
+    assert write_fixed(checked, tmp_path / "a.json").kept == 9
+    assert write_fixed(checked, tmp_path / "b.json", drop=["level-change"]).kept == 9 - stairs
     gt_copy = json.loads((tmp_path / "b_gt.json").read_text())
     assert len(gt_copy) == 9 - stairs
     with pytest.raises(UnknownName, match="did you mean 'level-change'"):
-        write_fixed(patient, tmp_path / "c.json", drop=["level-chnge"])
+        write_fixed(checked, tmp_path / "c.json", drop=["level-chnge"])
     with pytest.raises(UserError, match=r"a.json exists already"):
-        write_fixed(patient, tmp_path / "a.json")
+        write_fixed(checked, tmp_path / "a.json")
     with pytest.raises(UserError, match="no episode would be left"):
-        write_fixed(patient, tmp_path / "d.json", drop=["no-scene"])
+        write_fixed(checked, tmp_path / "d.json", drop=["no-scene"])
 
 
 def test_gt_of_another_version_missing_or_broken_is_a_finding(tmp_path, files):
@@ -164,9 +164,9 @@ def test_gt_of_another_version_missing_or_broken_is_a_finding(tmp_path, files):
     for mine, theirs in zip(document["episodes"], other["episodes"], strict=True):
         mine["start_position"] = theirs["start_position"]
     path = vlnce_files.write_split(tmp_path, document, other_gt)
-    patient = examine(path)
-    assert errors(patient) == {"gt-version": 1}
-    assert load_dataset(write_fixed(patient, tmp_path / "without.json").file).notes
+    checked = examine(path)
+    assert errors(checked) == {"gt-version": 1}
+    assert load_dataset(write_fixed(checked, tmp_path / "without.json").file).notes
     truth = path.with_name("val_unseen_gt.json.gz")
     truth.write_bytes(truth.read_bytes()[:90])
     assert errors(examine(path)) == {"gt-broken": 1}
@@ -240,7 +240,7 @@ def test_changes_of_level_are_found_from_the_waypoints_where_there_is_no_gt(tmp_
     assert found["level-change"].ids == expected
 
 
-def test_a_native_file_that_the_loader_refuses_is_mended(tmp_path):
+def test_a_native_file_that_the_loader_refuses_is_repaired(tmp_path):
     good = {
         "episode_id": "a",
         "scene_id": "s",
@@ -256,11 +256,11 @@ def test_a_native_file_that_the_loader_refuses_is_mended(tmp_path):
     ]
     path = tmp_path / "episodes.json"
     path.write_text(json.dumps({"episodes": records, "version": 1}))
-    patient = examine(path)
-    assert set(errors(patient)) == {"unknown-key", "id-type", "malformed", "duplicate-id"}
-    places = [place for item in patient.findings.items if item.kind == "malformed" for place in item.places]
+    checked = examine(path)
+    assert set(errors(checked)) == {"unknown-key", "id-type", "malformed", "duplicate-id"}
+    places = [place for item in checked.findings.items if item.kind == "malformed" for place in item.places]
     assert places == ["episodes[3].max_steps", "episodes[4]"]
-    fixed = write_fixed(patient, tmp_path / "fixed.json")
+    fixed = write_fixed(checked, tmp_path / "fixed.json")
     assert [e.episode_id for e in load_dataset(fixed.file).episodes] == ["a", "7", "a_2"]
 
 
@@ -301,11 +301,11 @@ def room(tmp_path):
 
 
 def test_goals_in_things_beyond_the_map_and_out_of_reach_are_found(room):
-    patient = examine(room)
-    assert patient.findings.filters["off-map"] == {1, 3}
-    assert patient.findings.filters["unreachable"] == {2}
-    assert patient.findings.filters["no-scene"] == {4}
-    fixed = write_fixed(patient, room / "elsewhere" / "fixed.json", drop=["no-scene"])
+    checked = examine(room)
+    assert checked.findings.filters["off-map"] == {1, 3}
+    assert checked.findings.filters["unreachable"] == {2}
+    assert checked.findings.filters["no-scene"] == {4}
+    fixed = write_fixed(checked, room / "elsewhere" / "fixed.json", drop=["no-scene"])
     (left,) = load_dataset(fixed.file).episodes
     assert left.episode_id == "in"
     assert left.scene_config_path == str(room / "scenes" / "room.json")
@@ -340,9 +340,9 @@ def test_the_ends_of_an_episode_are_checked_each_on_its_floor(tmp_path):
         for k, xyz in goals.items()
     ]
     save_vlnce(episodes, tmp_path / "val_seen.json.gz", "r2r-ce")
-    patient = examine(tmp_path / "val_seen.json.gz", scenes=tmp_path)
-    assert patient.findings.filters["unreachable"] == {1}
-    assert patient.findings.filters["off-map"] == {2, 3}
+    checked = examine(tmp_path / "val_seen.json.gz", scenes=tmp_path)
+    assert checked.findings.filters["unreachable"] == {1}
+    assert checked.findings.filters["off-map"] == {2, 3}
 
 
 def test_a_scenes_folder_without_the_scenes_is_an_error_that_names_them(room, tmp_path):
@@ -357,7 +357,7 @@ def test_each_scene_is_looked_for_once_however_many_episodes_are_in_it(tmp_path,
     def find(folder, scene_id, **_):
         looked_for.append((folder.name, scene_id))
 
-    monkeypatch.setattr(datasets, "find_scene", find)
+    monkeypatch.setattr(vln_files, "find_scene", find)
     document, gt = vlnce_files.r2r(episodes=9)
     vlnce_files.write_split(tmp_path, document, gt)
     (tmp_path / "mp3d").mkdir()
@@ -389,10 +389,10 @@ def test_a_broken_gt_entry_costs_only_itself(tmp_path, files, entry, problem):
     path = vlnce_files.write_split(tmp_path, document, gt)
     with pytest.raises(InvalidFile, match=r"4.*2 of 9 entries are broken, this is the first; .*--fix"):
         load_dataset(path)
-    patient = examine(path)
-    assert errors(patient) == {"gt-broken": 2}
-    assert problem in findings(patient)["gt-broken"].text
-    fixed = write_fixed(patient, tmp_path / "new" / "val_unseen.json.gz")
+    checked = examine(path)
+    assert errors(checked) == {"gt-broken": 2}
+    assert problem in findings(checked)["gt-broken"].text
+    fixed = write_fixed(checked, tmp_path / "new" / "val_unseen.json.gz")
     without = [e.episode_id for e in load_dataset(fixed.file).episodes if e.reference_path is None]
     assert without == ["4", "6"]
 
@@ -402,12 +402,12 @@ def test_a_few_gts_that_begin_elsewhere_are_named_and_not_taken_for_stairs(tmp_p
     clean = findings(examine(vlnce_files.write_split(tmp_path / "clean", document, gt)))
     gt["5"]["locations"] = [[x, y + 7, z] for x, y, z in gt["5"]["locations"]]
     path = vlnce_files.write_split(tmp_path, document, gt)
-    patient = examine(path)
-    assert findings(patient)["gt-mismatch"].places == ["5"]
-    assert "reference-end" not in findings(patient)
-    assert findings(patient)["level-change"].count == clean["level-change"].count
+    checked = examine(path)
+    assert findings(checked)["gt-mismatch"].places == ["5"]
+    assert "reference-end" not in findings(checked)
+    assert findings(checked)["level-change"].count == clean["level-change"].count
     assert any("1 of 40 episodes begins elsewhere" in note for note in load_dataset(path).notes)
-    fixed = write_fixed(patient, tmp_path / "new" / "val_unseen.json.gz")
+    fixed = write_fixed(checked, tmp_path / "new" / "val_unseen.json.gz")
     assert "gt-mismatch" not in findings(examine(fixed.file))
 
 
@@ -421,15 +421,15 @@ def test_nan_is_called_nan_and_blanks_of_no_width_say_nothing(tmp_path, files):
     assert found["empty-instruction"].places == ["episodes[2]"]
 
 
-def test_a_file_with_z_up_is_not_mended_episode_by_episode(tmp_path, files):
+def test_a_file_with_z_up_is_not_repaired_episode_by_episode(tmp_path, files):
     document, _ = files
     for index, record in enumerate(document["episodes"]):
         half = math.radians(30 * index) / 2
         record["start_rotation"] = [0.0, 0.0, math.sin(half), math.cos(half)]  # 0° and 180° among them
-    patient = examine(vlnce_files.write_split(tmp_path, document))
-    assert errors(patient) == {"up-axis": 9}
+    checked = examine(vlnce_files.write_split(tmp_path, document))
+    assert errors(checked) == {"up-axis": 9}
     with pytest.raises(UserError, match="z is up in it"):
-        write_fixed(patient, tmp_path / "new.json")
+        write_fixed(checked, tmp_path / "new.json")
     assert not (tmp_path / "new.json").exists()
 
 
@@ -459,15 +459,15 @@ def exam_in_scenes(folder):
 
 
 def test_a_corrected_copy_is_one_that_the_embedded_world_runs(tmp_path):
-    patient = examine(exam_in_scenes(tmp_path))
-    assert errors(patient) == {"no-scene": 1, "scene": 1, "off-map": 1, "start-blocked": 1}
-    assert patient.findings.filters["scene"] == {3}
-    assert patient.findings.filters["start-blocked"] == {1}
-    fixed = write_fixed(patient, tmp_path / "new" / "episodes.json")
+    checked = examine(exam_in_scenes(tmp_path))
+    assert errors(checked) == {"no-scene": 1, "scene": 1, "off-map": 1, "start-blocked": 1}
+    assert checked.findings.filters["scene"] == {3}
+    assert checked.findings.filters["start-blocked"] == {1}
+    fixed = write_fixed(checked, tmp_path / "new" / "episodes.json")
     dataset = load_dataset(fixed.file)
     assert [episode.episode_id for episode in dataset.episodes] == ["e0", "e5"]
     assert errors(examine(fixed.file)) == {}
-    check_scenes(dataset, dataset.episodes, needs_scene=True)
+    assert check_before_run(VlnExam(), dataset, dataset.episodes, needs_scene=True) == []
     with closing(VLNEnv(sensors=[])) as env:
         env.check(dataset.episodes)
 

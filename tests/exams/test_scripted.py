@@ -1,15 +1,16 @@
 import msgspec
 import numpy as np
 import pytest
+from running import examine
 
 from proctor.core.errors import AgentFault, InvalidFile, UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Action, EpisodeInfo
 from proctor.envs.mock import MockEnv
-from proctor.exams.baselines import ForwardPolicy, MockPolicy, ReplayPolicy
+from proctor.exams.baselines import MockPolicy
+from proctor.exams.vln.baselines import ForwardPolicy
 from proctor.exams.vln.episode import Episode
-from proctor.exams.vln.exam import VLNTask
-from proctor.runs.rollout import rollout
+from proctor.runs.replay import ReplayPolicy
 
 
 def info(episode_id="a", seed=0, episode=None):
@@ -65,11 +66,12 @@ class Given(Policy):
 
 def record(episode_id, actions):
     episode = Episode(episode_id=episode_id, max_steps=len(actions))
-    return rollout(MockEnv(), Given(actions), episode, VLNTask(), seed=0)
+    return examine(MockEnv(), Given(actions), episode)
 
 
 def write_journal(folder, *records, tail=b""):
     lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+    (folder / "manifest.json").write_text('{"identity": {"task": "vln"}}')
     (folder / "episodes.jsonl").write_bytes(lines + tail)
 
 
@@ -100,7 +102,7 @@ def test_replay_without_a_run_takes_the_reference_actions():
 def test_replay_refuses_what_is_not_a_run(tmp_path):
     with pytest.raises(UserError, match="not the directory of a run"):
         ReplayPolicy(str(tmp_path / "missing"))
-    (tmp_path / "episodes.jsonl").write_text('{"episode_id": "a"}\n')
+    write_journal(tmp_path, tail=b'{"episode_id": "a"}\n')
     with pytest.raises(InvalidFile, match="line 1"):
         ReplayPolicy(str(tmp_path))
 

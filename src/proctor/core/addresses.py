@@ -18,11 +18,7 @@ def is_address(name: str) -> bool:
 
 
 def replicas(name: str) -> list[str]:
-    """Return the addresses that a policy's name consists of, all of the same agent; none for other names.
-
-    Raises:
-        UserError: One of them is none.
-    """
+    """Return the addresses that a policy's name consists of, all of the same agent; none for other names."""
     return [agent_url(part) for part in name.split(",")] if is_address(name) else []
 
 
@@ -41,15 +37,7 @@ def short_address(name: str) -> str:
 
 
 def checked_token(name: str, token: object) -> str:
-    """Return a token if it can go into a header as it is. No message quotes it.
-
-    Args:
-        name: What to call it in messages.
-        token: What was given.
-
-    Raises:
-        UserError: It cannot.
-    """
+    """Return a token if it can go into a header as it is. Messages call it `name`, and never quote it."""
     if not isinstance(token, str):
         raise UserError(
             f"{name}: expected text, found {type(token).__name__}; {TOKEN_VARIABLE} can hold any token"
@@ -60,11 +48,7 @@ def checked_token(name: str, token: object) -> str:
 
 
 def agent_url(host: str, port: int | str | None = None) -> str:
-    """Return the URL of an agent, from a URL or from a host with or without a port.
-
-    Raises:
-        UserError: It is no address, or one with a secret in it.
-    """
+    """Return the URL of an agent, from a URL or a host with or without a port; secrets in it are refused."""
     if not isinstance(host, str):
         raise UserError(f"host: {RIGHT}, found {type(host).__name__}")
     if "@" in host or "?" in host or "#" in host:  # not quoted: it may be a secret

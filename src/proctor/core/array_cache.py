@@ -22,24 +22,15 @@ CHECKSUM_BYTES = 32
 
 
 def user_cache_folder() -> Path:
-    """Return the folder in which programs keep what they can make again.
-
-    Raises:
-        RuntimeError: The user has no home folder.
-    """
+    """Return the folder for what can be made again; a RuntimeError if the user has no home folder."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def cached_arrays(name: str, make: Callable[[], Arrays], *, source: str, packages: tuple[str, ...]) -> Arrays:
     """Return what `make` returns, read from a file if this or another process has called it before.
 
-    A file that is missing, damaged or cannot be written costs time, nothing else.
-
-    Args:
-        name: Of the file, without its suffix.
-        make: Computes the arrays.
-        source: The file that holds the code behind `make`. If it changes, the arrays are made again.
-        packages: The distributions that `make` computes with. Another version makes the arrays again.
+    A file that is missing, damaged or cannot be written costs time, nothing else. The arrays are made again
+    if `source`, the file that holds the code behind `make`, or the version of one of the packages changes.
     """
     try:
         file = user_cache_folder() / "proctor" / "arrays" / f"{name}-{_digest(source, packages)}"

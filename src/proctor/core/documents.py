@@ -7,6 +7,7 @@ Every complaint names the file and the place in it: line and column where the JS
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import os
@@ -22,10 +23,8 @@ from proctor.core.errors import InvalidFile, did_you_mean
 
 T = TypeVar("T")
 
-MAX_BYTES = 256 * 1024 * 1024
-"""Of a document, unpacked: a gzip file of a megabyte can hold a gigabyte."""
+MAX_BYTES = 256 * 1024 * 1024  # of a document, unpacked: a gzip file of a megabyte can hold a gigabyte
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-GZIP_MAGIC = b"\x1f\x8b"
 MAX_DEPTH = 64
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -39,52 +38,54 @@ NESTED_OR_NOT_FINITE = {dict, list, NotFinite}
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file whole, unpacked if it is gzip.
+    """Read a file whole, unpacked if it is gzip."""
+    return unpack(read_packed(path), path)
 
-    Raises:
-        InvalidFile: It is missing, too large, or a broken gzip file.
-    """
+
+def read_packed(path: Path) -> bytes:
+    """Read a file whole, as it is stored."""
     try:
         with path.open("rb") as stream:
-            is_gzip = stream.read(2) == GZIP_MAGIC
-            stream.seek(0)
-            if path.suffix == ".gz" and not is_gzip:
-                raise InvalidFile(path, "not a gzip file, though its name ends with .gz")
-            content = (gzip.GzipFile(fileobj=stream) if is_gzip else stream).read(MAX_BYTES + 1)
+            content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise InvalidFile(path, "no such file") from None
-    except EOFError:
-        raise InvalidFile(path, "the gzip file ends too early: it was cut off") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidFile(path, f"a broken gzip file: {error}") from None
     except OSError as error:
         raise InvalidFile(path, f"cannot be read: {error.strerror}") from None
     except ValueError as error:  # a null byte in the name
         raise InvalidFile(path, f"cannot be read: {error}") from None
+    return _refuse_large(content, path)
+
+
+def unpack(packed: bytes, path: Path) -> bytes:
+    """Return what `read_packed` returned, unpacked if it is gzip."""
+    if not packed.startswith(b"\x1f\x8b"):
+        if path.suffix == ".gz":
+            raise InvalidFile(path, "not a gzip file, though its name ends with .gz")
+        return packed
+    try:
+        content = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(MAX_BYTES + 1)
+    except EOFError:
+        raise InvalidFile(path, "the gzip file ends too early: it was cut off") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidFile(path, f"a broken gzip file: {error}") from None
+    return _refuse_large(content, path)
+
+
+def _refuse_large(content: bytes, path: Path) -> bytes:
     if len(content) > MAX_BYTES:
         raise InvalidFile(path, f"has more than {MAX_BYTES // 2**20} MiB")
     return content
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file, refusing what JSON leaves open: duplicate keys, NaN, endless nesting.
-
-    Raises:
-        InvalidFile: The file is missing, too large, or not a JSON document.
-    """
+    """Read a JSON file, refusing what JSON leaves open: duplicate keys, NaN, endless nesting."""
     return parse_json(read_bytes(path), path)
 
 
 def parse_json(raw: bytes, path: Path, *, nan_as_text: bool = False) -> Any:
     """Parse what `read_bytes` returned.
 
-    Args:
-        raw: The document.
-        path: Its file, for the message.
-        nan_as_text: Whether NaN and Infinity become text, for who wants to go on and complain later.
-
-    Raises:
-        InvalidFile: It is not a JSON document.
+    `nan_as_text` turns NaN and Infinity into text, for callers that go on and complain later (`refuse_nan`).
     """
     constant = NotFinite if nan_as_text else None
     try:
@@ -111,9 +112,6 @@ def decode(raw: bytes, type_: type[T], path: Path) -> T:
 
     What JSON leaves open is not refused, except NaN. Keys that the type does not know are skipped, if it
     does not forbid them.
-
-    Raises:
-        InvalidFile: It is not JSON, or a value is missing or has the wrong type.
     """
     try:
         return msgspec.json.decode(raw.removeprefix(BYTE_ORDER_MARK), type=type_)
@@ -125,17 +123,7 @@ def decode(raw: bytes, type_: type[T], path: Path) -> T:
 
 
 def convert(value: Any, type_: type[T], path: Path, *, place: str = "") -> T:
-    """Turn parsed JSON into a typed value, strictly.
-
-    Args:
-        value: What `read_json` returned, or a part of it.
-        type_: A msgspec.Struct or a container of such.
-        path: The file, for the message.
-        place: Where in the file `value` stands, for the message.
-
-    Raises:
-        InvalidFile: A key is unknown or missing, or a value has the wrong type.
-    """
+    """Turn parsed JSON into a typed value, strictly; `path` and `place` are for the message."""
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
@@ -143,11 +131,7 @@ def convert(value: Any, type_: type[T], path: Path, *, place: str = "") -> T:
 
 
 def refuse_nan(value: Any, path: Path, *, place: str) -> None:
-    """Complain of the first NaN or infinity that `parse_json` let through as text.
-
-    Raises:
-        InvalidFile: There is one.
-    """
+    """Complain of the first NaN or infinity that `parse_json` let through as text."""
     if isinstance(value, NotFinite):
         raise InvalidFile(path, f"{value} is not allowed, expected a finite number", place=place)
     if isinstance(value, dict):
@@ -163,10 +147,7 @@ def refuse_nan(value: Any, path: Path, *, place: str) -> None:
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     """Write a file so that a reader, or a crash, sees the old content or the new, never half of it.
 
-    Args:
-        path: Where to.
-        content: What to write.
-        mode: Who may read and write it, less what the umask takes away.
+    `mode` is who may read and write it, less what the umask takes away.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

@@ -2,16 +2,25 @@
 
 `UserError` and its children are printed without a traceback and end a command with exit code 2.
 `AgentFault` ends an episode and counts against the agent. What else escapes from an episode is the fault
-of the side whose turn it was (`evaluation/episode_log.py` decides).
+of the side whose turn it was (`runs/turns.py` decides).
 """
 
 from __future__ import annotations
 
 import difflib
+import inspect
+import socket
 from collections.abc import Iterable
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
-from proctor.core.distribution import install_command
+DISTRIBUTION = "proctor-eval"  # the name under which pip knows Proctor: on PyPI, `proctor` is another project
+UPDATE_COMMAND = f"pip install -U {DISTRIBUTION}"
+LEAVE_OUT = "`proctor check-dataset PATH --scenes DIR --fix OUT` leaves such episodes out"
+"""The remedy where episodes of a dataset cannot be done."""
+LONGEST_CHAIN = 10
+"""Of errors that caused each other: client libraries wrap what the socket raised several times."""
 
 
 class ProctorError(Exception):
@@ -23,32 +32,21 @@ class UserError(ProctorError):
 
 
 class InvalidFile(UserError):
-    """A file is not what it should be.
-
-    Args:
-        file: The file.
-        problem: What was found and what would be right.
-        place: Where in the file: `line 3, column 7` or `episodes[3].goal_position.x`.
-    """
+    """A file is not what it should be. `place` is `line 3, column 7` or `episodes[3].goal.x`."""
 
     def __init__(self, file: Path | str, problem: str, *, place: str = "") -> None:
         self.file, self.problem, self.place = file, problem, place
         super().__init__(f"{file}: {place}: {problem}" if place else f"{file}: {problem}")
 
 
-MOST_NAMES = 25
-"""Of more names than these, only some are listed."""
+MOST_NAMES = 25  # of more names than these, only some are listed
 NAMES_SHOWN = 5
 
 
 class UnknownName(UserError):
-    """A name that nothing answers to.
+    """A name that nothing answers to. Of many available names only the nearest are listed.
 
-    Args:
-        kind: Of what.
-        name: What was asked for.
-        available: What there is. Of many names only the nearest are listed.
-        hint: What else could be done, as a clause.
+    `hint` is a clause that says what else could be done.
     """
 
     def __init__(self, kind: str, name: str, available: Iterable[str], *, hint: str = "") -> None:
@@ -78,8 +76,12 @@ EXTRAS = {
     "pxr": "usd",
 }
 """Packages that only some parts of Proctor need, and the extra that brings them."""
-ROS_PACKAGES = ("plan_msgs", "simulation_interfaces", "tf2_msgs")
-"""Message packages that a ROS 2 may lack."""
+ROS_PACKAGES = ("plan_msgs", "simulation_interfaces", "tf2_msgs")  # message packages that a ROS 2 may lack
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs Proctor with one of its extras."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def missing_extra(what: str, error: ModuleNotFoundError) -> MissingDependency | None:
@@ -96,15 +98,9 @@ def missing_extra(what: str, error: ModuleNotFoundError) -> MissingDependency | 
 
 
 class AgentFault(ProctorError):
-    """The agent broke the rules of the exam.
+    """The agent broke the rules of the exam. `kind` is a short stable word, such as `invalid_action`."""
 
-    Args:
-        kind: A short stable word for the results, such as `invalid_action`.
-        message: What happened, for people.
-    """
-
-    kind = "agent_fault"
-    """Of a subclass whose constructor does not call this one."""
+    kind = "agent_fault"  # of a subclass whose constructor does not call this one
 
     def __init__(self, kind: str, message: str) -> None:
         self.kind = str(kind)
@@ -116,10 +112,6 @@ class AgentUnavailable(AgentFault):
 
     Before the agent's first action of an episode that is nobody's fault: the episode is not scored, and
     tried again later. After it the agent has broken off, and is at fault.
-
-    Args:
-        message: What happened, for people.
-        kind: A short stable word for the results.
     """
 
     def __init__(self, message: str, *, kind: str = "agent_unavailable") -> None:
@@ -142,3 +134,36 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     names = {name.lower(): name for name in candidates}
     close = difflib.get_close_matches(word.lower(), list(names), n=1)
     return f"; did you mean '{names[close[0]]}'?" if close else ""
+
+
+def is_busy_status(status: int) -> bool:
+    """Tell whether an HTTP status means that a server cannot answer at present: 429, or one from 500 up."""
+    return status == 429 or 500 <= status <= 599
+
+
+def is_unavailability(error: BaseException) -> bool:
+    """Tell whether an error means that an agent's server or API cannot be reached or is overloaded.
+
+    That is `AgentUnavailable`, a connection that is refused or breaks, and an HTTP status of 429 or 5xx as
+    the errors of urllib, requests, httpx and the clients of model APIs carry it.
+    """
+    if isinstance(error, ProctorError):
+        return isinstance(error, AgentUnavailable)
+    found: BaseException | None = error
+    for _ in range(LONGEST_CHAIN):
+        if found is None or not isinstance(found, Exception):
+            return False
+        if isinstance(found, ConnectionError | socket.gaierror | AgentUnavailable):
+            return True
+        if any(is_busy_status(status) for status in _statuses(found)):
+            return True
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+    return False
+
+
+def _statuses(error: Exception) -> list[int]:
+    """Return the HTTP statuses of an error, without running its code: a property may raise."""
+    holders: list[Any] = [error, inspect.getattr_static(error, "response", None)]
+    names = ("status_code", "status", "code")
+    values = [inspect.getattr_static(holder, name, None) for holder in holders for name in names]
+    return [value for value in values if type(value) in (int, HTTPStatus)]

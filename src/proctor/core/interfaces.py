@@ -16,14 +16,14 @@ TRUTH = "truth"
 class Env(abc.ABC):
     """A world with a robot in it, in Habitat's style.
 
-    `step` returns `(observation, reward, done, info)`; the reward is 0.0. `info` carries ground truth:
-    for VLN `position` (with .x .y .z), `yaw`, `distance_to_goal` (3D Euclidean, metres), `collision`
-    (in this step), `collision_count` (in this episode), `step` (0 at reset) and `trajectory`; for
-    pick-and-place what the metrics of manipulation read.
+    `step` returns `(observation, reward, done, info)`; the reward is 0.0. `info` carries ground truth, which
+    the exam's `state` reads: where a robot drives, `position` (with .x .y .z), `yaw`, `distance_to_goal` (3D
+    Euclidean, metres), `collision` (in this step), `collision_count` (in this episode), `step` (0 at reset)
+    and `trajectory`.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ()
-    """The tasks that can be done here, such as `vln`; empty if it can be any."""
+    """Names of the exams that can be taken here; empty if it can be any, or if the exam says so itself."""
 
     needs_scene: ClassVar[bool] = False
     """Whether an episode without a scene file makes no sense here."""
@@ -44,13 +44,9 @@ class Env(abc.ABC):
         """Release everything. May be called twice."""
 
     def check(self, episodes: Sequence[Any]) -> Sequence[str] | None:
-        """Find out what of these episodes cannot be done here, before the first one begins.
+        """Raise a UserError if one of these episodes cannot be done here, before the first one begins.
 
-        Returns:
-            What people should know of them before they trust the numbers, if anything.
-
-        Raises:
-            UserError: An episode cannot be done.
+        Return what people should know of them before they trust the numbers, if anything.
         """
         del episodes  # most envs can do any
         return None
@@ -69,7 +65,7 @@ class Policy(abc.ABC):
     """An agent. It sees observations and is told what to do, never the ground truth."""
 
     tasks: ClassVar[tuple[str, ...]] = ()
-    """The tasks that it can take part in, such as `vln`; empty if it can be any."""
+    """Names of the exams that it can take; empty if it can be any, or if the exam says so itself."""
 
     privileged: ClassVar[bool] = False
     """Oracles set this: they get the episode in `reset` and the ground truth in every observation."""
@@ -85,14 +81,46 @@ class Policy(abc.ABC):
         """Hear how the episode went that the last `reset` began. Nothing done here changes its score."""
 
     def check(self) -> None:  # noqa: B027  (a policy that could be built can mostly act)
-        """Find out, before a run begins, whether the agent behind this policy is there.
-
-        Raises:
-            UserError: It is not, or it speaks another language.
-        """
+        """Raise a UserError if the agent behind this policy is not there; called before a run begins."""
 
     def close(self) -> None:  # noqa: B027  (most policies hold nothing)
         """Release everything. May be called twice."""
+
+
+class DrivingEpisode(Protocol):
+    """What worlds with a robot on wheels, and distances in them, need to know of an episode of any exam."""
+
+    @property
+    def episode_id(self) -> str:
+        """Its name, for messages."""
+
+    @property
+    def scene_id(self) -> str:
+        """The name of its scene; worlds with places of their own may know it by that."""
+
+    @property
+    def scene_config_path(self) -> str | None:
+        """The file of its scene."""
+
+    @property
+    def start_position(self) -> Vector3:
+        """Where the robot starts, in the world."""
+
+    @property
+    def start_rotation(self) -> Vector3:
+        """Euler angles at the start in degrees, applied Z·Y·X."""
+
+    @property
+    def start_yaw(self) -> float:
+        """The heading at the start, in radians."""
+
+    @property
+    def goal(self) -> Vector3:
+        """Where it is to end, in the world."""
+
+    @property
+    def step_limit(self) -> int:
+        """How many actions the agent has."""
 
 
 class MetricTask(Protocol):
@@ -108,8 +136,8 @@ class MetricTask(Protocol):
         """Return how near to the goal a success has to end."""
 
 
-class Metric(abc.ABC):
-    """One number about one episode.
+class StepMetric(abc.ABC):
+    """One number about one episode, computed step by step, as the design documents write it.
 
     The state given to `update` is the environment's info plus `action`, what the agent did. A metric
     that does not apply to an episode (no reference path, say) returns NaN and is left out there.
@@ -130,5 +158,8 @@ class Metric(abc.ABC):
     def get_metric(self) -> float:
         """Return the value as of the last update."""
 
+
+Metric = StepMetric
+"""The name in the design documents."""
 
 DistanceFn = Callable[[Vector3, Vector3], float]

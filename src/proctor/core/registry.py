@@ -1,10 +1,10 @@
-"""Names for suites, environments, policies and metrics, and what they stand for.
+"""Names for exams, suites, environments, policies, executors and dialects, and what they stand for.
 
-A value is `module:Class` and is imported on use, so that a name costs nothing. Other packages add
-theirs as entry points in the groups `proctor.suites`, `proctor.envs`, `proctor.policies`,
-`proctor.metrics` (of navigation) and `proctor.manipulation_metrics`. Instead of a name, a class of the user's
-own is given as `module:Class` or `folder/file.py:Class`; a policy may also be the address of an agent that is
-served elsewhere: `ws://host:port`.
+A value is `module:Class` and is imported on use, so that a name costs nothing. Other packages add theirs as
+entry points in the groups `proctor.exams`, `proctor.suites`, `proctor.envs`, `proctor.policies`,
+`proctor.executors` and `proctor.dialects`; exams are found only there, Proctor's own like anybody's. Instead
+of a name, a class of the user's own is given as `module:Class` or `folder/file.py:Class`; a policy may
+also be the address of an agent that is served elsewhere: `ws://host:port`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Mapping
-from importlib.metadata import entry_points
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Literal
+from types import MappingProxyType, ModuleType
+from typing import Any, Literal, get_args
 
 from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean, missing_extra
-from proctor.core.interfaces import Env, Metric, Policy
+from proctor.core.interfaces import Env, Policy
 
-Kind = Literal["suite", "env", "policy", "metric", "manipulation_metric"]
+Kind = Literal["exam", "suite", "env", "policy", "executor", "dialect"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
     "suite": {
@@ -42,90 +43,58 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     },
     "policy": {
         "random": "proctor.exams.baselines:MockPolicy",
-        "forward": "proctor.exams.baselines:ForwardPolicy",
-        "hold": "proctor.exams.baselines:HoldPolicy",
-        "replay": "proctor.exams.baselines:ReplayPolicy",
-        "oracle": "proctor.exams.vln.oracle:OraclePolicy",
-        "navigate_to": "proctor.exams.vln.navigate_to:NavigateToPolicy",
-        "expert": "proctor.exams.pick_place.expert.expert:ExpertPolicy",
-        "blind": "proctor.exams.vln.blind:BlindPolicy",
+        "replay": "proctor.runs.replay:ReplayPolicy",
     },
-    "metric": {
-        "success": "proctor.exams.vln.metrics:Success",
-        "success_at_0.2m": "proctor.exams.vln.metrics:StrictSuccess",
-        "spl": "proctor.exams.vln.metrics:Spl",
-        "navigation_error": "proctor.exams.vln.metrics:NavigationError",
-        "oracle_success": "proctor.exams.vln.metrics:OracleSuccess",
-        "ndtw": "proctor.exams.vln.metrics:Ndtw",
-        "sdtw": "proctor.exams.vln.metrics:Sdtw",
-        "cls": "proctor.exams.vln.metrics:Cls",
-        "path_length": "proctor.exams.vln.metrics:PathLength",
-        "steps": "proctor.exams.vln.metrics:Steps",
-        "collisions": "proctor.exams.vln.metrics:Collisions",
-        "collision_rate": "proctor.exams.vln.metrics:CollisionRate",
+    "executor": {
+        "in-process": "proctor.runs.executors:InProcess",
+        "workers": "proctor.runs.pool:WorkerPool",
     },
-    "manipulation_metric": {
-        "success": "proctor.exams.pick_place.metrics:FinalSuccess",
-        "success_any_step": "proctor.exams.pick_place.metrics:PickPlaceSuccess",
-        "completion_rate": "proctor.exams.pick_place.metrics:CompletionRate",
-        "trajectory_similarity": "proctor.exams.pick_place.metrics:PickPlaceTrajectorySimilarity",
-        "ee_similarity": "proctor.exams.pick_place.metrics:EePoseSimilarity",
-        "reached": "proctor.exams.pick_place.metrics:Reached",
-        "grasped": "proctor.exams.pick_place.metrics:Grasped",
-        "lifted": "proctor.exams.pick_place.metrics:Lifted",
-        "placed": "proctor.exams.pick_place.metrics:Placed",
-        "time_to_success_s": "proctor.exams.pick_place.metrics:TimeToSuccess",
-        "drops": "proctor.exams.pick_place.metrics:Drops",
-        "table_collisions": "proctor.exams.pick_place.metrics:TableCollisions",
-        "object_collisions": "proctor.exams.pick_place.metrics:ObjectCollisions",
-        "self_collisions": "proctor.exams.pick_place.metrics:SelfCollisions",
-        "hand_path_m": "proctor.exams.pick_place.metrics:HandPath",
-        "clamped_commands": "proctor.exams.pick_place.metrics:ClampedCommands",
-        "object_displacement_m": "proctor.exams.pick_place.metrics:ObjectDisplacement",
-        "final_distance_m": "proctor.exams.pick_place.metrics:FinalDistance",
-        "steps": "proctor.exams.vln.metrics:Steps",
+    "dialect": {
+        "openpi": "proctor.agents.dialects.openpi:OpenPiDialect",
+        "proctor": "proctor.agents.dialects.proctor:ProctorDialect",
+        "vla-eval": "proctor.agents.dialects.vla_eval:VlaEvalDialect",
     },
+    "exam": {},
 }
-ONLY_FOR: dict[Kind, dict[str, str]] = {
-    "suite": {"houses-v1": "vln", "houses-v1-zh": "vln", "tabletop-v1": "pick_and_place"},
-    "env": {"embedded": "vln", "mock": "vln", "o3de": "vln", "ros2": "vln", "tabletop": "pick_and_place"},
-    "policy": {
-        **{"forward": "vln", "oracle": "vln", "navigate_to": "vln", "blind": "vln"},
-        **{"hold": "pick_and_place", "expert": "pick_and_place"},
-    },
-}
-"""The task of what is for one task only, told here too so that it can be told without importing anything."""
 USER_FILE = re.compile(r"(?P<file>[^:]+\.py)(:(?P<attribute>.*))?", re.DOTALL)
 """A file of the user's, and a class in it."""
 _FILES_FOUND: dict[str, Path] = {}
+EMPTY: Mapping[str, str] = MappingProxyType({})
 REMOTE_POLICY = "proctor.agents.websocket_policy:WebSocketPolicy"
-BASES: dict[Kind, type] = {"env": Env, "policy": Policy, "metric": Metric, "manipulation_metric": Metric}
-PLURAL: dict[Kind, str] = {
-    "suite": "suites",
-    "env": "envs",
-    "policy": "policies",
-    "metric": "metrics",
-    "manipulation_metric": "manipulation_metrics",
+BASES: dict[Kind, type | str] = {
+    "env": Env,
+    "policy": Policy,
+    "exam": "proctor.exams.exam:Exam",
+    "dialect": "proctor.agents.dialects.dialect:Dialect",
 }
+"""What a class of a kind inherits. By name where this package may not import it."""
+PLURAL: dict[Kind, str] = {kind: f"{kind}s" for kind in get_args(Kind)} | {"policy": "policies"}
 
 
 def names(kind: Kind) -> dict[str, str]:
     """Return all names of a kind with what they stand for."""
-    found = {point.name: point.value for point in entry_points(group=f"proctor.{PLURAL[kind]}")}
-    return found | BUILT_IN[kind]
+    return {point.name: point.value for point in _points_of(kind)} | BUILT_IN[kind]
 
 
-def load(kind: Kind, name: str) -> Any:
+def _points_of(kind: Kind) -> Sequence[EntryPoint]:
+    return _read_points(entry_points, f"proctor.{PLURAL[kind]}")
+
+
+@cache
+def _read_points(read: Callable[..., Iterable[EntryPoint]], group: str) -> tuple[EntryPoint, ...]:
+    """Read the entry points of a group, once: to look through all installed packages takes 50 ms."""
+    return tuple(read(group=group))
+
+
+def load(kind: Kind, name: str, more: Mapping[str, str] = EMPTY) -> Any:
     """Return the class behind a name, `module:Class`, `file.py:Class` or one or more addresses.
 
-    A file without a class means the only one in it of this kind.
-
-    Raises:
-        UnknownName: Nothing has this name.
-        UserError: The module, file or class does not exist, is of another kind, or an address is wrong.
-        MissingDependency: The module needs a package that is not installed.
+    A file without a class means the only one in it of this kind. `more` holds further names with what they
+    stand for, such as the baselines of an exam. Raises a kind of UserError if nothing fits.
     """
-    known = names(kind)
+    known = {**names(kind), **more}
+    if name not in more:
+        _check_unambiguous(kind, name)
     target = known.get(name, name)
     if kind == "policy" and replicas(name):
         target = REMOTE_POLICY
@@ -152,18 +121,41 @@ def load(kind: Kind, name: str) -> Any:
     return _checked_class(kind, name, module, attribute or _only_class(kind, name, module))
 
 
+def _check_unambiguous(kind: Kind, name: str) -> None:
+    """Refuse a name that two packages have given to different classes: nobody could tell which was meant."""
+    points = [point for point in _points_of(kind) if point.name == name]
+    targets = {point.value for point in points} | (
+        {BUILT_IN[kind][name]} if name in BUILT_IN[kind] else set()
+    )
+    if points and len(targets) > 1:
+        owners = ", ".join(f"{p.value} of {p.dist.name if p.dist else 'an unknown package'}" for p in points)
+        built_in = f", {BUILT_IN[kind][name]} of Proctor" if name in BUILT_IN[kind] else ""
+        raise UserError(
+            f"{kind} '{name}' stands for several classes: {owners}{built_in}; uninstall one of them"
+        )
+
+
 def _checked_class(kind: Kind, name: str, module: ModuleType, attribute: str) -> Any:
     """Return a class of a module if it is of this kind and can be used."""
     if not hasattr(module, attribute):
         hint = did_you_mean(attribute, dir(module))
         raise UserError(f"{kind} '{name}': the module {module.__name__} has no '{attribute}'{hint}")
     found = getattr(module, attribute)
-    base = BASES[kind]
+    base = _base(kind)
     if not (isinstance(found, type) and issubclass(found, base)):
         raise UserError(f"{kind} '{name}' must be a class that inherits {base.__module__}.{base.__name__}")
     if inspect.isabstract(found):
         missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
         raise UserError(f"{kind} '{name}' lacks {missing}")
+    return found
+
+
+def _base(kind: Kind) -> type:
+    base = BASES.get(kind, object)
+    if isinstance(base, type):
+        return base
+    module, _, name = base.partition(":")
+    found: type = getattr(importlib.import_module(module), name)
     return found
 
 
@@ -228,7 +220,7 @@ def _user_file(what: str, given: str) -> Path:
 
 def _only_class(kind: Kind, name: str, module: ModuleType) -> str:
     """Return the name of the only class of a kind that a user's file defines."""
-    base = BASES[kind]
+    base = _base(kind)
     found = [
         key
         for key, value in vars(module).items()
@@ -240,13 +232,9 @@ def _only_class(kind: Kind, name: str, module: ModuleType) -> str:
     return found[0]
 
 
-def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:
-    """Make the object behind a name, or behind one address, with these constructor options.
-
-    Raises:
-        UserError: The constructor does not take such an option.
-    """
-    class_ = load(kind, name)
+def build(kind: Kind, name: str, options: Mapping[str, Any], more: Mapping[str, str] = EMPTY) -> Any:
+    """Make the object behind a name, or behind one address, with these constructor options."""
+    class_ = load(kind, name, more)
     address = [name] if kind == "policy" and is_address(name) else []
     try:
         inspect.signature(class_).bind(*address, **options)
@@ -262,11 +250,7 @@ def build(kind: Kind, name: str, options: Mapping[str, Any]) -> Any:
 
 
 def suite_path(name: str) -> Path:
-    """Return the dataset of a suite: a folder with an `episodes.json`, or one of several files in it.
-
-    Raises:
-        UnknownName: Nothing has this name.
-    """
+    """Return the dataset of a suite: a folder with an `episodes.json`, or one of several files in it."""
     known = names("suite")
     if name not in known:
         raise UnknownName("suite", name, known)

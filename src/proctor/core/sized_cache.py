@@ -18,10 +18,6 @@ def sized_cache(
     """Cache the results of a function until those that were used since then exceed a total size.
 
     The latest result stays whatever its size. Arguments must be hashable.
-
-    Args:
-        max_bytes: The total size.
-        size_bytes: Returns the size of one result.
     """
 
     def decorate(function: Callable[Args, Result]) -> Callable[Args, Result]:

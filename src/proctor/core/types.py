@@ -35,11 +35,7 @@ class Action(enum.IntEnum):
 
 
 def checked_action(action: Any) -> Action:
-    """Return the action as an `Action`.
-
-    Raises:
-        ValueError: It is not an integer from 0 to 3.
-    """
+    """Return the action as an `Action`; a ValueError if it is not an integer from 0 to 3."""
     if isinstance(action, int | np.integer) and not isinstance(action, bool) and 0 <= action <= 3:
         return Action(int(action))
     raise ValueError(f"expected an action from 0 to 3, found {action!r}")
@@ -72,11 +68,7 @@ class Vector3(DataclassStruct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, value: Any) -> Vector3:
-        """Make a vector from a vector, a `{x, y, z}` mapping, an object with x, y, z, or three numbers.
-
-        Raises:
-            ValueError: The value is none of these, or a coordinate is not a finite number.
-        """
+        """Make a vector from three finite numbers, or an object or a mapping with x, y and z."""
         is_plain = isinstance(value, cls) and {type(value.x), type(value.y), type(value.z)} <= {float, int}
         if is_plain and math.isfinite(value.x + value.y + value.z):  # numbers of numpy are made plain below
             plain: Vector3 = value
@@ -98,11 +90,20 @@ class Vector3(DataclassStruct, frozen=True, forbid_unknown_fields=True):
 
 
 class Pose2(msgspec.Struct, frozen=True):
-    """Position and heading on the floor, in the world frame unless a name says otherwise."""
+    """Position and heading on the floor, in the world frame unless a name says otherwise.
+
+    `pose.x` and `pose["x"]` read the same number: a served policy gets its odometry as a dict.
+    """
 
     x: float
     y: float
     yaw: float
+
+    def __getitem__(self, name: str) -> float:
+        if name not in ("x", "y", "yaw"):
+            raise KeyError(name)
+        value: float = getattr(self, name)
+        return value
 
 
 class Scan(NamedTuple):
@@ -125,6 +126,29 @@ class Sensor(msgspec.Struct, frozen=True, kw_only=True):
     shape: tuple[int, ...]
 
 
+class SentObservation(msgspec.Struct, frozen=True, kw_only=True):
+    """What the servers of one dialect are sent of an observation, unless a mapping file says otherwise."""
+
+    entries: dict[str, str | dict[str, str]]
+    """The server's key -> the observation's entry, or a map of them. `instruction` is the text."""
+    resize: dict[str, tuple[int, int]] = {}
+    """The observation's entry -> (height, width) that its picture is fitted into."""
+
+
+class DialectDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """How an exam is put to policy servers that know only numbers, such as those of openpi.
+
+    The client reads it. It is never sent.
+    """
+
+    observations: dict[str, SentObservation] = {}
+    """By dialect."""
+    action_kinds: dict[str, tuple[int, ...]] = {}
+    """Kind of action -> how many numbers a row of that kind has. Kinds: `agents/dialects/mapping.py`."""
+    default_kind: str | None = None
+    """The kind of a row, unless a mapping file names one. None: the row's length decides."""
+
+
 class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy is told when an episode begins."""
 
@@ -135,14 +159,16 @@ class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     """For the policy's own randomness. Depends on the run's seed and the episode, not on the worker."""
     language: str = "en"
-    task: str = "vln"
-    """`vln` or `pick_and_place`."""
+    task: str = ""
+    """The name of the exam."""
     sensors: dict[str, Sensor] = {}
     """The arrays that observations will hold."""
     actions: tuple[str, ...] = ()
-    """The actions that count: names in VLN, else the types of an action message."""
+    """The actions that count: their names, else the types of an action message."""
     details: dict[str, Any] = {}
-    """What else the task tells everybody: `task_goal`, `robot_config`, `scene_objects` in pick-and-place."""
+    """What else the exam tells every agent, such as `task_goal` and `robot_config`."""
+    dialects: DialectDefaults = DialectDefaults()
+    """How the exam is put to policy servers of other protocols. Never sent."""
     episode: Any = None
     """The whole episode, goal included: set for privileged policies only."""
 
@@ -153,3 +179,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["success", "failure", "error"]
     metrics: dict[str, float]
     num_steps: int
+    expected_metrics: tuple[str, ...] = ()
+    """Metrics that `episode_end` names in any case: null where they were not measured."""

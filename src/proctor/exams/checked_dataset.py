@@ -1,107 +1,60 @@
-"""A dataset as a doctor takes it in: read as far as it can be read, and mended where that is plain.
+"""Check a whole dataset and write a corrected copy: `proctor check-dataset`.
 
-The strict loader stops at the first mistake. Here each is written down, and the copy of the document that a
-corrected file is made from is mended: the order and length of quaternions, ids that stand twice. What is not
-understood, such as tokens, stays as it is.
+The strict loader stops at the first mistake. Here a file is read as far as it can be read, mistakes are
+collected, and its JSON is repaired where that is plain. What is not understood, such as tokens, is kept.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from proctor.core.documents import convert, parse_json, read_bytes, refuse_nan
-from proctor.core.errors import InvalidFile
-from proctor.core.types import Array
-from proctor.exams.datasets import check_frozen, check_required, episode_file
-from proctor.exams.findings import Findings
-from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode
-from proctor.exams.pick_place.episode_checks import problems_of
-from proctor.exams.pick_place.files import is_pick_place, read_record, records_of
-from proctor.exams.vln.axes import Rotations, classify_rotations
-from proctor.exams.vln.episode import Episode
-from proctor.exams.vln.gt import (
-    NEAR_M,
-    GroundTruth,
-    gt_file,
-    inconsistencies,
-    mismatch,
-    sound_entries,
-    strays,
-    turn_deg_of,
-    version_of,
+from proctor.core.documents import parse_json, read_bytes, refuse_nan, write_json
+from proctor.core.errors import InvalidFile, UnknownName, UserError
+from proctor.exams.datasets import (
+    check_frozen,
+    check_scenes_folder,
+    episode_file,
+    exam_of_document,
+    foreign_problem,
+    stem_of,
 )
-from proctor.exams.vln.vlnce import (
-    Extra,
-    Format,
-    Record,
-    episode_of,
-    format_of,
-    is_vlnce,
-    split_of,
-    start_of,
-    usual_turn_deg,
-)
-
-HUGE, SHORT = 1e3, 0.1
-"""Beyond these lengths a quaternion is not one that somebody forgot to normalise."""
+from proctor.exams.episode_files import EPISODES, records_of
+from proctor.exams.findings import EpisodesToCheck, Findings
 
 
-class Patient:
-    """A dataset under examination.
-
-    Args:
-        path: The file or folder.
-
-    Raises:
-        InvalidFile: It cannot even be opened as a list of episodes.
-    """
+class CheckedDataset:
+    """A dataset as far as it can be read, and what was found about it."""
 
     def __init__(self, path: Path) -> None:
         self.file = episode_file(path)
-        self.findings = Findings(self.id_at)
-        self.task = Episode.task
-        self.format: Literal["native"] | Format = "native"
         self.document: dict[str, Any] = parse_json(read_bytes(self.file), self.file, nan_as_text=True)
-        """The mended one."""
-        self.episodes: dict[int, Episode] = {}
+        """The repaired one."""
+        self.exam = exam_of_document(self.document, self.file)
+        self.format = "native"
+        self.episodes: dict[int, Any] = {}
         """By index in the file; only those that can be understood."""
-        self.picks: dict[int, PickAndPlaceEpisode] = {}
-        """The same, of the other task."""
-        self.gt: dict[str, Any] | None = None
-        """What the gt file of a corrected copy holds."""
+        self.companion: dict[str, Any] | None = None
+        """What the file beside a corrected copy holds, by episode id, if there is one."""
         self.changes: list[str] = []
-        """What was mended, in words."""
-        self.incurable = ""
+        """What was repaired, in words."""
+        self.unreadable = ""
         """Why no corrected copy can be written, if so."""
-        if any(is_pick_place(record) for record, _ in records_of(self.document)):
-            if isinstance(self.document, list) or "episodes" not in self.document:
-                self.document = {"episodes": [record for record, _ in records_of(self.document)]}
-            self.task = TASK
-        shape_is_right = isinstance(self.document, dict) and isinstance(self.document.get("episodes"), list)
-        if not shape_is_right or not self.records:
-            check_required(self.document, self.file)
-            raise InvalidFile(self.file, "expected at least one episode, found none", place="episodes")
+        self.findings = Findings(self.id_at, self.exam.filters)
+        records = records_of(self.document, self.file, self.exam.episode)
+        if not (isinstance(self.document, dict) and EPISODES in self.document):
+            self.document = {EPISODES: [record for record, _ in records]}
         try:
             check_frozen(self.file.parent)
         except InvalidFile as error:
-            self.findings.add("error", "frozen", str(error), places=[str(error.file)])
-        if self.task == TASK:
-            self._read_pick_place()
-        elif any(map(is_vlnce, self.records)):
-            _VlnceReading(self)
-        else:
-            self._read_native()
+            self.findings.about("error", "frozen", str(error), places=[str(error.file)])
 
     @property
     def records(self) -> list[Any]:
-        """The mended episodes, as JSON."""
-        records: list[Any] = self.document["episodes"]
+        """The repaired episodes, as JSON."""
+        records: list[Any] = self.document[EPISODES]
         return records
 
     def id_at(self, index: int) -> str:
@@ -110,35 +63,35 @@ class Patient:
         found = record.get("episode_id") if isinstance(record, dict) else None
         return str(found) if isinstance(found, str | int) and found != "" else f"episodes[{index}]"
 
-    def mend_id(self, index: int, new_id: str, why: str) -> None:
+    def repair_id(self, index: int, new_id: str, why: str) -> None:
         """Give an episode another id."""
         self.changes.append(
             f"episodes[{index}]: id {self.records[index]['episode_id']!r} to '{new_id}', {why}"
         )
         self.records[index]["episode_id"] = new_id
 
-    def mend_duplicate_ids(self, ids: dict[int, str]) -> dict[int, str]:
-        """Give every episode an id of its own. Returns the new ids with those they were copied from."""
-        taken, twins = set(ids.values()), {}
+    def repair_duplicate_ids(self, ids: dict[int, str]) -> dict[int, str]:
+        """Give every episode an id of its own. Returns the indices of the new ids with the ids they had."""
+        taken, renamed = set(ids.values()), {}
         seen: set[str] = set()
         for index, name in ids.items():
             if name in seen:
                 number = next(n for n in range(2, len(ids) + 2) if f"{name}_{n}" not in taken)
-                self.mend_id(index, f"{name}_{number}", "which was taken")
+                self.repair_id(index, f"{name}_{number}", "which was taken")
                 taken.add(f"{name}_{number}")
-                twins[index] = name
+                renamed[index] = name
             seen.add(name)
         text = "the id is taken by an episode before"
-        self.findings.add("error", "duplicate-id", text, episodes=twins, remedy="fixed")
-        return twins
+        self.findings.about("error", "duplicate-id", text, episodes=renamed, remedy="fixed")
+        return renamed
 
     def add_malformed(self, problems: Sequence[tuple[int, str, str]]) -> None:
-        """Write down (index, place, problem) of episodes that cannot be understood, alike ones together."""
+        """Add (index, place, problem) of episodes that cannot be understood, alike ones together."""
         alike: dict[str, list[tuple[int, str]]] = defaultdict(list)
         for index, place, problem in problems:
             alike[problem].append((index, place))
         for problem, found in alike.items():
-            self.findings.add(
+            self.findings.about(
                 "error",
                 "malformed",
                 problem,
@@ -147,10 +100,11 @@ class Patient:
                 remedy="dropped",
             )
 
-    def _mend_native(self) -> None:
-        """Mend what all native files have in common."""
-        unknown = sorted(self.document.keys() - {"episodes"})
-        self.findings.add("error", "unknown-key", "unknown beside `episodes`", places=unknown, remedy="fixed")
+    def read_native(self) -> None:
+        """Read episodes in the native format, and repair keys beside them and ids."""
+        unknown = sorted(self.document.keys() - {EPISODES})
+        text = "unknown beside `episodes`"
+        self.findings.about("error", "unknown-key", text, places=unknown, remedy="fixed")
         for key in unknown:
             self.changes.append(f"without the key {key!r}")
             del self.document[key]
@@ -160,210 +114,117 @@ class Patient:
             if isinstance(record, dict) and type(record.get("episode_id")) is int
         ]
         for index in numbers:
-            self.mend_id(index, str(self.records[index]["episode_id"]), "as text")
-        self.findings.add("error", "id-type", "the id is no text", episodes=numbers, remedy="fixed")
-
-    def _read_pick_place(self) -> None:
-        self._mend_native()
+            self.repair_id(index, str(self.records[index]["episode_id"]), "as text")
+        self.findings.about("error", "id-type", "the id is no text", episodes=numbers, remedy="fixed")
         malformed = []
-        for index, record in enumerate(self.records):
-            place = f"episodes[{index}]"
-            try:
-                refuse_nan(record, self.file, place=place)
-                episode = read_record(record, self.file, place)
-            except InvalidFile as error:
-                malformed.append((index, error.place or place, error.problem))
-                continue
-            problems = [(index, f"{place}.{inner}", problem) for inner, problem in problems_of(episode)]
-            malformed += problems
-            if not problems:
-                self.picks[index] = episode
+        for index in range(len(self.records)):
+            malformed += self._read_record(index)
         self.add_malformed(malformed)
-        self.mend_duplicate_ids({index: e.episode_id for index, e in self.picks.items()})
+        for index in self.repair_duplicate_ids({i: e.episode_id for i, e in self.episodes.items()}):
+            self._read_record(index)
 
-    def _read_native(self) -> None:
-        self._mend_native()
-        malformed = []
-        for index, record in enumerate(self.records):
-            place = f"episodes[{index}]"
+    def _read_record(self, index: int) -> list[tuple[int, str, str]]:
+        """Read an episode, or return its problems."""
+        record, place = self.records[index], f"episodes[{index}]"
+        try:
+            refuse_nan(record, self.file, place=place)
+            episode = self.exam.read(record, self.file, place)
+        except InvalidFile as error:
+            if problem := foreign_problem(record, self.exam):
+                return [(index, place, problem)]
+            return [(index, error.place or place, error.problem)]
+        problems = [(index, f"{place}.{inner}", problem) for inner, problem in self.exam.problems(episode)]
+        if not problems:
+            self.episodes[index] = episode
+        return problems
+
+    def locate(self, scenes: Path | None) -> None:
+        """Make the paths in the episodes absolute; those with a path that cannot be one are malformed."""
+        malformed, locate = [], self.exam.locator(self.file, scenes)
+        for index, episode in list(self.episodes.items()):
             try:
-                refuse_nan(record, self.file, place=place)
-                check_required({"episodes": [record]}, self.file)
-                self.episodes[index] = convert(record, Episode, self.file, place=place)
+                self.episodes[index] = locate(episode)
             except InvalidFile as error:
-                own_place = error.place.replace("episodes[0]", place) if error.place else place
-                malformed.append((index, own_place, error.problem))
+                malformed.append((index, f"episodes[{index}].{error.place}", error.problem))
+                del self.episodes[index]
         self.add_malformed(malformed)
-        self.mend_duplicate_ids({index: e.episode_id for index, e in self.episodes.items()})
-        for index in self.episodes:
-            self.episodes[index] = convert(self.records[index], Episode, self.file)
-        without = [index for index, e in self.episodes.items() if e.reference_path is None]
-        text = "no reference path: nDTW, SDTW and CLS are not measured"
-        self.findings.add("note", "no-gt", text, episodes=without)
 
 
-class _VlnceReading:
-    """The steps by which a file of VLN-CE is read and mended."""
+class Fixed(NamedTuple):
+    """A corrected copy: its files, and how many episodes it holds and lacks."""
 
-    def __init__(self, patient: Patient) -> None:
-        self._patient, self._findings = patient, patient.findings
-        self._records: dict[int, Record] = {}
-        patient.add_malformed(self._understand())
-        patient.format = self._format = format_of(list(self._records.values()))
-        quaternions = np.array([r.start_rotation for r in self._records.values()]).reshape(-1, 4)
-        seen = classify_rotations(quaternions)
-        if seen.about_z.sum() > max(seen.about_y.sum(), seen.about_y_wxyz.sum()):
-            text = "most start_rotations turn about z, expected about the up axis y: z is up in this file"
-            self._findings.add("error", "up-axis", text, episodes=self._records)
-            patient.incurable = "z is up in it, and nobody knows where its agents look at heading 0"
-            return  # in wrong axes, whatever else might be found would be false
-        self._mend_rotations(quaternions, seen)
-        twins = patient.mend_duplicate_ids({i: str(r.episode_id) for i, r in self._records.items()})
-        if patient.changes or self._findings.dropped:
-            self._understand()  # again, now as mended
-        self._turn_deg = usual_turn_deg(self._format)
-        self._extras = self._read_extras()
-        gt = self._read_gt(twins)
-        self._build(gt)
+    file: Path
+    report: Path
+    kept: int
+    dropped: int
+    changes: int
 
-    def _understand(self) -> list[tuple[int, str, str]]:
-        """Read the records as far as they can be mended; return (index, place, problem) of the others."""
-        malformed = []
-        records = {}
-        for index, record in enumerate(self._patient.records):
-            place = f"episodes[{index}]"
-            if index in self._findings.dropped:
-                continue
-            try:
-                refuse_nan(record, self._patient.file, place=place)
-                records[index] = convert(record, Record, self._patient.file, place=place)
-            except InvalidFile as error:
-                malformed.append((index, error.place or place, error.problem))
-        self._records = records
-        return malformed
 
-    def _mend_rotations(self, quaternions: Array, seen: Rotations) -> None:
-        indices = np.array(list(self._records), dtype=int)
-        wxyz = seen.about_y_wxyz | ((seen.order == "wxyz") & ~seen.about_y)
-        quaternions[wxyz] = np.roll(quaternions[wxyz], -1, axis=1)
-        huge = (np.abs(quaternions) > HUGE).any(axis=1, keepdims=True)
-        yaw_only = np.where(huge, 0.0, quaternions * [0, 1, 0, 1])
-        lengths = np.linalg.norm(yaw_only, axis=1)
-        flat = classify_rotations(quaternions).about_y
-        lost = (lengths < SHORT) | (~flat & seen.about_z)
-        tilted, long = ~flat & ~lost, ~seen.unit & ~lost
-        add = self._findings.add
-        text = "start_rotation is in the order wxyz, expected xyzw"
-        add("error", "quaternion-order", text, episodes=indices[wxyz & ~lost].tolist(), remedy="fixed")
-        text = "start_rotation turns about z, expected about the up axis y"
-        add("error", "up-axis", text, episodes=indices[lost & seen.about_z].tolist(), remedy="dropped")
-        text = "start_rotation has no heading"
-        add("error", "quaternion", text, episodes=indices[lost & ~seen.about_z].tolist(), remedy="dropped")
-        text = "start_rotation is tilted, expected a rotation about y only; its heading is kept"
-        add("error", "quaternion-tilt", text, episodes=indices[tilted].tolist(), remedy="fixed")
-        text = "start_rotation is not of length 1"
-        add("error", "quaternion-length", text, episodes=indices[long].tolist(), remedy="fixed")
-        for row in np.flatnonzero((wxyz | tilted | long) & ~lost).tolist():
-            mended = yaw_only[row] / lengths[row] if tilted[row] or long[row] else quaternions[row]
-            self._mend_rotation(int(indices[row]), mended.tolist())
+def examine(path: Path, *, scenes: Path | None = None) -> CheckedDataset:
+    """Check all of a dataset, however broken. `scenes` is a folder with its scenes, if they are elsewhere."""
+    check_scenes_folder(scenes)
+    checked = CheckedDataset(path)
+    checked.exam.read_broken(checked)
+    checked.locate(scenes)
+    given: EpisodesToCheck[Any] = EpisodesToCheck(
+        checked.episodes, path=checked.file, format=checked.format, scenes=scenes
+    )
+    for finding in checked.exam().check(given):
+        checked.findings.add(finding)
+    return checked
 
-    def _mend_rotation(self, index: int, xyzw: list[float]) -> None:
-        record = self._patient.records[index]
-        self._patient.changes.append(
-            f"episodes[{index}]: start_rotation {record['start_rotation']} to {xyzw}"
-        )
-        record["start_rotation"] = xyzw
 
-    def _read_extras(self) -> dict[str, Extra]:
-        document = self._patient.document
-        try:
-            return convert(document.get("proctor", {}), dict[str, Extra], self._patient.file, place="proctor")
-        except InvalidFile as error:
-            self._findings.add("error", "malformed", error.problem, places=[error.place], remedy="fixed")
-            del document["proctor"]
-            return {}
+def write_fixed(checked: CheckedDataset, out: Path, *, drop: Sequence[str] = ()) -> Fixed:
+    """Write a corrected copy and a report beside it, without the episodes of the filters in `drop`."""
+    if checked.unreadable:
+        raise UserError(f"{checked.file}: no corrected copy can be written: {checked.unreadable}")
+    report, beside = out.with_name(f"{stem_of(out)}.report.json"), checked.exam.companions(out)
+    for file in (out, *beside, report):
+        if file.exists():
+            raise UserError(f"{file} exists already; give --fix a new name")
+    dropped = _dropped(checked, drop)
+    kept = [index for index in range(len(checked.records)) if index not in dropped]
+    if not kept:
+        raise UserError(f"{checked.file}: no episode would be left")
+    records = [
+        checked.exam.moved_record(checked.records[i], checked.episodes[i], checked.file, out.parent)
+        for i in kept
+    ]
+    left_out = [
+        {"place": f"episodes[{i}]", "episode_id": _id(checked.records[i]), "reason": dropped[i]}
+        for i in sorted(dropped)
+    ]
+    content = {
+        "input": str(checked.file.resolve()),
+        "output": str(out.resolve()),
+        "episodes": len(kept),
+        "changed": checked.changes,
+        "dropped": left_out,
+        "findings": checked.findings.items,
+        "filters": {name: len(indices) for name, indices in checked.findings.filters.items()},
+    }
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_json(out, {**checked.document, EPISODES: records})
+        if checked.companion is not None:
+            ids = {str(record["episode_id"]) for record in records}
+            write_json(beside[0], {key: entry for key, entry in checked.companion.items() if key in ids})
+        write_json(report, content)
+    except OSError as error:
+        raise UserError(f"cannot write to {out}: {error.strerror}") from error
+    return Fixed(out, report, len(kept), len(dropped), len(checked.changes))
 
-    def _read_gt(self, twins: dict[int, str]) -> dict[str, GroundTruth]:
-        found = gt_file(self._patient.file)
-        if found is None:
-            text = "no gt file beside the episodes: nDTW, SDTW and CLS are not measured"
-            self._findings.add("warning", "no-gt", text, episodes=self._records)
-            return {}
-        document = self._open_gt(found)
-        if document is None:
-            return {}
-        gt, broken = sound_entries(document, found)
-        by_problem: dict[str, list[str]] = defaultdict(list)
-        for error in broken:
-            by_problem[error.problem].append(error.place)
-        for problem, places in by_problem.items():
-            text = f"{found.name}: {problem}; a corrected copy goes without these entries"
-            self._findings.add("error", "gt-broken", text, places=places, remedy="fixed")
-        if not gt:
-            return {}
-        starts = {str(record.episode_id): start_of(record) for record in self._records.values()}
-        self._turn_deg = turn_deg_of(starts, gt, usual=self._turn_deg)
-        other = mismatch(starts, gt, turn_deg=self._turn_deg)
-        if other is not None:
-            text = f"{found.name}: {other}; a corrected copy goes without"
-            self._findings.add("error", "gt-version", text, places=[found.name], remedy="fixed")
-            return {}
-        self._patient.gt = {key: document[key] for key in gt}
-        for index, name in twins.items():
-            start = self._records[index].start_position
-            if name in gt and math.dist(gt[name].locations[0], start) < NEAR_M:
-                twin = str(self._records[index].episode_id)
-                gt[twin], self._patient.gt[twin] = gt[name], self._patient.gt[name]
-        self._check_gt(gt, {str(record.episode_id) for record in self._records.values()})
-        far = strays(starts, gt)
-        text = "the gt begins elsewhere than its episode; a corrected copy goes without"
-        self._findings.add("warning", "gt-mismatch", text, places=far, remedy="fixed")
-        for key in far:
-            del gt[key], self._patient.gt[key]
-        return gt
 
-    def _open_gt(self, file: Path) -> dict[str, Any] | None:
-        """Return the gt file as JSON; None if it is none, which is written down."""
-        try:
-            document = parse_json(read_bytes(file), file, nan_as_text=True)
-            if not isinstance(document, dict):
-                raise InvalidFile(file, 'expected {"episode_id": {"locations": [...], ...}}')
-        except InvalidFile as error:
-            text = f"{file.name}: {error.problem}; a corrected copy goes without"
-            self._findings.add("error", "gt-broken", text, places=[error.place or file.name], remedy="fixed")
-            return None
-        return document
+def _dropped(checked: CheckedDataset, drop: Sequence[str]) -> dict[int, str]:
+    """Return the episodes that the copy goes without, and why."""
+    dropped, filters = dict(checked.findings.dropped), checked.exam.filters
+    for name in drop:
+        if name not in filters:
+            raise UnknownName("filter", name, filters)
+        for index in checked.findings.filters.get(name, ()):
+            dropped.setdefault(index, f"{name}: {filters[name]}")
+    return dropped
 
-    def _check_gt(self, gt: dict[str, GroundTruth], ids: set[str]) -> None:
-        without = [index for index, r in self._records.items() if str(r.episode_id) not in gt]
-        text = "no gt: nDTW, SDTW and CLS are not measured there"
-        self._findings.add("warning", "no-gt", text, episodes=without)
-        extra = sorted(gt.keys() - ids)
-        self._findings.add("note", "gt-extra", "a gt without an episode", places=extra)
-        text = (
-            "actions and path of the gt do not fit each other: expected one point more than FORWARD actions"
-        )
-        self._findings.add("warning", "gt-inconsistent", text, places=inconsistencies(gt))
 
-    def _build(self, gt: dict[str, GroundTruth]) -> None:
-        patient = self._patient
-        malformed = []
-        for index, record in self._records.items():
-            entry = gt.get(str(record.episode_id))
-            try:
-                patient.episodes[index] = episode_of(
-                    record,
-                    entry,
-                    self._extras.get(str(record.episode_id), Extra()),
-                    format_=self._format,
-                    turn_deg=self._turn_deg,
-                    split=split_of(patient.file),
-                )
-            except ValueError as error:
-                malformed.append((index, f"episodes[{index}]", str(error)))
-        patient.add_malformed(malformed)
-        if self._format == "r2r-ce" and patient.episodes:
-            version = version_of(start_of(record).heading_rad for record in self._records.values())
-            are = "are" if version == "v1-3" else "are not"
-            text = f"start headings {are} multiples of 30 degrees: looks like R2R-CE {version}"
-            self._findings.add("note", "version", text, places=[patient.file.name])
+def _id(record: Any) -> Any:
+    return record.get("episode_id") if isinstance(record, dict) else None

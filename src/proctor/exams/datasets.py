@@ -1,41 +1,34 @@
-"""Files of episodes: reading them strictly, writing them back.
+"""Datasets of any exam: reading them strictly, writing them, checking them before a run.
 
-The native format is `{"episodes": [{"episode_id": ..., "scene_id": ..., ...}]}` with the fields of `Episode`
-or of `PickAndPlaceEpisode`.
-Files of R2R-CE and RxR-CE are recognised by what is in them, packed with gzip or not.
+A file is `{"episodes": [{"episode_id": ..., ...}]}`, packed with gzip or not; the exam reads the rest.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from proctor.core.documents import convert, parse_json, read_bytes, read_json, write_json
-from proctor.core.errors import InvalidFile, UnknownName, UserError
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.pick_place.files import document_of, pick_place_document, read_pick_place, records_of
-from proctor.exams.vln.episode import Episode
-from proctor.exams.vln.vlnce import is_vlnce, load_vlnce
-from proctor.scenes.mesh_files import MESH_SUFFIXES
-from proctor.scenes.mesh_scene import find_scene
-
-REQUIRED_KEYS = (
-    "episode_id",
-    "scene_id",
-    "start_position",
-    "start_rotation",
-    "goal_position",
-    "instruction",
+from proctor.core.documents import convert, read_json, read_packed, unpack, write_json
+from proctor.core.errors import InvalidFile, MissingDependency, UnknownName, UserError
+from proctor.exams.episode_files import (
+    SNIFFED,
+    TAG,
+    Written,
+    first_records,
+    place_of,
+    raw_records,
+    tags_of,
+    within,
 )
+from proctor.exams.findings import EpisodesToCheck, places_of
+from proctor.exams.names import AnyExam, all_exams, exam_named, exam_names, exam_of_record
 
-AnyEpisode = Episode | PickAndPlaceEpisode
-"""Of whatever task: all have an `episode_id`, `scene_id`, `split`, `step_limit`, `language` and `task`."""
-E = TypeVar("E", Episode, PickAndPlaceEpisode)
+T = TypeVar("T")
 
 CHECKSUMS = "checksums.json"
 """Beside the episodes of a frozen exam: the SHA-256 of each of its files, by name."""
@@ -45,40 +38,25 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     """Episodes of one task in the order of their file, with paths of scenes and assets made absolute."""
 
     path: Path
-    episodes: list[AnyEpisode]
+    exam: type[AnyExam]
+    episodes: list[Any]
     digest: str
-    """SHA-256 of the episode file, and of the gt file where there is one."""
-    format: Literal["native", "r2r-ce", "rxr-ce"] = "native"
+    """SHA-256 of the file, and of those that were read with it."""
+    format: str = "native"
     notes: list[str] = []
-    """What a reader should know, such as a missing gt."""
+    """What a reader should know, such as a missing reference."""
     scenes: Path | None = None
     """The folder in which the scenes were looked for, if one was given."""
 
     @property
     def task(self) -> str:
-        """The name of the task: `vln` or `pick_and_place`."""
-        return self.episodes[0].task if self.episodes else Episode.task
-
-    def of(self, kind: type[E]) -> list[E]:
-        """Return the episodes, for what can be done with one task only.
-
-        Raises:
-            UserError: They are of another task.
-        """
-        found = [episode for episode in self.episodes if isinstance(episode, kind)]
-        if len(found) != len(self.episodes):
-            raise UserError(f"{self.path}: expected episodes of the task {kind.task}, found {self.task}")
-        return found
+        """The name of the exam."""
+        return self.exam.name
 
     def select(
         self, *, split: str | None = None, count: int | None = None, episode_id: str | None = None
     ) -> list[Any]:
-        """Return a split, `count` of its episodes taken from all scenes in turn, or the one with this id.
-
-        Raises:
-            UnknownName: No episode has this id or split.
-            UserError: The count is below 1.
-        """
+        """Return a split, `count` of its episodes taken from all scenes in turn, or the one with this id."""
         if episode_id is not None:
             found = [episode for episode in self.episodes if episode.episode_id == episode_id]
             if not found:
@@ -92,57 +70,180 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
         return episodes if count is None else _spread(episodes, count)
 
 
-class _EpisodeFile(msgspec.Struct, forbid_unknown_fields=True):
-    episodes: list[Episode]
-
-
-class _AnyFile(msgspec.Struct):
-    episodes: list[msgspec.Raw]
-
-
 def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
-    """Read a file of episodes, or a folder that holds one: native (of any task), R2R-CE or RxR-CE.
+    """Read a file of episodes, or a folder that holds one, of any exam.
 
-    Args:
-        path: The file or folder.
-        scenes: A folder with the scenes, or the things, where they are not beside the episodes.
-
-    Raises:
-        InvalidFile: Something in it is wrong; the message says what and where.
+    `scenes` is a folder with the scenes, or the objects, if they are not beside the episodes. InvalidFile
+    says what is wrong in the file and where.
     """
-    if scenes is not None and not scenes.is_dir():
-        raise UserError(f"{scenes} is no folder; scenes are looked for in a folder")
+    check_scenes_folder(scenes)
     file = episode_file(path)
     check_frozen(file.parent)
-    raw = read_bytes(file)
-    format_: Literal["native", "r2r-ce", "rxr-ce"] = "native"
-    notes: list[str] = []
-    files = [file]
-    episodes: Sequence[AnyEpisode]
-    if (document := pick_place_document(raw, file)) is not None:
-        episodes = read_pick_place(document, file, scenes)
-        _check_ids(episodes, file, [place for _, place in records_of(document)])
-    else:
-        if holds_vlnce(raw):
-            format_, walks, notes, files = load_vlnce(raw, file)
-        else:
-            walks = _native_episodes(parse_json(raw, file), file)
-        if not walks:
-            raise InvalidFile(file, "expected at least one episode, found none", place="episodes")
-        _check_ids(walks, file, [f"episodes[{index}]" for index in range(len(walks))])
-        episodes = locate_scenes(walks, file, scenes)
-    digest = hashlib.sha256(b"".join(each.read_bytes() for each in files)).hexdigest()
+    packed = read_packed(file)
+    raw = unpack(packed, file)
+    exam = exam_of_file(raw, file)
+    try:
+        loaded = exam.load(raw, file, scenes)
+    except InvalidFile:
+        _refuse_two_exams(raw, exam, file)
+        raise
+    _check_ids(loaded.episodes, file, raw)
+    digest = hashlib.sha256(packed)
+    for content in loaded.files.values():
+        digest.update(content)
     return Dataset(
-        path=file, episodes=list(episodes), digest=digest, format=format_, notes=notes, scenes=scenes
+        path=file,
+        exam=exam,
+        episodes=list(loaded.episodes),
+        digest=digest.hexdigest(),
+        format=loaded.format,
+        notes=list(loaded.notes),
+        scenes=scenes,
     )
 
 
-def episode_file(path: Path) -> Path:
-    """Return the file of episodes that a path means: itself, or the one in the folder.
+def check_scenes_folder(scenes: Path | None) -> None:
+    """Refuse a folder of scenes that is not there."""
+    if scenes is not None and not scenes.is_dir():
+        raise UserError(f"--scenes: {scenes} is not a directory")
 
-    Raises:
-        InvalidFile: The folder holds none, or several.
+
+def exam_of_file(raw: bytes, file: Path) -> type[AnyExam]:
+    """Return the exam of a file: the one that an episode names, else that of the first one known."""
+    records = raw_records(raw)
+    tags = tags_of(records) if b'"task_type"' in raw else []
+    return _exam_of(tags, first_records(records), file, partial(place_of, raw))
+
+
+def exam_of_document(document: Any, file: Path) -> type[AnyExam]:
+    """Return what `exam_of_file` does of a parsed document, which may hold NaN though that is not JSON."""
+    records = document.get("episodes", [document]) if isinstance(document, dict) else document
+    records = records if isinstance(records, list) else []
+    tags = [
+        record[TAG] for record in records if isinstance(record, dict) and isinstance(record.get(TAG), str)
+    ]
+    return _exam_of(tags, records[:SNIFFED], file, "episodes[{}]".format)
+
+
+def _exam_of(
+    tags: Sequence[str], records: Sequence[Any], file: Path, place: Callable[[int], str]
+) -> type[AnyExam]:
+    known = exam_names() if tags else []
+    if found := next((tag for tag in tags if tag in known), None):
+        return exam_named(found)
+    for index, record in enumerate(records):
+        if not isinstance(record, dict):
+            continue
+        try:
+            exam = exam_of_record(record)
+        except UnknownName as error:
+            raise InvalidFile(file, str(error), place=within(place(index), TAG)) from None
+        if exam.recognises(record):
+            return exam
+    return exam_named("")  # whoever reads it will say what is wrong
+
+
+def foreign_problem(record: Any, exam: type[AnyExam]) -> str:
+    """Return what to say of an episode that is of another exam than its file; nothing if it is not."""
+    if not isinstance(record, dict) or exam.recognises(record):
+        return ""
+    try:
+        other = exam_of_record(record)
+    except UnknownName:
+        return ""
+    if other is exam or not (record.get(TAG) == other.name or other.recognises(record)):
+        return ""
+    found = other.title or other.name
+    return f"a file holds one task: expected {exam.name} as in other episodes, found {found}"
+
+
+def _refuse_two_exams(raw: bytes, exam: type[AnyExam], file: Path) -> None:
+    """Complain of an episode of another exam, if that is why a file could not be read."""
+    records = raw_records(raw)
+    for index, record in enumerate(first_records(records, len(records))):
+        if problem := foreign_problem(record, exam):
+            raise InvalidFile(file, problem, place=place_of(raw, index))
+
+
+def save_dataset(episodes: Sequence[Any], path: Path) -> None:
+    """Write a native file of episodes of one exam, which `load_dataset` reads back."""
+    exams = list(dict.fromkeys(exam_of_type(type_) for type_ in dict.fromkeys(map(type, episodes))))
+    if len(exams) > 1:
+        names = " and ".join(exam.name for exam in exams)
+        raise UserError(f"{path}: expected episodes of one task, found {names}")
+    exam = exams[0] if exams else exam_named("")
+    write_json(path, exam.document(episodes, path.parent))
+
+
+def write_native(episodes: Sequence[Any], path: Path) -> Written:
+    """Write episodes as `save_dataset` does, as one of the formats of `proctor convert`."""
+    save_dataset(episodes, path)
+    return Written([path])
+
+
+def exam_of_type(type_: type) -> type[AnyExam]:
+    """Return the exam whose episodes are of this type; raise UserError if there is none."""
+    for exam in all_exams():
+        if issubclass(type_, exam.episode):
+            return exam
+    raise UserError(f"expected episodes of an exam that is installed, found {type_.__name__}")
+
+
+def episodes_of(dataset: Dataset, type_: type[T]) -> list[T]:
+    """Return the episodes if they are of this type, else raise UserError."""
+    if not issubclass(dataset.exam.episode, type_):
+        expected = exam_of_type(type_).name
+        raise UserError(f"{dataset.path}: expected episodes of the task {expected}, found {dataset.task}")
+    return dataset.episodes
+
+
+def check_before_run(
+    exam: AnyExam,
+    dataset: Dataset,
+    episodes: Sequence[Any],
+    *,
+    needs_scene: bool,
+    left: Collection[Any] | None = None,
+) -> list[str]:
+    """Check the episodes of a run, and return what people should know before they trust its numbers.
+
+    `needs_scene` says that its env cannot do an episode without a scene. `left` are the episodes still to be
+    done, if not all: only their errors matter, and raise InvalidFile.
     """
+    index_of = {episode.episode_id: index for index, episode in enumerate(dataset.episodes)}
+    to_do = {index_of[episode.episode_id] for episode in (episodes if left is None else left)}
+    given: EpisodesToCheck[Any] = EpisodesToCheck(
+        {index_of[episode.episode_id]: episode for episode in episodes},
+        path=dataset.path,
+        format=dataset.format,
+        scenes=dataset.scenes,
+        is_run=True,
+        needs_scene=needs_scene,
+    )
+    notes = []
+    for finding in exam.check(given):
+        if finding.severity != "error":
+            notes.append(finding.text)
+        elif not finding.episodes or to_do.intersection(finding.episodes):
+            place = next(iter(finding.places or places_of(finding.episodes)), "")
+            raise InvalidFile(dataset.path, finding.text, place=place)
+    return notes
+
+
+def check_in_env(
+    check: Callable[[Sequence[Any]], Sequence[str] | None], dataset: Dataset, episodes: Sequence[Any]
+) -> list[str]:
+    """Let an env look at episodes by its `check`, and return its notes; its UserErrors become InvalidFile."""
+    try:
+        return list(check(episodes) or ())
+    except (InvalidFile, MissingDependency):
+        raise
+    except UserError as error:
+        raise InvalidFile(dataset.path, str(error)) from None
+
+
+def episode_file(path: Path) -> Path:
+    """Return the file of episodes that a path means: itself, or the only one in the folder."""
     try:
         if not path.is_dir():
             return path
@@ -165,97 +266,21 @@ def episode_file(path: Path) -> Path:
     raise InvalidFile(path, problem)
 
 
-def holds_vlnce(raw: bytes) -> bool:
-    """Tell whether a document, as `read_bytes` returned it, holds episodes of VLN-CE."""
-    try:
-        records = msgspec.json.decode(raw, type=_AnyFile).episodes
-        return any(is_vlnce(msgspec.json.decode(record)) for record in records[:8])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return False  # whoever reads it will say what is wrong
+def stem_of(file: Path) -> str:
+    """Return `val_unseen` of `val_unseen.json.gz`."""
+    return file.name.removesuffix(".gz").removesuffix(".json")
 
 
-def locate_scenes(episodes: Sequence[Episode], file: Path, scenes: Path | None) -> list[Episode]:
-    """Return the episodes with absolute paths of their scene files, or None where there is no such file.
-
-    Raises:
-        InvalidFile: A path is none.
-    """
-    located, locate = [], scene_locator(file, scenes)
+def _check_ids(episodes: Sequence[Any], file: Path, raw: bytes) -> None:
+    first: dict[str, int] = {}
     for index, episode in enumerate(episodes):
-        try:
-            located.append(locate(episode))
-        except ValueError as error:
-            raise InvalidFile(file, str(error), place=f"episodes[{index}].scene_config_path") from None
-    return located
+        other = first.setdefault(episode.episode_id, index)
+        if other != index:
+            problem = f"the id '{episode.episode_id}' is taken by {place_of(raw, other)}"
+            raise InvalidFile(file, problem, place=within(place_of(raw, index), "episode_id"))
 
 
-def scene_locator(file: Path, scenes: Path | None) -> Callable[[Episode], Episode]:
-    """Return a function that sets the path of an episode's scene file, and looks for each scene only once.
-
-    The function raises a ValueError if the path is none.
-
-    Args:
-        file: The file of the episodes.
-        scenes: A folder with the scenes, where they are not beside the episodes.
-    """
-
-    @cache
-    def find(path: str | None, scene_id: str) -> str | None:
-        try:
-            scene = _find_beside(file.parent, scene_id) if path is None else _locate_scene(path, file.parent)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"no name of a file: {error}"[:120]) from None
-        if scenes is not None and (scene is None or not Path(scene).is_file()):
-            found = find_scene(scenes, path or scene_id)
-            scene = str(found) if found else scene
-        return scene
-
-    def locate(episode: Episode) -> Episode:
-        scene = find(episode.scene_config_path, (episode.origin or episode).scene_id)
-        if scene == episode.scene_config_path:
-            return episode
-        return msgspec.structs.replace(episode, scene_config_path=scene)
-
-    return locate
-
-
-def save_dataset(episodes: Sequence[Episode] | Sequence[PickAndPlaceEpisode], path: Path) -> None:
-    """Write a native episode file that `load_dataset` reads back."""
-    walks = [episode for episode in episodes if isinstance(episode, Episode)]
-    picks = [episode for episode in episodes if isinstance(episode, PickAndPlaceEpisode)]
-    if walks and picks:
-        raise UserError(f"{path}: expected episodes of one task, found {Episode.task} and {picks[0].task}")
-    if picks:
-        write_json(path, document_of(picks, path.parent))
-        return
-    write_json(path, document_of_walks(walks))
-
-
-def document_of_walks(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Return what a native file of navigation episodes holds."""
-    return {
-        "episodes": [
-            {key: getattr(episode, key) for key in REQUIRED_KEYS} | msgspec.to_builtins(episode)
-            for episode in episodes
-        ]
-    }
-
-
-def _native_episodes(value: Any, file: Path) -> list[Episode]:
-    check_required(value, file)
-    return convert(value, _EpisodeFile, file).episodes
-
-
-def _check_ids(episodes: Sequence[AnyEpisode], file: Path, places: Sequence[str]) -> None:
-    first_place: dict[str, str] = {}
-    for episode, place in zip(episodes, places, strict=True):
-        other = first_place.setdefault(episode.episode_id, place)
-        if other != place:
-            problem = f"the id '{episode.episode_id}' is taken by {other}"
-            raise InvalidFile(file, problem, place=f"{place}.episode_id")
-
-
-def _spread(episodes: list[AnyEpisode], count: int) -> list[AnyEpisode]:
+def _spread(episodes: list[Any], count: int) -> list[Any]:
     """Return this many episodes from as many scenes as possible, and no scene's first ones only."""
     by_scene: dict[str, list[int]] = {}
     for index, episode in enumerate(episodes):
@@ -284,31 +309,9 @@ def check_frozen(folder: Path) -> None:
             raise InvalidFile(file, problem)
 
 
-def check_required(value: Any, file: Path) -> None:
-    """Complain about missing keys, which `Episode` itself has defaults for."""
-    if not isinstance(value, dict) or not isinstance(value.get("episodes"), list):
-        is_gt = "_gt.json" in file.name
-        hint = "; this looks like a gt file: give the episodes, it is found beside them" if is_gt else ""
-        raise InvalidFile(file, f'expected {{"episodes": [...]}}{hint}')
-    for index, record in enumerate(value["episodes"]):
-        missing = [key for key in REQUIRED_KEYS if isinstance(record, dict) and key not in record]
-        if missing and not set(record) - set(Episode.__struct_fields__):
-            raise InvalidFile(file, f"the key '{missing[0]}' is missing", place=f"episodes[{index}]")
-
-
-def _locate_scene(path: str, folder: Path) -> str:
-    """Return the absolute path of the scene file that an episode names."""
-    beside, here = folder / path, Path(path)
-    return str((here if here.is_file() and not beside.is_file() else beside).resolve())
-
-
-def _find_beside(folder: Path, scene_id: str) -> str | None:
-    """Return the scene of an episode that names none: in `scenes` beside the dataset, or a mesh right there.
-
-    Files beside the dataset that end with .json are episodes rather than scenes.
-    """
-    own = folder / "scenes" / f"{scene_id}.json"
-    if scene_id and own.is_file():
-        return str(own.resolve())
-    found = find_scene(folder / "scenes", scene_id) or find_scene(folder, scene_id, suffixes=MESH_SUFFIXES)
-    return str(found.resolve()) if found is not None else None
+def scenes_digest(exam: type[AnyExam], episodes: Sequence[Any]) -> str:
+    """Return a hash of all files that the worlds of these episodes are made of."""
+    digest = hashlib.sha256()
+    for file in exam.scene_files(episodes):
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()

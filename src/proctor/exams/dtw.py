@@ -54,7 +54,7 @@ def _strips(table: Array, steps: int) -> Iterator[Array]:
     """Yield the costs of diagonals, from the second on and some at a time: rows with both fronts' lanes.
 
     Beside the lanes that a diagonal has there may be others, with costs of other cells. They do no harm: no
-    way leads there, so they are at infinity and remain there.
+    path leads there, so they are at infinity and remain there.
     """
     lanes, columns = table.shape
     cells = table.ravel()
@@ -74,7 +74,7 @@ def _strips(table: Array, steps: int) -> Iterator[Array]:
 
 
 def _least_sum(fronts: Array, last: int, diagonals: int) -> float:
-    """Return the cost of the best way through: up to the middle by the first front, then by the second."""
+    """Return the cost of the best path through: up to the middle by the first front, then by the second."""
     here, previous = fronts[last % 3, 2::2], fronts[(last - 1) % 3, 2::2]
     # With an odd number of diagonals both fronts stand on the same one: the second is taken a step back.
     step = last - diagonals % 2
@@ -91,14 +91,11 @@ def _dtw_by_rows(a: Array, b: Array) -> float:
 
 
 class IncrementalDtw:
-    """The DTW distance between a reference and a path that is still growing.
+    """The DTW distance between a reference of 1 point or more and a path that is still growing.
 
     A cell of the DTW table is `cost[j] + min(above[j], above[j - 1], left)`. The dependence on the
     left neighbour unrolls: with S the running sum of the row's costs, a cell is `S[j]` plus the
     minimum over k <= j of `min(above[k], above[k - 1]) - S[k - 1]`: a cumulative minimum.
-
-    Args:
-        reference_points: How many points the reference has, at least 1.
     """
 
     def __init__(self, reference_points: int) -> None:

@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+
 from proctor.core.errors import SimulationError
-from proctor.core.interfaces import Env
-from proctor.core.types import Info, Observation, Vector3
+from proctor.core.types import Info, Vector3
 
 MAX_COORDINATE_M = 1e8
 """No world is larger, and distances between such places are still numbers that a record may hold."""
 
 
-def checked_observation(env: Env, method: str, observation: Any) -> Observation:
-    """Return an observation if it is one; else the policy would stumble over it, and be blamed.
-
-    Raises:
-        SimulationError: It is not a dict.
-    """
-    if isinstance(observation, Mapping):
-        return observation  # type: ignore[return-value]  # a Mapping of another kind serves as well
-    found = type(observation).__name__
-    raise SimulationError(
-        f"{type(env).__name__}.{method}() returned {found}, expected a dict of observations"
-    )
-
-
-def checked_info(env: Env, info: Any) -> Info:
-    """Return the info of a step if it is a dict.
-
-    Raises:
-        SimulationError: It is not.
-    """
-    if isinstance(info, Mapping):
-        return info  # type: ignore[return-value]
-    raise SimulationError(
-        f"{type(env).__name__}.step() returned {type(info).__name__} for info, expected a dict"
-    )
-
-
 def read_number(info: Info, key: str) -> float:
-    """Return a number of an info as a plain float.
-
-    Raises:
-        SimulationError: It is missing, not a number, not finite or too large to be measured with.
-    """
+    """Return a number of an info as a plain float; it must be finite and not too large to measure with."""
     value = _value(info, key)
     try:
         number = float(value)
@@ -58,11 +28,7 @@ def read_number(info: Info, key: str) -> float:
 
 
 def read_point(info: Info, key: str) -> Vector3:
-    """Return a position of an info: a vector, a mapping or three numbers, of numpy or not.
-
-    Raises:
-        SimulationError: It is missing, or a coordinate is not finite or too large to be measured with.
-    """
+    """Return a finite position of an info: a vector, a mapping or three numbers, of numpy or not."""
     value = _value(info, key)
     try:
         point = Vector3.of(value)
@@ -76,11 +42,7 @@ def read_point(info: Info, key: str) -> Vector3:
 
 
 def read_flag(info: Info, key: str) -> bool:
-    """Return a truth value of an info as a plain bool.
-
-    Raises:
-        SimulationError: It is missing, or neither true nor false: None, NaN, text, several values.
-    """
+    """Return a truth value of an info as a plain bool; None, NaN, text and several values are refused."""
     value = _value(info, key)
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
@@ -89,6 +51,21 @@ def read_flag(info: Info, key: str) -> bool:
     if math.isnan(number):
         raise SimulationError(f"info['{key}']: expected true or false, {_found(value)}")
     return bool(number)
+
+
+def read_more(info: Info, known: Collection[str]) -> dict[str, Any]:
+    """Return all entries of an info but the known ones that are words or finite numbers, as plain values."""
+    return {
+        str(key): value.item() if isinstance(value, np.generic) else value
+        for key, value in info.items()
+        if key not in known and _is_plain(value)
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, bool | str | np.bool_):
+        return True
+    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
 
 
 def _value(info: Info, key: str) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from proctor.agents.faults import WireFault
-from proctor.core.actions import INVALID, NOT_FINITE, UNSTABLE, WRONG_LENGTH
+from proctor.agents.messages import WireFault
+from proctor.core.answers import INVALID_ACTION, NOT_FINITE, UNSTABLE_PHYSICS, WRONG_LENGTH
 from proctor.exams.results import Fault
 
 WORDS: dict[str, str] = {
@@ -26,10 +26,10 @@ WORDS: dict[str, str] = {
     WireFault.STALE_REPLY: "a reply to an earlier request",
     WireFault.UNASKED: "a message that nobody had asked for",
     WireFault.AGENT_ERROR: "the agent said that it had failed",
-    INVALID: "an action that does not exist",
+    INVALID_ACTION: "an action that does not exist",
     WRONG_LENGTH: "an action with too few or too many numbers",
     NOT_FINITE: "an action with NaN or infinity in it",
-    UNSTABLE: "the physics broke under its commands",
+    UNSTABLE_PHYSICS: "the physics broke under its commands",
     "policy_exception": "the agent raised an error",
     "policy_lost": "the agent's process died or hung",
     "worker_killed": "its process was killed from outside",
@@ -64,18 +64,17 @@ LOSSES = {
 
 
 def fault_class(fault: Fault, steps: int) -> tuple[FaultClass, str]:
-    """Return how an episode with a fault is classed, and a sentence about it.
-
-    Args:
-        fault: The fault.
-        steps: How many steps had been done.
-    """
+    """Return how an episode with a fault after some steps is classed, and a sentence about it."""
     line = fault_line(fault)
     if fault.side in UNSCORED:
         kind, text = UNSCORED[fault.side]
-        done = f"{steps} step" if steps == 1 else f"{steps} steps"
-        return kind, f"{text.format(steps=done)}: {line}"
+        return kind, f"{text.format(steps=counted(steps, 'step'))}: {line}"
     return "agent_fault", f"The agent failed at step {steps + 1} ({fault_words(fault.kind)}): {line}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 step` or `2 steps`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def loss_text(unscored: Mapping[str, int], total: int) -> str:

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
-if TYPE_CHECKING:
-    from proctor.exams.results import EpisodeResult, PickPlaceRecord
+from proctor.core.errors import InvalidFile
+from proctor.exams.names import AnyExam
+from proctor.exams.results import EpisodeResult
 
 LARGEST_NUMBER = 1e9
 """Larger metres, steps or metrics are not measured by any exam, and sums of them may overflow."""
-SCORES = frozenset(
-    (
-        *("success", "success_at_0.2m", "oracle_success", "spl", "ndtw", "sdtw", "cls"),
-        *("success_any_step", "completion_rate", "reached", "grasped", "lifted", "placed"),
-    )
-)
-"""The metrics that an agent earns, from 0 to 1. The others describe what it did."""
 ROUNDING = 1e-6
 
 
-def record_problem(result: EpisodeResult) -> tuple[str, str] | None:
-    """Return the first field of a record that no exam could have written, and what is wrong with it."""
-    return next(_problems(result), None)
+def check_record(exam: type[AnyExam], result: EpisodeResult, path: Path, *, place: str) -> None:
+    """Raise InvalidFile, with episode and field, for a record that no run of the exam could have written."""
+    problem = record_problem(exam, result)
+    if problem is not None:
+        field, text = problem
+        raise InvalidFile(path, f"episode '{result.episode_id:.80}', {field}: {text}", place=place)
 
 
-def _problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
+def record_problem(exam: type[AnyExam], result: EpisodeResult) -> tuple[str, str] | None:
+    """Return the first field of a record that no run could have written, and what is wrong with it."""
+    return next(_problems(exam, result), None)
+
+
+def _problems(exam: type[AnyExam], result: EpisodeResult) -> Iterator[tuple[str, str]]:
     for field, value in _numbers(result):
         if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
             yield field, f"expected a number within ±{LARGEST_NUMBER:.0e}, found {value:g}"
-    for name in sorted(SCORES & result.metrics.keys()):
+    scores = {metric.name for metric in exam.metrics if metric.is_score}
+    for name in sorted(scores & result.metrics.keys()):
         value = result.metrics[name]
         if not -ROUNDING <= value <= 1 + ROUNDING:
             yield f"metrics.{name}", f"expected a number from 0 to 1, found {value:g}"
@@ -40,11 +45,15 @@ def _problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
             yield name, f"expected a number from 0 up, found {count}"
     yield from _outcome_problems(result)
     yield from _length_problems(result)
+    yield from exam.record_problems(result)
 
 
 def _outcome_problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
     if result.success != (result.status == "success"):
-        yield "success", f"expected what the status '{result.status}' says, found {_json(result.success)}"
+        yield (
+            "success",
+            f"expected what the status '{result.status}' says, found {str(result.success).lower()}",
+        )
     measured = result.metrics.get("success")
     if result.error is None and measured is not None and measured != result.success:
         yield "metrics.success", f"expected {int(result.success)} as 'success' says, found {measured:g}"
@@ -53,35 +62,22 @@ def _outcome_problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
 def _length_problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
     """Yield what is too long or too short. An episode that broke off may lack the end of some lists."""
     points, steps = len(result.trajectory), result.steps
-    if not points and (result.error is None or result.pick_place is UNSET):
-        yield "trajectory", "expected at least the start, found no point"
     if result.error is not None:
         return
+    if not points:
+        yield "trajectory", "expected at least the start, found no point"
     if len(result.actions) != steps:
         yield "actions", f"expected {steps}, the number of steps, found {len(result.actions)}"
     if points != steps + 1:
         yield "trajectory", f"expected {steps + 1} points: the start and {steps} steps, found {points}"
     if result.headings and len(result.headings) != points:
-        yield "headings", _one_per_point(points, len(result.headings))
+        yield (
+            "headings",
+            f"expected {points}, one for each point of the trajectory, found {len(result.headings)}",
+        )
     for step in result.collision_steps:
         if not 1 <= step <= steps:
             yield "collision_steps", f"expected steps from 1 to {steps}, found {step}"
-    if result.pick_place is not UNSET:
-        yield from _pick_place_problems(result.pick_place, points)
-
-
-def _pick_place_problems(record: PickPlaceRecord, points: int) -> Iterator[tuple[str, str]]:
-    for name in ("object_path", "base_path", "gripper", "phases", "held"):
-        found = len(getattr(record, name))
-        if found != points:
-            yield f"pick_place.{name}", _one_per_point(points, found)
-    for name, step in record.stages.items():
-        if step is not None and not 0 <= step < points:
-            yield f"pick_place.stages.{name}", f"expected a step up to {points - 1}, found {step}"
-
-
-def _one_per_point(points: int, found: int) -> str:
-    return f"expected {points}, one for each point of the trajectory, found {found}"
 
 
 def _numbers(result: EpisodeResult) -> Iterator[tuple[str, float]]:
@@ -94,18 +90,23 @@ def _numbers(result: EpisodeResult) -> Iterator[tuple[str, float]]:
     yield from _listed("headings", result.headings)
     if result.timing is not UNSET:
         yield from _listed("timing.act_s", result.timing.act_s)
-    if result.pick_place is not UNSET:
-        record = result.pick_place
-        yield from _listed("pick_place.gripper", record.gripper)
-        for name in ("object_path", "base_path"):
-            for index, place in enumerate(getattr(record, name)):
-                yield from _listed(f"pick_place.{name}[{index}]", place)
-        yield from _listed("pick_place.target", record.target or ())
+    for name in sorted(set(result.__struct_fields__) - set(EpisodeResult.__struct_fields__)):
+        yield from _numbers_in(name, getattr(result, name))
+
+
+def _numbers_in(field: str, value: Any) -> Iterator[tuple[str, float]]:
+    """Yield all numbers of an exam's own field, however it is built."""
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers_in(f"{field}.{key}", item)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _numbers_in(f"{field}[{index}]", item)
+    elif isinstance(value, int | float):
+        yield field, value
 
 
 def _listed(field: str, values: Iterable[float]) -> Iterator[tuple[str, float]]:
     return ((f"{field}[{index}]", value) for index, value in enumerate(values))
-
-
-def _json(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,9 +8,9 @@ import os
 
 import numpy as np
 
-from proctor.core.actions import EePoseTarget
 from proctor.core.interfaces import Env, Policy
 from proctor.core.types import Vector3
+from proctor.exams.pick_place.actions import EePoseTarget
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.robots.stretch import CONTROLS, controls_of_qpos, qpos_of_controls
 
@@ -49,8 +49,6 @@ def episode(index=0, **changes):
 
 class FakeTabletop(Env):
     """Takes the options of the real one, but for the pictures' size."""
-
-    tasks = ("pick_and_place",)
 
     def __init__(self, *, object_info=False, level=0, level_seed=0, scale=0.05):
         self._object_info, self._scale = object_info, scale
@@ -193,8 +191,6 @@ class FakeTabletop(Env):
 
 class Picker(Policy):
     """Picks and places by what everybody is told; the hand waits at each place until it is there."""
-
-    tasks = ("pick_and_place",)
 
     def reset(self, episode_info):
         goal = episode_info.details["task_goal"]

@@ -1,9 +1,14 @@
-"""States of pick-and-place attempts, as metrics get them."""
+"""States of pick-and-place attempts, as envs report them and as metrics get them."""
 
+from proctor.exams.pick_place.actions import JointPosition
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.exams.pick_place.metrics import METRICS
+from proctor.exams.pick_place.state import read_state
+from proctor.exams.trace import Trace
 
 START = [0.5, 0.0, 0.8]
 TARGET = [0.7, 0.2, 0.8]
+SCORES = {metric.name: metric.score for metric in METRICS}
 
 
 class NoTask:
@@ -40,6 +45,22 @@ def bare(position=START, *, grasped=False, gripper=0.04, ee=(0.5, 0.0, 0.9), **m
     }
 
 
+def trace_of(states):
+    """A trace of such states, with what an env has to tell beside them."""
+    trace = Trace()
+    for state in states:
+        told = {"position": [0.0, 0.0, 0.0], "yaw": 0.0, "collision": False, "phase": "reach"}
+        told |= {"target_distance": None, "target_position": None}
+        told |= {"phase": "lift"} if state["object_grasped"] else {}
+        trace.add(JointPosition((0.0,) * 10), read_state(told | state))
+    return trace
+
+
+def score(name, states, an_episode=None):
+    """The value of one of the exam's metrics."""
+    return SCORES[name](an_episode or episode(), trace_of(states), None)
+
+
 def started(metric_class, an_episode=None):
     metric = metric_class()
     metric.reset(an_episode or episode(), NoTask())
@@ -47,6 +68,7 @@ def started(metric_class, an_episode=None):
 
 
 def measure(metric_class, states, an_episode=None):
+    """The value of one of the documents' metrics."""
     metric = started(metric_class, an_episode)
     for state in states:
         metric.update(state)

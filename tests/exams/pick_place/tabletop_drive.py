@@ -5,7 +5,7 @@ import numpy as np
 from proctor.core.types import Vector3
 from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.results import EpisodeResult, PickPlaceRecord
+from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
 
 CUP, GOAL = (0.35, -0.72, 0.8), (0.6, -0.8, 0.8)
 OPEN, SHUT = 0.04, 0.0
@@ -86,7 +86,7 @@ def result_of(episode, infos, actions):
     reached = [info["phase"] != "reach" for info in infos]
     lifted = _first(np.logical_and(held, aloft))
     success = bool(infos[-1]["success"])
-    return EpisodeResult(
+    return PickPlaceResult(
         episode_id=episode.episode_id,
         scene_id=episode.scene_id,
         instruction=episode.instruction.text,

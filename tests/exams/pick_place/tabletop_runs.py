@@ -9,7 +9,8 @@ import numpy as np
 from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.results import EpisodeResult, Fault, PickPlaceRecord, Timing
+from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
+from proctor.exams.results import Fault, Timing
 
 HAND, CUP, GOAL = np.array([0.15, -0.45, 0.95]), np.array([0.55, -0.75, 0.8]), np.array([0.85, -0.85, 0.8])
 UP = np.array([0.0, 0.0, 1.0])
@@ -93,7 +94,7 @@ def result_of(episode, ending):
         final_m = max(0.0, final_m - BOWL_RADIUS_M)
     count, success = len(hand), ending == "success"
     bases = [(0.3 * min(step / REACHED, 1.0), 0.0, 0.0) for step in range(count)]
-    return EpisodeResult(
+    return PickPlaceResult(
         episode_id=episode.episode_id,
         scene_id=episode.scene_id,
         instruction=episode.instruction.text,

@@ -14,13 +14,11 @@ from proctor.core.types import EpisodeInfo, Pose2
 from proctor.exams.pick_place.env import PickPlaceEnv, things_of
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.expert.expert import ExpertPolicy
-from proctor.exams.pick_place.expert.floor import Floor
-from proctor.exams.pick_place.expert.grasping import grasps_of
-from proctor.exams.pick_place.expert.rehearsal import Rehearsal, changed, ways
-from proctor.exams.pick_place.expert.spots import spots_of
-from proctor.exams.pick_place.expert.stance import HandGoal, stances_for, travel_s
-from proctor.scenes.primitives import ball, block, box, cylinder
+from proctor.exams.pick_place.expert.grasps_and_spots import grasps_of, spots_of
+from proctor.exams.pick_place.expert.paths import Floor, PathChecker, candidate_paths, changed
+from proctor.exams.pick_place.expert.plans import HandGoal, stances_for, travel_s
 from proctor.scenes.thing import Solid, level_tops
+from proctor.scenes.things import ball, block, box, cylinder
 from proctor.scenes.vessels import bottle, cup
 from proctor.sim.clearance import SEEN_M, Clearance, Grip
 
@@ -159,19 +157,19 @@ def test_ways_of_a_base_that_cannot_move_sideways_never_do():
     told = episode()
     floor = Floor(told, things_of(told))
     start, end = np.array([0, 0, 0, 0.5, 0, 0, 0.04]), np.array([0.3, -1.2, 2.0, 0.9, 0.2, 0.5, 0.04])
-    found = list(ways(start, end, floor, nonholonomic=True))
+    found = list(candidate_paths(start, end, floor, nonholonomic=True))
     assert found
-    for way in found:
-        assert way[-1][:2] == pytest.approx(end[:2])
-        assert math.remainder(way[-1][2] - 2.0, math.tau) == pytest.approx(0.0, abs=1e-9)
-        for here, there in pairwise([start, *way]):
+    for path in found:
+        assert path[-1][:2] == pytest.approx(end[:2])
+        assert math.remainder(path[-1][2] - 2.0, math.tau) == pytest.approx(0.0, abs=1e-9)
+        for here, there in pairwise([start, *path]):
             away = (there - here)[:2]
             if np.hypot(*away) > 1e-6:
                 assert here[2] == there[2]
                 assert abs(away @ [-math.sin(here[2]), math.cos(here[2])]) < 1e-3
 
 
-def test_the_way_to_the_other_side_leads_around_the_table():
+def test_the_path_to_the_other_side_leads_around_the_table():
     told = episode()
     path = Floor(told, things_of(told)).path(np.array([-0.2, 0.0]), np.array([1.3, 0.0]))
     assert np.abs(path[:, 1]).max() > 0.6 + 0.2  # the table is 1.2 m wide
@@ -193,16 +191,16 @@ def test_gaps_are_those_of_the_robot_and_of_what_it_holds():
     assert clearance.gaps(above, held).object_m == SEEN_M
 
 
-def test_a_rehearsal_finds_what_is_in_the_way():
+def test_paths_around_what_is_in_between_are_found():
     told = episode()
     things = things_of(told)
-    rehearsal = Rehearsal(Clearance(told, things), Floor(told, things), nonholonomic=False)
+    checker = PathChecker(Clearance(told, things), Floor(told, things), nonholonomic=False)
     start, end = np.array([-0.3, 0, 0, 0.5, 0, 0, 0.0]), np.array([1.3, 0, 0, 0.95, 0, 0, 0.0])
-    assert not rehearsal.is_clear(start, [end], margin_m=0.01)
-    way = rehearsal.way_to(start, end, margin_m=0.01)
-    assert len(way) > 3
-    assert rehearsal.is_clear(start, way, margin_m=0.01)
-    assert rehearsal.is_clear(start, [changed(start, lift=0.9)], margin_m=0.01)
+    assert not checker.is_clear(start, [end], margin_m=0.01)
+    path = checker.path_to(start, end, margin_m=0.01)
+    assert len(path) > 3
+    assert checker.is_clear(start, path, margin_m=0.01)
+    assert checker.is_clear(start, [changed(start, lift=0.9)], margin_m=0.01)
 
 
 def test_the_example_of_the_design_documents_is_done_without_a_touch():

@@ -14,25 +14,27 @@ from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.scenes.colors import PALETTE, oklab
 from proctor.scenes.textures import TILE_M
 from proctor.scenes.things import make_thing
-from proctor.sim.finish import covered, flat_top
-from proctor.sim.levels import (
+from proctor.sim.look import (
     CONTRAST,
     HEAD_SHIFT_M,
     HEAD_TURN_RAD,
+    PLAIN,
     TABLE_MATERIALS,
     WRIST_SHIFT_M,
     WRIST_TURN_RAD,
+    Bump,
+    Look,
+    Material,
+    Shine,
     color_of,
     contrast,
     look_of,
 )
-from proctor.sim.look import PLAIN, Bump, Look, Material, Shine
 from proctor.sim.renderer import Renderer, View
-from proctor.sim.room import MARGIN_M, room_around
+from proctor.sim.room import MARGIN_M, RINGS, covered, flat_top, room_around
 from proctor.sim.stretch_model import HAND_SITE
 from proctor.sim.tabletop import TabletopWorld
 from proctor.sim.tabletop_model import FAR_M, NEAR_M
-from proctor.sim.zone import RINGS
 
 BASE = (0.0, 0.02, math.pi / 2)
 AROUND_THE_CUP = (0.0, 0.0, 0.0, 0.823, *[0.151 / 4] * 4, 0.0, 0.04)

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from pick_place_records import CUP, load, record, write
 
 from proctor.core.errors import InvalidFile, UnknownName, UserError
-from proctor.exams.datasets import CHECKSUMS, load_dataset, save_dataset
-from proctor.exams.pick_place.episode import (
-    PickAndPlaceEpisode,
+from proctor.exams.datasets import CHECKSUMS, episodes_of, load_dataset, save_dataset, scenes_digest
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.exams.pick_place.exam import PickPlaceExam
+from proctor.exams.vln.episode import Episode
+from proctor.scenes.tabletop_parts import (
     ReferenceTrajectory,
     SceneItem,
     Shape,
@@ -20,8 +22,6 @@ from proctor.exams.pick_place.episode import (
     TargetObject,
     TaskGoal,
 )
-from proctor.exams.scenes_digest import scenes_digest
-from proctor.exams.vln.episode import Episode
 
 WALK = {
     "episode_id": "walk",
@@ -39,24 +39,27 @@ def test_a_file_holds_one_task(tmp_path, records):
         InvalidFile, match=r"episodes\[[01]\]: a file holds one task: expected pick_and_place"
     ):
         load(tmp_path, *records)
-    with pytest.raises(UserError, match="expected episodes of one task, found vln and pick_and_place"):
+    with pytest.raises(UserError, match="expected episodes of one task, found pick_and_place and vln"):
         save_dataset([PickAndPlaceEpisode("a"), Episode()], tmp_path / "mixed.json")
 
 
 def test_navigation_is_as_it_was(tmp_path):
     dataset = load(tmp_path, WALK)
     assert (dataset.task, Episode.task, type(dataset.episodes[0])) == ("vln", "vln", Episode)
-    with pytest.raises(InvalidFile, match="unknown key 'task_type'"):
-        load(tmp_path, WALK | {"task_type": "vln"})
+    assert load(tmp_path, WALK | {"task_type": "vln"}).episodes == dataset.episodes
+    with pytest.raises(
+        InvalidFile, match=r"episodes\[0\]\.task_type: unknown exam 'vnl'; did you mean 'vln'"
+    ):
+        load(tmp_path, WALK | {"task_type": "vnl"})
     about = WALK | {"instruction": 'Say "task_goal" and "task_type" and stop.'}
     assert load(tmp_path, about).task == "vln"
 
 
 def test_a_dataset_is_asked_for_one_task_only(tmp_path):
     dataset = load(tmp_path, record())
-    assert dataset.of(PickAndPlaceEpisode) == dataset.episodes
+    assert episodes_of(dataset, PickAndPlaceEpisode) == dataset.episodes
     with pytest.raises(UserError, match="expected episodes of the task vln, found pick_and_place"):
-        dataset.of(Episode)
+        episodes_of(dataset, Episode)
 
 
 def test_other_shapes_of_file_are_refused(tmp_path):
@@ -112,33 +115,33 @@ def test_assets_lie_beside_the_dataset_or_where_it_says(tmp_path):
 
 def test_a_changed_mesh_is_another_run(tmp_path):
     episodes = load(tmp_path, record()).episodes
-    nothing = scenes_digest(episodes)
+    nothing = scenes_digest(PickPlaceExam, episodes)
     mesh = tmp_path / "objects" / "cup_red.usd"
     mesh.parent.mkdir()
     mesh.write_bytes(b"a cup")
-    cup = scenes_digest(episodes)
+    cup = scenes_digest(PickPlaceExam, episodes)
     mesh.write_bytes(b"another cup")
-    assert len({nothing, cup, scenes_digest(episodes)}) == 3
-    assert scenes_digest(load(tmp_path, record(scene_objects=[CUP])).episodes) == nothing
+    assert len({nothing, cup, scenes_digest(PickPlaceExam, episodes)}) == 3
+    assert scenes_digest(PickPlaceExam, load(tmp_path, record(scene_objects=[CUP])).episodes) == nothing
 
 
 def test_what_a_mesh_consists_of_counts_too(tmp_path):
     episodes = load(tmp_path, record(scene_objects__0__usd_path="table.obj")).episodes
     (tmp_path / "table.obj").write_text("mtllib table.mtl\n")
     (tmp_path / "table.mtl").write_text("Kd 1 0 0")
-    before = scenes_digest(episodes)
+    before = scenes_digest(PickPlaceExam, episodes)
     (tmp_path / "table.mtl").write_text("Kd 0 1 0")
-    assert scenes_digest(episodes) != before
+    assert scenes_digest(PickPlaceExam, episodes) != before
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
     inside = tmp_path / "inside"
     inside.mkdir()
     episodes = load(inside, record(scene_objects__0__usd_path="table.obj")).episodes
-    nothing = scenes_digest(episodes)
+    nothing = scenes_digest(PickPlaceExam, episodes)
     (tmp_path / "secret.obj").write_text("v 0 0 0")
     (inside / "table.obj").symlink_to(tmp_path / "secret.obj")
-    assert scenes_digest(episodes) == nothing
+    assert scenes_digest(PickPlaceExam, episodes) == nothing
 
 
 def test_a_copy_elsewhere_still_finds_its_things(tmp_path):

@@ -7,16 +7,16 @@ from pick_place_records import BOWL, CUP, EXAMPLE, TABLE, record, write
 
 from proctor.cli import main
 from proctor.core.errors import UserError
+from proctor.exams.checked_dataset import examine, write_fixed
 from proctor.exams.datasets import load_dataset
-from proctor.exams.doctor import examine, write_fixed
 
 
-def findings(patient):
-    return {item.kind: item for item in patient.findings.items}
+def findings(checked):
+    return {item.kind: item for item in checked.findings.items}
 
 
-def found(patient, kind):
-    return [place.partition("]")[0] + "]" for place in findings(patient)[kind].places]
+def found(checked, kind):
+    return [place.partition("]")[0] + "]" for place in findings(checked)[kind].places]
 
 
 def in_bowl(**changes):
@@ -26,9 +26,9 @@ def in_bowl(**changes):
 
 
 def test_the_documents_own_example_is_sound():
-    patient = examine(EXAMPLE)
-    assert (patient.task, patient.format, len(patient.picks)) == ("pick_and_place", "native", 1)
-    told = {kind: item.severity for kind, item in findings(patient).items()}
+    checked = examine(EXAMPLE)
+    assert (checked.exam.name, checked.format, len(checked.episodes)) == ("pick_and_place", "native", 1)
+    told = {kind: item.severity for kind, item in findings(checked).items()}
     assert told == {"no-reference": "note", "put-up": "note"}  # its files are not there: made things stand in
 
 
@@ -38,14 +38,14 @@ def test_every_mistake_is_told_not_only_the_first(tmp_path):
         scene_objects__1__graspable=False,
         task_goal__target_object__initial_position=[0, 0, 0],
     )
-    patient = examine(write(tmp_path, record(), twice_wrong, {"episode_id": "c", "task_goal": {}}))
-    texts = {item.text: item.places for item in patient.findings.items if item.severity == "error"}
+    checked = examine(write(tmp_path, record(), twice_wrong, {"episode_id": "c", "task_goal": {}}))
+    texts = {item.text: item.places for item in checked.findings.items if item.severity == "error"}
     assert sorted(place for places in texts.values() for place in places) == [
         "episodes[1].scene_objects[1].graspable",
         "episodes[1].task_goal.target_object.initial_position",
         "episodes[2]",
     ]
-    assert list(patient.picks) == [0]
+    assert list(checked.episodes) == [0]
 
 
 def test_a_nan_is_told_with_its_place(tmp_path):
@@ -68,8 +68,8 @@ def test_a_nan_is_told_with_its_place(tmp_path):
     ],
 )
 def test_what_is_odd_is_told(tmp_path, kind, changes):
-    patient = examine(write(tmp_path, record(), record(episode_id="b", **changes)))
-    assert found(patient, kind) == ["episodes[1]"]
+    checked = examine(write(tmp_path, record(), record(episode_id="b", **changes)))
+    assert found(checked, kind) == ["episodes[1]"]
     assert kind not in findings(examine(write(tmp_path, record())))
 
 
@@ -101,11 +101,11 @@ def test_the_same_words_for_other_goals_are_odd_only_in_the_same_scene(tmp_path)
         ),
         in_bowl(episode_id="other words", instruction={"text": "Lift the cup."}),
     ]
-    patient = examine(write(tmp_path, *records))
-    assert found(patient, "equal-instruction") == ["episodes[0]", "episodes[1]"]
-    assert "duplicate" not in findings(patient)
-    patient = examine(write(tmp_path, *records, in_bowl(episode_id="twin", split="val")))
-    assert found(patient, "duplicate") == ["episodes[4]"]
+    checked = examine(write(tmp_path, *records))
+    assert found(checked, "equal-instruction") == ["episodes[0]", "episodes[1]"]
+    assert "duplicate" not in findings(checked)
+    checked = examine(write(tmp_path, *records, in_bowl(episode_id="twin", split="val")))
+    assert found(checked, "duplicate") == ["episodes[4]"]
     assert "equal-instruction" not in findings(
         examine(write(tmp_path, records[0], in_bowl(episode_id="twin")))
     )
@@ -123,19 +123,19 @@ def test_a_corrected_copy_loads_whatever_the_shape(tmp_path, shape):
 
 def test_a_corrected_copy_has_no_broken_episodes_nor_ids_twice(tmp_path):
     records = [record(), record(), record(episode_id="broken", robot_config__dof=3), in_bowl(episode_id="d")]
-    patient = examine(write(tmp_path, *records))
-    fixed = write_fixed(patient, tmp_path / "fixed.json", drop=["duplicate"])
+    checked = examine(write(tmp_path, *records))
+    fixed = write_fixed(checked, tmp_path / "fixed.json", drop=["duplicate"])
     ids = [episode.episode_id for episode in load_dataset(fixed.file).episodes]
     assert ids == ["stretch_pick_place_001", "d"]
-    kept_twin = write_fixed(patient, tmp_path / "all.json").file
+    kept_twin = write_fixed(checked, tmp_path / "all.json").file
     assert load_dataset(kept_twin).episodes[1].episode_id == "stretch_pick_place_001_2"
 
 
 def test_nothing_is_left_of_a_file_of_broken_episodes(tmp_path):
-    patient = examine(write(tmp_path, record(robot_config__dof=3)))
-    assert (patient.task, patient.picks) == ("pick_and_place", {})
+    checked = examine(write(tmp_path, record(robot_config__dof=3)))
+    assert (checked.exam.name, checked.episodes) == ("pick_and_place", {})
     with pytest.raises(UserError, match="no episode would be left"):
-        write_fixed(patient, tmp_path / "fixed.json")
+        write_fixed(checked, tmp_path / "fixed.json")
 
 
 def test_the_command_counts_what_there_is(tmp_path, capsys):

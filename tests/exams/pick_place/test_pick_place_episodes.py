@@ -12,14 +12,8 @@ from pick_place_records import BOWL, CUP, EXAMPLE, TABLE, load, record, write
 
 from proctor.core.errors import InvalidFile, UserError
 from proctor.exams.datasets import load_dataset
-from proctor.exams.pick_place.episode import (
-    InitPose,
-    PickAndPlaceEpisode,
-    ReferenceTrajectory,
-    SceneItem,
-    TargetLocation,
-    TaskGoal,
-)
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.scenes.tabletop_parts import InitPose, ReferenceTrajectory, SceneItem, TargetLocation, TaskGoal
 
 CAMERA = {"position": [0, 0, 1], "width": 64, "height": 48, "fov": 60}
 LOCATION = "task_goal.target_location"

@@ -1,25 +1,26 @@
 """Pick-and-place as an exam, on a table without physics: what is told, measured, refused and kept."""
 
 import json
-from importlib.util import find_spec
 
 import msgspec
 import numpy as np
 import pytest
 from fake_tabletop import BrokenWorld, FakeTabletop, Picker, Untold, episode, record
+from running import examine
 
-from proctor.core.actions import parse_manipulation_action
 from proctor.core.errors import UserError
-from proctor.core.interfaces import Policy
-from proctor.core.registry import BUILT_IN, ONLY_FOR, load
+from proctor.core.interfaces import Env, Policy
+from proctor.core.registry import load
 from proctor.core.types import EpisodeInfo
-from proctor.exams.baselines import HoldPolicy, MockPolicy
+from proctor.exams.baselines import MockPolicy
+from proctor.exams.pick_place.actions import parse_manipulation_action
+from proctor.exams.pick_place.baselines import HoldPolicy
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.pick_place.exam import PickPlaceTask
-from proctor.robots.stretch import JOINT_LIMITS, JOINT_NAMES
-from proctor.robots.stretch_sensors import SENSORS, StretchSensorSuite
-from proctor.runs.evaluator import PickPlaceEvaluator, evaluate_pick_place
-from proctor.runs.rollout import rollout
+from proctor.exams.pick_place.exam import PickPlaceExam, PickPlaceOptions
+from proctor.exams.pick_place.results import PickPlaceResult
+from proctor.robots.stretch import JOINT_LIMITS, JOINT_NAMES, SENSORS, StretchSensorSuite
+from proctor.runs.examiner import episode_seed
+from vln_evaluator.evaluators import PickPlaceEvaluator, evaluate_pick_place
 
 FAKE = "fake_tabletop:FakeTabletop"
 
@@ -57,8 +58,8 @@ def dataset(tmp_path):
     return path
 
 
-def play(policy, given=None, env=None, *, task=None):
-    return rollout(env or FakeTabletop(), policy, given or episode(), task or PickPlaceTask(), seed=5)
+def play(policy, given=None, env=None, *, exam=None):
+    return examine(env or FakeTabletop(), policy, given or episode(), exam or PickPlaceExam(), seed=5)
 
 
 # -- one episode
@@ -72,7 +73,7 @@ def test_a_cup_that_is_put_where_it_should_be_is_a_success():
         None,
         None,
     )
-    assert result.task == "pick_and_place"
+    assert type(result) is PickPlaceResult
     assert result.steps < 200
     assert result.metrics["success"] == result.metrics["placed"] == 1.0
     assert result.metrics["completion_rate"] > 0.9
@@ -187,7 +188,7 @@ def test_an_agent_is_told_robot_goal_and_things():
         episode(scene_objects=[*record()["scene_objects"], {"name": "can", "position": [0, -1, 0.8]}]),
     )
     info = listener.info
-    assert (info.task, info.max_steps, info.seed) == ("pick_and_place", 200, 5)
+    assert (info.task, info.max_steps, info.seed) == ("pick_and_place", 200, episode_seed(5, "pick_0"))
     assert info.instruction.startswith("Pick up the red cup")
     assert info.actions == ("joint_position", "ee_pose_target")
     assert info.episode is None
@@ -213,7 +214,7 @@ def test_where_the_object_starts_is_told_even_if_only_the_scene_says_it():
 
 def test_a_hidden_goal_tells_names_and_criteria_but_no_coordinates():
     listener = Listener()
-    play(listener, task=PickPlaceTask(hide_goal=True))
+    play(listener, exam=PickPlaceExam(PickPlaceOptions(hide_goal=True)))
     details = listener.info.details
     goal = details["task_goal"]
     assert goal["target_object"] == {"name": "cup_red"}
@@ -229,7 +230,7 @@ def test_a_hidden_goal_tells_names_and_criteria_but_no_coordinates():
 
 def test_a_privileged_policy_gets_the_episode_and_the_truth_hidden_or_not():
     knows = KnowsAll()
-    play(knows, task=PickPlaceTask(hide_goal=True))
+    play(knows, exam=PickPlaceExam(PickPlaceOptions(hide_goal=True)))
     assert isinstance(knows.info.episode, PickAndPlaceEpisode)
     assert knows.seen[0]["truth"]["object_position"] == [0.1, -0.6, 0.8]
 
@@ -321,10 +322,11 @@ def test_the_evaluator_refuses_what_is_for_another_task(dataset):
 # -- registry
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in ("env", "policy") for name in BUILT_IN[kind]]
-)
-def test_what_the_registry_says_of_tasks_is_what_the_classes_say(kind, name):
-    if name in ("ros2", "o3de") and find_spec("rclpy") is None:
-        pytest.skip("it is tested where ROS 2 is")
-    assert load(kind, name).tasks == ((ONLY_FOR[kind][name],) if name in ONLY_FOR[kind] else ())
+@pytest.mark.parametrize("name", PickPlaceExam.baselines)
+def test_the_baselines_of_the_exam_can_be_built(name):
+    assert issubclass(load("policy", name, PickPlaceExam.baselines), Policy)
+
+
+@pytest.mark.parametrize("name", PickPlaceExam.envs)
+def test_the_envs_of_the_exam_can_be_built(name):
+    assert issubclass(load("env", name), Env)

@@ -7,10 +7,11 @@ from pick_place_records import BOWL, CUP, TABLE, record, write
 from proctor.cli import main
 from proctor.core.errors import InvalidFile
 from proctor.core.registry import build
-from proctor.exams.doctor import examine
+from proctor.exams.checked_dataset import examine
 from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.runs.evaluator import PickPlaceEvaluator
+from proctor.exams.pick_place.exam import PickPlaceExam
+from vln_evaluator.evaluators import PickPlaceEvaluator
 
 OVERLAP = {"scene_objects": [TABLE, CUP, BOWL | {"position": [0.5, 0.02, 0.8]}]}
 SHORT = {"sim_params": {"max_steps": 1}}
@@ -53,7 +54,9 @@ def test_what_cannot_be_put_up_is_told_with_its_file_and_nothing_is_written(caps
 def test_the_api_names_the_file_too(tmp_path):
     file = write(tmp_path, record(**OVERLAP))
     with (
-        PickPlaceEvaluator(PickPlaceEnv(sensors=[]), build("policy", "hold", {})) as evaluator,
+        PickPlaceEvaluator(
+            PickPlaceEnv(sensors=[]), build("policy", "hold", {}, PickPlaceExam.baselines)
+        ) as evaluator,
         pytest.raises(InvalidFile, match=r"episodes\.json: episode 'stretch_pick_place_001': at the start"),
     ):
         evaluator.evaluate_dataset(file)
@@ -70,8 +73,8 @@ def test_all_episodes_that_cannot_start_are_told_at_once(capsys, tmp_path):
 
 
 def test_check_dataset_finds_them_too_and_drops_them(tmp_path):
-    patient = examine(write(tmp_path, record(), record(episode_id="b", **OVERLAP)))
-    (item,) = [item for item in patient.findings.items if item.severity == "error"]
+    checked = examine(write(tmp_path, record(), record(episode_id="b", **OVERLAP)))
+    (item,) = [item for item in checked.findings.items if item.severity == "error"]
     assert (item.kind, item.places, item.remedy) == ("cannot-start", ["episodes[1]"], "dropped")
     assert "inside each other" in item.text
     assert "episode" not in item.text

@@ -13,9 +13,9 @@ from proctor.agents.server import PolicyServer
 from proctor.core.interfaces import Policy
 from proctor.exams.datasets import load_dataset
 from proctor.exams.pick_place.env import PickPlaceEnv
-from proctor.robots.stretch_sensors import SENSORS
-from proctor.runs.evaluator import PickPlaceEvaluator
+from proctor.robots.stretch import SENSORS
 from proctor.runs.recordings import read_recording
+from vln_evaluator.evaluators import PickPlaceEvaluator
 
 EXAMPLE = Path(__file__).parents[2] / "data" / "stretch_pick_place_001.json"
 STEPS = 4

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from house_runs import edit_journal
 from PIL import Image
+from running import finished
 from tabletop_drive import cup_episode, drive
 from tabletop_runs import (
     CUP,
@@ -27,15 +28,16 @@ from tabletop_runs import (
 from proctor import cli
 from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
+from proctor.exams.page import JudgedEpisode, KeyFrames
 from proctor.exams.pick_place.env import PickPlaceEnv
-from proctor.exams.pick_place.film_strip import film_strip
-from proctor.exams.pick_place.hand_views import PHASE_COLORS, Paths, draw_view
-from proctor.exams.pick_place.moments import moments_of
-from proctor.exams.pick_place.tabletop_views import shapes_of, side_of
-from proctor.exams.pick_place.verdict import diagnose_pick_place, spoken
-from proctor.exams.results import read_journal
-from proctor.report.key_frames import REPLAYABLE, KeyFrames, replay
+from proctor.exams.pick_place.exam import PickPlaceExam
+from proctor.exams.pick_place.hand_views import PHASE_COLORS, Paths, draw_view, moments_of, shapes_of, side_of
+from proctor.exams.pick_place.page import PickPlacePage, film_strip
+from proctor.exams.pick_place.verdict import spoken, verdict_of
+from proctor.report.key_frames import replay
 from proctor.runs.recordings import recording_folder
+
+EYE = PickPlacePage.eyes["tabletop"]
 
 
 def proctor(capsys, *words):
@@ -58,17 +60,17 @@ def driven():
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_every_way_to_end_is_found(ending):
     episode = episode_of("e")
-    diagnosis = diagnose_pick_place(result_of(episode, ending), episode)
-    assert diagnosis.kind == ending
-    assert 0 <= diagnosis.step <= LAST
+    verdict = verdict_of(episode, result_of(episode, ending))
+    assert verdict.kind == ending
+    assert 0 <= verdict.step <= LAST
 
 
 def test_the_sentence_says_what_where_and_when():
     episode = episode_of("e")
 
     def said(ending):
-        diagnosis = diagnose_pick_place(result_of(episode, ending), episode)
-        return diagnosis.step, diagnosis.sentence
+        verdict = verdict_of(episode, result_of(episode, ending))
+        return verdict.step, verdict.sentence
 
     assert said("success") == (LAST, "Put the red cup down in the target and let go of it.")
     assert said("dropped") == (
@@ -97,16 +99,17 @@ def test_the_sentence_says_what_where_and_when():
 def test_beside_a_bowl_is_not_in_it_though_it_would_be_near_enough_to_a_mark(target, kind):
     episode = episode_of("e", target=target)
     result = msgspec.structs.replace(result_of(episode, "left_target"), final_distance_to_goal=0.03)
-    assert diagnose_pick_place(result, episode).kind == kind
+    assert verdict_of(episode, result).kind == kind
 
 
 def test_without_a_target_a_thing_is_held_aloft():
     episode = episode_of("e", target=None)
     held = result_of(episode, "success")
-    assert diagnose_pick_place(held, episode).sentence == "Lifted the red cup and held it aloft."
+    assert verdict_of(episode, held).sentence == "Lifted the red cup and held it aloft."
     lost = result_of(episode, "dropped")
-    assert diagnose_pick_place(lost, episode)[:2] == ("dropped", 85)
-    assert "the object" in diagnose_pick_place(lost, None).sentence
+    verdict = verdict_of(episode, lost)
+    assert (verdict.kind, verdict.step) == ("dropped", 85)
+    assert "the object" in verdict_of(None, lost).sentence
 
 
 def test_things_are_called_as_people_do():
@@ -174,7 +177,7 @@ def test_the_page_is_told_stages_paths_and_target(capsys, tmp_path):
     ]
     first, episode = data["results"][0], data["episodes"][0]
     hand = np.cumsum(np.array(first["hand"]).reshape(-1, 3), axis=0) / 1000
-    recorded = read_journal(run / "episodes.jsonl")["pick_000"]
+    recorded = finished(run)["pick_000"]
     assert hand == pytest.approx(np.array([(p.x, p.y, p.z) for p in recorded.trajectory]), abs=0.00051)
     cup = np.cumsum(np.array(first["thing"]).reshape(-1, 3), axis=0) / 1000
     assert cup == pytest.approx(np.array(recorded.pick_place.object_path), abs=0.00051)
@@ -204,7 +207,9 @@ def test_runs_of_several_tasks_are_refused(capsys, tmp_path):
     odd = write_run(tmp_path / "odd", ["success"], task="juggling")
     code, _, err = proctor(capsys, "report", odd)
     assert code == 2
-    assert "expected the task vln or pick_and_place, found 'juggling'" in err.replace("\n", " ")
+    said = err.replace("\n", " ")
+    assert "manifest.json: identity.task: unknown exam 'juggling'; available: pick_and_place, vln" in said
+    assert "is its package installed?" in said
 
 
 def test_runs_of_different_levels_are_told_apart(capsys, tmp_path):
@@ -256,10 +261,11 @@ def test_what_was_done_is_done_again_for_its_pictures(driven):
     assert result.success
     steps = [moment.step for moment in moments_of(result, result.pick_place, result.steps)]
     env = PickPlaceEnv(sensors=("rgb_head", "rgb_wrist"))
-    frames = replay(env, episode, result, steps, eye=REPLAYABLE["tabletop"])
+    judged = JudgedEpisode(0, result, episode, verdict_of(episode, result))
+    frames = replay(env, PickPlaceExam(), judged, steps, eye=EYE)
     moved = [Vector3(p.x, p.y, p.z + 0.03 * (index > 60)) for index, p in enumerate(result.trajectory)]
-    other = msgspec.structs.replace(result, trajectory=moved)
-    broken = replay(env, episode, other, steps, eye=REPLAYABLE["tabletop"])
+    other = judged._replace(result=msgspec.structs.replace(result, trajectory=moved))
+    broken = replay(env, PickPlaceExam(), other, steps, eye=EYE)
     env.close()
     assert [step for step, _ in frames.pictures] == steps
     assert (frames.note, frames.source) == ("", "replayed")

@@ -8,11 +8,11 @@ import pytest
 from house_runs import edit_journal
 from PIL import Image
 from playwright.sync_api import sync_playwright
+from running import finished
 from tabletop_runs import ENDINGS, GRASPED, LAST, write_run
 
 from proctor import cli
-from proctor.exams.pick_place.tabletop_views import side_of
-from proctor.exams.results import read_journal
+from proctor.exams.pick_place.hand_views import side_of
 from proctor.report import key_frames
 from proctor.runs.recordings import recording_folder
 
@@ -124,7 +124,7 @@ def test_every_way_to_end_has_a_line_and_filters_work(open_page):
     page.fill("#search", "gripper never let go")
     assert page.locator("#table tbody .kind").all_inner_texts() == ["◉\nNot released"]
     page.click("#clear")
-    page.click("#table th >> text=Compl.")
+    page.click("#table th >> text=Done %")
     values = [
         float(text) for text in page.locator("#table tbody td:nth-child(6)").all_inner_texts() if text != "–"
     ]
@@ -148,7 +148,7 @@ def test_an_episode_shows_both_views_and_they_follow_the_slider(open_page, runs)
     assert page.locator(".hand-top .driven").count() == 4
     assert page.locator(".hand-side .driven.phase-l").count() == 1
     assert page.locator(".hand-top .shape.big").count() >= 5
-    result = read_journal(runs / "expert" / "episodes.jsonl")["pick_000"]
+    result = finished(runs / "expert")["pick_000"]
 
     def at(view, mark):
         moved = page.locator(f".hand-{view} .{mark}").get_attribute("transform")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from pick_place_states import HELD, NoTask, bare, episode, measure, started
+from pick_place_states import HELD, NoTask, bare, episode, measure, score, started
 
 from proctor.exams import dtw
 from proctor.exams.dtw import STRIP, IncrementalDtw, dtw_distance
-from proctor.exams.pick_place.metrics import EePoseSimilarity, PickPlaceTrajectorySimilarity
+from proctor.exams.pick_place.documented_metrics import PickPlaceTrajectorySimilarity
 from proctor.exams.pick_place.similarity import control_points, ee_points, matched_keypoints, similarity
 from proctor.robots.stretch import CONTROLS, qpos_of_controls
 
@@ -200,10 +200,10 @@ def test_an_attempt_without_joints_is_like_nothing():
     an_episode = episode(reference={"qpos_sequence": way().tolist()})
     assert measure(PickPlaceTrajectorySimilarity, [], an_episode) == 0.0
     assert measure(PickPlaceTrajectorySimilarity, [bare()], an_episode) == 0.0
-    assert math.isnan(measure(EePoseSimilarity, joints(way()), an_episode))
+    assert math.isnan(score("ee_similarity", joints(way()), an_episode))
     poses = [[0.5, 0, 0.8, 1, 0, 0, 0]] * len(way())
     with_poses = {"qpos_sequence": way().tolist(), "ee_pose_sequence": poses}
-    assert measure(EePoseSimilarity, joints(way()), episode(reference=with_poses)) == 1.0
+    assert score("ee_similarity", joints(way()), episode(reference=with_poses)) == 1.0
 
 
 def test_keypoints_are_the_steps_in_which_they_happened():

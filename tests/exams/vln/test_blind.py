@@ -2,13 +2,14 @@ import pytest
 
 from proctor.core.registry import build
 from proctor.core.types import Action, EpisodeInfo
-from proctor.exams.vln.blind import BlindPolicy
+from proctor.exams.vln.baselines import BlindPolicy
+from proctor.exams.vln.exam import VlnExam
 
 F, L, R, S = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
 
 
 def actions(text, language="en"):
-    policy = build("policy", "blind", {})
+    policy = build("policy", "blind", {}, VlnExam.baselines)
     policy.reset(EpisodeInfo(episode_id="e", instruction=text, max_steps=500, seed=0, language=language))
     done = []
     while not done or done[-1] != S:

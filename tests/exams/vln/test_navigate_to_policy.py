@@ -9,10 +9,12 @@ import pytest
 
 from proctor.core.errors import UnknownName
 from proctor.core.geometry import pose_after
-from proctor.core.registry import ONLY_FOR, build, suite_path
+from proctor.core.registry import build, suite_path
 from proctor.core.types import Action, EpisodeInfo, Pose2, Vector3
 from proctor.exams.datasets import load_dataset
+from proctor.exams.names import exams_of
 from proctor.exams.vln.episode import Episode
+from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.navigate_to import RADIUS_M, NavigateToPolicy
 from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
@@ -90,7 +92,8 @@ def test_narrow_doors_are_passed_without_touching_their_frames(tmp_path):
 
 def test_another_planner_is_followed_as_well():
     episode = load_dataset(suite_path("houses-v1")).episodes[0]
-    _, way = follow(episode, policy=build("policy", "navigate_to", {"planner": "rrt_connect"}))
+    policy = build("policy", "navigate_to", {"planner": "rrt_connect"}, VlnExam.baselines)
+    _, way = follow(episode, policy=policy)
     assert math.dist(way[-1], (episode.goal.x, episode.goal.y)) < 0.2
 
 
@@ -128,7 +131,7 @@ def test_a_goal_in_a_thing_is_approached_and_one_behind_walls_is_given_up(tmp_pa
 
 
 def test_it_is_for_navigation_and_knows_its_planners():
-    assert ONLY_FOR["policy"]["navigate_to"] == "vln"
+    assert exams_of("policy", "navigate_to") == ["vln"]
     assert NavigateToPolicy.privileged
     with pytest.raises(UnknownName, match="unknown planner 'gird'; did you mean 'grid'"):
         NavigateToPolicy(planner="gird")

@@ -6,19 +6,19 @@ import math
 import msgspec
 import pytest
 import vlnce_files
+from running import finished
 
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Action, Vector3
 from proctor.exams.datasets import load_dataset, save_dataset
-from proctor.exams.results import read_journal
 from proctor.exams.vln.episode import Episode, Origin
+from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.foreign_results import read_vlnce_results
 from proctor.exams.vln.predictions import read_predictions, write_predictions
-from proctor.report.run_record import read_runs
 from proctor.report.tables import score_notes
-from proctor.runs.evaluator import evaluate_vln
+from proctor.runs.folder import RunFolder
 from proctor.runs.scoring import score_predictions
-from proctor.runs.summary import summarise
+from vln_evaluator.evaluators import evaluate_vln
 
 
 def expert(document, gt):
@@ -120,7 +120,7 @@ def test_without_scenes_spl_goes_by_the_distance_that_the_dataset_stores(tmp_pat
     assert not any("SPL, navigation error" in note for note in notes)
     written = json.loads((tmp_path / "run" / "results.json").read_text())
     assert (written["summary"]["distance"], written["summary"]["shortest_path"]) == ("euclidean", "dataset")
-    assert "SPL by the path distances that the dataset stores" in score_notes({"mine": results})
+    assert "SPL by the path distances that the dataset stores" in score_notes(VlnExam, {"mine": results})
 
 
 @pytest.mark.parametrize("stored_m", [None, 0.0, -3.0, 4.1])
@@ -136,7 +136,7 @@ def test_a_count_of_collisions_is_not_made_up(tmp_path, r2r):
     assert results.avg_collision_count is None
     lines = (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()
     assert all(json.loads(line)["collision_count"] is None for line in lines)
-    assert read_journal(tmp_path / "run" / "episodes.jsonl").keys() == {e.episode_id for e in r2r[0].episodes}
+    assert finished(tmp_path / "run").keys() == {e.episode_id for e in r2r[0].episodes}
 
 
 def test_predictions_for_another_version_of_the_dataset_are_noticed(tmp_path, r2r):
@@ -190,9 +190,7 @@ def test_a_run_folder_is_written_once_and_not_over_another(tmp_path, r2r):
     for _ in range(2):
         results, _ = score(tmp_path, dataset, predictions, tmp_path / "run")
     assert len((tmp_path / "run" / "episodes.jsonl").read_text().splitlines()) == 9
-    assert read_journal(tmp_path / "run" / "episodes.jsonl").keys() == {
-        e.episode_id for e in results.episodes
-    }
+    assert finished(tmp_path / "run").keys() == {e.episode_id for e in results.episodes}
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["identity"]["env"] == "predictions"
     assert manifest["source"]["dataset"] == str(dataset.path)
@@ -346,5 +344,4 @@ def test_jumps_and_ways_through_walls_are_told_and_kept(tmp_path):
         "1 paths are shorter than the shortest way: they pass through walls (first: a, 4.0 m"
     )
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["notes"] == odd
-    (record,), _ = read_runs([tmp_path / "run"], summarise)
-    assert record.notices == odd
+    assert RunFolder.open(tmp_path / "run").notes == odd

@@ -1,37 +1,38 @@
-"""The embedded world of pick-and-place as an environment: a Stretch, a table, things, MuJoCo's physics."""
+"""The embedded world of pick-and-place as an environment: a Stretch, a table, objects, MuJoCo's physics."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 
-from proctor.core.actions import UNSTABLE, EePoseTarget, parse_manipulation_action
+from proctor.core.answers import UNSTABLE_PHYSICS
 from proctor.core.errors import AgentFault, MissingDependency, SimulationError, UserError
 from proctor.core.interfaces import Env
 from proctor.core.types import Info, Observation
-from proctor.exams.pick_place.env_state import PickPlaceState
-from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode
-from proctor.exams.scenes_digest import scenes_digest
+from proctor.exams.findings import some_of
+from proctor.exams.pick_place.actions import EePoseTarget, JointPosition, parse_manipulation_action
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.exams.pick_place.exam import PickPlaceExam
+from proctor.exams.pick_place.ground_truth import GroundTruth
 from proctor.robots.stretch import CONTROLS, controls_of_qpos, overstretches
 from proctor.scenes.thing import Thing, level_tops
 from proctor.scenes.things import make_thing
 from proctor.sim.gl import shared_context
 from proctor.sim.inverse_kinematics import HandSolver
-from proctor.sim.levels import color_of, look_of
-from proctor.sim.look import Look
+from proctor.sim.look import Look, color_of, look_of
 from proctor.sim.renderer import Renderer, View
 from proctor.sim.tabletop import TabletopWorld
 from proctor.sim.tabletop_model import FAR_M, NEAR_M, cameras_of
 
 SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
 ARM = CONTROLS[4].name
-NAMED = 5
-"""As many episodes are named where something is wrong with many."""
+NAMED = 5  # as many episodes are named where something is wrong with many
 STAYS_M, STAYS_RAD = 0.02, 0.2
 """What moves or tilts more than this while the world settles was not put where it stands."""
 
@@ -50,7 +51,7 @@ class PickPlaceEnv(Env):
 
     Observations hold the pictures that `sensors` names (`rgb_head`, `rgb_wrist` uint8, `depth_head` uint16
     millimetres), `qpos` and `qvel` of the ten joints, `ee_pose` in `base_link`, `gripper_state` and
-    `instruction`. An action is a `JointPosition` or an `EePoseTarget`, or a dict of one.
+    `instruction`. An action is a `JointPosition` or an `EePoseTarget` with finite numbers, or a dict of one.
 
     Args:
         sensors: Out of rgb_head, rgb_wrist and depth_head; none makes it much faster.
@@ -62,8 +63,6 @@ class PickPlaceEnv(Env):
         UserError: An option makes no sense.
         MissingDependency: This machine cannot render, or the robot's model is not installed.
     """
-
-    tasks: ClassVar[tuple[str, ...]] = (TASK,)
 
     def __init__(
         self,
@@ -87,27 +86,25 @@ class PickPlaceEnv(Env):
         if self._options.sensors:
             shared_context()  # a machine that cannot render is told so before the first episode
         self.looking = True
-        """Whether pictures are drawn; who wants those of a few steps only turns it off for all others."""
+        """Set to False to skip rendering, for example between the steps you want to see."""
+        self._episode: PickAndPlaceEpisode | None = None
         self._world: TabletopWorld | None = None
         self._renderer: Renderer | None = None
         self._solver: HandSolver | None = None
-        self._state: PickPlaceState | None = None
+        self._truth: GroundTruth | None = None
 
     def check(self, episodes: Sequence[PickAndPlaceEpisode]) -> list[str]:
-        """Make all things, put them and the robot to their places, and let them settle.
+        """Make all objects, put them and the robot to their places, and let them settle.
 
-        Returns:
-            What had to be assumed of a thing, and what does not stay where it was put.
-
-        Raises:
-            UserError: A thing cannot be made, or things are inside each other.
+        Returns what had to be assumed of an object, and what does not stay where it was put. Raises
+        UserError if an object cannot be made, or if objects are inside each other.
         """
         notes: dict[str, list[str]] = {}
         problems = []
         for episode in episodes:
             try:
                 # Once for each version of its files, however many policies are run on it.
-                for note in _rehearsed(msgspec.json.encode(episode), scenes_digest([episode])):
+                for note in _rehearsed(msgspec.json.encode(episode), _files_digest(episode)):
                     notes.setdefault(note, []).append(episode.episode_id)
             except MissingDependency:
                 raise
@@ -118,14 +115,10 @@ class PickPlaceEnv(Env):
             raise UserError(f"{len(problems)} of {len(episodes)} episodes cannot start:\n  {some}")
         if problems:
             raise UserError(problems[0])
-        return [f"{named(ids, len(episodes))}: {note}" for note, ids in notes.items()]
+        return [f"{_named(ids, len(episodes))}: {note}" for note, ids in notes.items()]
 
     def reset(self, episode: PickAndPlaceEpisode) -> Observation:
-        """Put everything to its place and let it settle.
-
-        Raises:
-            UserError: The episode has no object to pick up, or cannot be put up.
-        """
+        """Put everything to its place and let it settle."""
         self.close()
         things = things_of(episode)
         look = self._look(episode, things)
@@ -139,25 +132,23 @@ class PickPlaceEnv(Env):
             ]
             mirrors = look.shine.reflectance > 0
             self._renderer = Renderer(world.model, world.data, *views, reflecting=mirrors)
-        self._world, self._solver = world, HandSolver(world)
-        self._state = PickPlaceState(episode, world)
-        return self._observe(episode, self._state)
+        self._episode, self._world, self._solver = episode, world, HandSolver(world)
+        self._truth = GroundTruth(episode, world)
+        return self._observe(episode, self._truth)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Command the joints or the hand, and let one control period pass.
 
-        Raises:
-            SimulationError: There was no reset, or the episode is over.
-            AgentFault: The action is none, or the physics broke under it. The world was at rest before the
-                first action: were this the evaluator's fault, an agent could break it to have a bad
-                episode left out.
+        If the physics breaks, that is an AgentFault. The world was at rest before the first action: were it
+        the evaluator's fault, an agent could break it to have a bad episode left out.
         """
-        state, world, solver = self._state, self._world, self._solver
-        if state is None or world is None or solver is None:
+        episode, truth, world, solver = self._episode, self._truth, self._world, self._solver
+        if episode is None or truth is None or world is None or solver is None:
             raise SimulationError("step() was called before reset()")
-        if state.done:
+        if truth.done:
             raise SimulationError("step() was called after the episode was done; call reset() first")
-        command, ik = parse_manipulation_action(action), None
+        is_parsed, ik = isinstance(action, JointPosition | EePoseTarget), None
+        command = action if is_parsed else parse_manipulation_action(action)
         if isinstance(command, EePoseTarget):
             solution = solver.solve(np.array(command.ee_pose_target), command.gripper_action)
             # The gripper as it was asked for, so that the world can say that it was too much.
@@ -167,25 +158,25 @@ class PickPlaceEnv(Env):
             clamped = world.command(np.array(controls_of_qpos(command.qpos)))
             if overstretches(command.qpos) and ARM not in clamped:
                 clamped.append(ARM)
-        state.step += 1
+        truth.step += 1
         try:
             touched = world.advance()
         except SimulationError as error:
-            raise AgentFault(UNSTABLE, str(error)) from None
-        state.record(touched=touched, clamped=clamped, ik=ik)
-        return self._observe(world.episode, state), 0.0, state.done, state.info()
+            raise AgentFault(UNSTABLE_PHYSICS, str(error)) from None
+        truth.record(touched=touched, clamped=clamped, ik=ik)
+        return self._observe(episode, truth), 0.0, truth.done, truth.info()
 
     def info(self) -> Info:
         """Return the ground truth of the present state."""
-        if self._state is None:
+        if self._truth is None:
             raise SimulationError("info() was called before reset()")
-        return self._state.info()
+        return self._truth.info()
 
     def close(self) -> None:
         """Free the world and its pictures' memory."""
         if self._renderer is not None:
             self._renderer.close()
-        self._renderer = self._world = self._solver = self._state = None
+        self._renderer = self._episode = self._world = self._solver = self._truth = None
 
     @property
     def _draws(self) -> bool:
@@ -200,8 +191,8 @@ class PickPlaceEnv(Env):
         seen = [color_of(things[name]) for name in names]
         return look_of(options.level, options.level_seed, episode.episode_id, seen)
 
-    def _observe(self, episode: PickAndPlaceEpisode, state: PickPlaceState) -> Observation:
-        renderer, info, wanted = self._renderer, state.info(), self._options.sensors
+    def _observe(self, episode: PickAndPlaceEpisode, truth: GroundTruth) -> Observation:
+        renderer, info, wanted = self._renderer, truth.info(), self._options.sensors
         observation: Observation = {}
         if renderer is not None and self.looking:
             if "depth_head" in wanted:
@@ -225,11 +216,7 @@ class PickPlaceEnv(Env):
 
 
 def things_of(episode: PickAndPlaceEpisode) -> dict[str, Thing]:
-    """Make the things of an episode.
-
-    Raises:
-        UserError: One of them cannot be made, or what is to be picked up is none of them.
-    """
+    """Make the objects of an episode; raise UserError if one cannot be made, or none is to be picked up."""
     if episode.target_name not in episode.object_names:
         raise UserError(f"episode '{episode.episode_id}': no object '{episode.target_name}' to pick up")
     folder = Path(episode.assets_path) if episode.assets_path else None
@@ -243,12 +230,11 @@ def things_of(episode: PickAndPlaceEpisode) -> dict[str, Thing]:
     return things
 
 
-def named(ids: Sequence[str], total: int) -> str:
+def _named(ids: Sequence[str], total: int) -> str:
     """Return of how many and which episodes something is true."""
     if len(ids) == 1:
         return f"episode '{ids[0]}'"
-    some = ", ".join(ids[:NAMED]) + (", ..." if len(ids) > NAMED else "")
-    return f"{len(ids)} of {total} episodes ({some})"
+    return f"{len(ids)} of {total} episodes ({some_of(ids, NAMED)})"
 
 
 @lru_cache(maxsize=2**14)
@@ -277,3 +263,10 @@ def _rehearsed(encoded_episode: bytes, digest: str) -> list[str]:
         elif motion.moved_m > STAYS_M:
             notes.append(f"'{motion.name}' moves {motion.moved_m:.2f} m before the episode begins")
     return list(dict.fromkeys(notes))
+
+
+def _files_digest(episode: PickAndPlaceEpisode) -> str:
+    digest = hashlib.sha256()
+    for file in PickPlaceExam.scene_files([episode]):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

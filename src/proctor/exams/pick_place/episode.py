@@ -8,45 +8,17 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import msgspec
 
 from proctor.core.errors import UserError, did_you_mean
-from proctor.core.record import DataclassStruct, Record
+from proctor.core.record import DataclassStruct
 from proctor.scenes.tabletop_parts import (
-    DEFAULT_JOINT_POSITIONS,
-    LARGEST_SUBSTEP_S,
     MOST_OBJECTS,
-    SAME_PLACE_M,
-    InitPose,
     Instruction,
     Name,
     ReferenceTrajectory,
     RobotSetup,
     SceneItem,
-    Shape,
     SimParams,
-    SuccessCriteria,
-    TargetLocation,
-    TargetObject,
     TaskGoal,
 )
-
-__all__ = [
-    "DEFAULT_JOINT_POSITIONS",
-    "LARGEST_SUBSTEP_S",
-    "SAME_PLACE_M",
-    "TASK",
-    "InitPose",
-    "Instruction",
-    "PickAndPlaceEpisode",
-    "Record",
-    "ReferenceTrajectory",
-    "RobotSetup",
-    "SceneItem",
-    "Shape",
-    "SimParams",
-    "SuccessCriteria",
-    "TargetLocation",
-    "TargetObject",
-    "TaskGoal",
-]
 
 TASK: Literal["pick_and_place"] = "pick_and_place"
 T = TypeVar("T")
@@ -55,7 +27,7 @@ T = TypeVar("T")
 class PickAndPlaceEpisode(DataclassStruct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A pick-and-place episode, as the design documents define it.
 
-    In code the parts may be given as dicts; files are checked strictly (see `episodes.datasets`).
+    In code the parts may be given as dicts; files are checked strictly (see `exams.datasets`).
     """
 
     task: ClassVar[str] = TASK
@@ -108,11 +80,7 @@ class PickAndPlaceEpisode(DataclassStruct, frozen=True, omit_defaults=True, forb
 
     @property
     def target_name(self) -> str:
-        """Which of the scene's objects is to be picked up.
-
-        Raises:
-            UserError: It does not say.
-        """
+        """Which of the scene's objects is to be picked up. Raises UserError if the episode does not say."""
         target = self.task_goal.target_object
         if target is None:
             raise UserError(f"episode '{self.episode_id}' names no object to pick up")
@@ -124,15 +92,16 @@ class PickAndPlaceEpisode(DataclassStruct, frozen=True, omit_defaults=True, forb
         return [item.name for item in self.scene_objects]
 
     def item(self, name: str) -> SceneItem:
-        """Return the scene's object of this name.
-
-        Raises:
-            KeyError: There is none.
-        """
+        """Return the scene's object of this name."""
         for item in self.scene_objects:
             if item.name == name:
                 return item
         raise KeyError(name)
+
+    def without_movables(self) -> PickAndPlaceEpisode:
+        """Return the episode with static objects only, and nothing to pick up."""
+        standing = [item for item in self.scene_objects if item.static]
+        return msgspec.structs.replace(self, scene_objects=standing, task_goal=TaskGoal())
 
     def support_name(self) -> str | None:
         """Return the container or surface that the object shall go into or onto; None for a mere position.
@@ -140,9 +109,7 @@ class PickAndPlaceEpisode(DataclassStruct, frozen=True, omit_defaults=True, forb
         Where the target location does not name it, it is, by the horizontal distance of their origins from
         the position, the nearest other object within `radius` for a container (one that can move before one
         that cannot, since a table may be centred below a bowl), and the nearest static object for a surface.
-
-        Raises:
-            UserError: There is none.
+        Raises UserError if there is none.
         """
         goal, location = self.task_goal, self.task_goal.target_location
         if location is None or location.type == "position":
@@ -187,7 +154,7 @@ TEXTS: dict[str, Any] = {
     "split": Name | None,
     "assets_path": str | None,
 }
-"""What is no part, and has in code the same types as in files."""
+"""Fields that have the same types in code as in files."""
 
 
 def _converted(name: str, given: Any, kind: type[T]) -> T:

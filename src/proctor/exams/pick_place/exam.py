@@ -1,227 +1,339 @@
-"""Pick-and-place as an exam: what the agent is told, legal actions, what is measured, how it is judged."""
+"""Pick-and-place with a Stretch as an exam. Start here; the other files of this folder are its parts."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple, get_args
 
 import msgspec
+import numpy as np
 
-from proctor.core.actions import ManipulationAction, action_as_dict, parse_manipulation_action
-from proctor.core.errors import SimulationError
-from proctor.core.geometry import distance
-from proctor.core.interfaces import Metric
-from proctor.core.registry import Kind, build, names
-from proctor.core.types import EpisodeInfo, Info, Observation, Vector3
-from proctor.exams.env_info import read_flag, read_number, read_point
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.results import EpisodeResult, PickPlaceRecord
-from proctor.exams.sensors import sensors_of
+from proctor.core.errors import InvalidFile, UserError, did_you_mean
+from proctor.core.geometry import distance as straight_m
+from proctor.core.types import DialectDefaults, EpisodeInfo, Info, Observation, SentObservation, Vector3
+from proctor.exams.episode_files import read_record
+from proctor.exams.exam import Column, Exam, ExamOptions, Metric
+from proctor.exams.findings import EpisodesToCheck, Finding
+from proctor.exams.pick_place.actions import ManipulationAction, parse_manipulation_action
+from proctor.exams.pick_place.baselines import LEG_STEPS, joints_as_they_are, random_target
+from proctor.exams.pick_place.checks import FILTERS, check_before_run, check_dataset, problems_of
+from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode
+from proctor.exams.pick_place.metrics import METRICS
+from proctor.exams.pick_place.results import PickPlaceResult, record_of, record_problems
+from proctor.exams.pick_place.state import PickPlaceState, PickPlaceTrace, read_state
+from proctor.exams.pick_place.verdict import verdict_of
+from proctor.exams.results import EpisodeResult, Summary, Verdict
+from proctor.exams.trace import plain_state
 from proctor.robots.stretch import JOINT_NAMES, limits_as_dict
-from proctor.runs.agent_ids import agent_id, draw_key
-from proctor.runs.episode_log import EpisodeLog
+from proctor.scenes.mesh_files import files_of_mesh
+from proctor.scenes.tabletop_parts import LocationType, SuccessType
 
-METRICS: Kind = "manipulation_metric"
-ACTIONS = ("joint_position", "ee_pose_target")
-DIGITS = 6
-"""Of what is only told, a micrometre and a microradian are enough."""
-STAGES = ("reached", "grasped", "lifted", "placed")
-"""Metrics that are 1 from the step on in which something was achieved."""
+LEVELS = range(4)
+
 COORDINATES = frozenset(("position", "rotation", "initial_position", "initial_rotation"))
-FILES = frozenset(("usd_path",))
-"""Names of files on the evaluator's side."""
+FILE_NAMES = frozenset(("usd_path",))  # files on the evaluator's side
 
-Phase: TypeAlias = Literal["reach", "grasp", "lift", "place"]
-Point: TypeAlias = tuple[float, float, float]
+DIALECTS = DialectDefaults(
+    observations={
+        # 224 x 224 is what the models of openpi see in the end; its own clients scale before they send, too.
+        "openpi": SentObservation(
+            entries={
+                "observation/image": "rgb_head",
+                "observation/wrist_image": "rgb_wrist",
+                "observation/state": "qpos",
+                "prompt": "instruction",
+            },
+            resize={"rgb_head": (224, 224), "rgb_wrist": (224, 224)},
+        ),
+        "vla-eval": SentObservation(
+            entries={
+                "images": {"head": "rgb_head", "wrist": "rgb_wrist"},
+                "states": "qpos",
+                "task_description": "instruction",
+            }
+        ),
+    },
+    action_kinds={"joint_position": (7, 10), "ee_pose_target": (8,)},
+)
+CHOICES = {".target_location.type": get_args(LocationType), ".success_criteria.type": get_args(SuccessType)}
+REQUIRED_KEYS = ("episode_id", "task_goal", "scene_objects")
 
 
-class PickPlaceTask:
-    """The pick-and-place exam.
+class PickPlaceOptions(ExamOptions, frozen=True, kw_only=True):
+    """The options of pick-and-place."""
 
-    Args:
-        hide_goal: Whether to keep the coordinates of things and places from the agent, which then has to
-            find them with its cameras.
-        agent_id_key: The secret by which the ids that agents are told are made; drawn if it is empty.
-    """
+    level: Annotated[
+        int,
+        msgspec.Meta(
+            description="what looks other than stored: 1 materials, 2 also the cameras, 3 also the light",
+            extra={"metavar": "N"},
+        ),
+    ] = 0
+    object_info: Annotated[
+        bool,
+        msgspec.Meta(
+            description="show the agent where object and target are, in every observation; for debugging"
+        ),
+    ] = False
+    hide_goal: Annotated[
+        bool,
+        msgspec.Meta(description="tell the agent no coordinates of objects and places: it has to see them"),
+    ] = False
 
-    def __init__(self, *, hide_goal: bool = False, agent_id_key: str = "") -> None:
-        self._agent_id_key = agent_id_key or draw_key()
-        self._hide_goal = hide_goal
-        self._metrics: dict[str, Metric] = {name: build(METRICS, name, {}) for name in names(METRICS)}
-        self._track = _Track()
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise UserError(f"--level: expected {LEVELS[0]} to {LEVELS[-1]}, found {self.level}")
+        if self.hide_goal and self.object_info:
+            raise UserError("hide_goal withholds what object_info shows; choose one of them")
 
-    def begin(self, episode: PickAndPlaceEpisode) -> None:
-        """Start the metrics."""
-        self._track = _Track()
-        for metric in self._metrics.values():
-            metric.reset(episode, self)
 
-    def start(self, info: Callable[[], Info]) -> None:
-        """Note where hand, base and object are before the first step."""
-        self._track.add(info())
+class StraightDistance(NamedTuple):
+    """What metrics of other packages may ask for."""
 
-    def briefing(
-        self, episode: PickAndPlaceEpisode, observation: Observation, *, seed: int, privileged: bool
-    ) -> EpisodeInfo:
-        """Return the instruction, robot, goal and objects.
+    success_threshold_m: float
+    """How near to its target the object must be put."""
 
-        Privileged policies get the stored id and the whole episode, too.
-        """
-        return EpisodeInfo(
-            episode_id=episode.episode_id if privileged else agent_id(self._agent_id_key, episode.episode_id),
-            instruction=episode.instruction.text,
-            max_steps=episode.step_limit,
-            seed=seed,
-            language=episode.language,
-            task=episode.task,
-            sensors=sensors_of(observation),
-            actions=ACTIONS,
-            details=details_of(episode, hide_goal=self._hide_goal),
-            episode=episode if privileged else None,
-        )
+    def __call__(self, a: Vector3, b: Vector3) -> float:
+        """Return metres."""
+        return straight_m(a, b)
+
+
+def _stages(summary: Summary) -> str:
+    """Return three rates in one cell."""
+    found, stages = summary.metrics, ("grasped", "lifted", "placed")
+    return "/".join(f"{100 * found[stage].mean:.0f}" if stage in found else "-" for stage in stages)
+
+
+def _bumps(summary: Summary) -> str:
+    mean = summary.avg_collision_count
+    return "-" if mean is None else f"{mean:.{0 if mean >= 10 else 1}f}"
+
+
+class PickPlaceExam(Exam[PickAndPlaceEpisode, ManipulationAction, PickPlaceState]):
+    """Pick an object up and put it where the instruction says."""
+
+    name = TASK
+    title = "pick-and-place"
+    episode = PickAndPlaceEpisode
+    state_type = PickPlaceState
+    action_type = ManipulationAction
+    result = PickPlaceResult
+    options_type = PickPlaceOptions
+    envs = ("tabletop",)
+    worker_modules = ("proctor.exams.pick_place.exam",)
+    example_suite = "tabletop-v1"
+    baselines: ClassVar[Mapping[str, str]] = {
+        "hold": "proctor.exams.pick_place.baselines:HoldPolicy",
+        "expert": "proctor.exams.pick_place.expert.expert:ExpertPolicy",
+    }
+    metrics: ClassVar[Sequence[Metric]] = METRICS
+    metric_groups = ("proctor.manipulation_metrics",)
+    definition = "pick-and-place v1"
+    actions = ("joint_position", "ee_pose_target")
+    filters: ClassVar[Mapping[str, str]] = FILTERS
+    dialects = DIALECTS
+    expected_metrics = ("success", "completion_rate", "trajectory_similarity")  # as the design documents have
+    page = "proctor.exams.pick_place.page:PickPlacePage"
+    more_columns = (Column("G/L/P %", _stages), Column("Bumps", _bumps))
+    table_notes = (
+        "SR: at the end grasped, lifted and, where there is a target, placed, let go and at rest; "
+        "Any: grasped, lifted and at the target in any step.",
+        "Done: how far through reach, grasp, lift and place. Simil: joint path and reference, 1 is equal. "
+        "G/L/P: grasped, lifted, placed. Bumps: steps in which the robot touched what it should not.",
+    )
+    compared_options: ClassVar[Mapping[str, str]] = {"hide_goal": "what agents are told of the goal"}
+
+    def __init__(self, options: PickPlaceOptions | None = None) -> None:
+        super().__init__(options)
+        self._target: Any = None
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, Any]) -> bool:
+        """Recognise an episode by the keys that no other has."""
+        return bool({"task_goal", "scene_objects", "robot_config"} & record.keys())
+
+    @classmethod
+    def read(cls, record: Any, file: Path, place: str) -> PickAndPlaceEpisode:
+        """Read an episode, and say which types there are where one is wrong."""
+        try:
+            return read_record(record, PickAndPlaceEpisode, file, place, exam=TASK, required=REQUIRED_KEYS)
+        except InvalidFile as error:
+            found = error.problem.removeprefix("Invalid enum value ")
+            for key, choices in CHOICES.items():
+                if found != error.problem and error.place.endswith(key):
+                    problem = f"expected {' or '.join(map(repr, choices))}, found {found[:40]}"
+                    hint = did_you_mean(found, choices)
+                    raise InvalidFile(file, problem + hint, place=error.place) from None
+            raise
+
+    @classmethod
+    def problems(cls, episode: PickAndPlaceEpisode) -> Iterator[tuple[str, str]]:
+        """Compare goal and objects."""
+        return problems_of(episode)
+
+    @classmethod
+    def locator(cls, file: Path, scenes: Path | None) -> Callable[[PickAndPlaceEpisode], PickAndPlaceEpisode]:
+        """Take the assets beside the dataset, or those in the other folder."""
+
+        def locate(episode: PickAndPlaceEpisode) -> PickAndPlaceEpisode:
+            folder = (scenes or file.parent) / (episode.assets_path or "")
+            return msgspec.structs.replace(episode, assets_path=str(folder.resolve()))
+
+        return locate
+
+    @classmethod
+    def document(cls, episodes: Sequence[PickAndPlaceEpisode], folder: Path) -> dict[str, Any]:
+        """Begin with what people look for first."""
+        always: dict[str, Any] = {"task_goal": {}, "scene_objects": []}
+        records = []
+        for episode in episodes:
+            names = {"episode_id": episode.episode_id, "task_type": TASK, "scene_id": episode.scene_id}
+            assets = None if episode.assets_path is None else _relative_path(episode.assets_path, folder)
+            moved = msgspec.structs.replace(episode, assets_path=assets)
+            records.append(names | always | msgspec.to_builtins(moved))
+        return {"episodes": records}
+
+    @classmethod
+    def moved_record(
+        cls, record: dict[str, Any], episode: PickAndPlaceEpisode, file: Path, folder: Path
+    ) -> dict[str, Any]:
+        """Keep the path of the assets right."""
+        own = record.get("assets_path")
+        path = _relative_path((file.parent / (own or "")).resolve(), folder)
+        return record if path == own else record | {"assets_path": path}
+
+    @classmethod
+    def composition(cls, episodes: Sequence[PickAndPlaceEpisode]) -> list[str]:
+        """Count splits, success criteria and targets."""
+        sorts: dict[str, Callable[[PickAndPlaceEpisode], str]] = {
+            "splits": lambda e: e.split or "none",
+            "success": lambda e: e.task_goal.success_criteria.type,
+            "targets": lambda e: e.task_goal.target_location.type if e.task_goal.target_location else "none",
+        }
+        counts = {title: Counter(map(sort, episodes)) for title, sort in sorts.items()}
+        return [
+            f"{title}: " + ", ".join(f"{name} {count}" for name, count in sorted(counted.items()))
+            for title, counted in counts.items()
+            if counted
+        ]
+
+    @classmethod
+    def scene_files(cls, episodes: Sequence[PickAndPlaceEpisode]) -> Iterator[Path]:
+        """Yield the files of the objects, as far as they exist; others are made, or refused by the env."""
+        named = {(e.assets_path or "", item.usd_path) for e in episodes for item in e.scene_objects}
+        for folder, name in sorted((folder, name) for folder, name in named if name and "\0" not in name):
+            root = Path(folder).resolve()
+            file = (root / name.replace("\\", "/")).resolve()
+            if file.is_relative_to(root) and file.is_file():
+                yield from (file, *files_of_mesh(file, root))
+
+    def check(self, given: EpisodesToCheck[PickAndPlaceEpisode]) -> Iterator[Finding]:
+        """Look for objects that the hand cannot reach; for `check-dataset` put all of them up, too."""
+        return check_before_run(given) if given.is_run else check_dataset(given, self.envs[0])
+
+    def brief(self, episode: PickAndPlaceEpisode, observation: Observation) -> EpisodeInfo:
+        """Tell the robot, the goal and the objects, too."""
+        told = super().brief(episode, observation)
+        return msgspec.structs.replace(told, details=details_of(episode, hide_goal=self.options.hide_goal))
+
+    def instruction(self, episode: PickAndPlaceEpisode) -> str:
+        """Return the text of the instruction."""
+        return episode.instruction.text
 
     def parse_action(self, answer: Any) -> ManipulationAction:
-        """Return the action an agent means.
-
-        Raises:
-            AgentFault: It means none.
-        """
+        """Take joint positions, or a pose of the hand with an opening of the gripper."""
         return parse_manipulation_action(answer)
 
-    def update(self, action: ManipulationAction, info: Info) -> None:
-        """Measure the state after a step."""
-        self._track.add(info)
-        state = {**info, "action": action}
-        for metric in self._metrics.values():
-            metric.update(state)
-        achieved = {name for name in STAGES if self._metrics[name].get_metric() == 1.0}
-        if "placed" in achieved and info["object_released"]:
-            achieved.add("released")
-        self._track.note(achieved)
+    def encode_action(self, action: ManipulationAction) -> dict[str, Any]:
+        """Return the action as messages hold it."""
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(action))
+        return found
 
-    def distance_m(self, a: Vector3, b: Vector3) -> float:
-        """Return the distance by which the task is scored."""
-        return distance(a, b)
+    def state(self, info: Info) -> PickPlaceState:
+        """Read robot, object and contacts."""
+        return read_state(info)
 
-    def shortest_path_m(self, episode: PickAndPlaceEpisode) -> float:
-        """Return NaN: nothing is driven here that is compared with a shortest path."""
-        del episode
-        return math.nan
+    @classmethod
+    def as_info(cls, episode: PickAndPlaceEpisode, trace: PickPlaceTrace, index: int) -> Info:
+        """Add the steps, the collisions so far and the distance to the goal."""
+        state = trace.states[index]
+        return {
+            "step": index,
+            "collision_count": sum(state.collision for state in trace.states[: index + 1]),
+            "distance_to_goal": state.target_distance or 0.0,
+            **plain_state(state),
+            "position": Vector3(*state.position),
+        }
 
-    def success_threshold_m(self, episode: PickAndPlaceEpisode) -> float:
-        """Return how near to its target the object must be put."""
-        return episode.task_goal.success_criteria.place_tolerance
+    def distance(self, episode: PickAndPlaceEpisode) -> StraightDistance:
+        """Measure in a straight line."""
+        return StraightDistance(episode.task_goal.success_criteria.place_tolerance)
 
-    def measure(self) -> dict[str, float]:
-        """Return the metrics that apply to the episode, as of its last step."""
-        values = {name: float(metric.get_metric()) for name, metric in self._metrics.items()}
-        return {name: value for name, value in values.items() if math.isfinite(value)}
+    def record(self, episode: PickAndPlaceEpisode, trace: PickPlaceTrace, distance: Any) -> dict[str, Any]:
+        """Return the paths of hand, base and object, and the steps of the stages."""
+        return record_of(episode, trace)
 
-    def result(self, episode: PickAndPlaceEpisode, log: EpisodeLog) -> EpisodeResult:
-        """Write the episode's record. Of one that never began, the paths are empty."""
-        fault, track = log.fault, self._track
-        success = fault is None and log.metrics["success"] == 1.0
-        reason = fault.kind if fault else None if success else _failure_reason(episode, log)
-        target_m = track.target_m
-        return EpisodeResult(
-            episode_id=episode.episode_id,
-            scene_id=episode.scene_id,
-            instruction=episode.instruction.text,
-            status="error" if fault else "success" if success else "failure",
-            success=success,
-            failure_reason=reason,
-            error=fault,
-            final_distance_to_goal=_start_distance_m(episode) if target_m is None else target_m,
-            steps=len(log.actions),
-            collision_count=len(track.collision_steps),
-            trajectory=track.hand,
-            headings=[yaw for _, _, yaw in track.base],
-            collision_steps=track.collision_steps,
-            actions=[action_as_dict(action) for action in log.actions],
-            metrics=log.metrics,
-            distance="euclidean",
-            seed=log.seed,
-            pick_place=track.record(),
-            timing=log.timing,
-        )
+    @classmethod
+    def record_problems(cls, result: EpisodeResult) -> Iterator[tuple[str, str]]:
+        """Compare the lengths of the lists."""
+        return record_problems(result)
+
+    def verdict(self, episode: PickAndPlaceEpisode | None, result: Any) -> Verdict:
+        """Tell how far it came and what stopped it."""
+        return verdict_of(episode, result)
+
+    @classmethod
+    def env_options(cls, options: PickPlaceOptions, seed: int) -> dict[str, Any]:
+        """Return how the world looks. Level 0 is as stored, and the same run as one that names no level."""
+        found: dict[str, Any] = {"level": options.level, "level_seed": seed} if options.level else {}
+        return found | ({"object_info": True} if options.object_info else {})
+
+    @classmethod
+    def identity(cls, options: PickPlaceOptions) -> dict[str, Any]:
+        """Return what the options of the env do not say."""
+        return {"hide_goal": options.hide_goal}
+
+    @classmethod
+    def notes(cls, options: PickPlaceOptions, env_options: Mapping[str, Any]) -> list[str]:
+        """Say what the world looks like and what agents are told."""
+        found = []
+        if env_options.get("level"):
+            found.append(f"level {env_options['level']}: the world looks otherwise than it is stored")
+        if env_options.get("object_info"):
+            found.append("object_info is on: observations tell where the object and its target are")
+        if options.hide_goal:
+            found.append("the goal is hidden: agents are told no coordinates of objects and places")
+        return found
+
+    @classmethod
+    def without_scene(cls, episode: PickAndPlaceEpisode) -> PickAndPlaceEpisode:
+        """Leave the objects out."""
+        return msgspec.structs.replace(episode, scene_objects=[])
+
+    def sample_action(self, rng: np.random.Generator, step: int) -> ManipulationAction:
+        """Send the joints to a place within their limits, and keep it for a while: else they get nowhere."""
+        if step % LEG_STEPS == 0:
+            self._target = random_target(rng)
+        target: ManipulationAction = self._target
+        return target
+
+    def idle_action(self, observation: Observation, last: Any) -> Any:
+        """Keep to the last action, or the joints where they are."""
+        return joints_as_they_are(observation) if last is None else last
 
 
-class _Track:
-    """What of the states of an episode is kept. The first is the one before the first step."""
-
-    def __init__(self) -> None:
-        self.hand: list[Vector3] = []
-        self.base: list[Point] = []
-        self.collision_steps: list[int] = []
-        self.target_m: float | None = None
-        """From the object to where it should go, as of the last state."""
-        self._object: list[Point] = []
-        self._gripper: list[float] = []
-        self._phases: list[Phase] = []
-        self._held: list[bool] = []
-        self._stages: dict[str, int | None] = dict.fromkeys((*STAGES, "released"))
-        self._target: Point | None = None
-
-    @property
-    def step(self) -> int:
-        """How many steps have been done."""
-        return len(self.hand) - 1
-
-    def add(self, info: Info) -> None:
-        """Take in a state.
-
-        Raises:
-            SimulationError: The env reports what cannot be measured.
-        """
-        base, yaw = read_point(info, "position"), read_number(info, "yaw")
-        hand, thing = _point(read_point(info, "ee_position")), _point(read_point(info, "object_position"))
-        gripper = round(read_number(info, "gripper_state"), DIGITS)
-        collided, held = read_flag(info, "collision"), read_flag(info, "object_grasped")
-        has_target = info.get("target_distance", "missing") is not None
-        target_m = read_number(info, "target_distance") if has_target else 0.0
-        has_place = info.get("target_position", "missing") is not None
-        target = _point(read_point(info, "target_position")) if has_place else None
-        phase: Any = info.get("phase")
-        if phase not in get_args(Phase):
-            raise SimulationError(f"info['phase']: expected one of {get_args(Phase)}, found {phase!r:.40}")
-        self.hand.append(Vector3(*hand))
-        self.base.append((round(base.x, DIGITS), round(base.y, DIGITS), round(yaw, DIGITS)))
-        if collided:
-            self.collision_steps.append(self.step)
-        self.target_m, self._target = target_m, target
-        self._object.append(thing)
-        self._gripper.append(gripper)
-        self._phases.append(phase)
-        self._held.append(held)
-
-    def note(self, achieved: set[str]) -> None:
-        """Take in which stages hold; the first step in which one does is kept."""
-        for name in achieved:
-            if self._stages[name] is None:
-                self._stages[name] = self.step
-
-    def record(self) -> PickPlaceRecord:
-        """Return what results tell of this task only."""
-        return PickPlaceRecord(
-            object_path=self._object,
-            base_path=self.base,
-            gripper=self._gripper,
-            phases=self._phases,
-            held=self._held,
-            stages=self._stages,
-            target=self._target,
-        )
+def _relative_path(path: Path | str, folder: Path) -> str | None:
+    """Return where a folder of assets is, seen from another; None if it is the same."""
+    relative = os.path.relpath(path, folder.resolve())
+    return None if relative == "." else relative
 
 
 def details_of(episode: PickAndPlaceEpisode, *, hide_goal: bool) -> dict[str, Any]:
-    """Return what every agent is told of an episode, as plain dicts and lists.
-
-    Args:
-        episode: The episode.
-        hide_goal: Whether to leave out where things and the target are.
-    """
-    hidden = FILES | COORDINATES if hide_goal else FILES
+    """Return what every agent is told of an episode; `hide_goal` leaves out where objects and target are."""
+    hidden = FILE_NAMES | COORDINATES if hide_goal else FILE_NAMES
     robot = _plain(episode.robot_config)
     return {
         "robot_config": robot | {"joint_names": list(JOINT_NAMES), "joint_limits": limits_as_dict()},
@@ -244,22 +356,3 @@ def _without(hidden: frozenset[str], value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without(hidden, item) for key, item in value.items() if key not in hidden}
     return [_without(hidden, item) for item in value] if isinstance(value, list) else value
-
-
-def _failure_reason(episode: PickAndPlaceEpisode, log: EpisodeLog) -> str:
-    return "timeout" if len(log.actions) >= episode.step_limit else "ended_early"  # as no env of ours does
-
-
-def _start_distance_m(episode: PickAndPlaceEpisode) -> float:
-    """Return how far the object is from its target in an episode of which nothing else is known."""
-    target, location = episode.task_goal.target_object, episode.task_goal.target_location
-    if target is None or location is None:
-        return 0.0
-    places = {item.name: item.position for item in episode.scene_objects}
-    start = target.initial_position or places.get(target.name)
-    goal = location.position or places.get(str(location.object_name))
-    return math.dist(start, goal) if start and goal else 0.0
-
-
-def _point(point: Vector3) -> Point:
-    return round(point.x, DIGITS), round(point.y, DIGITS), round(point.z, DIGITS)

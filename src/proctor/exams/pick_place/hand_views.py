@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
+from scipy.spatial import ConvexHull, QhullError
+from scipy.spatial.transform import Rotation
 
+from proctor.core.errors import ProctorError
 from proctor.core.types import Array
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.pick_place.moments import Moment
-from proctor.exams.pick_place.tabletop_views import Shape, Side
-from proctor.exams.results import EpisodeResult, PickPlaceRecord
+from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
 from proctor.plots.fonts import plain_font
 from proctor.plots.marks import Point, Rgb, draw_bump, draw_dashes, draw_goal, draw_start
 from proctor.plots.plan import FINER, PAPER, round_length_m
+from proctor.scenes.meshes import Surface
+from proctor.scenes.tabletop_parts import SceneItem
+from proctor.scenes.thing import Thing
+from proctor.scenes.things import make_thing
 
 PHASE_COLORS: dict[str, Rgb] = {
     "reach": (59, 155, 212),
@@ -25,18 +33,23 @@ PHASE_COLORS: dict[str, Rgb] = {
 }
 """As in the page."""
 AROUND_M = 0.1
-BASE_M = (0.34, 0.33)
-"""The robot's base, length and width."""
+BASE_M = (0.34, 0.33)  # the robot's base, length and width
 BASE: Rgb = (107, 114, 128)
 INK: Rgb = (38, 41, 50)
 FLOOR: Rgb = (228, 227, 221)
 LABEL_PX, SCALE_PX = 15, 90
 
+STAGES = {"reached": "reach", "grasped": "grasp", "lifted": "lift", "placed": "place"}
+"""What is said of the step in which a stage was first there."""
+PICTURES = 6
+
+APART_M = 0.05  # where the target is nearer than this, it does not say from which side to look
+
 
 class Paths(NamedTuple):
     """Everything of an episode that is drawn."""
 
-    result: EpisodeResult
+    result: PickPlaceResult
     record: PickPlaceRecord
     episode: PickAndPlaceEpisode | None
     side: Side
@@ -50,8 +63,7 @@ class _Sheet(NamedTuple):
     draw: ImageDraw.ImageDraw
     low: Array
     high: Array
-    scale: float
-    """Pixels of the layer per metre."""
+    scale: float  # pixels of the layer per metre
 
     def pixel(self, point: Array) -> Point:
         right, down = (point[0] - self.low[0]) * self.scale, (self.high[1] - point[1]) * self.scale
@@ -207,3 +219,124 @@ def _scale(draw: ImageDraw.ImageDraw, size_px: tuple[int, int], pixels_per_m: fl
         stroke_width=3,
         stroke_fill=PAPER,
     )
+
+
+class Moment(NamedTuple):
+    """A step, as the number of steps done, and what happened there."""
+
+    step: int
+    label: str
+
+
+def moments_of(result: PickPlaceResult, record: PickPlaceRecord, wrong: int) -> list[Moment]:
+    """Return as many moments as there are pictures; `wrong` is where the episode went wrong."""
+    last = max(len(result.trajectory) - 1, 0)
+    told: dict[int, list[str]] = {0: ["start"]}
+    for stage, label in STAGES.items():
+        step = record.stages.get(stage)
+        if step is not None and 0 <= step <= last:
+            told.setdefault(step, []).append(label)
+    told.setdefault(last, []).append("end")
+    if not result.success and 0 < wrong < last and (wrong in told or len(told) < PICTURES):
+        told.setdefault(wrong, []).append("went wrong")
+    while len(told) < min(PICTURES, last + 1):
+        steps = sorted(told)
+        gap, before = max((after - before, before) for before, after in pairwise(steps))
+        told[before + gap // 2] = []
+    return [Moment(step, ", ".join(told[step])) for step in sorted(told)]
+
+
+class Side(NamedTuple):
+    """From which side one looks: what goes to the right in the side view."""
+
+    origin_xy: tuple[float, float]  # where the distance is 0
+    along_xy: tuple[float, float]  # a unit vector
+    label: str
+
+    def flat(self, points: Array) -> Array:
+        """Return distance and height of points, (N, 2)."""
+        distances = (points[:, :2] - np.array(self.origin_xy)) @ np.array(self.along_xy)
+        return np.stack([distances, points[:, 2]], axis=1)
+
+
+class Shape(NamedTuple):
+    """A thing, or a part of one, as a convex outline in both views."""
+
+    name: str
+    is_furniture: bool
+    top: Array  # (N, 2): x, y
+    side: Array  # (M, 2): distance, height
+    rgb: tuple[float, float, float]
+    high_z: float
+
+
+def side_of(record: PickPlaceRecord) -> Side:
+    """Return the side from which carrying is seen best: the object goes from the left to the right.
+
+    Where there is no way to go, the robot is at the left and the object at the right.
+    """
+    start = np.array(record.object_path[0][:2])
+    if record.target is not None:
+        way = np.array(record.target[:2]) - start
+        if math.hypot(*way) > APART_M:
+            return _side(start, way, "distance from the object's start towards the target")
+    base = np.array(record.base_path[0][:2])
+    return _side(base, start - base, "distance from the robot's start towards the object")
+
+
+def shapes_of(episode: PickAndPlaceEpisode, side: Side) -> tuple[list[Shape], list[str]]:
+    """Return the outlines of all but the target object, lower ones first, and what could not be drawn."""
+    shapes: list[Shape] = []
+    problems: list[str] = []
+    folder = Path(episode.assets_path) if episode.assets_path else None
+    target = episode.task_goal.target_object
+    for item in episode.scene_objects:
+        if target is not None and item.name == target.name:
+            continue
+        try:
+            thing = make_thing(item, folder)
+        except (ValueError, ProctorError) as error:
+            problems.append(f"No outline of '{item.name}': {error}")
+            continue
+        shapes += _shapes(item, thing, side)
+    return sorted(shapes, key=lambda shape: shape.high_z), problems
+
+
+def _side(origin: Array, way: Array, label: str) -> Side:
+    length = math.hypot(*way)
+    along = way / length if length > 1e-6 else np.array([1.0, 0.0])
+    return Side((float(origin[0]), float(origin[1])), (float(along[0]), float(along[1])), label)
+
+
+def _shapes(item: SceneItem, thing: Thing, side: Side) -> list[Shape]:
+    """Return furniture part by part, since one sees between a table's legs, and small things as one."""
+    bodies = [solid.points for solid in thing.solids] if thing.is_furniture else [thing.points]
+    turn = Rotation.from_quat(item.rotation)
+    rgb = max(thing.surfaces, key=_area_m2).rgba[:3] if thing.surfaces else (0.72, 0.72, 0.72)
+    found = []
+    for body in bodies:
+        points = turn.apply(body) + np.array(item.position)
+        found.append(
+            Shape(
+                name=item.name,
+                is_furniture=thing.is_furniture,
+                top=_hull(points[:, :2]),
+                side=_hull(side.flat(points)),
+                rgb=rgb,
+                high_z=float(points[:, 2].max()),
+            )
+        )
+    return found
+
+
+def _area_m2(surface: Surface) -> float:
+    corners = surface.vertices[surface.faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    return float(np.linalg.norm(normals, axis=1).sum() / 2)
+
+
+def _hull(points: Array) -> Array:
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except QhullError:  # seen edge-on
+        return np.stack([points.min(axis=0), points.max(axis=0)])

@@ -1,53 +1,103 @@
-"""What the report's page shows of pick-and-place only: stages, the paths of hand and object, the tabletop."""
+"""What the report shows of pick-and-place only: stages, paths of hand and object, tabletop, film strips."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import UNSET, UnsetType
+from PIL import Image, ImageDraw
 
-from proctor.core.types import Array
+from proctor.core.errors import UserError
+from proctor.core.types import Array, Observation
+from proctor.exams.page import Eye, JudgedEpisode, KeyFrames, Page
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.pick_place.moments import moments_of
-from proctor.exams.pick_place.tabletop_views import shapes_of, side_of
-from proctor.exams.pick_place.verdict import diagnose_pick_place
-from proctor.report.progress import OnProgress, tracked
-from proctor.report.run_record import RunRecord
-from proctor.report.verdict import Verdict, record_of
+from proctor.exams.pick_place.hand_views import (
+    PHASE_COLORS,
+    Moment,
+    Paths,
+    draw_phase_line,
+    draw_view,
+    moments_of,
+    shapes_of,
+    side_of,
+)
+from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
+from proctor.exams.pick_place.verdict import verdict_of
+from proctor.plots.fonts import plain_font
+from proctor.plots.frame import DARK, GREY, MARGIN_PX, LegendEntry, legend_block, text_block
+from proctor.plots.marks import Point, draw_bump, draw_dashes, draw_goal
+from proctor.plots.plan import PAPER
+from proctor.plots.trajectory import save_png
 
 STAGES = ("reached", "grasped", "lifted", "placed")
-NOWHERE = "none: lift only"
-"""The target type of an episode that asks for no more than lifting."""
+NOWHERE = "none: lift only"  # the target type of an episode that asks for no more than lifting
+
+WIDTH_PX, COLUMNS, GAP_PX = 1800, 3, 12
+FRAME_PX = (WIDTH_PX - 2 * MARGIN_PX - (COLUMNS - 1) * GAP_PX) // COLUMNS
+"""How wide a picture of the head is shown."""
+TITLE_PX, LINE_PX, LABEL_PX, BAND_PX = 30, 20, 19, 36
+VIEW_HEIGHT_PX = 560
+SOURCES = {
+    "recorded": "The head's camera, recorded during the run.",
+    "replayed": "The head's camera and, in the corner, the wrist's; drawn again from the recorded actions.",
+    "none": "",
+}
 
 
-def judge_pick_place(runs: Sequence[RunRecord], on_progress: OnProgress | None = None) -> list[Verdict]:
-    """Diagnose every episode of every run, in the order of runs and episodes."""
-    verdicts = []
-    done = [(index, result) for index, run in enumerate(runs) for result in run.results.episodes]
-    for index, result in tracked(done, "diagnosing", on_progress):
-        episode = runs[index].episodes.get(result.episode_id)
-        verdicts.append(Verdict(index, result, episode, diagnose_pick_place(result, episode)))
-    return verdicts
+def record_of(judged: JudgedEpisode) -> PickPlaceRecord | None:
+    """Return what the episode kept beyond its numbers; None if it never began."""
+    record: PickPlaceRecord | UnsetType = judged.result.pick_place
+    return None if record is UNSET or not record.object_path or not judged.result.trajectory else record
 
 
-class PickPlacePage:
-    """The parts of the page's data that only pick-and-place has."""
+def _head_and_wrist(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
+    """Return the options of the run with colour only. How large these pictures are, the episode says."""
+    return {**options, "sensors": ["rgb_head", "rgb_wrist"]}
 
-    def __init__(self, verdicts: Sequence[Verdict]) -> None:
-        del verdicts  # nothing is shared between them
-        self.problems: list[str] = []
 
-    @property
-    def extras(self) -> dict[str, Any]:
-        """What belongs to no single episode: nothing."""
-        return {}
+def _with_inset(view: Observation) -> Array:
+    """Return what the head sees, and in a corner what the wrist sees: how the fingers hold an object."""
+    head, wrist = Image.fromarray(view["rgb_head"]), Image.fromarray(view["rgb_wrist"])
+    width = round(0.36 * head.width)
+    size = width, round(width * wrist.height / wrist.width)
+    edge = max(1, head.width // 200)
+    at = edge, head.height - size[1] - edge
+    head.paste((255, 255, 255), (0, at[1] - edge, size[0] + 2 * edge, head.height))
+    head.paste(wrist.resize(size, Image.Resampling.LANCZOS), at)
+    return np.asarray(head)
 
-    def episode(self, verdict: Verdict, run: RunRecord) -> dict[str, Any]:
-        """Return what was asked."""
-        del run
-        record, episode = record_of(verdict), verdict.episode
+
+class PickPlacePage(Page):
+    """The page of pick-and-place."""
+
+    scripts = ("pick_place.js", "stages.js", "hand.js", "phases.js")
+    styles = ("pick_place.css",)
+    scores = (
+        *("success", "completion_rate", "trajectory_similarity", "success_any_step"),
+        *("time_to_success_s", "final_distance_m", "drops", "table_collisions"),
+    )
+    titles: ClassVar[Mapping[str, str]] = {
+        "success": "Success rate",
+        "completion_rate": "Completion rate",
+        "trajectory_similarity": "Trajectory similarity",
+        "success_any_step": "Success at any step",
+        "time_to_success_s": "Time to success",
+        "final_distance_m": "Distance at the end",
+        "drops": "Drops per episode",
+        "table_collisions": "Steps touching furniture",
+    }
+    eyes: ClassVar[Mapping[str, Eye]] = {"tabletop": Eye(_with_inset, "ee_position", _head_and_wrist)}
+    replayed_steps = 2000
+
+    def episode(self, judged: JudgedEpisode) -> dict[str, Any]:
+        """Return object, target and the outlines of what stands around."""
+        record, episode = record_of(judged), judged.episode
         said: dict[str, Any] = _asked(episode) if episode is not None else {}
         if record is None:
             return said
@@ -71,13 +121,13 @@ class PickPlacePage:
             self.problems += [text for text in problems if text not in self.problems]
         return said
 
-    def result(self, verdict: Verdict) -> dict[str, Any]:
-        """Return what was done."""
-        result, record = verdict.result, record_of(verdict)
-        said: dict[str, Any] = {"end": round(result.final_distance_to_goal, 4), "steps": result.steps}
+    def result(self, judged: JudgedEpisode) -> dict[str, Any]:
+        """Return paths, phases and stages."""
+        result, record = judged.result, record_of(judged)
+        said: dict[str, Any] = {"end": round(result.final_distance_to_goal, 4)}
         if record is None:
             return said
-        moments = moments_of(result, record, verdict.diagnosis.step)
+        moments = moments_of(result, record, judged.verdict.step)
         return said | {
             "hand": _steps_mm((point.x, point.y, point.z) for point in result.trajectory),
             "thing": _steps_mm(record.object_path),
@@ -87,10 +137,22 @@ class PickPlacePage:
             "phase": "".join(phase[0] for phase in record.phases),
             "held": "".join(str(int(held)) for held in record.held),
             "moments": [[moment.step, moment.label] for moment in moments],
-            # A success has been through all stages, also where there is nowhere to place a thing.
+            # A success has been through all stages, also where there is nowhere to place an object.
             "got": 5 if result.success else sum(record.stages.get(name) is not None for name in STAGES),
             "stages": {name: step for name, step in record.stages.items() if step is not None},
         }
+
+    def key_steps(self, judged: JudgedEpisode) -> list[int]:
+        """Return the steps of the stages."""
+        record = record_of(judged)
+        if record is None:
+            return super().key_steps(judged)
+        return [moment.step for moment in moments_of(judged.result, record, judged.verdict.step)]
+
+    def draw(self, judged: JudgedEpisode, file: Path, frames: Callable[[int], KeyFrames]) -> None:
+        """Draw a film strip and the path of the hand."""
+        policy = self.runs[judged.run].name
+        save_png(film_strip(judged.result, judged.episode, frames(FRAME_PX), policy=policy), file)
 
 
 def _asked(episode: PickAndPlaceEpisode) -> dict[str, Any]:
@@ -120,3 +182,107 @@ def _steps_mm(points: Iterable[tuple[float, ...]]) -> list[int]:
     """Return the first point, then from each point to the next: short numbers make a small file."""
     grid = np.rint(1000 * np.array(list(points))).astype(int)
     return [int(value) for value in np.diff(grid, axis=0, prepend=0 * grid[:1]).ravel()]
+
+
+def film_strip(
+    result: PickPlaceResult, episode: PickAndPlaceEpisode | None, frames: KeyFrames, *, policy: str = ""
+) -> Image.Image:
+    """Draw an episode: pictures of the head with step, phase and time; below them the path of the hand."""
+    record = result.pick_place
+    if record is UNSET or not record.object_path or not result.trajectory:
+        raise UserError(f"episode '{result.episode_id}' never began: there is nothing to draw")
+    verdict = verdict_of(episode, result)
+    side = side_of(record)
+    shapes = shapes_of(episode, side)[0] if episode is not None else []
+    moments = moments_of(result, record, verdict.step)
+    paths = Paths(result, record, episode, side, shapes, moments)
+    inner_px = WIDTH_PX - 2 * MARGIN_PX
+    outcome = "success" if result.success else verdict.kind.replace("_", " ")
+    told = " · ".join(filter(None, (result.episode_id, policy, outcome)))
+    blocks = [
+        text_block(result.instruction or result.episode_id, TITLE_PX, inner_px, most_lines=2),
+        text_block(f"{told}: {verdict.sentence}", LINE_PX, inner_px, most_lines=2),
+        _film(paths, frames),
+        text_block(frames.note or SOURCES[frames.source], 16, inner_px, most_lines=2),
+        _views(paths),
+        legend_block(_legend(paths), inner_px),
+    ]
+    sheet = Image.new("RGB", (WIDTH_PX, sum(block.height for block in blocks) + 2 * MARGIN_PX), PAPER)
+    y = MARGIN_PX // 2
+    for block in blocks:
+        sheet.paste(block, (MARGIN_PX, y))
+        y += block.height
+    return sheet
+
+
+def _film(paths: Paths, frames: KeyFrames) -> Image.Image:
+    """Return the pictures from left to right, in rows, each with a band below that says when it was."""
+    pictures = {step: Image.open(BytesIO(content)) for step, content in frames.pictures}
+    moments = [moment for moment in paths.moments if moment.step in pictures] if pictures else paths.moments
+    ratio = next((image.height / image.width for image in pictures.values()), 0.75)
+    high_px = round(FRAME_PX * ratio) if pictures else 0
+    rows = -(-len(moments) // COLUMNS)
+    block = Image.new("RGB", (WIDTH_PX - 2 * MARGIN_PX, rows * (high_px + BAND_PX + GAP_PX)), PAPER)
+    for index, moment in enumerate(moments):
+        left = (index % COLUMNS) * (FRAME_PX + GAP_PX)
+        top = (index // COLUMNS) * (high_px + BAND_PX + GAP_PX)
+        if moment.step in pictures:
+            block.paste(
+                pictures[moment.step].resize((FRAME_PX, high_px), Image.Resampling.LANCZOS), (left, top)
+            )
+        _band(ImageDraw.Draw(block), (left, top + high_px), moment, paths)
+    return block
+
+
+def _band(draw: ImageDraw.ImageDraw, at: tuple[int, int], moment: Moment, paths: Paths) -> None:
+    left, top = at
+    phase = paths.record.phases[moment.step]
+    draw.rectangle((left, top, left + FRAME_PX - 1, top + BAND_PX - 1), fill=(232, 233, 230))
+    draw.rectangle((left, top, left + 9, top + BAND_PX - 1), fill=PHASE_COLORS[phase])
+    middle, font = top + BAND_PX / 2, plain_font(LABEL_PX)
+    label = moment.label.capitalize() or "…"
+    draw.text((left + 20, middle), label, fill=DARK, font=font, anchor="lm", stroke_width=0.4)
+    period_s = paths.episode.sim_params.control_period if paths.episode is not None else None
+    parts = [f"step {moment.step}", f"phase {phase}"] + (
+        [] if period_s is None else [f"{moment.step * period_s:.1f} s"]
+    )
+    draw.text(
+        (left + FRAME_PX - 12, middle),
+        "  ·  ".join(parts),
+        fill=GREY,
+        font=plain_font(LABEL_PX - 2),
+        anchor="rm",
+    )
+
+
+def _views(paths: Paths) -> Image.Image:
+    inner_px = WIDTH_PX - 2 * MARGIN_PX
+    wide_px = (inner_px - GAP_PX) // 2
+    block = Image.new("RGB", (inner_px, VIEW_HEIGHT_PX + BAND_PX), PAPER)
+    draw, font = ImageDraw.Draw(block), plain_font(LABEL_PX)
+    titles = ("From above: x to the right, y up", f"From the side: {paths.side.label}")
+    for index, title in enumerate(titles):
+        left = index * (wide_px + GAP_PX)
+        draw.text((left, BAND_PX / 2), title, fill=DARK, font=font, anchor="lm")
+        view = draw_view(paths, "side" if index else "top", (wide_px, VIEW_HEIGHT_PX))
+        block.paste(view, (left, BAND_PX))
+    return block
+
+
+def _legend(paths: Paths) -> list[LegendEntry]:
+    def line(phase: str, draw: ImageDraw.ImageDraw, at: Point, half: float) -> None:
+        points = [(at[0] + half * share, at[1]) for share in (-1.0, 0.7)]
+        draw_phase_line(draw, points, [phase, phase], half / 5)
+
+    def dashes(draw: ImageDraw.ImageDraw, at: Point, half: float) -> None:
+        draw_dashes(draw, [(at[0] + half * share, at[1]) for share in np.linspace(-1, 0.7, 30)], half / 7)
+
+    used: Sequence[str] = [phase for phase in PHASE_COLORS if phase in paths.record.phases]
+    entries = [LegendEntry(f"hand: {phase}", partial(line, phase)) for phase in used]
+    entries.append(LegendEntry("object", dashes))
+    if paths.record.target is not None:
+        entries.append(LegendEntry("target", lambda draw, at, half: draw_goal(draw, at, half / 2)))
+    bumps = len(paths.result.collision_steps)
+    if bumps:
+        entries.append(LegendEntry(f"bump ({bumps})", lambda draw, at, half: draw_bump(draw, at, half / 2)))
+    return entries

@@ -1,4 +1,4 @@
-"""How alike two ways of doing a task are: dynamic time warping between an attempt and a reference.
+"""How alike an attempt and a reference are, whatever their timing: dynamic time warping.
 
 A value is `exp(-c / 0.25)`, with c the mean cost over the steps of the longer one. The cost of two robot
 poses is their Euclidean distance with every control measured in ranges of its own, so that a lift and an
@@ -10,34 +10,36 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from proctor.core.interfaces import Metric, MetricTask
-from proctor.core.types import Array, Info
+from proctor.core.types import Array
 from proctor.exams.dtw import dtw_distance
-from proctor.exams.pick_place.stages import PickPlaceSuccess, has_reached, is_in_target
+from proctor.exams.pick_place.stages import Stages, criteria_of, stages_of
+from proctor.exams.pick_place.state import PickPlaceTrace
 from proctor.robots.stretch import CONTROLS, controls_of_qpos
 
-SCALE = 0.25
-"""The mean cost at which similarity has fallen to 1/e: a quarter of one control's range."""
-KEYPOINTS = ("grasp_start", "lift_complete", "place_start", "place_complete")
+SCALE = 0.25  # the mean cost at which similarity has fallen to 1/e: a quarter of one control's range
+KEYPOINTS = {
+    "grasp_start": "reached",
+    "lift_complete": "lifted",
+    "place_start": "above_target",
+    "place_complete": "released",
+}
+"""The documents' names for the moments in which a stage begins."""
+RowName: TypeAlias = Literal["qpos", "ee_pose"]
 ANGLES = ("base_theta", "wrist_yaw")
 CONTROL_WEIGHTS: Array = np.array(
     [1 / math.pi if c.name in ANGLES else 1 / (c.high - c.low) for c in CONTROLS]
 )
-FARTHEST = 1e6
-"""Coordinates beyond this, and those that are no number, count as this."""
+FARTHEST = 1e6  # coordinates beyond this, and NaN, count as this
 
 
 def similarity(attempt: Array, reference: Array, cuts: Sequence[tuple[int, int]] = ()) -> float:
-    """Return how alike two sequences of points are: 1 if time warping makes them the same, towards 0 if not.
+    """Return how alike (N, D) and (M, D) points are: 1 if time warping makes them the same, 0 if N is 0.
 
-    Args:
-        attempt: (N, D); 0 is returned if N is 0.
-        reference: (M, D), M at least 1.
-        cuts: Pairs of indices that must be matched: both rise. The parts between them are warped apart.
+    `cuts` are pairs of rising indices that must be matched: the parts between them are warped apart.
     """
     if not len(attempt):
         return 0.0
@@ -91,86 +93,39 @@ def matched_keypoints(
     return cuts
 
 
-class PickPlaceTrajectorySimilarity(Metric):
-    """How alike the joint positions of the attempt and of the reference are, whatever the timing."""
-
-    sequence: ClassVar[str] = "qpos"
-
-    def __init__(self) -> None:
-        self.trajectory: dict[str, list[Any]] = {"qpos": [], "ee_pose": []}
-        self.reference: Any = None
-        self.keypoints: dict[str, int | None] = dict.fromkeys(KEYPOINTS)
-        """The index in the trajectory at which each was first seen."""
-        self._stages = PickPlaceSuccess()
-
-    def reset(self, episode: Any, task: MetricTask) -> None:
-        """Begin with an empty trajectory."""
-        self.trajectory = {"qpos": [], "ee_pose": []}
-        self.reference = episode.reference_trajectory or None
-        names = self.reference.get("keypoints") if self.reference else None
-        self.keypoints = dict.fromkeys(names or KEYPOINTS)
-        self._stages.reset(episode, task)
-
-    def update(self, state: Info) -> None:
-        """Take in the state after a step."""
-        for name, rows in self.trajectory.items():
-            row = state.get(name)
-            if row is not None and len(row):
-                rows.append(np.array(row))  # not what somebody might still write into
-        self._stages.update(state)
-        index = len(self.trajectory[self.sequence]) - 1
-        for name, is_now in self._moments(state).items():
-            if is_now and index >= 0 and self.keypoints.get(name, index) is None:
-                self.keypoints[name] = index
-
-    def get_metric(self) -> float:
-        """Return a value from 0 to 1, NaN without a reference."""
-        rows = self.reference.get(f"{self.sequence}_sequence") if self.reference else None
-        if not rows:
-            return math.nan
-        attempt, reference = self._points(self.trajectory[self.sequence]), self._points(rows)
-        marks = self.reference.get("keypoints")
-        cuts = []
-        if isinstance(marks, Mapping):
-            cuts = matched_keypoints(
-                self.keypoints, marks, steps=len(attempt), reference_steps=len(reference)
-            )
-        return similarity(attempt, reference, cuts)
-
-    def _points(self, rows: Sequence[Any]) -> Array:
-        return control_points(rows)
-
-    def _moments(self, state: Info) -> dict[str, bool]:
-        """Return which keypoints hold in a state that the stages have already seen."""
-        stages = self._stages
-        target = state.get("target_position")
-        target = stages.target_location if target is None else target
-        at_target = stages.object_lifted and (
-            is_in_target(state, target=target, tolerance_m=stages.place_tolerance)
-            or _is_above(state.get("object_position"), target, within_m=stages.place_tolerance)
-        )
-        let_go = state.get("object_released", not state.get("object_grasped", False))
-        return {
-            "grasp_start": has_reached(state),
-            "lift_complete": stages.object_lifted,
-            "place_start": at_target,
-            "place_complete": stages.object_placed and bool(let_go),
-        }
+def keypoints_of(stages: Stages) -> dict[str, int | None]:
+    """Return the index of each keypoint in the rows of the attempt, of which every step has one."""
+    steps = {name: getattr(stages, stage) for name, stage in KEYPOINTS.items()}
+    return {name: None if step is None else max(step - 1, 0) for name, step in steps.items()}
 
 
-class EePoseSimilarity(PickPlaceTrajectorySimilarity):
-    """How alike the hand's poses in the frame of the base are, whatever the timing."""
+def similarity_to_reference(
+    name: RowName, rows: Sequence[Any], reference: Any, keypoints: Mapping[str, int | None]
+) -> float:
+    """Return how alike the rows of an attempt and of a reference are; NaN if it has none of this name.
 
-    sequence = "ee_pose"
+    Where the reference says at which of its steps the keypoints are, the parts between them are compared.
+    """
+    wanted = reference.get(f"{name}_sequence") if reference else None
+    if not wanted:
+        return math.nan
+    points = control_points if name == "qpos" else ee_points
+    attempt, target = points(rows), points(wanted)
+    marks = reference.get("keypoints")
+    cuts: list[tuple[int, int]] = []
+    if isinstance(marks, Mapping):
+        cuts = matched_keypoints(keypoints, marks, steps=len(attempt), reference_steps=len(target))
+    return similarity(attempt, target, cuts)
 
-    def _points(self, rows: Sequence[Any]) -> Array:
-        return ee_points(rows)
 
-
-def _is_above(position: Any, target: Any, *, within_m: float) -> bool:
-    if position is None or target is None:
-        return False
-    return math.dist(position[:2], target[:2]) < within_m
+def trace_similarity(name: RowName, episode: Any, trace: PickPlaceTrace) -> float:
+    """Return how alike an attempt and the episode's reference are; NaN without one."""
+    if not episode.reference_trajectory:
+        return math.nan
+    states = trace.after_steps()
+    rows = [row for state in states if (row := getattr(state, name))]
+    keypoints = keypoints_of(stages_of(states, criteria_of(episode)))
+    return similarity_to_reference(name, rows, episode.reference_trajectory, keypoints)
 
 
 def _bounded(points: Array) -> Array:

@@ -1,57 +1,169 @@
-"""How far a pick-and-place attempt came: reached, grasped, lifted, placed, and the way between these.
-
-States are the environment's info. Only what the design documents list is needed; what our environment
-knows better (`gripper_closed_below`, `object_in_target`, `target_distance`, ...) is used where it is there.
-"""
+"""How far a pick-and-place attempt came: which stages it went through, and its progress in each phase."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-from proctor.core.interfaces import Metric, MetricTask
-from proctor.core.types import Info
+from proctor.exams.pick_place.state import PHASES, PickPlaceState, Point
 from proctor.robots.stretch import GRIPPER_OPEN_M
 
-PHASES = ("reach", "grasp", "lift", "place")
-CLOSED_BELOW_M = 0.01
-"""A gripper is closed below this, unless the state knows the width of what it closes on."""
-REACHED_M = 0.05
-"""A hand that is this near to the object has reached it."""
-REACH_FROM_M = 0.5
-"""At this distance from the object, reaching has made no progress yet."""
-OBJECT_Z_M = 0.8
-"""Where an object stands of which neither the state nor the episode says it."""
+CLOSED_BELOW_M = 0.01  # a gripper is closed below this, unless the state knows the width of what it closes on
+REACHED_M = 0.05  # a hand that is this near to the object has reached it
+REACH_FROM_M = 0.5  # at this distance from the object, reaching has made no progress yet
+OBJECT_Z_M = 0.8  # where an object stands of which neither the state nor the episode says it
 
 
-def is_grasped(state: Info) -> bool:
-    """Whether the object is held and the gripper has closed on it."""
-    closed_below_m: float = state.get("gripper_closed_below", CLOSED_BELOW_M)
-    return bool(state.get("object_grasped", False)) and state.get("gripper_state", math.inf) < closed_below_m
+class TaskCriteria(NamedTuple):
+    """What an episode asks for."""
+
+    lift_height_m: float = 0.1
+    place_tolerance_m: float = 0.05
+    initial_z_m: float = OBJECT_Z_M  # where the object stands at first, unless the state knows better
+    target: Point | None = None
+    """Where the object belongs, unless the state knows better; None if the episode names no point."""
+    needs_place: bool = True  # whether the object has a place to go: else lifting is the whole task
 
 
-def has_reached(state: Info) -> bool:
-    """Whether the hand is at the object: by the state's phase, or by distance where it tells none."""
-    if "phase" in state:
-        return bool(state["phase"] != PHASES[0])
-    return bool(state.get("object_grasped", False)) or _hand_distance_m(state) < REACHED_M
+class Stages(NamedTuple):
+    """The steps, counted from 1, in which each stage was first there; None where it never was."""
+
+    reached: int | None = None  # the hand was at the object
+    grasped: int | None = None
+    lifted: int | None = None  # once grasped, the object was as high as it should be lifted
+    above_target: int | None = None  # once lifted, the object was above its target or in it
+    placed: int | None = None  # once lifted, the object was in its target
+    released: int | None = None  # once placed, nothing held the object
 
 
-def is_in_target(state: Info, *, target: Any, tolerance_m: float) -> bool:
-    """Whether the object is where it belongs: as the state says, else nearer to the target than allowed."""
-    known = state.get("object_in_target")
-    if known is not None:
-        return bool(known)
-    return target_distance_m(state, target=target) < tolerance_m
+def criteria_of(episode: Any, usual: TaskCriteria | None = None) -> TaskCriteria:
+    """Return what an episode asks for, whose parts may be dicts; `usual` holds where it does not say it."""
+    usual = usual or TaskCriteria()
+    asked, initial = episode.task_goal["success_criteria"], initial_position(episode)
+    location = episode.task_goal.get("target_location")
+    return TaskCriteria(
+        lift_height_m=asked.get("lift_height", usual.lift_height_m),
+        place_tolerance_m=asked.get("place_tolerance", usual.place_tolerance_m),
+        initial_z_m=usual.initial_z_m if initial is None else float(initial[2]),
+        target=None if location is None else location.get("position"),
+        needs_place=location is not None,
+    )
 
 
-def target_distance_m(state: Info, *, target: Any) -> float:
+def initial_position(episode: Any) -> Any:
+    """Return where the target object stands at first: as the goal says, else as the scene does, else None."""
+    target = episode.task_goal.get("target_object")
+    if target is None:
+        return None
+    own = target.get("initial_position")
+    if own is not None:
+        return own
+    places = (item["position"] for item in episode.scene_objects if item["name"] == target["name"])
+    return next(places, None)
+
+
+def stages_of(states: Iterable[PickPlaceState], criteria: TaskCriteria) -> Stages:
+    """Return the stages of an attempt, given the states after each of its steps."""
+    stages = Stages()
+    for step, state in enumerate(states, 1):
+        stages = next_stages(stages, step, state, criteria)
+    return stages
+
+
+def next_stages(before: Stages, step: int, state: PickPlaceState, criteria: TaskCriteria) -> Stages:
+    """Return the stages after one more step. No stage can be skipped."""
+
+    def first(known: int | None, *, now: bool) -> int | None:
+        return step if known is None and now else known
+
+    grasped = first(before.grasped, now=_is_grasped(state))
+    is_high = _raised_m(state, criteria) > criteria.lift_height_m
+    lifted = first(before.lifted, now=grasped is not None and is_high)
+    can_be_placed = lifted is not None and criteria.needs_place
+    is_placed = can_be_placed and _is_in_target(state, criteria)
+    placed = first(before.placed, now=is_placed)
+    is_above = is_placed or (can_be_placed and _is_above(state, criteria))
+    is_free = not state.object_grasped if state.object_released is None else state.object_released
+    return Stages(
+        reached=first(before.reached, now=state.phase != PHASES[0]),
+        grasped=grasped,
+        lifted=lifted,
+        above_target=first(before.above_target, now=is_above),
+        placed=placed,
+        released=first(before.released, now=placed is not None and is_free),
+    )
+
+
+def is_complete(stages: Stages, criteria: TaskCriteria) -> bool:
+    """Whether the object was grasped, lifted and, where there is a target, then in it."""
+    return stages.lifted is not None and (stages.placed is not None or not criteria.needs_place)
+
+
+def hand_distance_m(state: PickPlaceState) -> float:
+    """Return how far the hand is from the object."""
+    center = state.object_position if state.object_center is None else state.object_center
+    return math.dist(state.ee_position, center)
+
+
+def target_distance_m(state: PickPlaceState, criteria: TaskCriteria) -> float:
     """Return how far the object is from where it belongs; infinite where that is not known."""
-    known = state.get("target_distance")
-    if known is not None:
-        return float(known)
-    told = state.get("target_position")
-    return _distance_m(state.get("object_position"), target if told is None else told)
+    if state.target_distance is not None:
+        return state.target_distance
+    target = _target(state, criteria)
+    return math.inf if target is None else math.dist(state.object_position, target)
+
+
+def _target(state: PickPlaceState, criteria: TaskCriteria) -> Point | None:
+    return criteria.target if state.target_position is None else state.target_position
+
+
+def _is_grasped(state: PickPlaceState) -> bool:
+    """Whether the object is held and the gripper has closed on it."""
+    known_m = state.gripper_closed_below
+    return state.object_grasped and state.gripper_state < (CLOSED_BELOW_M if known_m is None else known_m)
+
+
+def _raised_m(state: PickPlaceState, criteria: TaskCriteria) -> float:
+    known_m = state.initial_object_z
+    return state.object_position[2] - (criteria.initial_z_m if known_m is None else known_m)
+
+
+def _is_in_target(state: PickPlaceState, criteria: TaskCriteria) -> bool:
+    if state.object_in_target is not None:
+        return state.object_in_target
+    return target_distance_m(state, criteria) < criteria.place_tolerance_m
+
+
+def _is_above(state: PickPlaceState, criteria: TaskCriteria) -> bool:
+    target = _target(state, criteria)
+    return target is not None and (
+        math.dist(state.object_position[:2], target[:2]) < criteria.place_tolerance_m
+    )
+
+
+def completion_of(state: PickPlaceState, criteria: TaskCriteria) -> float:
+    """Return how far the whole task has come: (finished phases + progress in this one) / 4."""
+    if state.success:
+        return 1.0
+    return (PHASES.index(state.phase) + phase_progress(state, criteria)) / len(PHASES)
+
+
+def phase_progress(state: PickPlaceState, criteria: TaskCriteria) -> float:
+    """Return how far the present phase has come, from 0 to 1."""
+    if state.phase == "reach":
+        return reach_progress(hand_distance_m(state))
+    if state.phase == "grasp":
+        return grasp_progress(state.gripper_state, closed_below_m=state.gripper_closed_below or 0.0)
+    if state.phase == "lift":
+        known_m = state.target_lift_height
+        wanted_m = criteria.lift_height_m if known_m is None else known_m
+        return lift_progress(_raised_m(state, criteria), lift_height_m=wanted_m)
+    if not criteria.needs_place and state.target_position is None:
+        return 1.0
+    known_m = state.place_tolerance
+    tolerance_m = criteria.place_tolerance_m if known_m is None else known_m
+    return place_progress(target_distance_m(state, criteria), tolerance_m=tolerance_m)
 
 
 def reach_progress(distance_m: float) -> float:
@@ -74,227 +186,8 @@ def place_progress(distance_m: float, *, tolerance_m: float) -> float:
     return _ratio(tolerance_m - distance_m, tolerance_m)
 
 
-class PickPlaceSuccess(Metric):
-    """Whether the object was grasped, lifted and then, at any step, at its target.
-
-    Without a target location, grasping and lifting are the whole task.
-
-    Args:
-        lift_height: Metres, for episodes that do not say it.
-        place_tolerance: Metres, for episodes that do not say it.
-    """
-
-    is_rate = True
-
-    def __init__(self, lift_height: float = 0.1, place_tolerance: float = 0.05) -> None:
-        self.lift_height = self._usual_lift_height = lift_height
-        self.place_tolerance = self._usual_place_tolerance = place_tolerance
-        self.initial_object_pos: Any = None
-        self.target_location: Any = None
-        self._needs_place = True
-        self._restart()
-
-    def reset(self, episode: Any, task: MetricTask) -> None:
-        """Begin with the object where it stands at first."""
-        criteria = episode.task_goal["success_criteria"]
-        self.lift_height = criteria.get("lift_height", self._usual_lift_height)
-        self.place_tolerance = criteria.get("place_tolerance", self._usual_place_tolerance)
-        self.initial_object_pos = initial_position(episode)
-        self.target_location = target_position(episode)
-        self._needs_place = has_target(episode)
-        self._restart()
-
-    def update(self, state: Info) -> None:
-        """Take in the state after a step."""
-        if is_grasped(state):
-            self.object_grasped = True
-        if self.object_grasped and self._height_m(state) > self.lift_height:
-            self.object_lifted = True
-        if self.object_lifted and is_in_target(
-            state, target=self.target_location, tolerance_m=self.place_tolerance
-        ):
-            self.object_placed = True
-        self.success = self.object_lifted and (self.object_placed or not self._needs_place)
-
-    def get_metric(self) -> float:
-        """Return 1 or 0."""
-        return float(self.success)
-
-    def _restart(self) -> None:
-        self.object_grasped = False
-        self.object_lifted = False
-        self.object_placed = False
-        self.success = False
-
-    def _height_m(self, state: Info) -> float:
-        """Return how high the object is above where it stood at first."""
-        if "object_position" not in state:
-            return -math.inf
-        return float(state["object_position"][2]) - initial_z_m(state, self.initial_object_pos)
-
-
-class PickPlaceCompletionRate(Metric):
-    """How far the present phase has come, from 0 to 1; `completion_rate` is how far the whole task has."""
-
-    def __init__(self) -> None:
-        self.phase = PHASES[0]
-        self.progress = 0.0
-        self.completion_rate = 0.0
-        """(finished phases + progress in the present one) / 4, the largest so far; 1 after a success."""
-        self._goal = PickPlaceSuccess()
-
-    def reset(self, episode: Any, task: MetricTask) -> None:
-        """Begin at nothing."""
-        self.phase = PHASES[0]
-        self.progress = 0.0
-        self.completion_rate = 0.0
-        self._goal.reset(episode, task)
-        self._has_target = has_target(episode)
-
-    def update(self, state: Info) -> None:
-        """Take in the state after a step."""
-        phase = state.get("phase", PHASES[0])
-        if phase not in PHASES:
-            return
-        self.phase = phase
-        self.progress = self._progress(state)
-        finished = len(PHASES) if state.get("success", False) else PHASES.index(phase) + self.progress
-        self.completion_rate = max(self.completion_rate, finished / len(PHASES))
-
-    def get_metric(self) -> float:
-        """Return the progress in the present phase."""
-        return self.progress
-
-    def _progress(self, state: Info) -> float:
-        if self.phase == "reach":
-            return reach_progress(_hand_distance_m(state))
-        if self.phase == "grasp":
-            closed_below_m = state.get("gripper_closed_below", 0.0)
-            return grasp_progress(state.get("gripper_state", GRIPPER_OPEN_M), closed_below_m=closed_below_m)
-        if self.phase == "lift":
-            position = state.get("object_position")
-            if position is None:
-                return 0.0
-            lifted_m = float(position[2]) - initial_z_m(state, self._goal.initial_object_pos)
-            return lift_progress(
-                lifted_m, lift_height_m=state.get("target_lift_height", self._goal.lift_height)
-            )
-        if not self._has_target and state.get("target_position") is None:
-            return 1.0
-        return place_progress(
-            target_distance_m(state, target=self._goal.target_location),
-            tolerance_m=state.get("place_tolerance", self._goal.place_tolerance),
-        )
-
-
-class CompletionRate(PickPlaceCompletionRate):
-    """How far the whole task has come at best: (finished phases + progress in the next) / 4."""
-
-    def get_metric(self) -> float:
-        """Return a value from 0 to 1 that never decreases."""
-        return self.completion_rate
-
-
-class Reached(Metric):
-    """Whether the hand ever was at the object."""
-
-    is_rate = True
-
-    def reset(self, episode: Any, task: MetricTask) -> None:
-        """Begin away from it."""
-        self._reached = False
-
-    def update(self, state: Info) -> None:
-        """Take in the state after a step."""
-        self._reached = self._reached or has_reached(state)
-
-    def get_metric(self) -> float:
-        """Return 1 or 0."""
-        return float(self._reached)
-
-
-class Grasped(Metric):
-    """Whether the object ever was in the closed gripper."""
-
-    is_rate = True
-    stage: ClassVar[str] = "object_grasped"
-
-    def __init__(self) -> None:
-        self._stages = PickPlaceSuccess()
-
-    def reset(self, episode: Any, task: MetricTask) -> None:
-        """Begin with nothing done."""
-        self._stages.reset(episode, task)
-
-    def update(self, state: Info) -> None:
-        """Take in the state after a step."""
-        self._stages.update(state)
-
-    def get_metric(self) -> float:
-        """Return 1 or 0."""
-        return float(getattr(self._stages, self.stage))
-
-
-class Lifted(Grasped):
-    """Whether the object, once grasped, ever was as high as it should be lifted."""
-
-    stage = "object_lifted"
-
-
-class Placed(Grasped):
-    """Whether the object, once lifted, ever was at its target. Does not apply where there is none."""
-
-    stage = "object_placed"
-
-    def reset(self, episode: Any, task: MetricTask) -> None:
-        """Begin with nothing done."""
-        super().reset(episode, task)
-        self._applies = has_target(episode)
-
-    def get_metric(self) -> float:
-        """Return 1 or 0, NaN where the object has no place to go."""
-        return super().get_metric() if self._applies else math.nan
-
-
-def initial_position(episode: Any) -> Any:
-    """Return where the target object stands at first: as the goal says, else as the scene does, else None."""
-    thing = episode.task_goal.get("target_object")
-    if thing is None:
-        return None
-    own = thing.get("initial_position")
-    if own is not None:
-        return own
-    places = (item["position"] for item in episode.scene_objects if item["name"] == thing["name"])
-    return next(places, None)
-
-
-def has_target(episode: Any) -> bool:
-    """Whether the object has a place to go."""
-    return episode.task_goal.get("target_location") is not None
-
-
-def target_position(episode: Any) -> Any:
-    """Return where the object belongs; None if the episode names no point."""
-    location = episode.task_goal.get("target_location")
-    return None if location is None else location.get("position")
-
-
-def initial_z_m(state: Info, initial: Any) -> float:
-    """Return the height at which the object stood: as the state says, else as the episode does."""
-    return float(state.get("initial_object_z", OBJECT_Z_M if initial is None else initial[2]))
-
-
-def _hand_distance_m(state: Info) -> float:
-    thing = state.get("object_center", state.get("object_position"))
-    return _distance_m(state.get("ee_position"), thing)
-
-
-def _distance_m(a: Any, b: Any) -> float:
-    return math.inf if a is None or b is None else math.dist(a, b)
-
-
 def _ratio(part: float, whole: float) -> float:
-    """Return a part as a number from 0 to 1, 0 if it is no number; of nothing, any part is all of it."""
+    """Return a part as a number from 0 to 1, 0 if it is NaN; of nothing, any part is all of it."""
     if whole <= 0:
         return float(part > 0)
     return _clamp(part / whole)

@@ -11,10 +11,12 @@ import numpy as np
 from msgspec import UNSET
 
 from proctor.core.types import Array
-from proctor.exams.fault_words import fault_class
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode, SuccessCriteria
-from proctor.exams.results import EpisodeResult, Fault, PickPlaceRecord
+from proctor.exams.fault_words import counted, fault_class
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
+from proctor.exams.results import EpisodeResult, Verdict
 from proctor.scenes.kinds import kind_and_color
+from proctor.scenes.tabletop_parts import SuccessCriteria
 
 PickPlaceKind = Literal[
     "success",
@@ -26,27 +28,11 @@ PickPlaceKind = Literal[
     "not_placed",
     "left_target",
     "not_released",
-    "agent_fault",
-    "evaluator_fault",
-    "unavailable",
-    "unknown_fault",
 ]
-FELL_M = 0.05
-"""An object that is this far below where it stood has fallen off what it stood on."""
-PUSHED_M = 0.03
-"""An object that was moved less than this has hardly been touched."""
+FELL_M = 0.05  # an object that is this far below where it stood has fallen off what it stood on
+PUSHED_M = 0.03  # an object that was moved less than this has hardly been touched
 ROUNDING_M = 1e-6
-CLOSED_SHARE = 0.7
-"""A gripper that is this share as wide as at its widest, or less, has been closed."""
-
-
-class PickPlaceDiagnosis(NamedTuple):
-    """What became of an episode."""
-
-    kind: PickPlaceKind
-    step: int
-    """Where it went wrong, as a number of steps done: the index into the trajectory."""
-    sentence: str
+CLOSED_SHARE = 0.7  # a gripper that is this share as wide as at its widest, or less, has been closed
 
 
 class _Story(NamedTuple):
@@ -54,7 +40,7 @@ class _Story(NamedTuple):
 
     record: PickPlaceRecord
     hand: Array
-    thing: Array
+    object_xyz: Array
     name: str
     criteria: SuccessCriteria
     within_m: float
@@ -64,7 +50,7 @@ class _Story(NamedTuple):
 
     @property
     def raised_m(self) -> Array:
-        heights: Array = self.thing[:, 2] - self.thing[0, 2]
+        heights: Array = self.object_xyz[:, 2] - self.object_xyz[0, 2]
         return heights
 
     def lost_at(self) -> int | None:
@@ -73,22 +59,18 @@ class _Story(NamedTuple):
         return None if len(held) == 0 or held[-1] == self.last else int(held[-1]) + 1
 
 
-def diagnose_pick_place(result: EpisodeResult, episode: PickAndPlaceEpisode | None) -> PickPlaceDiagnosis:
-    """Find out how far an episode came and what stopped it.
-
-    Args:
-        result: Its record.
-        episode: What was asked; None if the dataset is gone.
-    """
+def verdict_of(episode: PickAndPlaceEpisode | None, result: PickPlaceResult) -> Verdict:
+    """Find out how far an episode came and what stopped it. The episode is None if its dataset is gone."""
     last = max(len(result.trajectory) - 1, 0)
     if result.error is not None:
-        return _fault(result.error, last)
+        kind, text = fault_class(result.error, last)
+        return Verdict(kind=kind, step=last, sentence=text)
     if result.pick_place is UNSET or not result.pick_place.object_path:
         text = "The run kept no record of hand and object, so there is nothing to tell."
-        return PickPlaceDiagnosis("success" if result.success else "never_reached", last, text)
+        return _verdict("success" if result.success else "never_reached", last, text)
     story = _story(result, result.pick_place, episode, last)
     if result.success:
-        return PickPlaceDiagnosis("success", last, _success(story, result))
+        return _verdict("success", last, _success(story, result))
     stages = story.record.stages
     tellers = {"reached": _ungrasped, "grasped": _ungrasped, "lifted": _unlifted, "placed": _unplaced}
     return next((tell for stage, tell in tellers.items() if stages.get(stage) is None), _unfinished)(story)
@@ -104,7 +86,7 @@ def _story(
     return _Story(
         record=record,
         hand=np.array([(point.x, point.y, point.z) for point in result.trajectory]),
-        thing=np.array(record.object_path, dtype=float),
+        object_xyz=np.array(record.object_path, dtype=float),
         name="the object" if target is None else f"the {spoken(target.name)}",
         criteria=criteria,
         within_m=criteria.place_tolerance if is_spot else ROUNDING_M,
@@ -113,50 +95,47 @@ def _story(
     )
 
 
-def _fault(fault: Fault, last: int) -> PickPlaceDiagnosis:
-    kind, text = fault_class(fault, last)
-    return PickPlaceDiagnosis(kind, last, text)
+def _verdict(kind: PickPlaceKind, step: int, sentence: str) -> Verdict:
+    return Verdict(kind=kind, step=step, sentence=sentence)
 
 
 def _success(story: _Story, result: EpisodeResult) -> str:
     drops = int(result.metrics.get("drops", 0))
-    but = f", after {_count(drops, 'drop')}" if drops else ""
+    but = f", after {counted(drops, 'drop')}" if drops else ""
     if story.record.target is None:
         return f"Lifted {story.name} and held it aloft{but}."
     where = f"{_cm(story.final_m)} from the target" if story.final_m >= 0.0005 else "in the target"
     return f"Put {story.name} down {where} and let go of it{but}."
 
 
-def _ungrasped(story: _Story) -> PickPlaceDiagnosis:
+def _ungrasped(story: _Story) -> Verdict:
     """Tell of an episode in which the object was never held."""
     fallen = np.flatnonzero(story.raised_m < -FELL_M)
     if len(fallen):
         step = int(fallen[0])
         down_m = -float(story.raised_m.min())
-        return PickPlaceDiagnosis(
+        return _verdict(
             "knocked_down", step, f"Knocked {story.name} down at step {step}: it fell {_cm(down_m)}."
         )
-    pushed_m = float(np.linalg.norm(story.thing - story.thing[0], axis=1).max())
+    pushed_m = float(np.linalg.norm(story.object_xyz - story.object_xyz[0], axis=1).max())
     and_pushed = f" It pushed it {_cm(pushed_m)} away." if pushed_m > PUSHED_M else ""
     reached = story.record.stages.get("reached")
     if reached is None:
-        gaps_m = np.linalg.norm(story.hand - story.thing, axis=1)
+        gaps_m = np.linalg.norm(story.hand - story.object_xyz, axis=1)
         nearest = int(gaps_m.argmin())
         when = f"{_cm(float(gaps_m[nearest]))} away at its nearest, {_after(nearest)}"
-        return PickPlaceDiagnosis(
-            "never_reached", nearest, f"The hand never came to {story.name}: {when}.{and_pushed}"
-        )
+        return _verdict("never_reached", nearest, f"The hand never came to {story.name}: {when}.{and_pushed}")
     gripper = np.array(story.record.gripper)
     closed = np.flatnonzero(gripper[reached:] <= CLOSED_SHARE * gripper.max()) + reached
     if len(closed) == 0:
         text = f"Came to {story.name} at step {reached}, but never closed the gripper.{and_pushed}"
-        return PickPlaceDiagnosis("not_grasped", reached, text)
+        return _verdict("not_grasped", reached, text)
     step = int(closed[0])
     text = f"Closed the gripper at step {step} without getting hold of {story.name}.{and_pushed}"
-    return PickPlaceDiagnosis("not_grasped", step, text)
+    return _verdict("not_grasped", step, text)
 
 
-def _unlifted(story: _Story) -> PickPlaceDiagnosis:
+def _unlifted(story: _Story) -> Verdict:
     """Tell of an episode in which the object was held, but never lifted as high as it had to be."""
     raised_m, wanted_m = max(float(story.raised_m.max()), 0.0), story.criteria.lift_height
     how_far = f"raised it {_cm(raised_m)} of {_cm(wanted_m)}"
@@ -165,20 +144,20 @@ def _unlifted(story: _Story) -> PickPlaceDiagnosis:
     if lost is None:
         step = int(story.raised_m.argmax()) if raised_m > 0 else int(grasped or 0)
         text = f"Held {story.name} from step {grasped} to the end, but only {how_far}."
-        return PickPlaceDiagnosis("not_lifted", step, text)
+        return _verdict("not_lifted", step, text)
     text = f"Had hold of {story.name} at step {grasped}, {how_far}, and lost it at step {lost}."
-    return PickPlaceDiagnosis("not_lifted", lost, text)
+    return _verdict("not_lifted", lost, text)
 
 
-def _unplaced(story: _Story) -> PickPlaceDiagnosis:
+def _unplaced(story: _Story) -> Verdict:
     """Tell of an episode in which the object was lifted, but never was where it should go."""
     lost, target = story.lost_at(), story.record.target
     if target is None:
         if lost is None:
             text = f"Lifted {story.name}, but had not held it aloft long enough at the end."
-            return PickPlaceDiagnosis("not_placed", story.last, text)
-        return PickPlaceDiagnosis("dropped", lost, f"Lifted {story.name}, but lost it at step {lost}.")
-    gaps_m = np.linalg.norm(story.thing - np.array(target), axis=1)
+            return _verdict("not_placed", story.last, text)
+        return _verdict("dropped", lost, f"Lifted {story.name}, but lost it at step {lost}.")
+    gaps_m = np.linalg.norm(story.object_xyz - np.array(target), axis=1)
     lifted = story.record.stages["lifted"] or 0
     nearest = lifted + int(gaps_m[lifted:].argmin())
     if lost is None:
@@ -186,29 +165,29 @@ def _unplaced(story: _Story) -> PickPlaceDiagnosis:
             f"Still held {story.name} at the end, {_cm(story.final_m)} from the target "
             f"({_cm(float(gaps_m[nearest]))} at its nearest, {_after(nearest)})."
         )
-        return PickPlaceDiagnosis("not_placed", nearest, text)
-    fell_m = float(story.thing[lost, 2] - story.thing[-1, 2])
+        return _verdict("not_placed", nearest, text)
+    fell_m = float(story.object_xyz[lost, 2] - story.object_xyz[-1, 2])
     fell = f", and it fell {_cm(fell_m)}" if fell_m > FELL_M else ""
     away = f"{_cm(float(gaps_m[lost]))} from the target"
-    return PickPlaceDiagnosis("dropped", lost, f"Let go of {story.name} at step {lost}, {away}{fell}.")
+    return _verdict("dropped", lost, f"Let go of {story.name} at step {lost}, {away}{fell}.")
 
 
-def _unfinished(story: _Story) -> PickPlaceDiagnosis:
+def _unfinished(story: _Story) -> Verdict:
     """Tell of an episode in which the object was where it should go, but that was not the end of it."""
     placed = story.record.stages["placed"] or 0
     if story.final_m > story.within_m:
         text = f"{story.name} was in the target at step {placed}, but ended {_cm(story.final_m)} from it."
-        return PickPlaceDiagnosis("left_target", placed, _capital(text))
+        return _verdict("left_target", placed, _capital(text))
     if story.record.held[-1]:
         text = f"{story.name} was in the target at step {placed}, but the gripper never let go of it."
-        return PickPlaceDiagnosis("not_released", placed, _capital(text))
+        return _verdict("not_released", placed, _capital(text))
     lost = story.lost_at() or placed
     text = f"Let go of {story.name} in the target at step {lost}, but it was not at rest there long enough."
-    return PickPlaceDiagnosis("not_released", lost, text)
+    return _verdict("not_released", lost, text)
 
 
 def spoken(name: str) -> str:
-    """Return a thing's name as people would say it: `cup_red` is a red cup."""
+    """Return an object's name as people would say it: `cup_red` is a red cup."""
     known = kind_and_color(name)
     return name.replace("_", " ") if known is None else f"{known[1]} {known[0]}".strip()
 
@@ -223,7 +202,3 @@ def _cm(metres: float) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -65,11 +65,9 @@ class Rotations(NamedTuple):
     """What the start rotations of a file look like: one truth value per episode."""
 
     unit: NDArray[np.bool_]
-    about_y: NDArray[np.bool_]
-    """A yaw in Habitat's world, if the order is xyzw: the only right one."""
+    about_y: NDArray[np.bool_]  # a yaw in Habitat's world, if the order is xyzw: the only right one
     about_y_wxyz: NDArray[np.bool_]
-    about_z: NDArray[np.bool_]
-    """A yaw in a world with Z up, in one order or the other, and no identity."""
+    about_z: NDArray[np.bool_]  # a yaw in a world with Z up, in one order or the other, and no identity
 
     @property
     def order(self) -> Literal["xyzw", "wxyz"]:

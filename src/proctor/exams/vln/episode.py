@@ -14,15 +14,11 @@ from proctor.core.record import DataclassStruct
 from proctor.core.types import Action, Vector3
 
 DEFAULT_MAX_STEPS = 500
-DEFAULT_SUCCESS_THRESHOLD_M = 0.2
-"""How near to the goal a STOP counts, where neither episode nor run says it."""
+DEFAULT_SUCCESS_THRESHOLD_M = 0.2  # how near to the goal a STOP counts, where neither episode nor run says it
 ORIGIN = Vector3(0.0, 0.0, 0.0)
-LEAVE_OUT = "`proctor check-dataset PATH --scenes DIR --fix OUT` leaves such episodes out"
-"""The way out where episodes of a dataset cannot be done."""
 LARGEST_COORDINATE = 1e4
 """Of metres or degrees. More is a mistake, such as millimetres."""
-ROUNDING_M = 0.05
-"""By how much a stored geodesic distance may be less than the straight line."""
+ROUNDING_M = 0.05  # by how much a stored geodesic distance may be less than the straight line
 
 
 class Origin(DataclassStruct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -44,7 +40,7 @@ class Episode(DataclassStruct, frozen=True, omit_defaults=True, forbid_unknown_f
     """A VLN episode, as the user's documents define it.
 
     In code, positions and rotations may be given as `{"x", "y", "z"}` dicts or as objects with x, y and
-    z, and fields have defaults; files are checked strictly (see `episodes.datasets`).
+    z, and fields have defaults; files are checked strictly (see `exams.datasets`).
     """
 
     task: ClassVar[str] = "vln"
@@ -98,11 +94,7 @@ class Episode(DataclassStruct, frozen=True, omit_defaults=True, forbid_unknown_f
 
     @property
     def goal(self) -> Vector3:
-        """Where to stop.
-
-        Raises:
-            UserError: It is withheld.
-        """
+        """Where to stop. Raises UserError if it is withheld."""
         if self.goal_position is None:
             raise UserError(f"episode '{self.episode_id}' has no goal: it cannot be scored")
         return self.goal_position
@@ -119,10 +111,7 @@ class Episode(DataclassStruct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 
 def stored_geodesic_m(episode: Episode) -> float | None:
-    """Return how far it is from start to goal by the dataset's own account, None if it says nothing usable.
-
-    No path is shorter than the straight line: a number below that is a mistake.
-    """
+    """Return the dataset's distance from start to goal; None if missing or below the straight line."""
     stored_m = episode.origin.geodesic_distance if episode.origin is not None else None
     if stored_m is None or not 0 < stored_m < math.inf:
         return None

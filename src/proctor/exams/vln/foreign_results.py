@@ -11,10 +11,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from proctor.core.documents import read_bytes
 from proctor.core.errors import InvalidFile
+from proctor.exams.foreign_files import ForeignResults
 from proctor.exams.record_check import LARGEST_NUMBER
 
 OUR_NAMES = {
@@ -29,27 +28,11 @@ EPISODE_COUNTS = ("num_episodes", "total_episodes", "n_episodes", "episode_count
 """Keys of files that hold means under which the number of episodes stands."""
 
 
-class ForeignResults(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody else's evaluation says, under our names of metrics."""
-
-    path: Path
-    means: dict[str, float]
-    episodes: dict[str, dict[str, float]]
-    """By episode id; empty if the file holds the means only."""
-    n: int | None
-    """How many episodes the means are of; None if the file does not say."""
-    ignored: list[str]
-    """Keys that are not metrics, or whose values are not numbers, not finite or too large to be measured."""
-
-
 def read_vlnce_results(path: Path) -> ForeignResults:
     """Read a result file of a VLN-CE run.
 
     A value that is NaN or infinite, as distances are off the navigation mesh, or too large to be measured is
     missing; a mean over episodes is over those that have the value.
-
-    Raises:
-        InvalidFile: It is no such file.
     """
     try:
         value = json.loads(read_bytes(path))
@@ -72,8 +55,15 @@ def read_vlnce_results(path: Path) -> ForeignResults:
         raise InvalidFile(
             path, f"not a result file: neither success nor distance_to_goal is in it; {expected}"
         )
+    rate = means.get("collision_rate")
+    words = f"{rate:.3f} bumps per step (its 'collisions' is a rate, not a count)" if rate is not None else ""
     return ForeignResults(
-        path=path, means=means, episodes=episodes, n=n, ignored=sorted(ignored - means.keys())
+        path=path,
+        means=means,
+        episodes=episodes,
+        n=n,
+        ignored=sorted(ignored - means.keys()),
+        notes=[words] if words else [],
     )
 
 

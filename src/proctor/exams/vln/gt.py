@@ -18,25 +18,22 @@ from proctor.core.documents import convert, decode, parse_json, refuse_nan
 from proctor.core.errors import InvalidFile
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Action
+from proctor.exams.datasets import stem_of
 from proctor.exams.vln.axes import Triple
 
 FORWARD, LEFT, RIGHT, LOOK_DOWN = 1, 2, 3, 5
-TURNS_DEG = (15, 30)
-"""Of R2R and of RxR."""
+TURNS_DEG = (15, 30)  # of R2R and of RxR
 NEAR_M = 0.1
 HEADING_TOLERANCE_DEG = 5.0
-TOLERATED_SHARE = 0.1
-"""Sliding along walls turns a few first moves aside, less than one in a hundred."""
+TOLERATED_SHARE = 0.1  # sliding along walls turns a few first moves aside, less than one in a hundred
 V1_3_GRID_DEG = 30.0
-MANY = 20
-"""Episodes that are no accident."""
+MANY = 20  # episodes that are no accident
 
 
 class GroundTruth(msgspec.Struct, frozen=True):
     """The reference of one episode, in Habitat's axes."""
 
-    locations: list[Triple]
-    """The start and where each FORWARD led; turns add none."""
+    locations: list[Triple]  # the start and where each FORWARD led; turns add none
     actions: list[int] = []
     forward_steps: int | None = None
 
@@ -56,27 +53,17 @@ def gt_name(episodes_file: Path) -> Path:
 
 def gt_file(episodes_file: Path) -> Path | None:
     """Return the gt file beside an episode file, packed or not, if there is one."""
+    return next((file for file in gt_candidates(episodes_file) if file.is_file()), None)
+
+
+def gt_candidates(episodes_file: Path) -> list[Path]:
+    """Return what a gt file beside an episode file may be called, packed or not."""
     stem = stem_of(episodes_file)
-    candidates = (episodes_file.with_name(f"{stem}_gt{ending}") for ending in (".json.gz", ".json"))
-    return next((file for file in candidates if file.is_file()), None)
-
-
-def stem_of(file: Path) -> str:
-    """Return `val_unseen` of `val_unseen.json.gz`."""
-    return file.name.removesuffix(".gz").removesuffix(".json")
+    return [episodes_file.with_name(f"{stem}_gt{ending}") for ending in (".json.gz", ".json")]
 
 
 def parse_gt(raw: bytes, file: Path, *, remedy: str) -> dict[str, GroundTruth]:
-    """Return the content of a gt file by episode id.
-
-    Args:
-        raw: The file's content, unpacked.
-        file: Where it came from.
-        remedy: What to do about a broken entry, for the message.
-
-    Raises:
-        InvalidFile: Something in it is wrong; the place begins with the episode's id.
-    """
+    """Return an unpacked gt file by episode id; the message about a broken one ends with `remedy`."""
     try:
         entries = decode(raw, dict[str, GroundTruth], file)
         for key, entry in entries.items():

@@ -13,44 +13,36 @@ from numpy.typing import NDArray
 from proctor.core.geometry import distances_along, evenly_spaced, pose_after
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import STEP_M, TURN_RAD, Action, Array, EpisodeInfo, Observation, Pose2
+from proctor.exams.path_distance import has_map
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.navigation.planning.planner import planner_name
 from proctor.navigation.process.pipeline import compute_path
 from proctor.navigation.process.requests import Motion, PathRequest
 
-RADIUS_M = 0.22
-"""Every move keeps this: the robot's radius, and what its laser wants to see ahead."""
-MARGIN_M = 0.08
-"""Paths keep more, for the moves lead beside them."""
-SPACING_M = 0.05
-"""Between the points of a path."""
-AHEAD = 4
-"""So many steps are thought of at once."""
+RADIUS_M = 0.22  # every move keeps this: the robot's radius, and what its laser wants to see ahead
+MARGIN_M = 0.08  # paths keep more, for the moves lead beside them
+SPACING_M = 0.05  # between the points of a path
+AHEAD = 4  # so many steps are thought of at once
 BEAM = 80
 PROBES = np.array([0.25, 0.5, 0.75, 1.0])  # of a step
 ANY_TURN, FEW_TURNS = np.arange(-11, 13), np.arange(-2, 3)
 """In turns of 15°, before the first step and before those that follow."""
-IN_VIEW = round(2 * AHEAD * STEP_M / SPACING_M)
-"""So many points of the path count at a time."""
+IN_VIEW = round(2 * AHEAD * STEP_M / SPACING_M)  # so many points of the path count at a time
 
 OFF_PATH_M = 0.1
-"""So far beside the path costs as much as a way of this length; twice as far, four times as much."""
+"""So far beside the path costs as much as a path of this length; twice as far, four times as much."""
 TURN_COST_M = 0.02
 CLOSENESS_COST = 2.0
-DEAD_END_COST_M = 1.0
-"""Of going on where no step is possible any more."""
+DEAD_END_COST_M = 1.0  # of going on where no step is possible any more
 MISS_COST = 5.0
-NEAR_M = 0.05
-"""Nearer to the goal than this is no better."""
-LOST_M = 0.5
-"""Further from the path than this, another one is planned."""
+NEAR_M = 0.05  # nearer to the goal than this is no better
+LOST_M = 0.5  # further from the path than this, another one is planned
 AHEAD_M, BLOCK_M = 0.45, 0.1
 """Where what was bumped into is put on the map, and its radius."""
 PLANNING_TIMEOUT_S = 120.0
 """Nothing moves while the policy plans, and at the first plan code may have to be compiled."""
-REACH_M = 2.0
-"""A goal in a thing is exchanged for the nearest place that is no further away."""
+REACH_M = 2.0  # a goal inside of an object is exchanged for the nearest place that is no further away
 
 
 class NavigateToPolicy(Policy):
@@ -58,16 +50,9 @@ class NavigateToPolicy(Policy):
 
     Before each step a few steps ahead are thought through, from where the robot really is: they should stay
     near the path, get on, turn little and keep clear of everything. Another path is planned when the robot
-    bumps into something or is far from its path.
-
-    Args:
-        planner: Who finds the path, such as `grid` or `rrt_star`.
-
-    Raises:
-        UnknownName: There is no such planner.
+    bumps into something or is far from its path. `planner` is a name such as `grid` or `rrt_star`.
     """
 
-    tasks = ("vln",)
     privileged: ClassVar[bool] = True
 
     def __init__(self, planner: str = "grid") -> None:
@@ -82,10 +67,9 @@ class NavigateToPolicy(Policy):
         """Read the goal and the map."""
         episode = episode_info.episode
         start, self._goal = episode.start_position, (episode.goal.x, episode.goal.y)
-        scene = Path(episode.scene_config_path) if episode.scene_config_path else None
         grid = GridMap(np.zeros((2, 2), dtype=bool), origin_world=(start.x, start.y))
-        if scene is not None and scene.is_file():
-            grid = map_of_scene(scene, start)
+        if has_map(episode):
+            grid = map_of_scene(Path(episode.scene_config_path), start)
         self._grid = grid.covering((start.x, start.y), self._goal)
         self._seed = episode_info.seed
         self._follower, self._expected = None, None
@@ -147,7 +131,7 @@ class NavigateToPolicy(Policy):
 
 
 class _Layer(NamedTuple):
-    """Poses after the same number of steps, and how they came about. Costs are in metres of way."""
+    """Poses after the same number of steps, and how they came about. Costs are in metres of path."""
 
     points: Array  # (N, 2)
     yaws: Array
@@ -176,7 +160,9 @@ class _Follower:
     def actions(self, pose: Pose2) -> list[Action]:
         """Return the turns and the step to do next, or a STOP."""
         here, zero = np.array([[pose.x, pose.y]]), np.zeros(1)
-        layer = _Layer(here, np.array([pose.yaw]), zero, self._ways_m(here)[1], zero.astype(np.int64))
+        layer = _Layer(
+            here, np.array([pose.yaw]), zero, self._path_distances_m(here)[1], zero.astype(np.int64)
+        )
         best_total, best_turns = _cost_of_stopping(layer)[0], None
         for number in range(AHEAD):
             layer = self._after_step(layer, ANY_TURN if number == 0 else FEW_TURNS)
@@ -193,7 +179,7 @@ class _Follower:
         return [turn] * abs(best_turns) + [Action.FORWARD]
 
     def _after_step(self, layer: _Layer, turns: NDArray[np.int64]) -> _Layer:
-        """Turn all poses some ways, go forward, and keep the best of what is allowed."""
+        """Turn all poses by several angles, go forward, and keep the best of what is allowed."""
         parents = np.repeat(np.arange(len(layer.costs)), len(turns))
         turned = np.tile(turns, len(layer.costs))
         yaws = layer.yaws[parents] + TURN_RAD * turned
@@ -201,7 +187,7 @@ class _Follower:
         points = layer.points[parents] + moves
         probes = layer.points[parents][:, None] + PROBES[:, None] * moves[:, None]
         clearances_m = self._grid.clearances(probes).min(axis=1)
-        off_m, misses_m = self._ways_m(points)
+        off_m, misses_m = self._path_distances_m(points)
         costs = layer.costs[parents] + STEP_M + TURN_COST_M * np.abs(turned) + off_m**2 / OFF_PATH_M
         costs += CLOSENESS_COST * np.maximum(RADIUS_M + MARGIN_M - clearances_m, 0)
         costs[clearances_m <= RADIUS_M] = np.inf
@@ -210,8 +196,8 @@ class _Follower:
         kept = order[: min(BEAM, int(np.isfinite(costs).sum()))]
         return _Layer(points[kept], yaws[kept], costs[kept], misses_m[kept], firsts[kept])
 
-    def _ways_m(self, points: Array) -> tuple[Array, Array]:
-        """Return how far (N, 2) points are from the path, and from its end by way of the path."""
+    def _path_distances_m(self, points: Array) -> tuple[Array, Array]:
+        """Return how far (N, 2) points are from the path, and from its end along the path."""
         ahead = slice(self._nearest, self._nearest + IN_VIEW)
         (x, y), (path_x, path_y) = points.T[..., None], self._points[ahead].T
         apart_m = np.hypot(x - path_x, y - path_y)

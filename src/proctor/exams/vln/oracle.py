@@ -10,6 +10,7 @@ from typing import ClassVar
 from proctor.core.geometry import pose_after, wrap_angle
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import STEP_M, Action, EpisodeInfo, Observation, Pose2
+from proctor.exams.path_distance import has_map
 from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.navigation.planning.action_planner import ActionPlanner
 
@@ -19,13 +20,12 @@ DRIFT_RAD = math.radians(3)
 
 
 class OraclePolicy(Policy):
-    """Goes the shortest way with the four actions and keeps clear of everything.
+    """Goes the shortest path with the four actions and keeps clear of everything.
 
     All actions are planned at once and carried out. They are planned anew from where the robot
     really is when that is not where it should be. Without a scene it goes straight to the goal.
     """
 
-    tasks = ("vln",)
     privileged: ClassVar[bool] = True
 
     def __init__(self) -> None:
@@ -38,9 +38,9 @@ class OraclePolicy(Policy):
         episode = episode_info.episode
         start_xy = (episode.start_position.x, episode.start_position.y)
         goal_xy = (episode.goal.x, episode.goal.y)
-        scene = Path(episode.scene_config_path) if episode.scene_config_path else None
         grid = None
-        if scene is not None and scene.is_file():
+        if has_map(episode):
+            scene = Path(episode.scene_config_path)
             grid = map_of_scene(scene, episode.start_position).covering(start_xy, goal_xy)
         self._planner = ActionPlanner(grid, goal_xy)
         self._expected = None

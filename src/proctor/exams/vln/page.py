@@ -1,95 +1,125 @@
-"""What the report's page shows of navigation only: paths, distances and plans of scenes."""
+"""What the report's page shows of navigation only: distances to the goal and plans of scenes."""
 
 from __future__ import annotations
 
 import io
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
-from proctor.core.types import Vector3
-from proctor.exams.results import EpisodeResult
-from proctor.exams.vln.episode import Episode
+from proctor.core.types import Array
+from proctor.exams.names import AnyExam
+from proctor.exams.page import Eye, JudgedEpisode, KeyFrames, Page, ShownRun, flat_cm, path_data
+from proctor.exams.results import distance_label
+from proctor.exams.vln.episode import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.exams.vln.goal_distances import goal_distances
-from proctor.exams.vln.verdict import diagnose
+from proctor.exams.vln.trajectory_plot import save_trajectory_png
+from proctor.exams.vln.verdict import goal_distance
 from proctor.plots.data_uri import data_uri
 from proctor.plots.plan import draw_plan
-from proctor.report.progress import OnProgress, tracked
-from proctor.report.run_record import RunRecord
-from proctor.report.verdict import Verdict
 
 PLAN_WIDTH_PX, SMALL_PLAN_WIDTH_PX, MANY_SCENES = 900, 560, 24
 """Where there are many scenes, their plans are drawn smaller: they take most of the time."""
-LETTERS = "SFLR"
-"""By action: STOP, FORWARD, LEFT, RIGHT."""
+LETTERS = "SFLR"  # by action: STOP, FORWARD, LEFT, RIGHT
 
 
-def judge_vln(runs: Sequence[RunRecord], on_progress: OnProgress | None = None) -> list[Verdict]:
-    """Diagnose every episode of every run, in the order of runs and episodes."""
-    found: dict[tuple[int, str], Verdict] = {}
-    asked = [(index, result) for index, run in enumerate(runs) for result in run.results.episodes]
-
-    def place(item: tuple[int, EpisodeResult]) -> tuple[str, str]:
-        return item[1].scene_id, item[1].episode_id
-
-    in_order = sorted(asked, key=place)  # so that maps and ways to a goal are found once
-    for index, result in tracked(in_order, "diagnosing", on_progress):
-        episode = runs[index].episodes.get(result.episode_id)
-        distances_m = None if episode is None else goal_distances(result, episode)
-        diagnosis = diagnose(result, episode, goal_distances_m=distances_m)
-        found[index, result.episode_id] = Verdict(index, result, episode, diagnosis, distances_m)
-    return [found[index, result.episode_id] for index, result in asked]
+def _small_camera(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
+    """Return the options of the run with a small camera and nothing else to look with."""
+    width, height = options.get("width", 640), options.get("height", 480)
+    scale = min(1.0, width_px / width)
+    return {
+        **options,
+        "width": round(width * scale),
+        "height": max(1, round(height * scale)),
+        "sensors": ["rgb"],
+    }
 
 
-class VlnPage:
-    """The parts of the page's data that only navigation has; each scene's plan is drawn once."""
+class VlnPage(Page):
+    """The page of navigation; each scene's plan is drawn once."""
 
-    def __init__(self, verdicts: Sequence[Verdict]) -> None:
-        scenes = {v.episode.scene_config_path for v in verdicts if v.episode is not None}
+    scripts = ("vln.js",)
+    scores = (
+        *("success", "spl", "ndtw", "navigation_error"),
+        *("oracle_success", "success_at_0.2m", "collisions"),
+    )
+    titles: ClassVar[Mapping[str, str]] = {
+        "success": "Success rate",
+        "navigation_error": "Navigation error",
+        "oracle_success": "Oracle success",
+        "success_at_0.2m": "Success within 0.2 m",
+        "collisions": "Bumps per episode",
+    }
+    eyes: ClassVar[Mapping[str, Eye]] = {"embedded": Eye(itemgetter("rgb"), "position", _small_camera)}
+
+    def __init__(
+        self, exam: type[AnyExam], judged: Sequence[JudgedEpisode], runs: Sequence[ShownRun]
+    ) -> None:
+        super().__init__(exam, judged, runs)
+        scenes = {each.episode.scene_config_path for each in judged if each.episode is not None}
         self._width_px = PLAN_WIDTH_PX if len(scenes) <= MANY_SCENES else SMALL_PLAN_WIDTH_PX
         self._plans: list[dict[str, Any]] = []
         self._numbers: dict[tuple[str, float], int | None] = {}
-        self.problems: list[str] = []
+        self._distances_m: dict[tuple[int, str], Array | None] = {}
 
-    @property
     def extras(self) -> dict[str, Any]:
-        """What belongs to no single episode."""
+        """Return the plans."""
         return {"plans": self._plans}
 
-    def episode(self, verdict: Verdict, run: RunRecord) -> dict[str, Any]:
-        """Return what was asked."""
-        result, episode = verdict.result, verdict.episode
-        said: dict[str, Any] = {"start": _cm([result.trajectory[0]]) if result.trajectory else []}
+    def episode(self, judged: JudgedEpisode) -> dict[str, Any]:
+        """Return goal, reference and plan."""
+        episode: Episode | None = judged.episode
         if episode is None:
-            return said
-        said["level"] = episode.level
+            return {}
+        said: dict[str, Any] = {"level": episode.level}
         if episode.goal_position is not None:
-            own = episode.success_threshold
-            said |= {"goal": _cm([episode.goal_position]), "near": own or run.success_threshold_m}
+            said |= {"goal": flat_cm([episode.goal_position]), "near": self._threshold_m(judged)}
         if episode.reference_path:
             length_m = path_length(np.array([(p.x, p.y, p.z) for p in episode.reference_path]))
-            said |= {"ref": _cm(episode.reference_path), "length": round(length_m, 2)}
-        if verdict.goal_distances_m is not None:
-            said["far"] = round(float(verdict.goal_distances_m[0]), 2)
+            said |= {"ref": flat_cm(episode.reference_path), "length": round(length_m, 2)}
+        distances_m = self._goal_distances(judged)
+        if distances_m is not None:
+            said["far"] = round(float(distances_m[0]), 2)
         said["plan"] = self._plan(episode)
         return said
 
-    def result(self, verdict: Verdict) -> dict[str, Any]:
-        """Return what was done."""
-        result = verdict.result
-        said: dict[str, Any] = {
-            "xy": _steps(_cm(result.trajectory)),
-            "yaw": [round(math.degrees(yaw)) for yaw in result.headings],
-            "act": "".join(LETTERS[a] if isinstance(a, int) and 0 <= a < 4 else "?" for a in result.actions),
+    def result(self, judged: JudgedEpisode) -> dict[str, Any]:
+        """Return path, actions and distances to the goal."""
+        result = judged.result
+        actions = [LETTERS[a] if isinstance(a, int) and 0 <= a < 4 else "?" for a in result.actions]
+        said = path_data(result) | {
+            "act": "".join(actions),
+            "by": distance_label(result.distance),
+            "endBy": goal_distance(result).label,
         }
-        if verdict.goal_distances_m is not None:
-            said["d"] = np.rint(verdict.goal_distances_m * 100).astype(int).tolist()
+        distances_m = self._goal_distances(judged)
+        if distances_m is not None:
+            said["d"] = np.rint(distances_m * 100).astype(int).tolist()
         return said
+
+    def draw(self, judged: JudgedEpisode, file: Path, frames: Callable[[int], KeyFrames]) -> None:
+        """Draw the path on the plan."""
+        threshold_m = self._threshold_m(judged)
+        save_trajectory_png(judged.result, judged.episode, file, success_threshold=threshold_m)
+
+    def _threshold_m(self, judged: JudgedEpisode) -> float:
+        own_m = None if judged.episode is None else judged.episode.success_threshold
+        if own_m is not None:
+            return float(own_m)
+        given = self.runs[judged.run].identity.get("success_threshold_m")
+        return float(given) if isinstance(given, int | float) else DEFAULT_SUCCESS_THRESHOLD_M
+
+    def _goal_distances(self, judged: JudgedEpisode) -> Array | None:
+        key = judged.run, judged.result.episode_id
+        if key not in self._distances_m:
+            known = judged.episode is not None and judged.result.trajectory
+            self._distances_m[key] = goal_distances(judged.result, judged.episode) if known else None
+        return self._distances_m[key]
 
     def _plan(self, episode: Episode) -> int | None:
         """Return which plan shows an episode's floor; None if there is none."""
@@ -113,13 +143,3 @@ class VlnPage:
         rooms = [[room.text, *(round(v, 2) for v in (room.x, room.y, room.height_m))] for room in plan.rooms]
         self._plans.append({"image": data_uri("webp", stream.getvalue()), "box": box, "rooms": rooms})
         return len(self._plans) - 1
-
-
-def _cm(points: Iterable[Vector3]) -> list[int]:
-    """Return x and y of points in turn, in centimetres."""
-    return [round(100 * value) for point in points for value in (point.x, point.y)]
-
-
-def _steps(flat: list[int]) -> list[int]:
-    """Return the first point, then from each point to the next: short numbers make a small file."""
-    return flat[:2] + [after - before for before, after in zip(flat, flat[2:], strict=False)]

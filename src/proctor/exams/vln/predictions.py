@@ -3,13 +3,14 @@
 R2R-CE: JSON, `{episode_id: [{"position", "heading", "stop"}, ...]}`, beginning with the start state; the
 heading is in radians from -Z, left is positive. RxR-CE: JSON lines, `{"instruction_id", "path"}` with the
 positions that changed, sorted by id; it has no STOP, so the end of a path counts as one. Both are in
-Habitat's axes.
+Habitat's axes. To score a file, it is read as traces, whose actions are inferred from the states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import groupby
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,22 +18,37 @@ import msgspec
 
 from proctor.core.documents import convert, parse_json, read_bytes, write_atomically, write_json
 from proctor.core.errors import InvalidFile, UserError
+from proctor.core.geometry import distance, wrap_angle
 from proctor.core.types import Action, Vector3
-from proctor.exams.results import EpisodeResult
+from proctor.exams.datasets import Dataset, episodes_of
+from proctor.exams.driving import DrivingState, DrivingTrace
+from proctor.exams.foreign_files import PredictedRun, PredictionFiles
+from proctor.exams.path_distance import PathDistance
+from proctor.exams.results import EpisodeResult, Results, distance_label
+from proctor.exams.trace import Trace
 from proctor.exams.vln.axes import Triple, from_habitat, heading_of_yaw, to_habitat, yaw_of_heading
-from proctor.exams.vln.episode import LARGEST_COORDINATE
+from proctor.exams.vln.episode import LARGEST_COORDINATE, Episode
+from proctor.exams.vln.gt import HEADING_TOLERANCE_DEG, TOLERATED_SHARE, version_of
 
 PredictionFormat = Literal["r2r", "rxr"]
+
+SAME_PLACE_M = 0.1
+TURNED_RAD = math.radians(1)
+SHIFTED_M = 0.05
+LONGEST_STEP_M = 0.5  # a FORWARD is 0.25 m
+SHORTEST_SHARE = 0.9
+"""The map is a little too careful: a path may be so much shorter than the shortest one on it."""
+SPL_NOTE = "SPL is measured by the path distances that the dataset stores, for want of its scenes"
+UNKNOWN = {"r2r": ("collisions", "collision_rate"), "rxr": ("collisions", "collision_rate", "steps")}
+"""Metrics that a file of each format cannot tell."""
 
 
 class Prediction(msgspec.Struct, frozen=True):
     """One episode's drive, in our axes, the start included."""
 
     positions: list[Vector3]
-    yaws: list[float] | None
-    """In radians; RxR files have none."""
-    stop_at: int | None
-    """Index of the state that STOP led to; None if the agent never said it."""
+    yaws: list[float] | None  # in radians; RxR files have none
+    stop_at: int | None  # index of the state that STOP led to; None if the agent never said it
 
 
 class Predictions(msgspec.Struct, frozen=True):
@@ -40,6 +56,9 @@ class Predictions(msgspec.Struct, frozen=True):
 
     format: PredictionFormat
     by_id: dict[str, Prediction]
+
+
+Pairs = Sequence[tuple[Episode, Prediction | None]]
 
 
 class _State(msgspec.Struct):
@@ -54,11 +73,7 @@ class _Line(msgspec.Struct):
 
 
 def read_predictions(path: Path) -> Predictions:
-    """Read a predictions file of either format, packed or not.
-
-    Raises:
-        InvalidFile: It is none, or something in it is wrong; the place begins with the id or the line.
-    """
+    """Read a predictions file of either format, packed or not."""
     raw = read_bytes(path)
     first_line, *_ = raw.lstrip().splitlines() or [b""]
     try:
@@ -76,16 +91,10 @@ def write_predictions(
     format_: PredictionFormat,
     instruction_ids: Mapping[str, str],
 ) -> None:
-    """Write what agents did as a predictions file.
+    """Write what agents did as a predictions file. Episodes that are not scored should be left out.
 
-    Args:
-        results: The episodes. Those that are not scored should be left out.
-        path: The new file.
-        format_: `r2r`, or `rxr`.
-        instruction_ids: By episode id; for RxR only.
-
-    Raises:
-        UserError: An RxR id is missing or no number, or headings, which R2R wants, are not recorded.
+    `instruction_ids` are by episode id, for RxR only. Raises UserError if one of them is missing or not a
+    number, or if headings, which R2R wants, are not recorded.
     """
     if format_ == "r2r":
         write_json(path, {result.episode_id: _states(result) for result in results})
@@ -119,11 +128,7 @@ def _states(result: EpisodeResult) -> list[dict[str, Any]]:
     stopped = bool(result.actions) and result.actions[-1] == Action.STOP
     last = len(result.trajectory) - 1
     return [
-        {
-            "position": to_habitat(position),
-            "heading": heading_of_yaw(yaw),
-            "stop": stopped and index == last,
-        }
+        {"position": to_habitat(position), "heading": heading_of_yaw(yaw), "stop": stopped and index == last}
         for index, (position, yaw) in enumerate(zip(result.trajectory, result.headings, strict=True))
     ]
 
@@ -169,3 +174,172 @@ def _read_rxr(raw: bytes, path: Path) -> dict[str, Prediction]:
         points = [_point(point, path, f"line {number}, path[{i}]") for i, point in enumerate(line.path)]
         by_id[key] = Prediction([*points, points[-1]], None, len(points))
     return by_id
+
+
+class VlnPredictedRun(PredictedRun):
+    """A predictions file of R2R-CE or RxR-CE."""
+
+    def __init__(self, predictions: Predictions, pairs: Pairs, dataset: Dataset) -> None:
+        self._format, self._pairs, self._dataset = predictions.format, pairs, dataset
+        has_limit = predictions.format != "rxr"
+        self.traces = {
+            episode.episode_id: _trace(episode, prediction, episode.step_limit if has_limit else None)
+            for episode, prediction in pairs
+            if prediction is not None
+        }
+        self.ignored = sorted(predictions.by_id.keys() - {_key(e, predictions) for e, _ in pairs})
+        self.unknown_metrics = UNKNOWN[predictions.format]
+
+    def remarks(self, results: Results) -> list[str]:
+        """Name goals out of reach, what counts as a STOP, and the distance."""
+        from proctor.exams.geodesics import unreachable_notes  # noqa: PLC0415  (maps need packages that agents do not)
+
+        remarks = unreachable_notes([episode for episode, _ in self._pairs])
+        if self._format == "rxr":
+            remarks.append("RxR predictions hold no STOP: the end of each path counts as one")
+        if results.summary.distance != "geodesic":
+            spl = "" if results.summary.shortest_path else "SPL, "
+            remarks.append(
+                f"measured by {distance_label(results.summary.distance)}: success, {spl}navigation error and "
+                "oracle success are not comparable with those by path distance; give --scenes for these"
+            )
+        return remarks
+
+    def notes(self, results: Results) -> list[str]:
+        """Name other headings than the episodes', and paths that no robot could have driven."""
+        return [
+            *_heading_notes(self._pairs, self._dataset.format),
+            *_odd_paths([episode for episode, _ in self._pairs], results),
+            *([SPL_NOTE] if results.summary.shortest_path else []),
+        ]
+
+
+def _read(file: Path, dataset: Dataset) -> VlnPredictedRun:
+    episodes = episodes_of(dataset, Episode)
+    withheld = [episode.episode_id for episode in episodes if episode.goal_position is None]
+    if withheld:
+        problem = f"{len(withheld)} of {len(episodes)} episodes have no goal, first '{withheld[0]}'"
+        raise UserError(f"{dataset.path}: {problem}: they cannot be scored here")
+    predictions = read_predictions(file)
+    pairs = [(episode, predictions.by_id.get(_key(episode, predictions))) for episode in episodes]
+    _check_match(predictions, pairs, file, dataset.path)
+    return VlnPredictedRun(predictions, pairs, dataset)
+
+
+def _key(episode: Episode, predictions: Predictions) -> str:
+    """Return what a predictions file calls an episode."""
+    if predictions.format == "rxr" and episode.origin is not None and episode.origin.instruction_id:
+        return episode.origin.instruction_id
+    return episode.episode_id
+
+
+def _check_match(predictions: Predictions, pairs: Pairs, file: Path, dataset: Path) -> None:
+    """Refuse predictions that are of other episodes, or in other axes: no score would mean anything."""
+    if all(prediction is None for _, prediction in pairs):
+        known = next((_key(episode, predictions) for episode, _ in pairs), "none at all")
+        given = next(iter(predictions.by_id), "none at all")
+        problem = f"no prediction is of an episode of {dataset}: found '{given}', expected such as '{known}'"
+        raise InvalidFile(file, problem)
+    for episode, prediction in pairs:
+        if prediction and distance(prediction.positions[0], episode.start_position) > SAME_PLACE_M:
+            there, here = prediction.positions[0], episode.start_position
+            problem = (
+                f"begins {distance(there, here):.1f} m from the episode's start; expected the start state "
+                "first, in Habitat's axes (y up), and of the same version of the dataset"
+            )
+            raise InvalidFile(file, problem, place=_key(episode, predictions))
+
+
+def _trace(episode: Episode, prediction: Prediction, limit: int | None) -> DrivingTrace:
+    """Return what the agent must have done to get from state to state, up to its STOP or the step limit."""
+    positions, yaws = prediction.positions, prediction.yaws
+    last = len(positions) - 1 if prediction.stop_at is None else prediction.stop_at
+    last = last if limit is None else min(last, limit)
+    start_yaw = None if yaws is None else episode.start_yaw
+    trace: DrivingTrace = Trace(DrivingState(position=episode.start_position, yaw=start_yaw))
+    for index in range(1, last + 1):
+        moved_m = distance(positions[index - 1], positions[index])
+        turned_rad = 0.0 if yaws is None else wrap_angle(yaws[index] - yaws[index - 1])
+        if index == prediction.stop_at:
+            action = Action.STOP
+        elif abs(turned_rad) > TURNED_RAD and moved_m < SHIFTED_M:
+            action = Action.LEFT if turned_rad > 0 else Action.RIGHT
+        else:
+            action = Action.FORWARD
+        yaw = None if yaws is None else yaws[index]
+        trace.add(action, DrivingState(position=positions[index], yaw=yaw))
+    return trace
+
+
+def _heading_notes(pairs: Pairs, format_: str) -> list[str]:
+    """Tell whether predictions begin with another heading than their episodes: of another version, mostly."""
+    known = [(e, prediction.yaws[0]) for e, prediction in pairs if prediction and prediction.yaws is not None]
+    off_rad = [abs(wrap_angle(yaw - episode.start_yaw)) for episode, yaw in known]
+    wrong = [
+        (episode.episode_id, angle)
+        for (episode, _), angle in zip(known, off_rad, strict=True)
+        if angle > math.radians(HEADING_TOLERANCE_DEG)
+    ]
+    if not wrong:
+        return []
+    name, angle = wrong[0]
+    note = (
+        f"{len(wrong)} of {len(known)} predictions begin with another heading than their episodes, "
+        f"first that of '{name}', by {math.degrees(angle):.0f} degrees"
+    )
+    if len(wrong) <= TOLERATED_SHARE * len(known):
+        return [note]
+    versions = version_of([episode.start_yaw for episode, _ in known]), version_of([yaw for _, yaw in known])
+    if format_ != "r2r-ce" or versions[0] == versions[1]:
+        return [f"{note}: predictions for another version of the dataset, or by another convention?"]
+    return [f"{note}: the episodes look like R2R-CE {versions[0]}, the predictions like {versions[1]}"]
+
+
+def _odd_paths(episodes: Sequence[Episode], results: Results) -> list[str]:
+    """Return what no robot could have driven. It is scored nevertheless, as the definitions say."""
+    jumps_m = {
+        result.episode_id: max(distance(a, b) for a, b in pairwise(result.trajectory))
+        for result in results.episodes
+        if len(result.trajectory) > 1
+    }
+    notes = []
+    far = [key for key, jump_m in jumps_m.items() if jump_m > LONGEST_STEP_M]
+    if far:
+        text = f"{len(far)} predictions have steps longer than {LONGEST_STEP_M} m"
+        notes.append(f"{text} (first: {far[0]}, {jumps_m[far[0]]:.1f} m)")
+    by_id = {episode.episode_id: episode for episode in episodes}
+    short = [text for result in results.episodes if (text := _shortcut(by_id[result.episode_id], result))]
+    if short:
+        text = f"{len(short)} paths are shorter than the shortest way: they pass through walls"
+        notes.append(f"{text} (first: {short[0]})")
+    return notes
+
+
+def _shortcut(episode: Episode, result: EpisodeResult) -> str:
+    """Return how much shorter a path is than the shortest one to its end; nothing if it is not."""
+    if result.distance != "geodesic" or "path_length" not in result.metrics:
+        return ""
+    shortest = PathDistance(episode, success_threshold_m=0.0)
+    shortest_m, driven_m = (
+        shortest(result.trajectory[0], result.trajectory[-1]),
+        result.metrics["path_length"],
+    )
+    if driven_m >= SHORTEST_SHARE * shortest_m - LONGEST_STEP_M:
+        return ""
+    return f"{result.episode_id}, {driven_m:.1f} m instead of {shortest_m:.1f} m"
+
+
+def _write(
+    results: Sequence[EpisodeResult], path: Path, format_: str | None, dataset: Callable[[], Dataset | None]
+) -> str:
+    loaded = None if format_ == "r2r" else dataset()
+    ids: Mapping[str, str] = {}
+    if loaded is not None:
+        format_ = format_ or ("rxr" if loaded.format == "rxr-ce" else "r2r")
+        ids = {e.episode_id: e.origin.instruction_id or "" for e in episodes_of(loaded, Episode) if e.origin}
+    chosen: PredictionFormat = "rxr" if format_ == "rxr" else "r2r"
+    write_predictions(results, path, format_=chosen, instruction_ids=ids)
+    return chosen
+
+
+PREDICTIONS = PredictionFiles(formats=("r2r", "rxr"), read=_read, write=_write)

@@ -1,21 +1,23 @@
 """The episodes of R2R-CE and RxR-CE: from their files into our terms, and back.
 
 Keys that nothing here needs (tokens, vocabularies, timings) are skipped; what is used is checked strictly.
-The axes are Habitat's, see `episodes.axes`. Licences forbid to ship these data: users bring their own.
+The axes are Habitat's, see `axes.py`. Licences forbid to ship these data: users bring their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from proctor.core.documents import decode, read_bytes
+from proctor.core.documents import decode, read_packed, unpack
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Action, Vector3
+from proctor.exams.datasets import stem_of
+from proctor.exams.episode_files import Loaded
 from proctor.exams.vln.axes import (
     HEADING_OF_YAW_0_RAD,
     Quadruple,
@@ -33,16 +35,13 @@ from proctor.exams.vln.gt import (
     gt_file,
     mismatch,
     parse_gt,
-    stem_of,
     strays,
     turn_deg_of,
 )
 
 Format = Literal["r2r-ce", "rxr-ce"]
-ROLES = ("guide", "follower")
 SPLITS = ("train", "val_seen", "val_unseen", "test", "test_challenge")
-RADIUS_M = 3.0
-"""Within which a STOP is a success, where a goal does not say it."""
+RADIUS_M = 3.0  # within which a STOP is a success, where a goal does not say it
 
 
 class Goal(msgspec.Struct, frozen=True):
@@ -74,8 +73,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     start_position: Triple
     start_rotation: Quadruple
     instruction: Instruction
-    goals: list[Goal] | None = None
-    """Missing in test splits."""
+    goals: list[Goal] | None = None  # missing in test splits
     trajectory_id: int | str | None = None
     reference_path: list[Triple] | None = None
     info: Info | None = None
@@ -84,8 +82,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 class Extra(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What Proctor knows of an episode and these formats have no place for."""
 
-    native: bool = False
-    """Whether the episode is not from a public dataset."""
+    native: bool = False  # whether the episode is not from a public dataset
     default_threshold: bool = False
     """Whether it leaves the success threshold to the run, whatever the radius says."""
     max_steps: int | None = None
@@ -101,18 +98,7 @@ class RecordFile(msgspec.Struct, frozen=True):
     """The whole file."""
 
     episodes: list[Record]
-    proctor: dict[str, Extra] = {}
-    """By episode id; only in files that Proctor wrote."""
-
-
-class Loaded(NamedTuple):
-    """The episodes of a file, and what a reader should know of them."""
-
-    format: Format
-    episodes: list[Episode]
-    notes: list[str]
-    files: list[Path]
-    """All that were read, the gt included."""
+    proctor: dict[str, Extra] = {}  # by episode id; only in files that Proctor wrote
 
 
 def is_vlnce(record: Any) -> bool:
@@ -130,7 +116,7 @@ def format_of(records: Sequence[Record]) -> Format:
 def split_of(file: Path) -> str | None:
     """Return the split that a file is named for, such as `val_unseen_guide.json.gz`, or None."""
     stem = stem_of(file)
-    for role in ROLES:
+    for role in ("guide", "follower"):
         stem = stem.removesuffix(f"_{role}")
     return stem if stem in SPLITS else None
 
@@ -152,16 +138,8 @@ def start_of(record: Record) -> Start:
     return Start(record.start_position, float(heading_rad))
 
 
-def load_vlnce(raw: bytes, file: Path) -> Loaded:
-    """Read episodes, and the gt file beside them if there is one.
-
-    Args:
-        raw: The file's content, unpacked.
-        file: Where it came from.
-
-    Raises:
-        InvalidFile: Something is wrong in the file, or the gt is not that of these episodes.
-    """
+def load_vlnce(raw: bytes, file: Path) -> Loaded[Episode]:
+    """Read unpacked episodes, and the gt file beside them, if any, which must be that of these episodes."""
     document = decode(raw, RecordFile, file)
     records = document.episodes
     _check_rotations(records, file)
@@ -169,7 +147,8 @@ def load_vlnce(raw: bytes, file: Path) -> Loaded:
     starts = {str(record.episode_id): start_of(record) for record in records}
     found = gt_file(file)
     remedy = f"`proctor check-dataset {file} --fix OUT` writes a copy without them"
-    gt = parse_gt(read_bytes(found), found, remedy=remedy) if found else {}
+    packed = read_packed(found) if found else b""
+    gt = parse_gt(unpack(packed, found), found, remedy=remedy) if found else {}
     turn_deg = turn_deg_of(starts, gt, usual=usual_turn_deg(format_)) if gt else usual_turn_deg(format_)
     if found and (problem := mismatch(starts, gt, turn_deg=turn_deg)):
         raise InvalidFile(found, problem)
@@ -193,7 +172,7 @@ def load_vlnce(raw: bytes, file: Path) -> Loaded:
     if far := strays(starts, gt):
         text = f"the gt of {len(far)} of {len(episodes)} episodes begins elsewhere than they do"
         notes.append(f"{text}, first that of '{far[0]}': nDTW, SDTW and CLS mean nothing there")
-    return Loaded(format_, episodes, notes, [file, found] if found else [file])
+    return Loaded(episodes, format_, notes, {found: packed} if found else {})
 
 
 def episode_of(
@@ -205,11 +184,7 @@ def episode_of(
     turn_deg: int,
     split: str | None,
 ) -> Episode:
-    """Return an episode in our terms.
-
-    Raises:
-        ValueError: It says something that an episode cannot mean.
-    """
+    """Return an episode in our terms; raise ValueError if it says what an episode cannot mean."""
     goals = record.goals or []
     if len(goals) > 1:
         raise ValueError(f"goals: expected one goal, found {len(goals)}")

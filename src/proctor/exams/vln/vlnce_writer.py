@@ -16,8 +16,10 @@ from proctor.core.documents import write_json
 from proctor.core.errors import UserError
 from proctor.core.geometry import pose_after
 from proctor.core.types import Action, Pose2
+from proctor.exams.episode_files import Written
 from proctor.exams.vln.axes import to_habitat, xyzw_of_yaw_deg
 from proctor.exams.vln.episode import DEFAULT_SUCCESS_THRESHOLD_M, Episode, Origin
+from proctor.exams.vln.files import with_relative_scenes
 from proctor.exams.vln.gt import TURNS_DEG, gt_name
 from proctor.exams.vln.vlnce import Extra, Format, usual_turn_deg
 
@@ -25,11 +27,7 @@ SAME_PLACE_M = 0.02
 
 
 def to_vlnce(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
-    """Return the content of an episode file of VLN-CE, without tokens.
-
-    Raises:
-        UserError: An episode cannot be written in this format.
-    """
+    """Return the content of an episode file of VLN-CE, without tokens."""
     routes: dict[Any, int] = {}
     records, extras = [], {}
     for episode in episodes:
@@ -68,11 +66,7 @@ def to_vlnce(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
 def to_gt(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
     """Return the content of the gt file of all episodes that have a reference path.
 
-    There, actions and locations are of one drive. Reference actions of episodes of our own that lead
-    elsewhere than along the reference path stand with the episodes, see `Extra`.
-
-    Raises:
-        UserError: A reference turns by an angle that the format does not know.
+    Reference actions that are not of one drive with the path stand with the episodes, see `Extra`.
     """
     entries: dict[str, Any] = {}
     for episode in episodes:
@@ -88,14 +82,7 @@ def to_gt(episodes: Sequence[Episode], format_: Format) -> dict[str, Any]:
 
 
 def save_vlnce(episodes: Sequence[Episode], path: Path, format_: Format) -> Path | None:
-    """Write an episode file and, if any episode has a reference path, the gt file beside it.
-
-    Returns:
-        The gt file, or None.
-
-    Raises:
-        UserError: An episode cannot be written in this format.
-    """
+    """Write an episode file and, if any episode has a reference path, the gt file, which is returned."""
     document, gt = to_vlnce(episodes, format_), to_gt(episodes, format_)
     write_json(path, document)
     if not gt:
@@ -103,6 +90,13 @@ def save_vlnce(episodes: Sequence[Episode], path: Path, format_: Format) -> Path
     beside = gt_name(path)
     write_json(beside, gt)
     return beside
+
+
+def write_vlnce(episodes: Sequence[Episode], path: Path, *, format_: Format) -> Written:
+    """Write episodes as `save_vlnce` does, with paths of scenes that hold from the new folder."""
+    moved = with_relative_scenes(episodes, path.parent)
+    gt = save_vlnce(moved, path, format_)
+    return Written([path, gt] if gt else [path], writing_notes(moved, format_))
 
 
 def writing_notes(episodes: Sequence[Episode], format_: Format) -> list[str]:

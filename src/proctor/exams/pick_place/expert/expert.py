@@ -12,9 +12,9 @@ import numpy as np
 from proctor.core.geometry import pose_into, pose_out_of
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import Array, EpisodeInfo, Info, Observation, Pose2
-from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.exams.pick_place.expert.paths import EXACT, LIFT, NEAR, changed, is_there
 from proctor.exams.pick_place.expert.plans import Plan, Planner, base_of, controls_of, turned
-from proctor.exams.pick_place.expert.rehearsal import EXACT, LIFT, NEAR, changed, is_there
 from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M
 from proctor.robots.stretch_kinematics import hand_in_world, reach_by_driving
 from proctor.scenes.things import make_thing
@@ -22,24 +22,21 @@ from proctor.scenes.things import make_thing
 Script = Generator[Array, None, bool]
 """Yields what to command, controls in the world, once a step; returns whether it worked."""
 GRIPPER = len(CONTROLS) - 1
-FARTHEST_M = 0.45
-"""A base is not sent farther than this at a time."""
+FARTHEST_M = 0.45  # a base is not sent farther than this at a time
 PUSHED_M = 0.01
 CLOSING_STEPS, FIRM_STEPS, OPENING_STEPS, PATIENCE_STEPS = 20, 3, 15, 60
-STEADY_M = 2e-4
-"""Fingers that have moved less than this in a step have closed."""
+STEADY_M = 2e-4  # fingers that have moved less than this in a step have closed
 LOST_STEPS, FOREVER = 3, 1_000_000
 
 
 class ExpertPolicy(Policy):
     """Reaches, grasps, lifts, carries and places, by what it knows of the world.
 
-    It plans a way on the true geometry, follows it, and looks at every step whether the object is still where
-    it should be: one that was pushed, missed or dropped is picked up again.
+    It plans a path on the true geometry, follows it, and checks at every step whether the object is where it
+    should be: one that was pushed, missed or dropped is picked up again.
     """
 
     privileged: ClassVar[bool] = True
-    tasks: ClassVar[tuple[str, ...]] = (TASK,)
 
     _planner: Planner
     _script: Script
@@ -94,7 +91,7 @@ class ExpertPolicy(Policy):
             self._failed.append(plan.goal.heading)
             down[GRIPPER] = GRIPPER_OPEN_M
             yield from self._wait(down, lambda: self._truth["object_released"], OPENING_STEPS)
-            yield from self._go(changed(down, lift=plan.way[-1][LIFT]), NEAR)
+            yield from self._go(changed(down, lift=plan.path[-1][LIFT]), NEAR)
             return False
         up = changed(down, lift=planner.lifted_m(self._controls(), self._truth))
         lifted = yield from self._go(up, NEAR, self._is_lost())
@@ -103,7 +100,7 @@ class ExpertPolicy(Policy):
         return lifted
 
     def _place(self) -> Script:
-        """Carry the object to its place and let it go; return whether it was not lost on the way."""
+        """Carry the object to its place and let it go; return whether it was not lost in between."""
         planner, present = self._planner, self._controls()
         present[GRIPPER] = self._truth["gripper_state"]
         plan = planner.place(present, self._truth)
@@ -118,7 +115,7 @@ class ExpertPolicy(Policy):
         yield from self._go(down, EXACT)
         down[GRIPPER] = plan.opening_m
         yield from self._wait(down, self._is_let_go(plan.opening_m), OPENING_STEPS)
-        yield from self._go(changed(down, lift=plan.way[-1][LIFT]), NEAR)
+        yield from self._go(changed(down, lift=plan.path[-1][LIFT]), NEAR)
         return True
 
     def _hold(self) -> Script:
@@ -131,10 +128,10 @@ class ExpertPolicy(Policy):
 
     def _approach(self, plan: Plan, opening_m: float, alarm: Callable[[], bool]) -> Script:
         """Go to above the place."""
-        for index, posture in enumerate(plan.way):
+        for index, posture in enumerate(plan.path):
             goal = posture.copy()
             goal[GRIPPER] = opening_m
-            is_last = index == len(plan.way) - 1
+            is_last = index == len(plan.path) - 1
             if not (yield from self._go(goal, EXACT if is_last else NEAR, alarm)):
                 return False
         return True
@@ -144,7 +141,7 @@ class ExpertPolicy(Policy):
         present = self._controls()
         posture = reach_by_driving(hand, plan.goal.heading, base_of(present)).clamped()
         aimed = controls_of(posture, 0.0)
-        aimed[2] = plan.way[-1][2]
+        aimed[2] = plan.path[-1][2]
         return aimed
 
     def _slip(self, plan: Plan) -> Array:

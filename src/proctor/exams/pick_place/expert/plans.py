@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +11,9 @@ from scipy.spatial.transform import Rotation
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Info, Pose2
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode, SceneItem
-from proctor.exams.pick_place.expert.floor import Floor
-from proctor.exams.pick_place.expert.grasping import grasps_of
-from proctor.exams.pick_place.expert.rehearsal import LIFT, Rehearsal, Way, changed
-from proctor.exams.pick_place.expert.spots import Spot, spots_of
-from proctor.exams.pick_place.expert.stance import HandGoal, Stance, duration_s, stances_for
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.exams.pick_place.expert.grasps_and_spots import Spot, grasps_of, spots_of
+from proctor.exams.pick_place.expert.paths import LIFT, Floor, PathChecker, PosturePath, changed
 from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M
 from proctor.robots.stretch_kinematics import (
     HAND_HEIGHT_M,
@@ -24,60 +21,59 @@ from proctor.robots.stretch_kinematics import (
     hand_in_world,
     hand_quaternion,
     reach_by_driving,
+    reach_from,
 )
+from proctor.scenes.tabletop_parts import SceneItem
 from proctor.scenes.thing import Thing
 from proctor.sim.clearance import Clearance, Grip
 
-MARGINS_M = (0.025, 0.012, 0.005)
-"""How far to keep away from things: as far as there is a way."""
-ABOVE_M = 0.055
-"""Pads travel so far above everything; their corners are 25 mm lower."""
+MARGINS_M = (0.025, 0.012, 0.005)  # how far to keep away from objects: the first with which there is a path
+ABOVE_M = 0.055  # pads travel so far above everything; their corners are 25 mm lower
 CARRIED_ABOVE_M = 0.03
-LIFTED_M = 0.02
-"""Above the height that counts as lifted."""
-DROP_M = 0.004
-"""An object is let go so far above its place."""
-DROPS_M = (0.0, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08)
-"""Into containers, from where hands fit."""
-LETTING_GO_M = 0.012
-"""How far each finger moves away from what it let go."""
+LIFTED_M = 0.02  # above the height that counts as lifted
+DROP_M = 0.004  # an object is let go so far above its place
+DROPS_M = (0.0, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08)  # into containers, from where hands fit
+LETTING_GO_M = 0.012  # how far each finger moves away from what it let go
 LAST_GAP_M, STRADDLE_M = 0.0025, 0.001
 STEP_DOWN_M = 0.03
 MOST_STANCES, MOST_ROUTES = 400, 12
 HEADINGS = 12
 ALIKE_M, ALIKE_RAD = 0.12, 0.3
 FAILED_S, WIDE_S_PER_M = 4.0, 30.0
-NO_WAY_S = 6.0
+NO_PATH_S = 6.0
 SPOT_S_PER_M = 6.0
 UP = np.array([0.0, 0.0, 1.0])
 HIGHEST = CONTROLS[LIFT].high
 
+ARM_STEPS_M = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5)
+BASE_YAWS = 24
+SPEEDS = tuple(control.speed for control in CONTROLS)
+ACCELERATIONS = tuple(control.acceleration for control in CONTROLS)
+BENT_S = 0.4
+"""What a radian of the wrist is thought to cost: an arm that reaches straight is clear of more objects."""
+STOP_S = 2.0  # what it costs that a base which cannot move sideways must turn, drive and turn
+LOOKED_AT = 400  # so many stances are looked at more closely
+
 
 class Plan(NamedTuple):
-    """A way to above a place, and down."""
+    """A path to above a place, and down."""
 
-    way: Way
+    path: PosturePath
     down: Posture
-    opening_m: float
-    """Of the gripper, once down."""
+    opening_m: float  # of the gripper, once down
     goal: HandGoal
     offset: Array | None = None
     """Of an object that is held from the hand, in the world, once the hand has the goal's heading."""
 
 
 class Planner:
-    """Makes plans for one episode.
-
-    Args:
-        episode: Has a target object.
-        things: Its scene objects, by name.
-    """
+    """Makes plans for one episode, which must have a target object."""
 
     def __init__(self, episode: PickAndPlaceEpisode, things: Mapping[str, Thing]) -> None:
         target = episode.target_name
         self._episode, self._things, self._thing = episode, things, things[target]
         self.nonholonomic = episode.robot_config.nonholonomic
-        self._rehearsal = Rehearsal(
+        self._checker = PathChecker(
             Clearance(episode, things), Floor(episode, things), nonholonomic=self.nonholonomic
         )
         self._others_top_z = max(
@@ -88,13 +84,10 @@ class Planner:
     def pick(self, controls: Array, truth: Info, failed: Sequence[float]) -> Plan | None:
         """Return how to get the open hand around the object.
 
-        Args:
-            controls: Of the robot, the base's in the world.
-            truth: The state of the world.
-            failed: Headings of the fingers with which it has not worked.
+        The base's controls are in the world. `failed` are headings of the fingers that have not worked.
         """
         position, quaternion = truth["object_position"], truth["object_rotation"]
-        self._rehearsal.clearance.move_object(position, quaternion)
+        self._checker.clearance.move_object(position, quaternion)
         rotation = Rotation.from_quat(quaternion, scalar_first=True).as_matrix()
         grasps = grasps_of(self._thing, position, rotation)
         if not grasps:
@@ -173,13 +166,8 @@ class Planner:
     ) -> Plan | None:
         """Return a plan for the first stance that can be taken, with as much room as there is.
 
-        Args:
-            start: Where the robot is.
-            stances: To choose from.
-            opening_m: Of the gripper, once down.
-            lift_m: For travelling.
-            grip: How the object is held, if it is.
-            drops: By how much the hand may stay higher.
+        `opening_m` is the gripper's once down, `lift_m` for travelling; `drops` are by how much the hand may
+        stay higher.
         """
         possible = self._possible(stances, opening_m, grip, drops)
         for margin_m in MARGINS_M:
@@ -191,9 +179,9 @@ class Planner:
                 above[LIFT] = max(lift_m, down.lift_m)
                 if not self._can_come_down(above, down, margin_m, grip):
                     continue
-                way = self._rehearsal.way_to(start, above, margin_m=margin_m, grip=grip)
-                if way is not None:
-                    return Plan(way, down, opening_m, stance.goal)
+                path = self._checker.path_to(start, above, margin_m=margin_m, grip=grip)
+                if path is not None:
+                    return Plan(path, down, opening_m, stance.goal)
                 vain.append(above)
                 if len(vain) >= MOST_ROUTES:
                     break
@@ -207,7 +195,7 @@ class Planner:
         for stance in stances:
             for drop_m in drops:
                 down = stance.posture._replace(lift_m=stance.posture.lift_m + drop_m)
-                gaps = self._rehearsal.clearance.gaps(controls_of(down, opening_m), grip)
+                gaps = self._checker.clearance.gaps(controls_of(down, opening_m), grip)
                 fits = grip is None or gaps.object_m >= LAST_GAP_M / 2
                 if fits and gaps.robot_m >= LAST_GAP_M and down.is_possible():
                     found.append((stance, down))
@@ -220,11 +208,11 @@ class Planner:
         """Tell whether the hand gets down, and up again, clear of everything."""
         for lift_m in np.arange(down.lift_m, above[LIFT] + STEP_DOWN_M, STEP_DOWN_M):
             posture = changed(above, lift=min(float(lift_m), above[LIFT]))
-            gaps = self._rehearsal.clearance.gaps(posture, grip)
+            gaps = self._checker.clearance.gaps(posture, grip)
             needed_m = min(margin_m, LAST_GAP_M / 2 + (lift_m - down.lift_m) / 2)
             if gaps.robot_m < needed_m:
                 return False
-            # Fingers that straddle a wide object are close to it all the way.
+            # Fingers that straddle a wide object are close to it all along.
             if gaps.grip_m < STRADDLE_M if grip is None else gaps.object_m < needed_m:
                 return False
         return True
@@ -258,7 +246,7 @@ def _with_costs(spots: Sequence[Spot], best: Spot) -> Iterator[tuple[Spot, float
 def _carrying_s(posture: Posture, spots: Sequence[Spot]) -> float:
     """Return about how long it takes from a posture to the place, if driving straight is enough."""
     _, heading = posture.hand()
-    best_s = NO_WAY_S
+    best_s = NO_PATH_S
     for spot in spots:
         for turn in (0.0, 0.6, -0.6, 1.2, -1.2):
             there = reach_by_driving(spot.point, heading + turn, posture.base)
@@ -284,3 +272,78 @@ def turned(vector: Array, angle: float) -> Array:
 def _top_z(thing: Thing, item: SceneItem) -> float:
     points = Rotation.from_quat(item.rotation).apply(thing.points)
     return float(points[:, 2].max() + item.position[2])
+
+
+class HandGoal(NamedTuple):
+    """Where the hand should be."""
+
+    point: Array
+    heading: float  # of the fingers, in the world
+    cost_s: float = 0.0  # by how much other goals are better
+
+
+class Stance(NamedTuple):
+    """A posture that brings the hand to its goal."""
+
+    posture: Posture
+    goal: HandGoal
+    cost_s: float
+
+
+def stances_for(
+    goals: Iterable[HandGoal],
+    base: Pose2,
+    *,
+    nonholonomic: bool,
+    more_s: Callable[[Posture], float] | None = None,
+) -> list[Stance]:
+    """Return the stances that reach any goal, the quickest first; `more_s` is what else one costs."""
+    found = []
+    for goal in goals:
+        for posture in _postures(goal, base):
+            cost_s = goal.cost_s + travel_s(base, posture.base, nonholonomic=nonholonomic)
+            cost_s += posture.arm_m / SPEEDS[4] / 2 + BENT_S * abs(posture.wrist_yaw)
+            found.append(Stance(posture, goal, cost_s))
+    found.sort(key=lambda stance: stance.cost_s)
+    if more_s is None:
+        return found
+    best, rest = found[:LOOKED_AT], found[LOOKED_AT:]  # the rest is for when there is nothing better
+    best = [stance._replace(cost_s=stance.cost_s + more_s(stance.posture)) for stance in best]
+    return [*sorted(best, key=lambda stance: stance.cost_s), *rest]
+
+
+def _postures(goal: HandGoal, base: Pose2) -> Iterator[Posture]:
+    """Yield postures from where the robot stands by driving straight, and from all around."""
+    straight = reach_by_driving(goal.point, goal.heading, base)
+    if straight.is_possible():
+        yield straight
+    for yaw in base.yaw + np.arange(BASE_YAWS) * (2 * math.pi / BASE_YAWS):
+        for arm_m in ARM_STEPS_M:
+            posture = reach_from(goal.point, goal.heading, wrap_angle(float(yaw)), arm_m)
+            if not posture.is_possible():
+                break
+            yield posture
+
+
+def travel_s(start: Pose2, end: Pose2, *, nonholonomic: bool) -> float:
+    """Return about how long the base takes."""
+    away_m = math.hypot(end.x - start.x, end.y - start.y)
+    turn = abs(wrap_angle(end.yaw - start.yaw))
+    if not nonholonomic:
+        return max(duration_s(away_m, 0), duration_s(turn, 2))
+    if away_m < 1e-3:
+        return duration_s(turn, 2)
+    course = math.atan2(end.y - start.y, end.x - start.x)
+    turns_s = min(
+        duration_s(abs(wrap_angle(yaw - start.yaw)), 2) + duration_s(abs(wrap_angle(end.yaw - yaw)), 2)
+        for yaw in (course, course + math.pi)
+    )
+    return duration_s(away_m, 0) + turns_s + (STOP_S if turns_s > 0.1 else 0.0)
+
+
+def duration_s(distance: float, control: int) -> float:
+    """Return how long one of the controls takes for a distance, from rest to rest."""
+    speed, acceleration = SPEEDS[control], ACCELERATIONS[control]
+    if distance < speed**2 / acceleration:
+        return 2 * math.sqrt(distance / acceleration)
+    return distance / speed + speed / acceleration

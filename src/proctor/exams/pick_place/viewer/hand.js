@@ -5,9 +5,9 @@ const HAND_MARGIN_M = 0.12;
 class HandViews {
   constructor(row) {
     this.row = row;
-    this.hand = pathOf(row.hand, 3);
-    this.thing = pathOf(row.thing, 3);
-    this.base = pathOf(row.base, 2);
+    this.hand = pathOf(row.hand, 3, 1000);
+    this.thing = pathOf(row.thing, 3, 1000);
+    this.base = pathOf(row.base, 2, 1000);
     if (!this.hand.length) {
       this.node = el("div.map-side", null, el("p.dim", null, "No paths were kept: the episode never began."));
       return;

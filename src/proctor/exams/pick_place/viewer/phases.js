@@ -1,9 +1,9 @@
 // The steps of an episode from left to right: opening of the gripper, whether it holds the object, phases, bumps.
 
-class Timeline extends StepStrip {
+class PhaseTimeline extends StepStrip {
   constructor(row, onStep) {
     super(row, Math.max((row.phase || "").length - 1, 0), 46, "Opening of the gripper, hold, phases and bumps by step", onStep);
-    this.thing = pathOf(row.thing, 3);
+    this.thing = pathOf(row.thing, 3, 1000);
   }
 
   draw(width) {

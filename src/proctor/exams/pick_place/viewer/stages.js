@@ -8,7 +8,7 @@ function stageCounts(run) {
   return FUNNEL.map((_, stage) => rows.filter((row) => stage === 0 || (row.got ?? 0) >= stage).length);
 }
 
-function drawStages() {
+function drawFunnels() {
   const section = el("section", { "aria-labelledby": "stages-heading" }, el("h2", { id: "stages-heading" }, "How far episodes came"),
     el("p.dim", null, "Each stage counts from the first step in which it was there. Choose what was lost between two stages to see its episodes."),
     el("div.cards.funnels", { id: "stages" }, ...RUNS.map(funnel)));
@@ -28,7 +28,7 @@ function funnel(run) {
     const before = all ? counts[stage - 1] / all : 0;
     const slope = el("div.slope", null, el("i", { css: { "clip-path": `polygon(0 0, ${(100 * before).toFixed(2)}% 0, ${(100 * share).toFixed(2)}% 100%, 0 100%)` } }),
       lost > 0 && el("button.lost", { type: "button", css: { left: `${clamp(50 * (before + share) + 2, 0, 78).toFixed(1)}%` }, "aria-label": `${run.name}: ${lost} lost before ${name.toLowerCase()}`,
-        onclick: () => { setFilters({ "f-run": String(run.index), "f-group0": ORDERED[stage - 1] }); $("episodes-heading").scrollIntoView(); } }, `−${lost}`));
+        onclick: () => { setFilters({ "f-run": String(run.index), "f-group0": EXAM.order[stage - 1] }); $("episodes-heading").scrollIntoView(); } }, `−${lost}`));
     return [slope, bar];
   });
   return el("article.card.funnel", { css: { "--c": run.color }, "aria-label": `${run.name}: ${said}` }, el("h3.key", null, run.name, run.privileged && el("sup", null, " ★")), ...lines);

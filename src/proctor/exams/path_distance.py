@@ -1,0 +1,63 @@
+"""The distance by which an episode of driving is judged: on the map of its scene, else in a straight line."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from proctor.core.geometry import distance
+from proctor.core.interfaces import DistanceFn, DrivingEpisode
+from proctor.core.types import Vector3
+
+
+class PathDistance:
+    """The distance by which an episode is judged, one and the same for the whole of it.
+
+    `stored_m` is the dataset's own distance from start to goal, used where there is no map.
+    """
+
+    def __init__(
+        self, episode: DrivingEpisode, *, success_threshold_m: float, stored_m: float | None = None
+    ) -> None:
+        self.success_threshold_m = success_threshold_m
+        self.kind: Literal["geodesic", "euclidean"]
+        self.kind, self._distance = _distance_of(episode)
+        self.stored_m = None if has_map(episode) else stored_m
+        self._episode = episode
+
+    def __call__(self, a: Vector3, b: Vector3) -> float:
+        """Return metres; infinite where the map shows no path."""
+        return self._distance(a, b)
+
+    @cached_property
+    def shortest_path_m(self) -> float:
+        """From start to goal, for SPL: on the map, else as the dataset stores it, else the straight line."""
+        if self.stored_m is not None:
+            return self.stored_m
+        return self(self._episode.start_position, self._episode.goal)
+
+
+def _distance_of(episode: DrivingEpisode) -> tuple[Literal["geodesic", "euclidean"], DistanceFn]:
+    """Return the distance and its name; it is infinite if the map does not connect start and goal."""
+    if not has_map(episode):
+        return "euclidean", distance
+    from proctor.exams.geodesics import geodesic_of  # noqa: PLC0415  (maps need packages that agents do not)
+
+    geodesic = geodesic_of(episode)
+    return ("euclidean", _no_path) if geodesic is None else ("geodesic", geodesic)
+
+
+def shortest_known_m(episode: DrivingEpisode, stored_m: float | None = None) -> float:
+    """Return how far it is from start to goal: on the map, else as the dataset stores it, else straight."""
+    return PathDistance(episode, success_threshold_m=0.0, stored_m=stored_m).shortest_path_m
+
+
+def has_map(episode: DrivingEpisode) -> bool:
+    """Tell whether there is a scene file from which a map can be drawn."""
+    return episode.scene_config_path is not None and Path(episode.scene_config_path).is_file()
+
+
+def _no_path(a: Vector3, b: Vector3) -> float:
+    return math.inf

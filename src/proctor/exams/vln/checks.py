@@ -1,0 +1,328 @@
+"""Check navigation episodes by themselves and in their scenes: before a run, and for `check-dataset`."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from proctor.core.errors import UserError
+from proctor.core.geometry import distance
+from proctor.core.registry import build
+from proctor.core.types import Vector3
+from proctor.exams.findings import (
+    EpisodesToCheck,
+    Finding,
+    check_wording,
+    found,
+    groups,
+    says_something,
+    some_of,
+)
+from proctor.exams.geodesics import is_reachable, unreachable_notes
+from proctor.exams.path_distance import has_map, shortest_known_m
+from proctor.exams.vln.episode import Episode, stored_geodesic_m
+from proctor.navigation.maps.grid_map import (
+    BAND_M,
+    MARGIN_M,
+    ROBOT,
+    GridMap,
+    floor_of_scene,
+    house_of_scene,
+    map_of_scene,
+)
+from proctor.scenes.mesh_house import REMEDY, filling_hulls
+from proctor.scenes.scene_config import load_scene, missing_file_notes, scene_version
+
+if TYPE_CHECKING:
+    from proctor.envs.embedded import VLNEnv
+
+Given = EpisodesToCheck[Episode]
+
+Episodes = Mapping[int, Episode]
+"""By index in their file; broken ones are missing."""
+
+LEVEL_M = 0.3  # more up or down is a change of floor level, for a wheeled robot
+HIGH_M = 1.0
+SPARSE_M = 1.0  # a wider gap in a reference path spoils nDTW
+FAR_M = 1.0
+NEAR_M = 0.1
+
+
+def check_before_run(given: Given) -> Iterator[Finding]:
+    """Yield what keeps a run from starting, then what people should know before they trust its numbers.
+
+    Every scene in use is loaded, meshes included, and its map built.
+    """
+    episodes = given.episodes
+    withheld = [index for index, episode in episodes.items() if episode.goal_position is None]
+    text = (
+        f"{len(withheld)} of {len(episodes)} episodes have no goal, as in the test split of a challenge: "
+        "nothing could be scored; choose a split with goals"
+    )
+    places = [f"episodes[{index}].goal" for index in withheld]
+    yield from found("error", "no-goal", text, withheld, places=places)
+    by_scene: dict[str | None, list[int]] = defaultdict(list)
+    for index, episode in episodes.items():
+        by_scene[episode.scene_config_path].append(index)
+    for scene, indices in by_scene.items():
+        group = [episodes[index] for index in indices]
+        if scene is not None and Path(scene).is_file():
+            _check_map(Path(scene), scene_version(Path(scene)), group[0].start_position)
+            unreachable_notes(_with_goals(group))  # remembered, for `scene_notes`, while the map is at hand
+        elif given.needs_scene:
+            problem = f"there is no scene file {scene}" if scene else _missing_scene(given, group[0])
+            places = [f"episodes[{index}].scene_config_path" for index in indices]
+            yield from found("error", "no-scene", problem, indices, places=places)
+    for note in scene_notes(list(episodes.values())):
+        yield Finding(severity="note", kind="scenes", text=note)
+
+
+@lru_cache(maxsize=2**14)
+def _check_map(scene: Path, version: int, start: Vector3) -> None:
+    """Build a map, once for each version of a scene, however many policies are run in it."""
+    map_of_scene(scene, start)
+
+
+def _missing_scene(given: Given, episode: Episode) -> str:
+    if given.format == "native" and given.scenes is None:
+        name = episode.scene_id
+        return f"missing, and there is no scenes/{name}.json and no mesh named '{name}' beside the dataset"
+    if given.scenes is None:
+        return f"give --scenes DIR with the scenes of {given.format}, such as {episode.scene_id}.glb"
+    without = [other for other in given.episodes.values() if other.scene_config_path is None]
+    names = list(dict.fromkeys(other.scene_id for other in without))
+    return f"{given.scenes} lacks {len(names)} scenes of {len(without)} episodes: {some_of(names)}"
+
+
+def scene_notes(episodes: Sequence[Episode]) -> list[str]:
+    """Return notes on scenes: how meshes were read, floors, missing images, goals out of reach."""
+    by_scene: dict[Path, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        if (scene := _scene(episode)) is not None:
+            by_scene[scene].append(episode)
+    notes = []
+    for path in by_scene:
+        house = house_of_scene(path)
+        if house is not None:
+            notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
+        notes += missing_file_notes(path)
+    return [*notes, *unreachable_notes(_with_goals(e for group in by_scene.values() for e in group))]
+
+
+def check_dataset(given: Given, env: str) -> Iterator[Finding]:
+    """Yield all that is wrong or odd. The robot is put at every start in the world `env`."""
+    if given.format == "native":
+        without = [index for index, e in given.episodes.items() if e.reference_path is None]
+        text = "no reference path: nDTW, SDTW and CLS are not measured"
+        yield from found("note", "no-gt", text, without)
+    yield from _missing_scenes(given)
+    yield from check_episodes(given.episodes, shortest_m=_shortest_m)
+    yield from _check_maps(given.episodes, env)
+
+
+def _missing_scenes(given: Given) -> Iterator[Finding]:
+    missing = [index for index, episode in given.episodes.items() if _scene(episode) is None]
+    if given.scenes is None and given.format != "native":
+        text = "no --scenes given: maps are not checked, and distances would be Euclidean"
+        yield from found("note", "no-scene", text, missing)
+        return
+    names = list(dict.fromkeys(given.episodes[index].scene_id for index in missing))
+    text = f"no file for {len(names)} scenes: {some_of(names)}"
+    if given.scenes is None and len(missing) == len(given.episodes):
+        yield from found("warning", "no-scene", f"{text}; only envs without walls can run it", missing)
+    else:
+        yield from found("error", "no-scene", text, missing, remedy="dropped")
+
+
+def _check_maps(episodes: Mapping[int, Episode], env_name: str) -> Iterator[Finding]:
+    by_scene: dict[Path, list[int]] = defaultdict(list)
+    for index, episode in episodes.items():
+        if (scene := _scene(episode)) is not None:
+            by_scene[scene].append(index)
+    by_kind: dict[str, list[int]] = defaultdict(list)
+    with closing(build("env", env_name, {"sensors": []})) as env:
+        for scene, indices in by_scene.items():
+            try:
+                for note in missing_file_notes(scene):
+                    yield from found("warning", "missing-file", note, indices)
+                for index in indices:
+                    by_kind[_verdict(scene, episodes[index])].append(index)
+            except UserError as error:
+                yield from found("error", "scene", str(error), indices, remedy="dropped")
+                continue
+            off_map = set(by_kind["off-map"])
+            blocked = _refused(env, {i: episodes[i] for i in indices if i not in off_map})
+            by_kind["start-blocked"] += blocked
+            end_inside = off_map.union(blocked)
+            yield from _check_hulls(scene, {i: episodes[i] for i in indices if i in end_inside})
+    texts = {
+        "off-map": "start or goal inside of an object, or beyond the map",
+        "start-blocked": f"the robot cannot stand at the start: the {env_name} world refuses it",
+        "unreachable": "the map shows no path from start to goal",
+    }
+    for kind, text in texts.items():
+        yield from found("error", kind, text, sorted(by_kind[kind]), remedy="dropped")
+
+
+def _check_hulls(scene: Path, episodes: Mapping[int, Episode]) -> Iterator[Finding]:
+    """Say which meshes block the ends of episodes only by their convex hulls: walls in one piece."""
+    blocked: dict[str, list[int]] = defaultdict(list)
+    for index, episode in episodes.items():
+        for point in filter(None, (episode.start_position, episode.goal_position)):
+            floor_z = floor_of_scene(scene, point)
+            band_m = (floor_z + BAND_M[0], floor_z + BAND_M[1])
+            xy = (point.x, point.y)
+            for name in filling_hulls(load_scene(scene), scene, xy, radius_m=ROBOT.radius_m, band_m=band_m):
+                if index not in blocked[name]:
+                    blocked[name].append(index)
+    for name, inside in blocked.items():
+        text = f"{scene.name}: starts or goals are free, but inside of the convex hull of '{name}': {REMEDY}"
+        yield from found("error", "inside-hull", text, inside)
+
+
+def _refused(env: VLNEnv, episodes: dict[int, Episode]) -> list[int]:
+    """Return the indices of the episodes of one scene that an env would not run."""
+    try:
+        # By object: the same id may be there twice.
+        refused = {id(episode) for episode, _ in env.refused(list(episodes.values()))}
+    except UserError:  # there is no world at all
+        return list(episodes)
+    return [index for index, episode in episodes.items() if id(episode) in refused]
+
+
+def _verdict(scene: Path, episode: Episode) -> Literal["off-map", "unreachable", ""]:
+    """Tell what is wrong with the ends of an episode on the maps of their floors."""
+    start, goal = episode.start_position, episode.goal_position
+    ends = [start] if goal is None else [start, goal]
+    if any(_is_off(map_of_scene(scene, point), point) for point in ends):
+        return "off-map"
+    if goal is None:
+        return ""
+    return "" if is_reachable(episode) else "unreachable"
+
+
+def _is_off(grid: GridMap, point: Vector3) -> bool:
+    """Tell whether a point lies inside of an object, or beyond the map and its margin."""
+    rows, columns = grid.occupied.shape
+    x, y = grid.origin_world
+    width_m, depth_m = columns * grid.resolution_m, rows * grid.resolution_m
+    beyond = not (
+        x - MARGIN_M <= point.x <= x + width_m + MARGIN_M
+        and y - MARGIN_M <= point.y <= y + depth_m + MARGIN_M
+    )
+    return bool(grid.occupied.any()) and (beyond or grid.clearance_at(point.x, point.y) <= 0)
+
+
+def _shortest_m(episode: Episode) -> float:
+    """Return how far it is from start to goal; straight if the scene is broken, which is told elsewhere."""
+    try:
+        return shortest_known_m(episode, stored_geodesic_m(episode))
+    except UserError:
+        return distance(episode.start_position, episode.goal)
+
+
+def _with_goals(episodes: Iterable[Episode]) -> list[Episode]:
+    return [episode for episode in episodes if episode.goal_position is not None]
+
+
+def _scene(episode: Episode) -> Path | None:
+    return Path(str(episode.scene_config_path)) if has_map(episode) else None
+
+
+def check_episodes(episodes: Episodes, *, shortest_m: Callable[[Episode], float]) -> Iterator[Finding]:
+    """Yield all that is odd. `shortest_m` returns how far it is from start to goal, as far as it is known."""
+    yield from _check_goals(episodes, shortest_m)
+    yield from _check_up_axis(episodes)
+    yield from _check_levels(episodes)
+    yield from _check_references(episodes)
+    yield from _check_instructions(episodes)
+    yield from _check_routes(episodes)
+
+
+def _check_goals(episodes: Episodes, shortest_m: Callable[[Episode], float]) -> Iterator[Finding]:
+    goals = {index: e.goal_position for index, e in episodes.items()}
+    without = [index for index, goal in goals.items() if goal is None]
+    yield from found("warning", "no-goal", "the goal is withheld: it cannot be scored", without)
+    inside = []
+    for index, e in episodes.items():
+        if e.goal_position is not None:
+            threshold_m = e.success_threshold or NEAR_M
+            # No path is shorter than the straight line, so most episodes need no path search.
+            if distance(e.start_position, e.goal_position) < threshold_m and shortest_m(e) < threshold_m:
+                inside.append(index)
+    yield from found("warning", "start-at-goal", "a STOP at once may be a success", inside)
+
+
+def _check_up_axis(episodes: Episodes) -> Iterator[Finding]:
+    """Complain if goals are typically far above or below their starts, and hardly ever beside them."""
+    ways = [
+        (abs(e.goal_position.y - e.start_position.y), abs(e.goal_position.z - e.start_position.z))
+        for e in episodes.values()
+        if e.goal_position is not None
+    ]
+    if ways and median(up for _, up in ways) > HIGH_M and median(aside for aside, _ in ways) < LEVEL_M:
+        text = "goals are high above or deep below their starts, but not beside them: is another axis up?"
+        yield from found("warning", "up-axis", text, episodes)
+
+
+def _check_levels(episodes: Episodes) -> Iterator[Finding]:
+    changing = []
+    for index, e in episodes.items():
+        waypoints = e.origin.waypoints if e.origin is not None else None
+        points = [e.start_position, *(e.reference_path or []), *(waypoints or [])]
+        heights = [point.z for point in points] + ([e.goal_position.z] if e.goal_position else [])
+        if max(heights) - min(heights) > LEVEL_M:
+            changing.append(index)
+    text = f"the path goes more than {LEVEL_M} m up or down: a wheeled robot cannot do it"
+    yield from found("warning", "level-change", text, changing)
+
+
+def _check_references(episodes: Episodes) -> Iterator[Finding]:
+    sparse, astray, elsewhere = [], [], []
+    for index, e in episodes.items():
+        if e.reference_path:
+            if e.goal_position and distance(e.reference_path[-1], e.goal_position) > FAR_M:
+                astray.append(index)
+            if _widest_gap_m(e.reference_path) > SPARSE_M:
+                sparse.append(index)
+        if e.origin and e.origin.waypoints and e.goal_position:
+            ends = (e.origin.waypoints[0], e.start_position), (e.origin.waypoints[-1], e.goal_position)
+            if any(distance(a, b) > NEAR_M for a, b in ends):
+                elsewhere.append(index)
+    text = "the reference path has gaps of more than 1 m: even a perfect agent would have a low nDTW"
+    yield from found("warning", "sparse-reference", text, sparse)
+    yield from found("warning", "reference-end", "the dense path ends more than 1 m from the goal", astray)
+    text = "the waypoints (`reference_path`) do not run from the start to the goal"
+    yield from found("warning", "waypoints", text, elsewhere)
+
+
+def _check_instructions(episodes: Episodes) -> Iterator[Finding]:
+    empty = [index for index, e in episodes.items() if not says_something(e.instruction)]
+    yield from found("error", "empty-instruction", "nothing is said", empty, remedy="dropped")
+    yield from check_wording(
+        episodes,
+        words=lambda e: e.instruction,
+        scene=lambda e: e.scene_id,
+        goal=lambda e: e.goal_position,
+        start=lambda e: (e.start_position, e.start_rotation),
+    )
+
+
+def _check_routes(episodes: Episodes) -> Iterator[Finding]:
+    routes = {(e.scene_id, e.start_position, e.goal_position) for e in episodes.values()}
+    shared = groups(episodes, lambda e: (e.scene_id, e.start_position, e.goal_position))
+    text = f"{len(episodes)} episodes on {len(routes)} routes: some differ only in words or heading"
+    yield from found("note", "shared-route", text, sorted(i for group in shared for i in group))
+
+
+def _widest_gap_m(path: list[Vector3]) -> float:
+    points = np.array([(p.x, p.y, p.z) for p in path])
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).max()) if len(points) > 1 else -math.inf
