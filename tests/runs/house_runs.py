@@ -1,11 +1,11 @@
 """Real runs for the tests of reports, and changed records in them."""
 
 import msgspec
+from running import finished
 
 from proctor import cli
-from proctor.exams.results import read_journal
-from proctor.exams.datasets import load_dataset
 from proctor.core.registry import suite_path
+from proctor.exams.datasets import load_dataset
 
 FIRST_EPISODES = list(
     {e.scene_id: e for e in reversed(load_dataset(suite_path("houses-v1")).episodes)}.values()
@@ -24,7 +24,7 @@ def run_in_houses(out, *, episodes):
 def edit_journal(run, change):
     """Pass every record of a run through a function; None leaves it out."""
     journal = run / "episodes.jsonl"
-    records = [change(result) for result in read_journal(journal).values()]
+    records = [change(result) for result in finished(run).values()]
     journal.write_bytes(
         b"".join(msgspec.json.encode(record) + b"\n" for record in records if record is not None)
     )

@@ -3,16 +3,19 @@
 import json
 import re
 import stat
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
-
 from fake_tabletop import FakeTabletop
 from fake_tabletop import record as tabletop_record
 from policy_servers import CONFIG_PAGE, openpi, serving, vla_eval
+from running import run
+from served_agents import JSON, MSGPACK, Agent, served
+
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Vector3
@@ -20,11 +23,10 @@ from proctor.exams.datasets import save_dataset
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.vln.episode import Episode
 from proctor.runs.agent_ids import KEY_FILE, agent_id, draw_key, keep_key
-from proctor.runs.evaluator import PickPlaceEvaluator
 from proctor.runs.job import Job
-from proctor.runs.run import RunConfig, run
+from proctor.runs.plan import RunConfig
 from proctor.scenes.scene_config import SceneConfig, save_scene
-from served_agents import JSON, MSGPACK, Agent, served
+from vln_evaluator.evaluators import PickPlaceEvaluator
 
 TESTS = Path(__file__).parent
 STORED_IDS = ("house_kxwzq_0", "house_kxwzq_1")
@@ -192,11 +194,12 @@ def test_the_secret_of_a_run_is_its_owners_and_is_written_nowhere_else(exam):
     file = exam.parent / "run" / KEY_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     key = file.read_text().strip()
-    others = [path for path in file.parent.iterdir() if path != file]
-    assert {path.name for path in others} == {"manifest.json", "episodes.jsonl", "results.json"}
+    others = [path for path in file.parent.rglob("*") if path.is_file() and path != file]
+    kinds = {path.name if path.parent == file.parent else path.suffix for path in others}
+    assert kinds == {"manifest.json", "episodes.jsonl", "results.json", ".trace"}
     for path in others:
-        assert key not in path.read_text()
-        assert not any(name in path.read_text() for name in ids_of(HEARD))
+        content = path.read_bytes() if path.suffix != ".trace" else zlib.decompress(path.read_bytes())
+        assert not any(secret.encode() in content for secret in (key, *ids_of(HEARD)))
 
 
 def test_a_run_of_an_earlier_version_goes_on_without_a_secret(exam):

@@ -7,27 +7,29 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+from running import examine, finished, run
 
 from proctor.cli import main
 from proctor.core.errors import AgentFault, EvaluatorError, SimulationError
 from proctor.core.interfaces import TRUTH, Policy
-from proctor.exams.results import EpisodeResult, read_journal
 from proctor.core.types import Vector3
 from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
+from proctor.exams.pick_place.exam import PickPlaceExam
+from proctor.exams.results import EpisodeResult
 from proctor.exams.vln.episode import Episode
-from proctor.runs import executors
-from proctor.runs.executors import Job, WorkerPool
-from proctor.exams.pick_place.exam import PickPlaceTask
-from proctor.runs.rollout import rollout
-from proctor.runs.run import RunConfig, run
-from proctor.exams.vln.exam import VLNTask
-from proctor.runs.writable import check_writable
+from proctor.exams.vln.exam import VlnExam
+from proctor.runs import pool
+from proctor.runs.grade import encode_result
+from proctor.runs.job import Job
+from proctor.runs.plan import RunConfig
+from proctor.runs.pool import WorkerPool
 from vln_evaluator import VLNEvaluator
 
 TESTS = Path(__file__).parent
@@ -117,8 +119,10 @@ class Impostor(Walker):
             frame = sys._getframe()
             while frame.f_code.co_name != "_work":
                 frame = frame.f_back
-            result = rollout(MockEnv(), Walker(), episode("ep_0"), VLNTask(), seed=0)
-            frame.f_locals["line"].send_bytes(msgspec.json.encode(result))
+            result = examine(MockEnv(), Walker(), episode("ep_0"))
+            connection = frame.f_locals["connection"]
+            connection.send_bytes(msgspec.json.encode(result))
+            connection.send_bytes(b"")
         return super().act(observation)
 
 
@@ -183,7 +187,7 @@ def test_a_number_that_cannot_be_used_costs_its_episode_only_and_is_named(datase
     assert (fault.side, fault.kind) == ("evaluator", "env_exception")
     assert fault.message.startswith(f"info['{field}']: expected")
     assert [results[name].success for name in IDS] == [True, False, True, True]
-    assert list(read_journal(out / "episodes.jsonl")) == IDS or workers == 2
+    assert list(finished(out)) == IDS or workers == 2
     switch.unlink()
     again = execute(dataset, out, **options)
     assert (again.done_before, again.results.success_count) == (3, 4)
@@ -207,10 +211,10 @@ def test_pick_and_place_names_what_it_cannot_measure(field, value):
         **{"gripper_state": 0.0, "collision": False, "object_grasped": False, "phase": "reach"},
         **{"target_distance": None, "target_position": None},
     }
-    task = PickPlaceTask()
-    task.start(lambda: info)
+    exam = PickPlaceExam()
+    exam.state(info)
     with pytest.raises(SimulationError, match=rf"info\['{field}'\]: expected"):
-        task.start(lambda: info | {field: value})
+        exam.state(info | {field: value})
 
 
 @pytest.mark.parametrize(
@@ -223,20 +227,22 @@ def test_pick_and_place_names_what_it_cannot_measure(field, value):
     ],
 )
 def test_a_record_that_no_journal_can_hold_is_refused(change, place):
-    result = rollout(MockEnv(), Walker(), episode("ep"), VLNTask(), seed=0)
-    check_writable(result)
+    result = examine(MockEnv(), Walker(), episode("ep"))
+    encode_result(VlnExam(), result)
     with pytest.raises(EvaluatorError, match=place):
-        check_writable(msgspec.structs.replace(result, **change))
+        encode_result(VlnExam(), msgspec.structs.replace(result, **change))
 
 
-def test_an_episode_whose_record_cannot_be_written_leaves_its_fault_alone(monkeypatch):
-    class Odd(VLNTask):
-        def measure(self):
-            return super().measure() | {"mine": np.float32(1)}
+def test_an_episode_whose_record_cannot_be_written_leaves_its_fault_alone():
+    class Odd(VlnExam):
+        def record(self, episode, trace, distance):
+            return super().record(episode, trace, distance) | (
+                {"headings": [math.nan]} if trace.steps else {}
+            )
 
-    result = rollout(MockEnv(), Walker(), episode("ep"), Odd(), seed=0)
+    result = examine(MockEnv(), Walker(), episode("ep"), Odd())
     assert result.is_evaluator_fault
-    assert "metrics.mine" in result.error.message
+    assert "headings[0]: expected a finite number" in result.error.message
     assert (result.metrics, result.actions, len(result.trajectory)) == ({}, [], 1)
     assert msgspec.json.decode(msgspec.json.encode(result), type=EpisodeResult) == result
 
@@ -248,7 +254,7 @@ def test_a_collision_that_is_neither_true_nor_false_is_not_counted_as_one(value)
             observation, reward, done, info = super().step(action)
             return observation, reward, done, info | {"collision": value}
 
-    result = rollout(Odd(), Walker(), episode("ep"), VLNTask(), seed=0)
+    result = examine(Odd(), Walker(), episode("ep"))
     assert (result.error.side, result.error.kind) == ("evaluator", "env_exception")
     assert result.error.message.startswith("info['collision']: expected true or false, found")
 
@@ -273,7 +279,7 @@ def test_an_error_that_cannot_be_read_is_still_the_policys_fault(error, kind):
         def act(self, observation):
             raise error
 
-    result = rollout(MockEnv(), Raising(), episode("ep"), VLNTask(), seed=0)
+    result = examine(MockEnv(), Raising(), episode("ep"))
     assert (result.error.side, result.error.kind) == ("agent", kind)
     assert error.__name__ in result.error.message + result.error.traceback
 
@@ -289,7 +295,7 @@ def test_an_env_that_returns_no_observation_is_not_the_agents_fault(method):
             _, *rest = super().step(action)
             return None, *rest
 
-    result = rollout(Mute(), Walker(), episode("ep"), VLNTask(), seed=0)
+    result = examine(Mute(), Walker(), episode("ep"))
     assert (result.error.side, result.error.kind) == ("evaluator", "env_exception")
     assert result.error.message == f"Mute.{method}() returned NoneType, expected a dict of observations"
 
@@ -379,16 +385,19 @@ def test_results_in_python_survive_what_cannot_be_closed(dataset):
 def test_a_worker_that_does_not_start_leaves_no_other_behind(dataset, monkeypatch):
     started = []
 
-    class Third(executors._Worker):
+    class Third(pool._Worker):
         def __init__(self, job, recorders, index, environ, *, check):
             if index == 2:
                 raise OSError("no process left")
             super().__init__(job, recorders, index, environ, check=check)
             started.append(self)  # else its pipe would close with the last reference, and end it by luck
 
-    monkeypatch.setattr(executors, "_Worker", Third)
-    with pytest.raises(OSError, match="no process left"):
-        WorkerPool(Job(env="mock", policy="random"), 3)
+    monkeypatch.setattr(pool, "_Worker", Third)
+    with (
+        pytest.raises(OSError, match="no process left"),
+        closing(WorkerPool(Job(env="mock", policy="random"), 3)) as workers,
+    ):
+        workers.start()
     assert len(started) == 2
     deadline_s = time.monotonic() + 10
     while any(worker._process.is_alive() for worker in started) and time.monotonic() < deadline_s:

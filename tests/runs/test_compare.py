@@ -1,6 +1,7 @@
 """Two runs against each other: pairs, differences, flips, and what is not the same exam."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,14 +10,15 @@ from scipy.stats import binomtest
 
 from proctor import cli
 from proctor.core.errors import InvalidFile, UserError
-from proctor.exams.results import EpisodeResult, Fault
 from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
+from proctor.exams.results import EpisodeResult, Fault
 from proctor.exams.vln.episode import Episode
-from proctor.runs.aggregate import clustered_bootstrap
-from proctor.runs.comparable import ComparableRun, load_comparable
-from proctor.runs.compare import compare, mcnemar_p
+from proctor.exams.vln.exam import VlnExam
 from proctor.report.comparison_table import comparison_header, comparison_notes, comparison_table
+from proctor.runs.compare import compare, load_run, mcnemar_p
+from proctor.runs.folder import RunFolder
+from proctor.runs.summary import clustered_bootstrap
 
 
 def result(index, *, success=True, fault=None, **more):
@@ -45,8 +47,12 @@ def result(index, *, success=True, fault=None, **more):
     )
 
 
+def run_of(name, episodes, identity=None, definition=""):
+    return RunFolder(Path(name), {"identity": identity or {}}, VlnExam, episodes, definition=definition)
+
+
 def agent(name, outcomes, **more):
-    return ComparableRun(name=name, episodes=[result(i, success=ok) for i, ok in enumerate(outcomes)], **more)
+    return run_of(name, [result(i, success=ok) for i, ok in enumerate(outcomes)], **more)
 
 
 IDENTITY = {
@@ -81,9 +87,7 @@ def test_differences_are_paired_and_resampled_by_scene():
     old = rng.uniform(0, 10, 40)
     new = old - 0.5 + rng.normal(0, 0.1, 40)
     runs = [
-        ComparableRun(
-            name=n, episodes=[result(i, metrics={"navigation_error": float(v)}) for i, v in enumerate(x)]
-        )
+        run_of(n, [result(i, metrics={"navigation_error": float(v)}) for i, v in enumerate(x)])
         for n, x in (("a", old), ("b", new))
     ]
     metric = compare(*runs).metrics["navigation_error"]
@@ -112,8 +116,8 @@ def test_differences_are_paired_and_resampled_by_scene():
     ],
 )
 def test_what_a_change_means_depends_on_the_metric(name, change, reading):
-    a = ComparableRun(name="a", episodes=[result(i, metrics={name: 1.0}) for i in range(8)])
-    b = ComparableRun(name="b", episodes=[result(i, metrics={name: 1.0 + change}) for i in range(8)])
+    a = run_of("a", [result(i, metrics={name: 1.0}) for i in range(8)])
+    b = run_of("b", [result(i, metrics={name: 1.0 + change}) for i in range(8)])
     assert compare(a, b).metrics[name].reading == reading
 
 
@@ -146,21 +150,19 @@ def test_verdicts_say_what_the_numbers_allow():
 
 
 def test_a_metric_that_does_not_apply_is_left_out_of_its_difference_alone():
-    a = ComparableRun(name="a", episodes=[result(i, metrics={"spl": 0.5, "ndtw": 0.5}) for i in range(8)])
+    a = run_of("a", [result(i, metrics={"spl": 0.5, "ndtw": 0.5}) for i in range(8)])
     rows = [{"spl": 0.7, "ndtw": 0.6} if i < 6 else {"spl": 0.7, "ndtw": float("nan")} for i in range(7)]
-    b = ComparableRun(
-        name="b", episodes=[result(i, metrics=row) for i, row in enumerate([*rows, {"spl": 0.7}])]
-    )
+    b = run_of("b", [result(i, metrics=row) for i, row in enumerate([*rows, {"spl": 0.7}])])
     metrics = compare(a, b).metrics
     assert metrics["spl"].difference.n == 8
     assert metrics["ndtw"].difference.n == 6
 
 
 def test_evaluator_faults_are_left_out_of_both_and_agent_faults_are_not():
-    a = ComparableRun(name="a", episodes=[result(0, fault="evaluator"), result(1), result(2), result(3)])
-    b = ComparableRun(
-        name="b",
-        episodes=[
+    a = run_of("a", [result(0, fault="evaluator"), result(1), result(2), result(3)])
+    b = run_of(
+        "b",
+        [
             result(0),
             result(1),
             result(2, fault="evaluator"),
@@ -176,28 +178,26 @@ def test_evaluator_faults_are_left_out_of_both_and_agent_faults_are_not():
 
 def test_only_common_episodes_are_paired_and_the_others_are_counted():
     a = agent("a", [True] * 10)
-    b = ComparableRun(name="b", episodes=[result(i) for i in range(7, 15)])
+    b = run_of("b", [result(i) for i in range(7, 15)])
     comparison = compare(a, b)
     assert (comparison.pairs, comparison.only_in_a, comparison.only_in_b) == (3, 7, 5)
     assert "Left out: 7 only in A, 5 only in B" in comparison_header(comparison)
 
 
 def test_runs_without_a_common_episode_are_refused():
-    b = ComparableRun(name="b", episodes=[result(i) for i in range(50, 53)])
+    b = run_of("b", [result(i) for i in range(50, 53)])
     with pytest.raises(UserError, match=r"no episode in common \(4 and 3 episodes\)"):
         compare(agent("a", [True] * 4), b)
-    elsewhere = ComparableRun(name="b", episodes=[result(i, scene_id="other") for i in range(4)])
+    elsewhere = run_of("b", [result(i, scene_id="other") for i in range(4)])
     with pytest.raises(UserError, match="4 ids are the same, but not one of the episodes"):
         compare(agent("a", [True] * 4), elsewhere)
-    broken = ComparableRun(name="b", episodes=[result(i, fault="evaluator") for i in range(4)])
+    broken = run_of("b", [result(i, fault="evaluator") for i in range(4)])
     with pytest.raises(UserError, match="each of the 4 common episodes is not scored"):
         compare(agent("a", [True] * 4), broken)
 
 
 def test_an_id_that_means_another_episode_is_no_pair():
-    b = ComparableRun(
-        name="b", episodes=[result(0), result(1, trajectory=[Vector3(9, 9, 0)]), result(2, scene_id="other")]
-    )
+    b = run_of("b", [result(0), result(1, trajectory=[Vector3(9, 9, 0)]), result(2, scene_id="other")])
     comparison = compare(agent("a", [True] * 3), b)
     assert comparison.pairs == 1
     assert "2 episodes have the same id, but another scene or start, and are left out" in comparison.warnings
@@ -232,8 +232,8 @@ def test_scenes_of_other_episodes_are_no_other_exam():
 
 def test_other_definitions_distances_and_words_are_said():
     a = agent("a", [True] * 3, definition="vln-ce")
-    b = ComparableRun(
-        name="b",
+    b = run_of(
+        "b",
         definition="other",
         episodes=[result(0, distance="euclidean"), result(1, instruction="Walk."), result(2)],
     )
@@ -253,8 +253,8 @@ def test_the_table_fits_into_80_columns_and_does_not_rely_on_colours():
         "collision_rate",
         "my_[own]_metric",
     )
-    a = ComparableRun(name="a", episodes=[result(i, metrics=dict.fromkeys(names, 0.0)) for i in range(8)])
-    b = ComparableRun(name="b", episodes=[result(i, metrics=dict.fromkeys(names, 1.0)) for i in range(8)])
+    a = run_of("a", [result(i, metrics=dict.fromkeys(names, 0.0)) for i in range(8)])
+    b = run_of("b", [result(i, metrics=dict.fromkeys(names, 1.0)) for i in range(8)])
     console = Console(width=80, record=True, color_system=None)
     with console.capture() as captured:
         console.print(comparison_table(compare(a, b)))
@@ -332,7 +332,7 @@ def test_ids_and_metrics_of_others_cannot_move_the_cursor(capsys):
     evil = "\x1b[2Jevil\u202e"
     mine = [result(0, episode_id=evil, metrics={"success": 1.0, evil: 1.0})]
     theirs = [result(0, episode_id=evil, success=False, metrics={"success": 0.0, evil: 2.0})]
-    comparison = compare(ComparableRun(name=evil, episodes=mine), ComparableRun(name="b", episodes=theirs))
+    comparison = compare(run_of(evil, mine), run_of("b", theirs))
     console = Console(width=120)
     console.print(comparison_table(comparison))
     console.print(comparison_header(comparison), comparison_notes(comparison), markup=False)
@@ -373,14 +373,14 @@ def test_an_unfinished_run_is_compared_as_far_as_it_is(runs, capsys):
 
 def test_broken_files_are_named(runs):
     (runs / "random" / "results.json").write_text("{}")
-    (note,) = load_comparable(runs / "random").notes
+    (note,) = load_run(runs / "random").notes
     assert note.endswith("missing required field `summary`; the numbers shown are those of episodes.jsonl")
     (runs / "random" / "manifest.json").write_text("[]")
     with pytest.raises(InvalidFile, match="not the manifest of a run"):
-        load_comparable(runs / "random")
+        load_run(runs / "random")
     (runs / "random" / "manifest.json").write_text('{"identity": {"episodes": "many"}}')
     with pytest.raises(InvalidFile, match=r"identity\.episodes"):
-        load_comparable(runs / "random")
+        load_run(runs / "random")
     (runs / "forward" / "episodes.jsonl").write_text("nonsense\n")
     with pytest.raises(InvalidFile, match="line 1"):
-        load_comparable(runs / "forward")
+        load_run(runs / "forward")

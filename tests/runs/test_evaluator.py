@@ -10,8 +10,10 @@ import pytest
 import vln_evaluator.env
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.types import Vector3
+from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.o3de.config import config_of
+from proctor.runs.evaluator import evaluate
 from vln_evaluator import VLNEvaluator, evaluate_vln
 from vln_evaluator.env import O3DE_SIMULATOR_CONFIG, MockEnv
 from vln_evaluator.policy import MockPolicy
@@ -153,3 +155,15 @@ def test_the_samples_goals_are_reachable_for_the_oracle_in_the_embedded_world():
 def test_a_missing_dataset_is_a_user_error():
     with VLNEvaluator(MockEnv(), MockPolicy()) as evaluator, pytest.raises(InvalidFile, match="no such file"):
         evaluator.evaluate_dataset("nowhere.json")
+
+
+def test_one_call_evaluates_a_policy_on_a_dataset(tmp_path):
+    file = tmp_path / "episodes.json"
+    save_dataset([Episode(episode_id="ahead", scene_id="flat", goal_position=Vector3(10, 0, 0))], file)
+    assert evaluate(file, "forward", env="mock").success_rate == 0.0  # it stops 0.75 m before the goal
+    results = evaluate(file, "forward", env="mock", options={"success_threshold_m": 1.0})
+    assert (results.success_rate, results.summary.task) == (1.0, "vln")
+    with pytest.raises(UserError, match="the exam vln has no option 'sucess'"):
+        evaluate(file, "forward", env="mock", options={"sucess": 1.0})
+    with pytest.raises(UserError, match="unknown policy 'hold'"):
+        evaluate(file, "hold", env="mock")

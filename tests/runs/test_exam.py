@@ -6,25 +6,27 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from running import run
 
-from proctor.envs.embedded import VLNEnv
-from proctor.exams.datasets import load_dataset
-from proctor.runs.evaluator import VLNEvaluator
-from proctor.runs.executors import Job
-from proctor.runs.run import RunConfig, run
-from proctor.runs.summary import summarise
-from proctor.exams.vln.blind import BlindPolicy
-from proctor.exams.vln.oracle import OraclePolicy
-from proctor.exams.baselines import ForwardPolicy, MockPolicy
 from proctor.core.registry import suite_path
+from proctor.envs.embedded import VLNEnv
+from proctor.exams.baselines import MockPolicy
+from proctor.exams.datasets import load_dataset
+from proctor.exams.vln.baselines import BlindPolicy, ForwardPolicy
+from proctor.exams.vln.exam import VlnExam
+from proctor.exams.vln.oracle import OraclePolicy
+from proctor.runs.job import Job
+from proctor.runs.plan import RunConfig
+from proctor.runs.summary import summarise
 from proctor.suites.builder import Recipe, Split, build_suite
+from vln_evaluator.evaluators import VLNEvaluator
 
 SMALL = {"width": 32, "height": 24}
 
 
 def take(policy, episodes):
     with VLNEvaluator(VLNEnv(**SMALL), policy) as evaluator:
-        return summarise([evaluator.evaluate_episode(episode) for episode in episodes])
+        return summarise(VlnExam, [evaluator.evaluate_episode(episode) for episode in episodes])
 
 
 def assert_solved(results):

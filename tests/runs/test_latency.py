@@ -2,24 +2,26 @@
 
 import json
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
+from running import finished
 
 from proctor import cli
+from proctor.agents.messages import WireFault
 from proctor.core.interfaces import Policy
-from proctor.exams.results import EpisodeResult, Fault, Timing, read_journal
 from proctor.core.types import Action, Vector3
 from proctor.exams.datasets import save_dataset
-from proctor.exams.vln.episode import Episode
-from proctor.runs.summary import summarise
-from proctor.agents.faults import WireFault
-from proctor.runs.comparable import ComparableRun
-from proctor.runs.compare import compare
-from proctor.report.comparison_table import comparison_notes
 from proctor.exams.fault_words import WORDS, fault_line, fault_words
-from proctor.runs.latency import latency_of
+from proctor.exams.results import EpisodeResult, Fault, Timing
+from proctor.exams.vln.episode import Episode
+from proctor.exams.vln.exam import VlnExam
+from proctor.report.comparison_table import comparison_notes
 from proctor.report.tables import score_notes
+from proctor.runs.compare import compare
+from proctor.runs.folder import RunFolder, read_journal
+from proctor.runs.summary import latency_of, summarise
 
 
 class Thinker(Policy):
@@ -105,7 +107,7 @@ def test_journals_from_before_times_were_kept_by_action_are_read(tmp_path):
     del record["timing"]["act_s"]
     journal = tmp_path / "episodes.jsonl"
     journal.write_text(json.dumps(record) + "\n")
-    assert latency_of(read_journal(journal).values()) is None
+    assert latency_of(read_journal(journal, VlnExam).values()) is None
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_times_are_told_with_the_digits_that_matter(act_s, text):
 
 def test_a_run_tells_how_long_an_agent_thinks_and_keeps_no_time_in_its_results(run, capsys):
     out, printed = run("test_latency:Thinker")
-    latency = latency_of(read_journal(out / "episodes.jsonl").values())
+    latency = latency_of(finished(out).values())
     assert latency.n == 20
     assert latency.p50_ms >= 2
     assert f"test_latency:Thinker: {latency}" in printed
@@ -133,19 +135,19 @@ def test_a_run_tells_how_long_an_agent_thinks_and_keeps_no_time_in_its_results(r
 
 def test_times_of_a_script_are_noise_but_are_kept(run):
     out, _ = run("forward")
-    assert latency_of(read_journal(out / "episodes.jsonl").values()).n > 0
+    assert latency_of(finished(out).values()).n > 0
     script = [result(act_s=[1e-5] * 40 + [0.5])]  # the machine was busy once
-    assert "an action took" not in score_notes({"me": summarise(script)})
+    assert "an action took" not in score_notes(VlnExam, {"me": summarise(VlnExam, script)})
 
 
 def test_a_model_that_thinks_at_every_tenth_action_is_no_script():
     chunked = [result(act_s=[0.3, *[1e-5] * 9])]
-    assert "me: an action took 0.01 ms (median)" in score_notes({"me": summarise(chunked)})
+    assert "me: an action took 0.01 ms (median)" in score_notes(VlnExam, {"me": summarise(VlnExam, chunked)})
 
 
 def test_a_comparison_tells_both_times_if_one_of_them_matters():
-    slow = ComparableRun(name="slow", episodes=[result(act_s=[0.02])])
-    fast = ComparableRun(name="fast", episodes=[result(act_s=[1e-5])])
+    slow = RunFolder(Path("slow"), {"identity": {}}, VlnExam, [result(act_s=[0.02])])
+    fast = RunFolder(Path("fast"), {"identity": {}}, VlnExam, [result(act_s=[1e-5])])
     notes = comparison_notes(compare(slow, fast))
     assert "A: an action took 20 ms (median)" in notes
     assert "B: an action took 0.01 ms (median)" in notes
@@ -168,7 +170,7 @@ def test_each_kind_of_fault_is_told_with_its_side_its_words_and_its_first_messag
         lost("action_timeout", "not this one", key="b"),
         lost("env_exception", "RuntimeError: the world broke\nand more", side="evaluator", key="c"),
     ]
-    notes = score_notes({"me": summarise(episodes)})
+    notes = score_notes(VlnExam, {"me": summarise(VlnExam, episodes)})
     assert "me failed: 2 action_timeout\n" in notes
     assert "me: 1 of 3 episodes lost to evaluator faults and left out; SR is between 0% and 33%" in notes
     words = "agent fault action_timeout (no reply within the time for an action)"

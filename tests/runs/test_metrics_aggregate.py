@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from proctor.exams.results import Interval
-from proctor.runs.aggregate import aggregate_metrics, clustered_bootstrap, wilson
+from proctor.runs.summary import aggregate_metrics, clustered_bootstrap, wilson
 
 # Wilson
 

@@ -12,19 +12,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PIL import Image
+from running import finished, run
 
 from proctor import cli
 from proctor.core.errors import InvalidFile
 from proctor.core.interfaces import Policy
-from proctor.runs.recordings import Recording, StepRecord, read_recording, recording_folder
-from proctor.exams.results import read_journal
 from proctor.core.types import Vector3
 from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
-from proctor.runs.executors import Job
+from proctor.runs.job import Job
+from proctor.runs.plan import RunConfig
 from proctor.runs.recorder import Count, Recorders, RecordingConfig
-from proctor.runs.run import RunConfig, run
+from proctor.runs.recordings import Recording, StepRecord, read_recording, recording_folder
 
 TESTS = Path(__file__).parent
 STEPS, FRAMES = RecordingConfig(), RecordingConfig(frames=True)
@@ -170,7 +170,7 @@ def test_steps_say_what_the_results_say(tmp_path):
 def test_the_times_of_the_steps_are_those_of_the_journal(tmp_path):
     execute(tmp_path, recording=STEPS)
     shares = []
-    for episode_id, result in read_journal(tmp_path / "run" / "episodes.jsonl").items():
+    for episode_id, result in finished(tmp_path / "run").items():
         steps = read_recording(tmp_path / "run", episode_id).steps
         assert sum(step.policy_ms for step in steps) <= 1000 * result.timing.policy_s + 0.02
         assert sum(step.env_ms for step in steps) <= 1000 * result.timing.env_s + 0.02

@@ -5,16 +5,15 @@ import math
 import msgspec
 import numpy as np
 import pytest
+from running import examine
 
 from proctor.core.errors import AgentFault, EvaluatorError, SimulationError, UserError
 from proctor.core.interfaces import TRUTH, Env, Policy
-from proctor.exams.results import EpisodeResult
 from proctor.core.types import Vector3
 from proctor.envs.mock import MockEnv
+from proctor.exams.results import EpisodeResult
 from proctor.exams.vln.episode import Episode
-from proctor.runs.rollout import rollout
-from proctor.exams.vln.exam import VLNTask
-from proctor.exams.vln.metrics import Steps
+from proctor.exams.vln.exam import VlnExam
 
 EPISODE = Episode(
     episode_id="straight",
@@ -67,7 +66,7 @@ class BrokenWorld(MockEnv):
 
 
 def take(policy, *, env=None, episode=EPISODE):
-    return rollout(env or MockEnv(), policy, episode, VLNTask(), seed=7)
+    return examine(env or MockEnv(), policy, episode, seed=7)
 
 
 def test_walking_to_the_goal_and_stopping_is_a_success():
@@ -205,21 +204,45 @@ def test_an_answer_that_cannot_be_quoted_is_still_the_agents_fault(answer):
     assert "0x" not in first.error.message
 
 
-def test_a_metric_that_fails_is_the_evaluators_fault_and_one_that_is_infinite_is_left_out(monkeypatch):
-    class Failing(Steps):
-        def get_metric(self):
-            raise ZeroDivisionError
+def with_score_of_steps(score):
+    class Odd(VlnExam):
+        metrics = tuple(
+            metric._replace(score=score) if metric.name == "steps" else metric for metric in VlnExam.metrics
+        )
 
-    class Endless(Steps):
-        def get_metric(self):
-            return math.inf
+    return Odd()
 
-    task = VLNTask()
-    monkeypatch.setitem(task._metrics, "steps", Endless())
-    assert "steps" not in rollout(MockEnv(), Scripted(0), EPISODE, task, seed=0).metrics
-    monkeypatch.setitem(task._metrics, "steps", Failing())
-    result = rollout(MockEnv(), Scripted(0), EPISODE, task, seed=0)
+
+def test_a_metric_that_is_infinite_or_no_number_is_left_out():
+    for value in (math.inf, math.nan):
+        exam = with_score_of_steps(lambda episode, trace, distance, value=value: value)
+        result = examine(MockEnv(), Scripted(0), EPISODE, exam)
+        assert "steps" not in result.metrics
+        assert result.error is None
+
+
+def fail(episode, trace, distance):
+    raise ZeroDivisionError("by nought")
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (fail, "the metric 'steps' failed: ZeroDivisionError: by nought"),
+        (
+            lambda episode, trace, distance: "many",
+            "the metric 'steps' returned 'many' (str), expected a number",
+        ),
+        (
+            lambda episode, trace, distance: None,
+            "the metric 'steps' returned None (NoneType), expected a number",
+        ),
+    ],
+)
+def test_a_metric_that_fails_or_returns_something_else_is_the_evaluators_fault(score, said):
+    result = examine(MockEnv(), Scripted(1, 0), EPISODE, with_score_of_steps(score))
     assert result.is_evaluator_fault
+    assert said in result.error.message
     assert result.metrics == {}
 
 
@@ -290,11 +313,11 @@ def test_an_endless_error_text_is_cut():
     assert len(result.error.traceback) < 4100
 
 
-def test_one_task_can_judge_many_episodes_without_mixing_them_up():
-    task = VLNTask()
-    first = rollout(MockEnv(), Scripted(1, 1, 1, 1, 0), EPISODE, task, seed=0)
-    rollout(MockEnv(), Scripted(2), EPISODE, task, seed=0)
-    again = rollout(MockEnv(), Scripted(1, 1, 1, 1, 0), EPISODE, task, seed=0)
+def test_one_exam_can_grade_many_episodes_without_mixing_them_up():
+    exam = VlnExam()
+    first = examine(MockEnv(), Scripted(1, 1, 1, 1, 0), EPISODE, exam)
+    examine(MockEnv(), Scripted(2), EPISODE, exam)
+    again = examine(MockEnv(), Scripted(1, 1, 1, 1, 0), EPISODE, exam)
     assert again.metrics == first.metrics
     assert again.trajectory == first.trajectory
 

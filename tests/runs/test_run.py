@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import trimesh
+from running import run
 
 from proctor.core.errors import InvalidFile, ProctorError, UserError
 from proctor.core.interfaces import Policy
@@ -20,10 +21,12 @@ from proctor.core.types import Vector3
 from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import load_dataset, save_dataset
 from proctor.exams.vln.episode import Episode
-from proctor.runs import executors
+from proctor.runs import pool
 from proctor.runs.attempts import Attempts
-from proctor.runs.executors import Job
-from proctor.runs.run import RunConfig, run
+from proctor.runs.folder import RunFolder
+from proctor.runs.job import Job
+from proctor.runs.plan import RunConfig
+from proctor.runs.pool import WorkerPool
 
 TESTS = Path(__file__).parent
 
@@ -234,7 +237,7 @@ def test_a_world_that_takes_its_process_down_is_the_evaluators_fault(dataset, tm
 
 
 def test_a_policy_that_never_answers_loses_its_episode(dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr(executors, "TURN_DEADLINE_S", 2.0)
+    monkeypatch.setattr(pool, "TURN_DEADLINE_S", 2.0)
     report, _ = execute(dataset, tmp_path / "run", policy="test_run:Frozen", workers=2)
     by_id = {episode.episode_id: episode for episode in report.results.episodes}
     assert by_id["ep_3"].error.kind == "policy_lost"
@@ -333,13 +336,14 @@ def test_policies_in_workers_are_closed_in_good_order_and_may_start_processes(da
 
 
 def test_a_worker_that_dies_while_it_is_idle_is_replaced(dataset, tmp_path):
-    pool = executors.WorkerPool(executors.Job(env="test_run:Mortal", policy="random"), 1)
+    workers = WorkerPool(Job(env="test_run:Mortal", policy="random"), 1)
+    workers.start()
     first, second = load_dataset(dataset).select(count=2)
-    (done,) = pool.run(Attempts([first]))
-    pool._workers[0]._process.join()
-    (again,) = pool.run(Attempts([second]))
-    pool.close()
-    assert (done.status, again.status) == ("failure", "failure")
+    (done,) = workers.run(Attempts([first]))
+    workers._workers[0]._process.join()
+    (again,) = workers.run(Attempts([second]))
+    workers.close()
+    assert (done.result.status, again.result.status) == ("failure", "failure")
 
 
 def test_a_worker_that_cannot_be_built_ends_the_run_with_its_reason(dataset, tmp_path):
@@ -348,32 +352,45 @@ def test_a_worker_that_cannot_be_built_ends_the_run_with_its_reason(dataset, tmp
 
 
 def test_killed_at_three_random_moments_and_resumed_the_results_are_those_of_a_quiet_run(dataset, tmp_path):
-    quiet, _ = execute(dataset, tmp_path / "quiet", env="test_run:SlowSteps")
+    kill_and_resume(dataset, tmp_path, kills=3, workers=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_killed_at_ten_random_moments_the_results_are_still_those_of_a_quiet_run(dataset, tmp_path, workers):
+    kill_and_resume(dataset, tmp_path, kills=10, workers=workers)
+
+
+def kill_and_resume(dataset, tmp_path, *, kills, workers):
+    """Kill a run again and again, let it finish, and compare it with one that nobody disturbed."""
+    quiet = execute(dataset, tmp_path / "quiet", env="test_run:SlowSteps")[0]
+    killed = tmp_path / "killed"
     command = [
-        *(sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset)),
-        *("--policy", "random", "--env", "test_run:SlowSteps", "--out", str(tmp_path / "killed")),
+        *(sys.executable, "-m", "proctor.cli", "run", "--dataset", str(dataset), "--workers", str(workers)),
+        *("--policy", "random", "--env", "test_run:SlowSteps", "--out", str(killed)),
     ]
-    journal = tmp_path / "killed" / "episodes.jsonl"
+    journal = killed / "episodes.jsonl"
     moments = random.Random(0)
-    kills = 0
-    while kills < 3:
+    done = 0
+    while done < kills:
         grown = journal.stat().st_size if journal.exists() else 0
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         # A random moment, counted in journal bytes rather than seconds, so that each try gets further.
-        target = grown + moments.randrange(1, 4000)
+        target = grown + moments.randrange(1, 12000 // kills)
         while process.poll() is None and (journal.stat().st_size if journal.exists() else 0) < target:
             time.sleep(moments.uniform(0.001, 0.02))
-        kills += process.poll() is None
+        done += process.poll() is None
         process.kill()
         process.wait()
-        if process.returncode == 0:  # done before three kills: once more from the start
-            shutil.rmtree(tmp_path / "killed")
+        if process.returncode == 0:  # finished before it was killed often enough: once more from the start
+            shutil.rmtree(killed)
         if moments.random() < 0.5 and journal.exists():  # what a kill in the middle of a write leaves
             os.truncate(journal, max(0, journal.stat().st_size - moments.randrange(1, 50)))
     assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
-    ours, theirs = ((tmp_path / name / "results.json").read_bytes() for name in ("killed", "quiet"))
-    assert ours == theirs
+    assert (killed / "results.json").read_bytes() == (tmp_path / "quiet" / "results.json").read_bytes()
     assert quiet.results.total_episodes == 12
+    run = RunFolder.open(killed)
+    assert all(run.trace(result.episode_id).steps == result.steps for result in run.episodes)
 
 
 def test_nothing_is_written_when_the_request_is_wrong(dataset, tmp_path):

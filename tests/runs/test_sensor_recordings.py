@@ -7,18 +7,19 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from running import run
 
 from proctor import cli
 from proctor.core.errors import InvalidFile
 from proctor.core.interfaces import Policy
-from proctor.runs.recordings import encode_sensors, read_recording, read_sensors, recording_folder
 from proctor.core.types import Pose2, Scan
 from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
-from proctor.runs.executors import Job
+from proctor.runs.job import Job
+from proctor.runs.plan import RunConfig
 from proctor.runs.recorder import Recorders, RecordingConfig
-from proctor.runs.run import RunConfig, run
+from proctor.runs.recordings import encode_sensors, read_recording, read_sensors, recording_folder
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 
 TESTS = Path(__file__).parent

@@ -8,22 +8,19 @@ from contextlib import ExitStack
 from http import HTTPStatus
 
 import pytest
+from running import examine, finished, run
+from served_agents import Agent, episode, free_port, right, served
 
+from proctor.agents.server import PolicyServer
+from proctor.agents.websocket_policy import WebSocketPolicy
 from proctor.cli import main
-from proctor.core.availability import is_unavailability
-from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError, UserError
+from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError, UserError, is_unavailability
 from proctor.core.interfaces import Policy
-from proctor.exams.results import read_journal
 from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.runs.attempts import Attempts, Patience
-from proctor.runs.executors import Job
-from proctor.runs.rollout import rollout
-from proctor.runs.run import RunConfig, run
-from proctor.exams.vln.exam import VLNTask
-from proctor.agents.server import PolicyServer
-from proctor.agents.websocket_policy import WebSocketPolicy
-from served_agents import Agent, episode, free_port, right, served
+from proctor.runs.job import Job
+from proctor.runs.plan import RunConfig
 from vln_evaluator import VLNEvaluator
 
 IDS = [f"ep_{index}" for index in range(4)]
@@ -111,7 +108,7 @@ def test_a_run_stops_when_its_agent_stays_away_and_the_same_command_goes_on(data
     with served(Agent(), port=port):
         assert main(command) == 0
     assert "went on after 1 finished episodes" in capsys.readouterr().out
-    assert [result.success for result in read_journal(out / "episodes.jsonl").values()] == [True] * 4
+    assert [result.success for result in finished(out).values()] == [True] * 4
 
 
 def test_the_command_says_how_to_go_on_and_exits_with_3(dataset, tmp_path, capsys):
@@ -145,7 +142,7 @@ def test_an_agent_that_shuns_one_episode_does_not_get_rid_of_it(dataset, tmp_pat
     with served(agent) as port:
         config = configured(dataset, port)
         run(config, tmp_path / "all", lambda state: None)
-        agent.shunned = read_journal(tmp_path / "all" / "episodes.jsonl")["ep_1"].seed
+        agent.shunned = finished(tmp_path / "all")["ep_1"].seed
         report = run(config, tmp_path / "run", lambda state: None)
     assert report.stopped == "unavailable: not this one"
     summary = json.loads((tmp_path / "run" / "results.json").read_text())["summary"]  # all were tried
@@ -283,16 +280,16 @@ FAILING = [
 @pytest.mark.parametrize("error", UNAVAILABLE, ids=lambda error: type(error).__name__)
 def test_an_api_that_is_down_before_the_first_action_is_not_the_policys_fault(error):
     assert is_unavailability(error)
-    before = rollout(MockEnv(), Api(error), episode(), VLNTask(), seed=0)
+    before = examine(MockEnv(), Api(error), episode())
     assert (before.error.side, before.error.kind) == ("unavailable", "agent_unavailable")
-    after = rollout(MockEnv(), Api(error, step=1), episode(), VLNTask(), seed=0)
+    after = examine(MockEnv(), Api(error, step=1), episode())
     assert after.error.side == "agent"
 
 
 @pytest.mark.parametrize("error", FAILING, ids=lambda error: type(error).__name__)
 def test_another_error_is_the_policys_fault_at_any_time(error):
     assert not is_unavailability(error)
-    assert rollout(MockEnv(), Api(error), episode(), VLNTask(), seed=0).error.side == "agent"
+    assert examine(MockEnv(), Api(error), episode()).error.side == "agent"
 
 
 def test_an_error_of_ours_is_no_unavailability_though_a_connection_broke():
@@ -320,7 +317,7 @@ def test_an_evaluator_in_python_waits_and_then_says_that_it_stopped(dataset, mon
 
 def result_of(name, error):
     policy = Api(error) if error else Api(None, step=99)
-    return rollout(MockEnv(), policy, episode(name), VLNTask(), seed=0)
+    return examine(MockEnv(), policy, episode(name))
 
 
 def test_attempts_at_the_same_time_count_as_one_and_a_score_ends_the_count():

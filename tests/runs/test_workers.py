@@ -10,16 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from running import run
 
 from proctor.core.interfaces import Policy
 from proctor.core.types import Vector3
 from proctor.exams.vln.episode import Episode
-from proctor.runs import executors
+from proctor.exams.vln.exam import VlnExam
+from proctor.runs import pool
 from proctor.runs.attempts import Attempts
-from proctor.runs.executors import WorkerPool
 from proctor.runs.job import Job
-from proctor.runs.run import RunConfig, run
-from proctor.runs.worker_start import worker_environ
+from proctor.runs.plan import RunConfig
+from proctor.runs.pool import WorkerPool, worker_environ
 
 TESTS = Path(__file__).parent
 
@@ -90,6 +91,13 @@ def attempts_of(**counts):
     )
 
 
+def start_and_close(job):
+    """Let two workers build what the job names, and end."""
+    workers = WorkerPool(job, 2)
+    workers.start()
+    workers.close()
+
+
 def take(attempts, workers):
     return [attempts.take(worker).episode_id for worker in workers]
 
@@ -125,15 +133,14 @@ def test_workers_have_the_environment_of_now_however_they_are_started(platform, 
     for word in ("first", "second"):
         monkeypatch.setenv("PROCTOR_TEST_WORD", word)
         job = Job(env="mock", policy="test_workers:Teller", policy_options={"file": str(tmp_path / "told")})
-        WorkerPool(job, 2).close()
+        start_and_close(job)
         threads = worker_environ(2)["LP_NUM_THREADS"]
         assert (tmp_path / "told").read_text() == f"{word} {threads}"
 
 
 def test_what_workers_are_copies_of_has_not_loaded_opengl():
-    code = (
-        f"import sys, {executors.__name__}; print(sorted({{'mujoco', 'OpenGL', 'scipy'}} & {{*sys.modules}}))"
-    )
+    modules = ", ".join([pool.__name__, *VlnExam.worker_modules])
+    code = f"import sys, {modules}; print(sorted({{'mujoco', 'OpenGL', 'scipy'}} & {{*sys.modules}}))"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "['scipy']"
 
@@ -142,16 +149,17 @@ def test_an_agent_that_kills_what_its_process_is_a_copy_of_harms_nobody_else():
     episodes = [
         Episode(episode_id=str(k), scene_id="scene", goal_position=Vector3(9, 0, 0)) for k in range(4)
     ]
-    pool = WorkerPool(Job(env="mock", policy="test_workers:Patricide"), 1)
-    reasons = [result.failure_reason for result in pool.run(Attempts(episodes))]
+    workers = WorkerPool(Job(env="mock", policy="test_workers:Patricide"), 1)
+    workers.start()
+    reasons = [done.result.failure_reason for done in workers.run(Attempts(episodes))]
     assert reasons == ["stopped_far", "policy_lost"] * 2
-    assert pool.close() == []
+    assert workers.close() == []
 
 
 def test_random_numbers_of_numpy_differ_between_workers(tmp_path):
     job = Job(env="mock", policy="test_workers:Gambler", policy_options={"folder": str(tmp_path)})
     for _ in range(2):
-        WorkerPool(job, 2).close()
+        start_and_close(job)
     drawn = [file.read_text() for file in tmp_path.iterdir()]
     assert len(drawn) == len(set(drawn)) == 4
 

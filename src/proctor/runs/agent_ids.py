@@ -16,10 +16,8 @@ from pathlib import Path
 from proctor.core.documents import write_atomically
 from proctor.core.errors import InvalidFile, UserError
 
-KEY_FILE = "agent_ids.key"
-"""In a run directory; only its owner may read it."""
+KEY_FILE = "agent_ids.key"  # in a run directory; only its owner may read it
 REMEDY = "delete it, and agents are told other ids from then on"
-KEY_FORM = re.compile(r"[0-9a-f]{64}")
 
 
 def draw_key() -> str:
@@ -33,11 +31,7 @@ def agent_id(key: str, stored_id: str) -> str:
 
 
 def key_of_run(folder: Path) -> str:
-    """Return the secret of a run directory, or a new one if it has none yet, as those of older versions.
-
-    Raises:
-        UserError: The file cannot be read, or holds something else.
-    """
+    """Return the secret of a run directory, or a new one if it has none yet, as those of older versions."""
     file = folder / KEY_FILE
     try:
         found = file.read_text(encoding="ascii").strip()
@@ -46,17 +40,13 @@ def key_of_run(folder: Path) -> str:
     except (OSError, UnicodeError) as error:
         problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InvalidFile(file, f"{problem}; {REMEDY}") from None
-    if not KEY_FORM.fullmatch(found):
+    if not re.fullmatch(r"[0-9a-f]{64}", found):
         raise InvalidFile(file, f"expected 64 hexadecimal digits, found {len(found)} characters; {REMEDY}")
     return found
 
 
 def keep_key(folder: Path, key: str) -> None:
-    """Write the secret of a run into its directory, which the caller has locked.
-
-    Raises:
-        UserError: Another run has put its own there in the meantime, or the file cannot be written.
-    """
+    """Write the secret of a run into its locked directory; refuse if another run put its own there."""
     file = folder / KEY_FILE
     if not file.exists():
         try:

@@ -20,17 +20,11 @@ MOST_SECONDS = 3600.0
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """How long a run waits for an agent that is unavailable."""
 
-    max_unavailable: int = 3
-    """After so many attempts in a row at which it was not there, the run stops."""
-    pause_s: float = 5.0
-    """Before the second attempt; each further pause is twice as long, up to a minute."""
+    max_unavailable: int = 3  # after so many attempts in a row at which it was not there, the run stops
+    pause_s: float = 5.0  # before the second attempt; each further pause is twice as long, up to a minute
 
     def check(self) -> None:
-        """Refuse what makes no sense.
-
-        Raises:
-            UserError: A number is out of range.
-        """
+        """Raise a UserError if a number is out of range."""
         if self.max_unavailable < 1:
             raise UserError(f"max_unavailable: expected a number from 1 up, found {self.max_unavailable}")
         if not 0 <= self.pause_s <= MOST_SECONDS:  # nor NaN
@@ -46,14 +40,8 @@ class Attempts:
     """The episodes that are left to do. One for which the agent was unavailable comes again, at the end.
 
     A worker, also the only one, gets the episodes of one scene as long as there are any, since to build a
-    scene takes time.
-
-    Attempts that were under way at the same time, in several workers, count as one: what is counted are
-    the pauses that did not help.
-
-    Args:
-        episodes: What is to do, scene by scene in this order.
-        patience: How long to wait for an agent that is unavailable.
+    scene takes time. Attempts that were under way at the same time, in several workers, count as one: what is
+    counted are the pauses that did not help.
     """
 
     def __init__(self, episodes: Sequence[Any], patience: Patience | None = None) -> None:
@@ -65,10 +53,8 @@ class Attempts:
         self._patience = patience or Patience()
         self._begun_s: dict[str, float] = {}
         self._failed_at_s = self._next_at_s = -math.inf
-        self.failures = 0
-        """How many attempts in a row found no agent."""
-        self.problem = ""
-        """What the last of them found."""
+        self.failures = 0  # how many attempts in a row found no agent
+        self.problem = ""  # what the last of them found
 
     @property
     def is_stopped(self) -> bool:

@@ -4,49 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Literal
 
 import msgspec
 
 from proctor.core.errors import UserError
 from proctor.core.geometry import distance
+from proctor.exams.exam import Metric
+from proctor.exams.names import AnyExam
 from proctor.exams.results import EpisodeResult, Interval
-from proctor.runs.aggregate import clustered_bootstrap
-from proctor.runs.comparable import ComparableRun
-from proctor.report.gap import BACKEND_KEYS, Gap, gap_of, gap_warnings, short
-from proctor.runs.latency import Latency, latency_of
+from proctor.exams.step_metrics import metric_named
+from proctor.runs.folder import MANIFEST, RunFolder
+from proctor.runs.summary import Latency, clustered_bootstrap, latency_of
 
-LEVEL = 0.05
-FEWEST = 6
-"""From fewer episodes nothing is told: that five change the same way is chance in 2 of 2**5 cases."""
+FEWEST = 6  # from fewer episodes nothing is told: that five change the same way is chance in 2 of 2**5 cases
 SAME_PLACE_M = 0.01
-BETTER_IF_HIGHER = frozenset(
-    (
-        *("success", "success_at_0.2m", "oracle_success", "spl", "ndtw", "sdtw", "cls"),
-        *("success_any_step", "completion_rate", "trajectory_similarity", "ee_similarity"),
-        *("reached", "grasped", "lifted", "placed"),
-    )
-)
-BETTER_IF_LOWER = frozenset(
-    (
-        *("navigation_error", "collisions", "collision_rate"),
-        *("time_to_success_s", "drops", "final_distance_m"),
-        *("table_collisions", "object_collisions", "self_collisions"),
-    )
-)
-EXAM_KEYS = {
+COMPARED_KEYS = {
     "task": "tasks",
     "dataset_sha256": "dataset files",
     "scenes_sha256": "scene files",
-    "success_threshold_m": "success thresholds",
     "env": "envs",
     "env_options": "options of the env",
-    "hide_goal": "what agents are told of the goal",
     "proctor": "versions of Proctor",
 }
-"""What makes an exam, as manifests and people call it."""
+"""What makes runs comparable, whatever their exam, as manifests and people call it."""
 
 Pair = tuple[EpisodeResult, EpisodeResult]
+BACKEND_KEYS = ("env", "env_options")
+AGENT_KEYS = {"policy": "agents", "policy_options": "their options", "policy_sha256": "their files"}
+"""What makes an agent, as manifests and people call it."""
+LONGEST_NAME = 72
 
 
 class MetricDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,8 +43,7 @@ class MetricDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     a: float
     b: float
-    difference: Interval
-    """B - A."""
+    difference: Interval  # B - A
     reading: Literal["better", "worse", "higher", "lower", "equal", "unclear"]
     """What B is, if the interval leaves zero out; of some metrics nobody can say what would be better."""
 
@@ -66,13 +54,13 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     episode_id: str
     scene_id: str
     instruction: str
-    failure_reason: str
-    """Of the one that failed."""
+    failure_reason: str  # of the one that failed
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """All that can be said about two runs."""
 
+    task: str  # the name of the exam
     a: str
     b: str
     a_path: str
@@ -83,39 +71,40 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     scenes: int
     only_in_a: int
     only_in_b: int
-    unscored: int
-    """Episodes that are not scored in at least one of the runs; they are left out."""
+    unscored: int  # episodes that are not scored in at least one of the runs; they are left out
     success_a: int
     success_b: int
-    p_value: float
-    """Of the exact McNemar test: how often chance alone would flip as unevenly."""
-    gained: list[Flip]
-    """B succeeded where A had failed."""
-    lost: list[Flip]
-    """B failed where A had succeeded."""
+    p_value: float  # of the exact McNemar test: how often chance alone would flip as unevenly
+    gained: list[Flip]  # B succeeded where A had failed
+    lost: list[Flip]  # B failed where A had succeeded
     metrics: dict[str, MetricDifference]
-    distance: str
-    """By which distance the paired episodes are judged: `geodesic`, `euclidean` or `mixed`."""
+    distance: str  # by which distance the paired episodes are judged: `geodesic`, `euclidean` or `mixed`
     a_latency: Latency | None
-    b_latency: Latency | None
-    """Of all episodes of the runs, paired or not."""
+    b_latency: Latency | None  # of all episodes of the runs, paired or not
     warnings: list[str]
     verdict: str
-    gap: Gap | None
-    """If one agent was on two backends."""
+    gap: Any  # what the exam says of one agent on two backends; None if that is not what was compared
 
 
-def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
-    """Compare two runs on the episodes that both have finished.
+def load_run(path: Path) -> RunFolder:
+    """Read a run folder, or a `results.json` by itself. An unfinished run has what it has so far."""
+    if path.is_file():
+        run = RunFolder.of_results(path)
+    elif not path.exists():
+        raise UserError(f"{path}: no such folder; expected a run, as `proctor run --out` makes it")
+    elif not (path / MANIFEST).is_file():
+        inside = sorted(item.parent.name for item in path.glob(f"*/{MANIFEST}"))
+        hint = f"; it holds runs, name one of them: {', '.join(inside[:8])}" if inside else ""
+        raise UserError(f"{path}: not a run: there is no {MANIFEST} in it{hint}")
+    else:
+        run = RunFolder.open(path)
+    if not run.episodes:
+        raise UserError(f"{path}: no episode of this run is finished; the command that began it goes on")
+    return run
 
-    Args:
-        a: The one to compare with.
-        b: The other.
-        seed: For the bootstrap.
 
-    Raises:
-        UserError: They have no episode in common.
-    """
+def compare(a: RunFolder, b: RunFolder, *, seed: int = 0) -> Comparison:
+    """Compare two runs on the episodes that both have finished; a UserError if there are none."""
     mine = {episode.episode_id: episode for episode in a.episodes}
     theirs = {episode.episode_id: episode for episode in b.episodes}
     common = [(mine[key], theirs[key]) for key in sorted(mine.keys() & theirs.keys())]
@@ -126,13 +115,15 @@ def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
     gained = [_flip(x) for x, y in pairs if y.success and not x.success]
     lost = [_flip(y) for x, y in pairs if x.success and not y.success]
     p_value = mcnemar_p(len(gained), len(lost))
-    metrics = _differences(pairs, seed)
-    gap = gap_of(a, b, pairs)
+    metrics = _differences(a.exam, pairs, seed)
+    gap = backend_gap(a, b, pairs)
+    kinds = {episode.distance for pair in pairs for episode in pair}
     return Comparison(
-        a=a.name,
-        b=b.name,
-        a_path=a.path,
-        b_path=b.path,
+        task=a.exam.name,
+        a=a.agent_name,
+        b=b.agent_name,
+        a_path=str(a.path),
+        b_path=str(b.path),
         a_is_privileged=a.is_privileged,
         b_is_privileged=b.is_privileged,
         pairs=len(pairs),
@@ -146,7 +137,7 @@ def compare(a: ComparableRun, b: ComparableRun, *, seed: int = 0) -> Comparison:
         gained=gained,
         lost=lost,
         metrics=metrics,
-        distance=_distance(pairs),
+        distance=kinds.pop() if len(kinds) == 1 else "mixed",
         a_latency=latency_of(a.episodes),
         b_latency=latency_of(b.episodes),
         warnings=_warnings(
@@ -164,11 +155,6 @@ def mcnemar_p(gained: int, lost: int) -> float:
     return float(min(1.0, 2 * tail / 2**flips))
 
 
-def _distance(pairs: Sequence[Pair]) -> str:
-    kinds = {episode.distance for pair in pairs for episode in pair}
-    return kinds.pop() if len(kinds) == 1 else "mixed"
-
-
 def _is_same_task(x: EpisodeResult, y: EpisodeResult) -> bool:
     """Tell whether two episodes of one id are one episode: many exams call theirs `1`, `2`, `3`."""
     starts = x.trajectory[:1], y.trajectory[:1]
@@ -176,8 +162,8 @@ def _is_same_task(x: EpisodeResult, y: EpisodeResult) -> bool:
     return x.scene_id == y.scene_id and same_start
 
 
-def _why_nothing_pairs(a: ComparableRun, b: ComparableRun, common: int, same: int) -> str:
-    names = f"{a.path or a.name} and {b.path or b.name}"
+def _why_nothing_pairs(a: RunFolder, b: RunFolder, common: int, same: int) -> str:
+    names = f"{a.path} and {b.path}"
     if same:
         return f"{names}: each of the {same} common episodes is not scored in one of them"
     if common:
@@ -197,7 +183,7 @@ def _flip(failed: EpisodeResult) -> Flip:
     )
 
 
-def _differences(pairs: Sequence[Pair], seed: int) -> dict[str, MetricDifference]:
+def _differences(exam: type[AnyExam], pairs: Sequence[Pair], seed: int) -> dict[str, MetricDifference]:
     found = {}
     for name in sorted({name for x, y in pairs for name in x.metrics.keys() & y.metrics.keys()}):
         rows = [
@@ -214,26 +200,26 @@ def _differences(pairs: Sequence[Pair], seed: int) -> dict[str, MetricDifference
             a=math.fsum(old) / len(old),
             b=math.fsum(new) / len(new),
             difference=interval,
-            reading="equal" if not any(changes) else _reading(name, interval),
+            reading="equal" if not any(changes) else _reading(metric_named(exam, name), interval),
         )
     return found
 
 
-def _reading(name: str, change: Interval) -> Literal["better", "worse", "higher", "lower", "unclear"]:
+def _reading(metric: Metric, change: Interval) -> Literal["better", "worse", "higher", "lower", "unclear"]:
     if change.low <= 0 <= change.high or change.n < FEWEST:
         return "unclear"
-    if name in BETTER_IF_HIGHER or name in BETTER_IF_LOWER:
-        return "better" if (change.mean > 0) == (name in BETTER_IF_HIGHER) else "worse"
+    if metric.better != "none":
+        return "better" if (change.mean > 0) == (metric.better == "up") else "worse"
     return "higher" if change.mean > 0 else "lower"
 
 
 def _warnings(
-    a: ComparableRun, b: ComparableRun, pairs: Sequence[Pair], *, strangers: int, wanted: Sequence[str]
+    a: RunFolder, b: RunFolder, pairs: Sequence[Pair], *, strangers: int, wanted: Sequence[str]
 ) -> list[str]:
     """Return what a reader must know before believing any number; keys in `wanted` are meant to differ."""
-    found = gap_warnings(a, b)
+    found = backend_warnings(a, b)
     same_ids = a.identity.get("episode_ids_sha256") == b.identity.get("episode_ids_sha256")
-    for key, name in EXAM_KEYS.items():
+    for key, name in (COMPARED_KEYS | dict(a.exam.compared_options)).items():
         if key in wanted:
             continue
         if key == "scenes_sha256" and not same_ids:
@@ -275,10 +261,72 @@ def _verdict(
     chance = f"p = {p_value:.3f}" if p_value >= 0.001 else "p < 0.001"
     flips = f"{gained} won, {lost} lost, {chance}"
     certain = success is not None and success.reading in ("better", "worse")
-    if p_value >= LEVEL or not certain:
+    if p_value >= 0.05 or not certain:
         return f"No difference in success can be told from {base}: {flips}."
     return f"B succeeds {'more' if gained > lost else 'less'} often than A in {base}: {flips}."
 
 
 def _number(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def backend_gap(
+    a: RunFolder, b: RunFolder, pairs: Sequence[tuple[EpisodeResult, EpisodeResult]]
+) -> Any | None:
+    """Return what the exam says of two runs that differ in nothing but the backend; None for other runs."""
+    if not _differ_in_backend(a, b) or _agent_differences(a, b):
+        return None
+    backends = _backend_name(a, b), _backend_name(b, a)
+    return resolve_name(a.exam.backend_gap)(a.agent_name, backends, pairs)
+
+
+def backend_warnings(a: RunFolder, b: RunFolder) -> list[str]:
+    """Return what a reader of two backends must know before believing that they are what differs."""
+    if not _differ_in_backend(a, b):
+        return []
+    if differences := _agent_differences(a, b):
+        return [f"agent and backend differ, so this is no gap between backends: {', '.join(differences)}"]
+    seeds = [run.identity.get("seed", 0) for run in (a, b)]
+    if seeds[0] != seeds[1]:
+        return [f"seeds differ ({seeds[0]} and {seeds[1]}): an agent may choose otherwise for that alone"]
+    return []
+
+
+def short(value: Any) -> str:
+    """Return a value of a manifest as JSON, cut off where it gets long."""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _agent_differences(a: RunFolder, b: RunFolder) -> list[str]:
+    """Return in what the agents of two runs differ; of two that are called otherwise, only that."""
+    found = []
+    for key, name in AGENT_KEYS.items():
+        x, y = a.identity.get(key), b.identity.get(key)
+        if x != y:
+            values = "" if key.endswith("sha256") else f" ({short(x)} and {short(y)})"
+            found.append(f"{name} differ{values}")
+            if key == "policy":
+                break
+    return found
+
+
+def _differ_in_backend(a: RunFolder, b: RunFolder) -> bool:
+    """Tell whether two known runs of one exam that has something to say of it were in different worlds."""
+    if a.exam is not b.exam or not a.exam.backend_gap:
+        return False
+    if not all(run.identity.get("policy") and run.identity.get("env") for run in (a, b)):
+        return False
+    return any(a.identity.get(key) != b.identity.get(key) for key in BACKEND_KEYS)
+
+
+def _backend_name(run: RunFolder, other: RunFolder) -> str:
+    mine, theirs = (_options(run), _options(other))
+    words = [f"{key}={short(value)}" for key, value in sorted(mine.items()) if theirs.get(key) != value]
+    name = " ".join([str(run.identity["env"]), *words])
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+
+
+def _options(run: RunFolder) -> dict[str, Any]:
+    options = run.identity.get("env_options")
+    return options if isinstance(options, dict) else {}

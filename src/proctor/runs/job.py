@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 
-from proctor.exams.vln.episode import DEFAULT_SUCCESS_THRESHOLD_M
+from proctor.core.errors import UserError, did_you_mean
+from proctor.core.registry import load
+from proctor.exams.exam import ExamOptions
+from proctor.exams.names import AnyExam, all_baselines, check_fit, exam_named
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,24 +17,61 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     policy: str
     privileged: bool | None = None
-    """Whether the policy gets the ground truth, as its class said before the run; a run fills it in."""
-    env: str = ""
-    """The task's own, if it is empty."""
-    task: str = "vln"
-    """As the dataset says; a run fills it in."""
+    """Whether the policy gets the ground truth, as its class said before the run; `fit_job` fills it in."""
+    env: str = ""  # the exam's own, if it is empty
+    task: str = ""  # the name of the exam, as the dataset says; `fit_job` fills it in
     env_options: dict[str, Any] = {}
     policy_options: dict[str, Any] = {}
+    exam_options: dict[str, Any] = {}
     seed: int = 0
-    success_threshold_m: float = DEFAULT_SUCCESS_THRESHOLD_M
-    """Of navigation only."""
-    hide_goal: bool = False
-    """Of pick-and-place only: whether the policy is told no coordinates of things and places."""
-    agent_id_key: str = ""
-    """The run's secret, by which the ids that agents are told are made; one is drawn if it is empty."""
+    agent_id_key: str = ""  # the run's secret, by which the ids are made that agents are told
+
+    @property
+    def exam_class(self) -> type[AnyExam]:
+        """The exam."""
+        return exam_named(self.task)
+
+    def make_exam(self) -> AnyExam:
+        """Return the exam with its options."""
+        exam = self.exam_class
+        return exam(read_exam_options(exam, self.exam_options))
 
     def identity(self) -> dict[str, Any]:
         """Return what of it defines a run."""
         found: dict[str, Any] = msgspec.to_builtins(self)
-        del found["agent_id_key"]
-        del found["hide_goal" if self.task == "vln" else "success_threshold_m"]
-        return found
+        del found["agent_id_key"], found["exam_options"]
+        return {**found, **self.exam_class.identity(self.make_exam().options)}
+
+
+def fit_job(job: Job, exam: type[AnyExam]) -> Job:
+    """Return a job for an exam, with the exam's env where it names none; a UserError if a part does not fit.
+
+    Whether its policy is privileged is decided here, once: what the class says later changes nothing.
+    """
+    policy = load("policy", job.policy, all_baselines() | dict(exam.baselines))
+    options = read_exam_options(exam, job.exam_options)
+    job = msgspec.structs.replace(
+        job,
+        task=exam.name,
+        env=job.env or exam.envs[0],
+        env_options={**job.env_options, **exam.env_options(options, job.seed)},
+        privileged=bool(policy.privileged) if job.privileged is None else job.privileged,
+    )
+    check_fit(exam, "env", job.env, load("env", job.env))
+    check_fit(exam, "policy", job.policy, policy)
+    return job
+
+
+def read_exam_options(exam: type[AnyExam], given: dict[str, Any]) -> ExamOptions:
+    """Return the options of an exam, checked."""
+    known = exam.options_type.__struct_fields__
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise UserError(
+                f"the exam {exam.name} has no option '{name}'{hint}; options: {', '.join(known) or 'none'}"
+            )
+    try:
+        return msgspec.convert(given, exam.options_type, strict=False)
+    except msgspec.ValidationError as error:
+        raise UserError(f"option of the exam {exam.name}: {error}".replace(" - at `$.", " for `")) from None

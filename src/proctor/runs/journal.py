@@ -1,8 +1,8 @@
-"""The run directory: what makes a run safe to kill and able to go on.
+"""Writing a run folder, so that a run is safe to kill and able to go on.
 
-`manifest.json` says which run it is, `episodes.jsonl` gets one line per finished episode, flushed to the
-disk before the next episode begins, and `results.json` is written at the end. A torn last line is what a
-killed run may leave; it is cut off and its episode done again.
+`episodes.jsonl` gets one line per finished episode, flushed to the disk before the next episode begins; the
+episode's trace is on the disk before that. A torn last line is what a killed run may leave; it is cut off and
+its episode done again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import fcntl
 import os
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,43 +19,26 @@ import msgspec
 
 from proctor.core.documents import sync_folder, write_atomically
 from proctor.core.errors import EvaluatorError, UserError
-from proctor.exams.results import (
-    JOURNAL,
-    MANIFEST,
-    RESULTS,
-    EpisodeResult,
-    Results,
-    read_journal,
-    read_manifest,
-)
+from proctor.exams.names import AnyExam
+from proctor.exams.results import EpisodeResult, Results
+from proctor.runs.folder import JOURNAL, MANIFEST, RESULTS, read_journal, read_manifest, trace_file
 
 
-def read_finished(folder: Path, identity: dict[str, Any]) -> dict[str, EpisodeResult]:
-    """Return the finished episodes of a run directory by id; the last record of an episode wins.
-
-    Raises:
-        UserError: The folder is of a different run, or no run's.
-    """
+def read_finished(folder: Path, identity: dict[str, Any], exam: type[AnyExam]) -> dict[str, EpisodeResult]:
+    """Return the finished episodes of a run directory by id; a UserError if it is another run's."""
     with _disk_errors(folder):
         if not folder.exists() or all(_is_nothing(item) for item in folder.iterdir()):
             return {}
         if not (folder / MANIFEST).exists():
             raise UserError(f"{folder} is not empty and not a run; give --out another folder")
         _check_identity(folder / MANIFEST, identity)
-        path = folder / JOURNAL
-        return read_journal(path) if path.exists() else {}
+        return read_journal(folder / JOURNAL, exam)
 
 
 class Journal:
-    """A run directory, open for writing. Use as a context manager; only one process can hold it.
+    """A run directory, made if missing, open for writing by one process. Use as a context manager.
 
-    Args:
-        folder: The run directory; made if missing.
-        identity: What defines the run.
-        record: What else the manifest should say: versions, host.
-
-    Raises:
-        UserError: The folder is in use, of a different run, or cannot be written.
+    `identity` defines the run; `record` is what else the manifest says: versions, host.
     """
 
     def __init__(self, folder: Path, identity: dict[str, Any], record: dict[str, Any]) -> None:
@@ -63,22 +46,28 @@ class Journal:
         with _disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            with ExitStack() as undo:
-                undo.callback(os.close, self._file)
-                try:
-                    fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise UserError(f"{folder} is in use by another run") from None
-                if (folder / MANIFEST).exists():  # perhaps only now: another run may have been faster
-                    _check_identity(folder / MANIFEST, identity)
-                else:
-                    content = msgspec.json.encode({"identity": identity, **record})
-                    write_atomically(folder / MANIFEST, msgspec.json.format(content, indent=1) + b"\n")
-                sync_folder(folder)
-                written = (folder / JOURNAL).read_bytes()
-                os.ftruncate(self._file, written.rfind(b"\n") + 1)  # a torn last line
-                undo.pop_all()
+            try:
+                self._begin(identity, record)
+            except BaseException:
+                os.close(self._file)
+                raise
         _OPEN.add(self)
+
+    def _begin(self, identity: dict[str, Any], record: dict[str, Any]) -> None:
+        """Lock the folder, make it this run's, and cut off a torn last line."""
+        folder, file = self.folder, self._file or 0
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{folder} is in use by another run") from None
+        if (folder / MANIFEST).exists():  # perhaps only now: another run may have been faster
+            _check_identity(folder / MANIFEST, identity)
+        else:
+            content = msgspec.json.encode({"identity": identity, **record})
+            write_atomically(folder / MANIFEST, msgspec.json.format(content, indent=1) + b"\n")
+        sync_folder(folder)
+        written = (folder / JOURNAL).read_bytes()
+        os.ftruncate(file, written.rfind(b"\n") + 1)
 
     def __enter__(self) -> Journal:
         return self
@@ -92,12 +81,18 @@ class Journal:
             os.close(self._file)
         self._file = None
 
-    def append(self, result: EpisodeResult) -> None:
-        """Add a finished episode. When this returns, a crash cannot lose it."""
+    def append(self, episode_id: str, record: bytes, trace: bytes = b"") -> None:
+        """Add a finished episode: its result as JSON, and its trace. After this no crash can lose it."""
         if self._file is None:
             raise EvaluatorError(f"{self.folder}: the journal is closed, or of the process that was forked")
-        line = msgspec.json.encode(result) + b"\n"
+        line = record + b"\n"
         with _disk_errors(self.folder):
+            path = trace_file(self.folder, episode_id)
+            if trace:
+                path.parent.mkdir(exist_ok=True)
+                write_atomically(path, trace)
+            else:
+                path.unlink(missing_ok=True)  # that of an attempt before
             end = os.fstat(self._file).st_size
             try:
                 while line:  # a disk that fills up takes a part of it, then raises

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from proctor.core.actions import EePoseTarget, JointPosition, action_as_dict
+from proctor.core.types import Info, Observation, Vector3
 from proctor.runs.recordings import (
     FRAMES,
     RECORDINGS,
@@ -32,25 +32,18 @@ from proctor.runs.recordings import (
     is_picture,
     recording_folder,
 )
-from proctor.core.types import Info, Observation, Vector3
 
-QUALITY = 80
 DIGITS = 6
-LARGEST = 1e300
-"""An env may tell numbers that no float can hold."""
-PICTURES = ("rgb", "rgb_head")
-"""What the agent sees: the first of these that an observation holds."""
-LONGEST_PX = 1024
-"""Frames are shrunk to this; a camera of 640 x 480 is kept as it is."""
+LARGEST = 1e300  # an env may tell numbers that no float can hold
+PICTURES = ("rgb", "rgb_head")  # what the agent sees: the first of these that an observation holds
+LONGEST_PX = 1024  # frames are shrunk to this; a camera of 640 x 480 is kept as it is
 
 
 class RecordingConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What to record of a run. It is no part of what defines the run."""
 
-    frames: bool = False
-    """Whether to save what the agent saw, too."""
-    sensors: bool = False
-    """Whether to save all that the other sensors said, too."""
+    frames: bool = False  # whether to save what the agent saw, too
+    sensors: bool = False  # whether to save all that the other sensors said, too
     frames_budget_bytes: int = 1_000_000_000
     """For all frames and sensors of the run. When it is spent, steps are still recorded."""
 
@@ -75,13 +68,10 @@ class Recorded(NamedTuple):
     episodes: int
     frames: int
     size_bytes: int
-    sensors: int
-    """Files of sensors."""
-    frames_left_out: int
-    """Frames and sensors, because the budget was spent."""
+    sensors: int  # files of sensors
+    frames_left_out: int  # frames and sensors, because the budget was spent
     episodes_lost: int
-    problem: str
-    """Why recordings were lost, if any were."""
+    problem: str  # why recordings were lost, if any were
 
 
 def recording_notes(recorded: Recorded, *, unrecorded: int, folder: Path) -> list[str]:
@@ -113,13 +103,7 @@ def discard_recordings(run_dir: Path, episode_ids: Iterable[str]) -> None:
 
 
 class Recorders:
-    """The recorders of a run, one for each process, and the numbers that they share.
-
-    Args:
-        run_dir: The run's directory.
-        config: What to record.
-        processes: How many recorders there will be.
-    """
+    """The recorders of a run, one for each process, and the numbers that they share."""
 
     def __init__(self, run_dir: Path, config: RecordingConfig, processes: int) -> None:
         self._run_dir, self._config = run_dir, config
@@ -153,16 +137,12 @@ class Recorders:
 class Recorder:
     """Records episodes of one process.
 
-    Args:
-        run_dir: The run's directory.
-        config: What to record.
-        counts: The numbers of all recorders of the run. Each writes only its own row, so that no lock is
-            needed, which a process that dies could keep. The budget may be exceeded by a frame per process.
-        row: Which row is ours.
+    `counts` are the numbers of all recorders of the run. Each writes only its own row, so that no lock is
+    needed, which a process that dies could keep. The budget may be exceeded by a frame per process.
     """
 
     def __init__(self, run_dir: Path, config: RecordingConfig, counts: Any, row: int) -> None:
-        self._run_dir, self._config, self._counts, self._row = run_dir, config, counts, row
+        self._run_dir, self.config, self._counts, self._row = run_dir, config, counts, row
 
     @contextmanager
     def episode(self, episode_id: str) -> Iterator[EpisodeRecorder]:
@@ -172,16 +152,6 @@ class Recorder:
             yield recorder
         finally:
             recorder.close()
-
-    @property
-    def wants_frames(self) -> bool:
-        """Whether frames are to be saved."""
-        return self._config.frames
-
-    @property
-    def wants_sensors(self) -> bool:
-        """Whether sensors are to be saved."""
-        return self._config.sensors
 
     def count(self, what: Count, number: int = 1) -> None:
         """Add to one of our numbers."""
@@ -199,7 +169,7 @@ class Recorder:
         if sum(self._counts[Count.FRAMES_LEFT_OUT :: len(Count)]):
             return False
         spent_bytes = sum(self._counts[Count.FRAME_BYTES :: len(Count)]) + self._counts[Count.BYTES_BEFORE]
-        return bool(spent_bytes + frame_bytes <= self._config.frames_budget_bytes)
+        return bool(spent_bytes + frame_bytes <= self.config.frames_budget_bytes)
 
 
 class EpisodeRecorder:
@@ -221,9 +191,9 @@ class EpisodeRecorder:
         if not isinstance(observation, Mapping):
             return
         rgb = next(filter(is_picture, map(observation.get, PICTURES)), None)
-        if self._recorder.wants_frames and rgb is not None:
+        if self._recorder.config.frames and rgb is not None:
             self._keep(Count.FRAMES, f"{FRAMES}/{point:05}.jpg", lambda: _jpeg(rgb))
-        if self._recorder.wants_sensors:
+        if self._recorder.config.sensors:
             self._keep(Count.SENSORS, f"{SENSORS}/{point:05}.npz", lambda: encode_sensors(observation))
 
     def _keep(self, what: Count, name: str, encode: Callable[[], bytes]) -> None:
@@ -255,7 +225,7 @@ class EpisodeRecorder:
         collision = info.get("collision")
         record = StepRecord(
             step=self._steps,
-            action=_written(action),
+            action=action,
             x=x,
             y=y,
             z=z,
@@ -302,14 +272,8 @@ def _jpeg(rgb: NDArray[np.uint8]) -> bytes:
     image = Image.fromarray(rgb)
     image.thumbnail((LONGEST_PX, LONGEST_PX))
     content = BytesIO()
-    image.save(content, format="JPEG", quality=QUALITY)
+    image.save(content, format="JPEG", quality=80)
     return content.getvalue()
-
-
-def _written(action: Any) -> Any:
-    if isinstance(action, JointPosition | EePoseTarget):
-        return action_as_dict(action)
-    return int(action) if isinstance(action, int) else str(action)
 
 
 def _coordinates(position: Any) -> tuple[float | None, float | None, float | None]:

@@ -28,26 +28,22 @@ from proctor.core.types import Observation, Pose2, Scan
 
 RECORDINGS, STEPS, FRAMES, SENSORS = "recordings", "steps.jsonl", "frames", "sensors"
 BROKEN_ZIP = (zipfile.BadZipFile, zlib.error)
-MAX_SENSOR_BYTES = 256 * 1024 * 1024
-"""Of what one observation holds, unpacked."""
+MAX_SENSOR_BYTES = 256 * 1024 * 1024  # of what one observation holds, unpacked
 PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One step: what was done, where it led, how long it took. What an env does not tell is null."""
 
-    step: int
-    """Counted from 1."""
+    step: int  # counted from 1
     action: Any
     x: float | None
     y: float | None
     z: float | None
-    yaw: float | None
-    """The pose after the step, in the world frame."""
+    yaw: float | None  # the pose after the step, in the world frame
     collision: bool | None
     distance_to_goal: float | None
-    policy_ms: float
-    """Wall-clock time that the policy took to choose the action."""
+    policy_ms: float  # wall-clock time that the policy took to choose the action
     env_ms: float
 
 
@@ -57,8 +53,7 @@ class Recording(NamedTuple):
     steps: list[StepRecord]
     frames: list[Path]
     """From the start on, and possibly fewer than steps: a run's budget for frames may have been spent."""
-    sensors: Sequence[Path] = ()
-    """Files for `read_sensors`, from the start on, and possibly fewer than steps."""
+    sensors: Sequence[Path] = ()  # files for `read_sensors`, from the start on, and possibly fewer than steps
 
     def policy_ms(self, *percentiles: float) -> list[float]:
         """Return percentiles of the time that the policy took for an action, such as of 50 and 95."""
@@ -67,24 +62,25 @@ class Recording(NamedTuple):
 
 
 def recording_folder(run_dir: Path, episode_id: str) -> Path:
-    """Return where an episode is recorded: under its id or, if that is no plain name, something like it.
+    """Return where an episode is recorded."""
+    return run_dir / RECORDINGS / plain_name(episode_id)
+
+
+def plain_name(episode_id: str) -> str:
+    """Return the name of an episode's files: its id or, if that is not a plain name, something like it.
 
     Ids may hold anything, such as `../../etc`, or differ only in what file systems do not tell apart.
     """
-    name = episode_id
-    if not PLAIN_NAME.fullmatch(episode_id):
-        digest = hashlib.sha256(episode_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        name = f"{re.sub('[^a-z0-9]+', '_', episode_id.lower())[:40].strip('_') or 'episode'}.{digest}"
-    return run_dir / RECORDINGS / name
+    if PLAIN_NAME.fullmatch(episode_id):
+        return episode_id
+    digest = hashlib.sha256(episode_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{re.sub('[^a-z0-9]+', '_', episode_id.lower())[:40].strip('_') or 'episode'}.{digest}"
 
 
 def read_recording(run_dir: Path, episode_id: str) -> Recording | None:
     """Return what was recorded of an episode, None if nothing was.
 
     Of an episode that broke off there may be a part, whose last line may be torn.
-
-    Raises:
-        InvalidFile: A line is no record of a step.
     """
     folder = recording_folder(run_dir, episode_id)
     path = folder / STEPS
@@ -123,11 +119,7 @@ def encode_sensors(observation: Observation) -> bytes:
 
 
 def read_sensors(path: Path) -> Observation:
-    """Return what `encode_sensors` took, every bit of it; numbers are numpy's.
-
-    Raises:
-        InvalidFile: It is not such a file.
-    """
+    """Return what `encode_sensors` took, every bit of it; numbers are numpy's."""
     arrays: dict[str, NDArray[Any]] = {}
     try:
         with zipfile.ZipFile(path) as archive:

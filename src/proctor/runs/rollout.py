@@ -1,135 +1,98 @@
-"""The exam's loop: one policy, one episode, one result. Start reading here."""
+"""The loop of an exam: one policy, one episode, one trace. Start reading here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
+from proctor.core.errors import SimulationError
 from proctor.core.interfaces import TRUTH, Env, Policy
-from proctor.exams.results import EpisodeResult
-from proctor.core.types import EpisodeInfo, Info, Observation, Outcome
-from proctor.exams.env_info import checked_info, checked_observation
-from proctor.runs.episode_log import EpisodeLog, Turn, Witness
-from proctor.runs.writable import check_writable
-from proctor.agents.websocket_policy import WebSocketPolicy
+from proctor.core.types import Info, Observation
+from proctor.exams.names import AnyExam
+from proctor.exams.trace import AnyTrace
+from proctor.runs.turns import Turns
 
 
-class Task(Protocol):
-    """What the loop must know of the kind of exam: navigation, pick-and-place, ..."""
+class Watcher(Protocol):
+    """Somebody who watches an episode, such as a recorder. It must not change what it is shown."""
 
-    def begin(self, episode: Any) -> None:
-        """Get ready to measure an episode."""
+    def see(self, observation: Observation) -> None:
+        """Take in what the policy is about to see; at the end, what it would have seen next."""
 
-    def start(self, info: Callable[[], Info]) -> None:
-        """Ask the env for the state before the first step, if that is measured."""
-
-    def briefing(self, episode: Any, observation: Observation, *, seed: int, privileged: bool) -> EpisodeInfo:
-        """Return what the policy is told at the start."""
-
-    def parse_action(self, answer: Any) -> Any:
-        """Return the action in the environment's terms, or raise AgentFault."""
-
-    def update(self, action: Any, info: Info) -> None:
-        """Take in what a step did."""
-
-    def measure(self) -> dict[str, float]:
-        """Return the metrics of the episode so far."""
-
-    def result(self, episode: Any, log: EpisodeLog) -> EpisodeResult:
-        """Write the episode's record."""
+    def step(self, action: Any, info: Info, *, policy_s: float, env_s: float) -> None:
+        """Take in a step and how long the two sides took for it. The action is as results hold it."""
 
 
 def rollout(  # noqa: PLR0913  (four that take part, and how)
     env: Env,
     policy: Policy,
     episode: Any,
-    task: Task,
+    exam: AnyExam,
     *,
     seed: int,
-    privileged: bool | None = None,
-    announce: Callable[[Turn], None] | None = None,
-    witness: Witness | None = None,
-) -> EpisodeResult:
-    """Let a policy take one episode.
-
-    Whatever goes wrong inside the episode ends up in the result, with the side that is to blame. The result
-    can be written as JSON and read again.
+    agent_id: str = "",
+    privileged: bool = False,
+    turns: Turns | None = None,
+    watch: Sequence[Watcher] = (),
+) -> AnyTrace:
+    """Let a policy take one episode, and return what was done and what was true after each step.
 
     Args:
         env: The world.
         policy: The agent.
         episode: What is asked.
-        task: The kind of exam.
+        exam: The kind of task.
         seed: Of the episode.
-        privileged: Whether the policy gets the episode and the ground truth, as a run decides it before its
-            first episode; as the policy's class says if None.
-        announce: Told whose turn it is, whenever that changes.
-        witness: Shown all that happens.
+        agent_id: Given to the agent instead of the episode's stored id.
+        privileged: Whether the policy gets the stored id, the episode and the ground truth.
+        turns: Measures the time of each side and keeps the trace if an error ends the episode.
+        watch: Shown all that happens.
     """
-    if privileged is None:
-        privileged = bool(type(policy).privileged)
-    is_served = type(policy) is WebSocketPolicy  # not a class of the agent's that is derived from it
-    log = EpisodeLog(seed, announce, witness, privileged=privileged, is_served=is_served)
-    for part in (_play, _judge, _write, _write_fault_only, _notify_policy):
-        try:
-            part(env, policy, episode, task, log)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001  the episode boundary: whatever it is, it is recorded
-            log.record_fault(error)
-    return log.result or task.result(episode, log)
-
-
-def _play(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
-    task.begin(episode)
-    with log.turn("env"):
-        observation = checked_observation(env, "reset", env.reset(episode))
-        info = env.info() if log.privileged else {}
-        task.start(env.info)
-    briefing = task.briefing(episode, observation, seed=log.seed, privileged=log.privileged)
-    with log.turn("policy"):
-        policy.reset(briefing)
-    log.is_briefed = True
-    log.see(observation)
+    turns = turns or Turns()
+    with turns.of("env"):
+        observation = _checked_observation(env, "reset", env.reset(episode))
+        truth = env.info() if privileged else {}
+        trace = turns.trace = exam.first_trace(episode, env.info)
+    told = replace(exam.brief(episode, observation), episode_id=agent_id, seed=seed)
+    if privileged:
+        told = replace(told, episode_id=episode.episode_id, episode=episode)
+    with turns.of("policy"):
+        policy.reset(told)
+    turns.is_briefed = True
+    turns.step_s()
+    for watcher in watch:
+        watcher.see(observation)
     for _ in range(episode.step_limit):
-        view = {**observation, TRUTH: info} if log.privileged else observation
-        with log.turn("policy"):
-            action = task.parse_action(policy.act(view))
-        with log.turn("env"):
-            observation, _, done, info = env.step(action)
-            observation, info = checked_observation(env, "step", observation), checked_info(env, info)
-        task.update(action, info)
-        log.step(action, info)
-        log.see(observation)
-        if done:
+        view = {**observation, TRUTH: truth} if privileged else observation
+        with turns.of("policy"):
+            action = exam.parse_action(policy.act(view))
+        with turns.of("env"):
+            answer, _, is_done, truth = env.step(action)
+            observation = _checked_observation(env, "step", answer)
+        policy_s, env_s = turns.step_s()
+        trace.add(action, exam.state(_checked_info(env, truth)), round(policy_s, 6))
+        for watcher in watch:
+            watcher.step(exam.encode_action(action), truth, policy_s=policy_s, env_s=env_s)
+            watcher.see(observation)
+        if is_done:
             break
+    return trace
 
 
-def _judge(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
-    del env, policy, episode
-    if log.fault is None or log.fault.side == "agent":  # what an evaluator fault cut short says nothing
-        log.metrics = task.measure()
+def _checked_observation(env: Env, method: str, observation: Any) -> Observation:
+    """Return an observation if it is one; else the policy would stumble over it, and be blamed."""
+    if isinstance(observation, Mapping):
+        return observation  # type: ignore[return-value]  # a Mapping of another kind serves as well
+    found = type(observation).__name__
+    raise SimulationError(
+        f"{type(env).__name__}.{method}() returned {found}, expected a dict of observations"
+    )
 
 
-def _write(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
-    del env, policy
-    result = task.result(episode, log)
-    check_writable(result)
-    log.result = result  # it stands, whatever the policy does now
-
-
-def _write_fault_only(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
-    """Write the record of an episode of which nothing is known but its fault."""
-    del env, policy
-    if log.result is None:
-        log.actions, log.metrics = [], {}
-        task.begin(episode)
-        log.result = task.result(episode, log)
-
-
-def _notify_policy(env: Env, policy: Policy, episode: Any, task: Task, log: EpisodeLog) -> None:
-    del env, episode, task
-    result = log.result
-    if log.is_briefed and result is not None:  # else it has never heard of this episode
-        with log.turn("policy"):
-            policy.episode_end(Outcome(status=result.status, metrics=result.metrics, num_steps=result.steps))
+def _checked_info(env: Env, info: Any) -> Info:
+    if isinstance(info, Mapping):
+        return info  # type: ignore[return-value]
+    found = type(info).__name__
+    raise SimulationError(f"{type(env).__name__}.step() returned {found} for info, expected a dict")

@@ -1,0 +1,1 @@
+"""Runs: the loop, the run folder, and what is computed from it."""

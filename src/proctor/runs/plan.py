@@ -1,0 +1,165 @@
+"""A planned run: which episodes of which dataset, what defines it, and what of it is left to do.
+
+A dataset is read once per command, however many policies take it; each of them gets a plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from proctor import __version__
+from proctor.core.errors import UserError
+from proctor.core.registry import load, suite_path
+from proctor.exams.datasets import Dataset, load_dataset, scenes_digest
+from proctor.exams.results import EpisodeResult
+from proctor.exams.step_metrics import metrics_of
+from proctor.runs.agent_ids import key_of_run
+from proctor.runs.attempts import Patience
+from proctor.runs.job import Job, fit_job
+from proctor.runs.journal import read_finished
+from proctor.runs.recorder import RecordingConfig
+
+RECORDED_PACKAGES = (
+    *("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets"),
+    *("mink", "hello-robot-stretch-urdf"),  # a robot that picks depends on them, too
+)
+CONNECTION_OPTIONS = ("token", "ca_file", "connect_timeout_s")
+"""Options of served policies that say how to reach them, not what is examined; one of them is a secret."""
+
+
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run. `suite` or `dataset` must be given."""
+
+    job: Job
+    name: str = ""  # what to call the agent; by its policy if it is empty
+    suite: str | None = None
+    dataset: Path | None = None
+    scenes: Path | None = None  # the folder with the dataset's scenes, where they are not beside it
+    split: str | None = None  # only this part of the dataset
+    episodes: int | None = None  # only so many, taken from all scenes in turn
+    episode: str | None = None  # only the one with this id
+    workers: int = 1
+    executor: str = ""  # a name of the registry; by the number of workers if it is empty
+    recording: RecordingConfig | None = None
+    """What to record while episodes run. The results do not depend on it."""
+    patience: Patience = Patience()
+    """How long to wait for an agent that is unavailable. The results do not depend on it, either."""
+
+    @property
+    def label(self) -> str:
+        """What people read: the agent's name, or else its policy."""
+        return self.name or self.job.policy
+
+
+class RunPlan(NamedTuple):
+    """A run that is ready to begin, or to go on."""
+
+    config: RunConfig  # with what the dataset decides of the job
+    out: Path  # the run's folder, absolute: an agent may change the working directory
+    dataset: Dataset
+    episodes: Sequence[Any]
+    identity: dict[str, Any]
+    """What must be equal for two calls to be the same run. The number of workers is not in it."""
+    kept: dict[str, EpisodeResult]
+    """What an earlier call has finished and need not be done again, by episode id."""
+    left: Sequence[Any]  # what is left to do
+
+    @property
+    def workers(self) -> int:
+        """How many processes there is something to do for."""
+        return max(1, min(self.config.workers, len(self.left)))
+
+
+def load_run_dataset(config: RunConfig) -> Dataset:
+    """Read the dataset of a run."""
+    path = suite_path(config.suite) if config.suite is not None else config.dataset
+    if path is None:
+        raise UserError("expected a suite or a dataset, found neither")
+    return load_dataset(path, scenes=config.scenes)
+
+
+def plan_run(config: RunConfig, out: Path, dataset: Dataset | None = None) -> RunPlan:
+    """Find out what a run consists of, and what of it is left to do. Nothing is written."""
+    if config.workers < 1:
+        raise UserError(f"expected at least 1 worker, found {config.workers}")
+    config.patience.check()
+    out = out.resolve()
+    dataset = load_run_dataset(config) if dataset is None else dataset
+    metrics_of(dataset.exam)  # one of another package that is broken is refused here
+    job = msgspec.structs.replace(fit_job(config.job, dataset.exam), agent_id_key=key_of_run(out))
+    config = msgspec.structs.replace(config, job=job)
+    episodes = dataset.select(split=config.split, count=config.episodes, episode_id=config.episode)
+    identity = _identity(config, dataset, episodes)
+    finished = read_finished(out, identity, dataset.exam)
+    kept = {key: result for key, result in finished.items() if result.is_scored}
+    left = [episode for episode in episodes if episode.episode_id not in kept]
+    return RunPlan(config, out, dataset, episodes, identity, kept, left)
+
+
+def identity_of(dataset: Dataset, episodes: Sequence[Any], name: str) -> dict[str, Any]:
+    """Return what of a dataset defines a run on some of its episodes."""
+    ids = "\n".join(episode.episode_id for episode in episodes)
+    return {
+        "proctor": __version__,
+        "dataset": name,
+        "episodes": len(episodes),
+        "scenes_sha256": scenes_digest(dataset.exam, episodes),
+        "dataset_sha256": dataset.digest,
+        "episode_ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
+    }
+
+
+def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> dict[str, Any]:
+    policy = load("policy", config.job.policy, dataset.exam.baselines)
+    job = config.job.identity()
+    job["policy_options"] = {k: v for k, v in job["policy_options"].items() if k not in CONNECTION_OPTIONS}
+    return {
+        **identity_of(dataset, episodes, config.suite or dataset.path.name),
+        "policy_sha256": _agent_digest(policy, config.job.policy_options),
+        **({"name": config.name} if config.name else {}),
+        **job,
+    }
+
+
+def _agent_digest(policy: type, options: dict[str, Any]) -> str:
+    """Return a hash of the files that make a policy what it is: an edited agent is another agent."""
+    digest = hashlib.sha256()
+    for file in (inspect.getsourcefile(policy), options.get("mapping")):
+        if isinstance(file, str) and Path(file).is_file():
+            digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
+
+
+def run_notes(plan: RunPlan) -> list[str]:
+    """Return what a reader of the results must know about how they were obtained."""
+    job = plan.config.job
+    return plan.dataset.exam.notes(job.make_exam().options, job.env_options)
+
+
+def manifest_extras(plan: RunPlan) -> dict[str, Any]:
+    """Return what else the manifest says: where the dataset lies, and what it was run with."""
+    packages = {}
+    for name in RECORDED_PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    scenes = plan.config.scenes
+    return {
+        **({"notes": notes} if (notes := run_notes(plan)) else {}),
+        "source": {
+            "dataset": str(plan.dataset.path.resolve()),
+            "scenes": str(scenes.resolve()) if scenes else None,
+        },
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": packages,
+    }

@@ -1,0 +1,105 @@
+"""The dataset of a finished run, and its scores computed again from its traces, without a simulator.
+
+A metric that was added after the run is measured as well, and a score that was changed by hand is found.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from proctor.core.errors import UserError
+from proctor.core.registry import names, suite_path
+from proctor.exams.datasets import Dataset, load_dataset
+from proctor.exams.results import EpisodeResult, Results
+from proctor.runs.folder import RunFolder
+from proctor.runs.grade import encode_result, grade
+from proctor.runs.job import read_exam_options
+from proctor.runs.journal import Journal
+from proctor.runs.summary import summarise
+from proctor.runs.traces import encode_trace
+
+
+def source_of(run: RunFolder) -> tuple[Path | None, Path | None]:
+    """Return where the dataset and its scenes were; a suite of a run from another machine is here as well."""
+    source = run.manifest.get("source") or {}
+    path, scenes = source.get("dataset"), source.get("scenes")
+    if path and Path(path).exists():
+        return Path(path), Path(scenes) if scenes else None
+    suite = str(run.identity.get("dataset", ""))
+    if suite in names("suite"):
+        return suite_path(suite), None
+    return Path(path) if path else None, None
+
+
+def dataset_of(run: RunFolder) -> Dataset:
+    """Read the dataset of a run; a UserError if it is gone, or has changed since."""
+    path, scenes = source_of(run)
+    if path is None:
+        raise UserError(f"{run.path}: the manifest does not say where the episodes were")
+    dataset = load_dataset(path, scenes=scenes)
+    if dataset.digest != run.identity.get("dataset_sha256"):
+        raise UserError(f"{path} has changed since the run in {run.path}")
+    return dataset
+
+
+class Difference(NamedTuple):
+    """A score that is not what the run says."""
+
+    episode_id: str
+    metric: str
+    stored: float | None  # None where the run did not measure it
+    rescored: float | None  # None where it does not apply any more
+
+
+class Rescored(NamedTuple):
+    """A run with its scores computed again."""
+
+    results: Results  # episodes without a trace are as the run has them
+    differences: list[Difference]
+    new_metrics: list[str]  # metrics that the run did not measure at all
+    without_trace: list[str]  # episodes that keep their scores, because no trace was kept of them
+
+
+def rescore(run: RunFolder, dataset: Dataset, out: Path | None = None) -> Rescored:
+    """Compute all scores of a run from its traces; write a run with them to `out`, a new folder, if given."""
+    if not run.episodes:
+        raise UserError(f"{run.path} has no finished episode yet")
+    if "predictions" in (run.manifest.get("source") or {}):
+        raise UserError(f"{run.path} holds scored predictions; `proctor score` scores them again")
+    if out is not None and out.exists():
+        raise UserError(f"{out} exists already; give --out a new folder")
+    options = {
+        key: run.identity[key] for key in run.exam.options_type.__struct_fields__ if key in run.identity
+    }
+    exam = run.exam(read_exam_options(run.exam, options))
+    episodes = {episode.episode_id: episode for episode in dataset.episodes}
+    graded: list[EpisodeResult] = []
+    traces: dict[str, bytes] = {}
+    without_trace = []
+    for result in run.episodes:
+        trace = run.trace(result.episode_id) or exam.trace_of(result)
+        if trace is None or result.episode_id not in episodes:
+            without_trace.append(result.episode_id)
+            graded.append(result)
+            continue
+        episode = episodes[result.episode_id]
+        graded.append(grade(exam, episode, trace, seed=result.seed, fault=result.error, timing=result.timing))
+        traces[result.episode_id] = encode_trace(exam, result.episode_id, trace)
+    results = summarise(run.exam, graded)
+    if out is not None:
+        extras = {key: value for key, value in run.manifest.items() if key != "identity"}
+        with Journal(out, run.identity, {**extras, "rescored_from": str(run.path.resolve())}) as journal:
+            for result in graded:
+                record = encode_result(exam, result)
+                journal.append(result.episode_id, record, traces.get(result.episode_id, b""))
+            journal.save_results(results)
+    measured = {name for result in run.episodes for name in result.metrics}
+    new = sorted({name for result in graded for name in result.metrics} - measured)
+    differences = [
+        Difference(old.episode_id, name, old.metrics.get(name), now.metrics.get(name))
+        for old, now in zip(run.episodes, graded, strict=True)
+        for name in sorted({*old.metrics, *now.metrics} - set(new))
+        if old.metrics.get(name) != now.metrics.get(name)
+    ]
+    return Rescored(results, differences, new, without_trace)
