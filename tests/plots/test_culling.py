@@ -10,9 +10,9 @@ from house_runs import FIRST_EPISODES
 from mesh_houses import two_rooms, write
 from tabletop_drive import cup_episode, waypoints
 
-from proctor.core.actions import JointPosition
 from proctor.core.types import Pose2, Vector3
 from proctor.envs.embedded import VLNEnv
+from proctor.exams.pick_place.actions import JointPosition
 from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject

@@ -18,8 +18,8 @@ from proctor.plots.outlines import outlines_of_scene
 from proctor.plots.plan import PAPER, WALL, draw_plan, grid_paper, round_length_m
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
-from proctor.sim import top_view
-from proctor.sim.camera import RgbdCamera
+from proctor.sim import camera
+from proctor.sim.camera import RgbdCamera, render_from_above
 from proctor.sim.world import World
 
 HOUSE = min((suite_path("houses-v1") / "scenes").glob("*.json"))
@@ -203,7 +203,7 @@ def test_without_rendering_a_mesh_is_drawn_as_what_is_in_the_way(mesh_scene, mon
     def no_context():
         raise MissingDependency("OpenGL", "none")
 
-    monkeypatch.setattr(top_view, "shared_context", no_context)
+    monkeypatch.setattr(camera, "shared_context", no_context)
     plan = draw_plan(mesh_scene, width_px=451)
     assert sum(color_at(plan, 6, 1.5)) < 400
     assert color_at(plan, 2.3, 4.3) == PAPER
@@ -222,7 +222,7 @@ def test_each_floor_of_a_house_that_is_a_mesh_has_a_plan(tmp_path, floor_z):
 def test_rendering_from_above_leaves_the_camera_as_it_was(mesh_scene):
     world = World(load_scene(mesh_scene), mesh_scene, WheeledRobot())
     world.reset(Pose2(2.0, 3.0, 0.0))
-    view = top_view.render_from_above(world, (0, 0), (8, 6), size_px=(800, 600), below_m=2.0)
+    view = render_from_above(world, (0, 0), (8, 6), size_px=(800, 600), below_m=2.0)
     assert view.rgb.shape == (600, 800, 3)
     assert view.height_m[450, 600] == pytest.approx(0.8, abs=1e-3)  # the box, 1.5 m from the lower edge
     assert view.height_m[300, 100] == pytest.approx(0.01, abs=1e-3)

@@ -15,23 +15,29 @@ import pytest
 from house_runs import edit_journal, run_in_houses
 from mesh_houses import Y_UP, two_storeys, write
 from PIL import Image
+from running import finished
 
 from proctor import cli
 from proctor.core.registry import suite_path
 from proctor.core.types import Vector3
 from proctor.envs.embedded import VLNEnv
 from proctor.exams.datasets import load_dataset, save_dataset
-from proctor.exams.results import Fault, read_journal
+from proctor.exams.results import Fault
 from proctor.exams.vln.episode import Episode
+from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.goal_distances import goal_distances
+from proctor.exams.vln.page import VlnPage
 from proctor.report.html import embedded_json
 from proctor.report.key_frames import choose, collect, replay
-from proctor.report.page_data import judge
-from proctor.report.run_record import find_runs, read_runs
+from proctor.report.page_data import judge, page_of
+from proctor.report.run_record import read_runs
 from proctor.report.tables import score_notes
+from proctor.runs.folder import find_runs
 from proctor.runs.recordings import recording_folder
 from proctor.runs.summary import summarise
 from proctor.sim.camera import RgbdCamera
+
+EYE = VlnPage.eyes["embedded"]
 
 
 def proctor(capsys, *words):
@@ -100,9 +106,10 @@ def test_the_same_runs_make_the_same_report(capsys, run):
 
 
 def test_the_journal_and_results_are_left_as_they_were(capsys, run):
-    before = {file.name: file.read_bytes() for file in run.iterdir()}
+    before = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
     proctor(capsys, "report", run)
-    after = {file.name: file.read_bytes() for file in run.iterdir() if file.name != "report.html"}
+    after = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    assert after.pop(run / "report.html")
     assert before == after
 
 
@@ -283,7 +290,7 @@ def test_one_picture_of_one_episode(capsys, house_runs, tmp_path):
 
 
 def records(folder):
-    return read_runs(find_runs([folder]), summarise)[0]
+    return read_runs(find_runs([folder]))[0]
 
 
 def test_key_frames_are_drawn_again_from_the_recorded_actions(capsys, house_runs, tmp_path):
@@ -301,7 +308,7 @@ def test_key_frames_are_drawn_again_from_the_recorded_actions(capsys, house_runs
 def test_pictures_that_were_kept_are_preferred(capsys, house_runs, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(house_runs / "oracle", run)
-    (result,) = read_journal(run / "episodes.jsonl").values()
+    (result,) = finished(run).values()
     frames = recording_folder(run, result.episode_id) / "frames"
     frames.mkdir(parents=True)
     for step in range(result.steps + 1):
@@ -327,20 +334,20 @@ def test_pictures_that_would_fill_the_memory_are_not_opened(house_runs, tmp_path
     frames.mkdir(parents=True)
     Image.new("RGB", (100, 100)).save(frames / "00000.jpg")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    (found,) = collect([record], [verdict]).values()
+    (found,) = collect([record], [verdict], page_of([record], [verdict])).values()
     assert "cannot be read" in found.note
 
 
 def test_a_replay_that_goes_elsewhere_is_noticed_and_not_shown(house_runs):
     (run,) = records(house_runs / "oracle")
-    (result,) = run.results.episodes
-    episode = run.episodes[result.episode_id]
+    (judged,) = judge([run])
+    result = judged.result
     shifted = [Vector3(p.x + 0.05 * (index > 10), p.y, p.z) for index, p in enumerate(result.trajectory)]
     env = VLNEnv(width=32, height=24, sensors=("rgb",))
-    frames = replay(
-        env, episode, msgspec.structs.replace(result, trajectory=shifted), [0, 5, 20, result.steps]
-    )
-    same = replay(env, episode, result, [0, 5, 20, result.steps])
+    astray = judged._replace(result=msgspec.structs.replace(result, trajectory=shifted))
+    steps = [0, 5, 20, result.steps]
+    frames = replay(env, VlnExam(), astray, steps, eye=EYE)
+    same = replay(env, VlnExam(), judged, steps, eye=EYE)
     env.close()
     assert [step for step, _ in frames.pictures] == [0, 5]
     assert "0.05 m away from where it had been after step 11" in frames.note
@@ -350,26 +357,30 @@ def test_a_replay_that_goes_elsewhere_is_noticed_and_not_shown(house_runs):
 
 def test_a_replay_draws_nothing_but_the_pictures_that_are_shown(house_runs, monkeypatch):
     (run,) = records(house_runs / "oracle")
-    (result,) = run.results.episodes
+    (judged,) = judge([run])
     drawn, render = [], RgbdCamera.render
     monkeypatch.setattr(RgbdCamera, "render", lambda camera: drawn.append(1) or render(camera))
     with closing(VLNEnv(width=32, height=24, sensors=("rgb",))) as env:
-        frames = replay(env, run.episodes[result.episode_id], result, [0, 5, result.steps])
+        frames = replay(env, VlnExam(), judged, [0, 5, judged.result.steps], eye=EYE)
     assert len(drawn) == len(frames.pictures) == 3
+
+
+def _ended_as(judged, kind):
+    return judged._replace(verdict=msgspec.structs.replace(judged.verdict, kind=kind))
 
 
 def test_frames_are_spread_over_classes_failures_first(house_runs):
     runs = records(house_runs)
     (failure, success) = judge(runs)
-    assert success.diagnosis.kind == "success"
-    stuck = failure._replace(diagnosis=failure.diagnosis._replace(kind="stuck"))
-    looped = failure._replace(diagnosis=failure.diagnosis._replace(kind="looped"))
+    assert success.verdict.kind == "success"
+    stuck = _ended_as(failure, "stuck")
+    looped = _ended_as(failure, "looped")
     many = [success, stuck, stuck, stuck, looped]
-    kinds = [verdict.diagnosis.kind for verdict in choose(runs, many, most=3, most_steps=None)]
+    kinds = [each.verdict.kind for each in choose(runs, many, most=3, most_steps=None)]
     assert kinds == ["looped", "stuck", "stuck"]
     assert len(choose(runs, many, most=None, most_steps=None)) == 5
     assert len(choose(runs, many, most=None, most_steps=stuck.result.steps)) == 1
-    lost = failure._replace(diagnosis=failure.diagnosis._replace(kind="evaluator_fault"))
+    lost = _ended_as(failure, "evaluator_fault")
     assert choose(runs, [lost], most=None, most_steps=None) == []
 
 
@@ -441,9 +452,9 @@ def test_a_scene_that_has_changed_since_the_run_is_told_and_not_drawn(capsys, tm
 
 
 def test_words_of_an_agent_cannot_turn_the_terminal_around(run):
-    (record,), _ = read_runs([run], summarise)
+    (record,), _ = read_runs([run])
     fault = Fault(side="agent", kind="odd", message="\u202eevil\x1b[2J\x07")
     broken = msgspec.structs.replace(record.results.episodes[0], error=fault, failure_reason="odd")
-    notes = score_notes({"me": summarise([broken])})
+    notes = score_notes(VlnExam, {"me": summarise(VlnExam, [broken])})
     assert "\\u202eevil\\u001b[2J\\u0007" in notes
     assert not {"\u202e", "\x1b", "\x07"} & set(notes)

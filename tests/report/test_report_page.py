@@ -1,17 +1,21 @@
 """The report in a real browser: it draws itself, filters, sorts, opens episodes, and trusts no text."""
 
 import shutil
+import sys
 from pathlib import Path
+from pkgutil import resolve_name
 
 import msgspec
 import pytest
 from house_runs import edit_journal, run_in_houses
 from playwright.sync_api import sync_playwright
+from running import finished
 
 from proctor import cli
-from proctor.exams.results import Fault, read_journal
+from proctor.exams.names import all_exams
+from proctor.exams.results import Fault
 from proctor.report import html
-from proctor.runs.latency import latency_of
+from proctor.runs.summary import latency_of
 
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 HOSTILE = (
@@ -35,9 +39,10 @@ def browser():
 def report(tmp_path_factory):
     """A report of two policies in two houses, with a fault and hostile texts in it."""
     out = run_in_houses(tmp_path_factory.mktemp("runs"), episodes=2)
-    first, second = read_journal(out / "forward" / "episodes.jsonl")
+    first, second = finished(out / "forward")
     fault = Fault(side="agent", kind="policy_exception", message=HOSTILE, traceback=HOSTILE)
     changes = {"error": fault, "status": "error", "failure_reason": fault.kind, "instruction": HOSTILE}
+    changes["verdict"] = msgspec.UNSET  # found again from the record
     edit_journal(
         out / "forward", lambda r: msgspec.structs.replace(r, **changes) if r.episode_id == second else r
     )
@@ -124,7 +129,7 @@ def test_search_filters_and_sorting(open_page, report):
 
 def test_the_time_per_action_stands_in_a_card_in_the_table_and_at_each_episode(open_page, report):
     page = open_page()
-    forward = latency_of(read_journal(report[0].parent / "forward" / "episodes.jsonl").values())
+    forward = latency_of(finished(report[0].parent / "forward").values())
     line = page.locator(".latency tbody tr").first
     assert line.locator("td").all_inner_texts()[0] == page.evaluate(f"milliseconds({forward.p50_ms})")
     assert line.get_attribute("title") == f"forward: over {forward.n} actions"
@@ -207,8 +212,7 @@ def test_a_shared_link_shows_map_timeline_and_frames(open_page, report):
 
 def test_the_robot_stands_where_it_was_recorded(open_page, report):
     page = open_page(f"#ep={report[1]}&run=oracle")
-    journal = report[0].parent / "oracle" / "episodes.jsonl"
-    result = read_journal(journal)[report[1]]
+    result = finished(report[0].parent / "oracle")[report[1]]
     step = 12
     page.locator("input[type=range]").fill(str(step))
     moved = page.locator(".map .robot").get_attribute("transform")
@@ -273,8 +277,12 @@ def test_a_thousand_rows_are_drawn_as_they_are_looked_at(open_page):
 
 def test_every_part_of_the_viewer_is_in_the_package():
     folder = Path(html.__file__).parent / "viewer"
-    used = {name for names in (*html.SCRIPTS.values(), *html.STYLES.values()) for name in names}
+    used = {*html.FIRST, *html.LAST, *html.STYLES}
     assert {file.name for file in folder.iterdir()} == {*used, "index.html"}
+    for exam in all_exams():
+        page = resolve_name(exam.page)
+        folder = Path(sys.modules[page.__module__].__file__).parent / "viewer"
+        assert {file.name for file in folder.iterdir()} == {*page.scripts, *page.styles}
 
 
 def test_rooms_are_named_above_the_paths_and_the_end_above_the_robot(open_page, report):

@@ -9,31 +9,16 @@ from pathlib import Path
 from PIL import ImageFont
 
 FOLDERS = (
-    Path.home() / ".local/share/fonts",
-    Path.home() / ".fonts",
-    Path.home() / "Library/Fonts",
-    Path("/usr/share/fonts"),
-    Path("/usr/local/share/fonts"),
-    Path("/Library/Fonts"),
-    Path("/System/Library/Fonts"),
-    Path("C:/Windows/Fonts"),
+    *(Path.home() / folder for folder in (".local/share/fonts", ".fonts", "Library/Fonts")),
+    *map(Path, ("/usr/share/fonts", "/usr/local/share/fonts")),
+    *map(Path, ("/Library/Fonts", "/System/Library/Fonts", "C:/Windows/Fonts")),
 )
 PATTERNS = (
-    "DejaVuSans.ttf",
-    "NotoSansCJK*-Regular.*",
-    "NotoSans*SC-Regular.*",
-    "SourceHanSans*-Regular.*",
-    "wqy-*.tt?",
-    "DroidSansFallback*.ttf",
-    "PingFang.ttc",
-    "Hiragino Sans GB.ttc",
-    "STHeiti*.ttc",
-    "msyh.tt?",
-    "simhei.ttf",
-    "simsun.tt?",
+    *("DejaVuSans.ttf", "NotoSansCJK*-Regular.*", "NotoSans*SC-Regular.*", "SourceHanSans*-Regular.*"),
+    *("wqy-*.tt?", "DroidSansFallback*.ttf", "PingFang.ttc", "Hiragino Sans GB.ttc", "STHeiti*.ttc"),
+    *("msyh.tt?", "simhei.ttf", "simsun.tt?"),
 )
 """Fonts with many letters, Chinese ones from the second on."""
-NO_LETTER = "\U0010ffff"
 ADVICE = "install a font that has its letters, such as Noto Sans CJK"
 
 
@@ -99,5 +84,5 @@ def _files(folders: tuple[Path, ...]) -> list[Path]:
 
 def _has_all(font: ImageFont.FreeTypeFont, text: str) -> bool:
     """Tell whether no letter of a text would be drawn as the box that stands for a missing one."""
-    missing = bytes(font.getmask(NO_LETTER))
+    missing = bytes(font.getmask("\U0010ffff"))
     return all(bytes(font.getmask(letter)) != missing for letter in set(text) if not letter.isspace())

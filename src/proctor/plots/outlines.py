@@ -12,14 +12,10 @@ from proctor.core.types import Array
 from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
-CUT_M = 1.9
-"""Above the floor. What begins higher is left out: ceilings, lamps, and the wall above a door."""
-HANGING_M = 1.2
-"""Objects that hang this high are pictures and cupboards: nothing of them stands in the way."""
-FLAT_M = 0.05
-"""What is lower than this lies on the floor."""
-BELOW_M = 0.3
-"""What ends this far below the floor belongs to another storey."""
+CUT_M = 1.9  # above the floor. What begins higher is left out: ceilings, lamps, and the wall above a door.
+HANGING_M = 1.2  # objects that hang this high are pictures and cupboards: nothing of them stands in the way
+FLAT_M = 0.05  # what is lower than this lies on the floor
+BELOW_M = 0.3  # what ends this far below the floor belongs to another storey
 SIDES = 32
 CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 BOX_OUTLINE = [0, 4, 6, 2]

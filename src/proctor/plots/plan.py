@@ -29,23 +29,16 @@ Point = tuple[float, float]
 Rgb = tuple[int, int, int]
 
 MARGIN_M = 0.4
-EMPTY_M = 5.0
-"""An empty scene is shown so far around its origin."""
-SLIMMEST = 1 / 3
-"""A scene that is narrower than this, for its length, gets some empty floor at its sides."""
+EMPTY_M = 5.0  # an empty scene is shown so far around its origin
+SLIMMEST = 1 / 3  # a scene that is narrower than this, for its length, gets some empty floor at its sides
 WIDEST_PX = 4096
-FINER = 3
-"""Drawn so many times larger, then shrunk, so that edges are smooth."""
+FINER = 3  # drawn so many times larger, then shrunk, so that edges are smooth
 LARGEST_PX = 8192
-CEILING_M = 2.0
-"""Above the floor: where meshes are cut open."""
-SECTION_M = 1.5
-"""Above the floor: what reaches through this height is a wall, or as good as one."""
+CEILING_M = 2.0  # above the floor: where meshes are cut open
+SECTION_M = 1.5  # above the floor: what reaches through this height is a wall, or as good as one
 THICKEST_WALL_M = 0.3
-ABOVE_GROUND_M = 0.0005
-"""What is seen no higher than this above the ground around a scene is that ground."""
-FLAT = {"floor": 0.45, "rug": 0.6}
-"""What lies on the floor, and how strong its colour is."""
+ABOVE_GROUND_M = 0.0005  # what is seen no higher than this above the ground around a scene is that ground
+FLAT = {"floor": 0.45, "rug": 0.6}  # what lies on the floor, and how strong its colour is
 PAPER, GRID, WALL, INK = (250, 250, 247), (233, 234, 230), (52, 56, 66), (74, 77, 85)
 
 
@@ -55,19 +48,16 @@ class RoomName(NamedTuple):
     text: str
     x: float
     y: float
-    height_m: float
-    """Of its letters."""
+    height_m: float  # of its letters
 
 
 class Plan(NamedTuple):
     """A drawing with its place in the world. It is shared: copy the image before you draw on it."""
 
     image: Image.Image
-    low_xy: Point
-    """The lower left corner of the image in the world frame; +y is up."""
+    low_xy: Point  # the lower left corner of the image in the world frame; +y is up
     metres_per_pixel: float
-    rooms: tuple[RoomName, ...] = ()
-    """For whoever draws a path and writes the names above it."""
+    rooms: tuple[RoomName, ...] = ()  # for whoever draws a path and writes the names above it
 
     @property
     def high_xy(self) -> Point:
@@ -90,17 +80,9 @@ class Plan(NamedTuple):
 
 
 def draw_plan(scene_path: Path, *, width_px: int = 900, floor_z: float = 0.0, names: bool = True) -> Plan:
-    """Draw a scene from above, once for each version of its file.
+    """Draw a scene from above, once for each version of its file. The height follows from the width.
 
-    Args:
-        scene_path: The scene's file.
-        width_px: Width of the image; its height follows from the scene.
-        floor_z: Height of the storey to draw.
-        names: Whether to write the names of rooms into the image.
-
-    Raises:
-        InvalidFile: The scene or one of its assets is missing or wrong.
-        UserError: The width is none that can be drawn.
+    `floor_z` is the height of the storey to draw; `names` are those of the rooms.
     """
     if not 16 <= width_px <= WIDEST_PX:
         raise UserError(f"expected a width from 16 to {WIDEST_PX} pixels, found {width_px}")
@@ -191,7 +173,7 @@ def _draw_outlines(plan: Plan, outlines: Sequence[Outline]) -> None:
             draw.polygon(_pixels(plan, shape), fill=_soft(shape.color, FLAT[shape.kind]))
     _draw_shadow(plan, things)
     for shape in things:
-        edge = _edge(shape.color)
+        edge = tuple(round(255 * (0.3 + 0.3 * channel)) for channel in shape.color)
         draw.polygon(_pixels(plan, shape), fill=_soft(shape.color, 0.85), outline=edge, width=FINER)
     for shape in outlines:
         if shape.kind == "wall":  # outlined, too, so that thin walls of large scenes are seen
@@ -205,11 +187,6 @@ def _pixels(plan: Plan, shape: Outline) -> list[Point]:
 def _soft(color: tuple[float, float, float], strength: float) -> Rgb:
     """Mix a colour with white."""
     red, green, blue = (round(255 * (1 - strength * (1 - channel))) for channel in color)
-    return red, green, blue
-
-
-def _edge(color: tuple[float, float, float]) -> Rgb:
-    red, green, blue = (round(255 * (0.3 + 0.3 * channel)) for channel in color)
     return red, green, blue
 
 
@@ -294,7 +271,7 @@ def _draw_section(plan: Plan, surfaces: Sequence[trimesh.Trimesh], height_m: flo
 def _photograph(scene: SceneConfig, path: Path, paper: Plan, floor_z: float) -> Image.Image:
     """Return the scene from above or, on a machine that cannot render, what is in the way on paper."""
     # Only here, since the physics engine is much to import for scenes that need none.
-    from proctor.sim.top_view import render_from_above  # noqa: PLC0415
+    from proctor.sim.camera import render_from_above  # noqa: PLC0415
     from proctor.sim.world import World  # noqa: PLC0415
 
     image = paper.image.copy()

@@ -1,51 +1,21 @@
-"""A comparison for the terminal, 80 columns wide."""
+"""A comparison of two runs, and the gap between two backends, for the terminal, 80 columns wide."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
 from proctor.core.plain_text import plain
-from proctor.exams.distance_labels import distance_label
-from proctor.report.fitting import add_number_column, fit_names, number
-from proctor.report.gap_table import gap_heading
+from proctor.exams.driving_gap import PARTED_M, ActionError, Gap, Spread
+from proctor.exams.names import exam_named
+from proctor.exams.step_metrics import metric_named, metrics_of
+from proctor.report.tables import add_number_column, exam_notes, fit_names, number
 from proctor.runs.compare import Comparison, Flip
 
-ROWS = {
-    "success": ("SR %", 100.0, 0),
-    "success_at_0.2m": ("SR at 0.2 m %", 100.0, 0),
-    "oracle_success": ("OSR %", 100.0, 0),
-    "spl": ("SPL", 1.0, 3),
-    "ndtw": ("nDTW", 1.0, 3),
-    "sdtw": ("SDTW", 1.0, 3),
-    "cls": ("CLS", 1.0, 3),
-    "navigation_error": ("NE m", 1.0, 2),
-    "path_length": ("Path m", 1.0, 2),
-    "success_any_step": ("SR in any step %", 100.0, 0),
-    "completion_rate": ("Completion", 1.0, 3),
-    "reached": ("Reached %", 100.0, 0),
-    "grasped": ("Grasped %", 100.0, 0),
-    "lifted": ("Lifted %", 100.0, 0),
-    "placed": ("Placed %", 100.0, 0),
-    "trajectory_similarity": ("Similarity", 1.0, 3),
-    "ee_similarity": ("Hand similarity", 1.0, 3),
-    "final_distance_m": ("Final distance m", 1.0, 3),
-    "time_to_success_s": ("Time to success s", 1.0, 1),
-    "drops": ("Drops", 1.0, 2),
-    "table_collisions": ("Bumps: table", 1.0, 1),
-    "object_collisions": ("Bumps: objects", 1.0, 1),
-    "self_collisions": ("Bumps: itself", 1.0, 1),
-    "clamped_commands": ("Clamped steps", 1.0, 1),
-    "object_displacement_m": ("Object moved m", 1.0, 3),
-    "hand_path_m": ("Hand path m", 1.0, 2),
-    "steps": ("Steps", 1.0, 1),
-    "collisions": ("Bumps", 1.0, 1),
-    "collision_rate": ("Bumps per step", 1.0, 3),
-}
-"""What metrics are called in tables, by what they are multiplied, and how many digits tell something."""
 MARKS = {
     "better": "[green]+ better[/green]",
     "worse": "[red]- worse[/red]",
@@ -56,11 +26,20 @@ MARKS = {
 }
 FEW_SCENES = 10
 MOST_FLIPS = 20
+ERRORS = {
+    "along_mm": ("along mm", 1),
+    "across_mm": ("across mm", 1),
+    "turn_deg": ("turn °", 2),
+    "drift_mm": ("drift mm", 1),
+    "heading_deg": ("heading °", 2),
+}
+"""What errors are called in the table, and how many digits tell something."""
 
 
 def comparison_table(comparison: Comparison) -> Table:
     """Return one row per metric: both means, their difference with its 95 % interval, what that says."""
-    labels = {name: ROWS.get(name, (name,))[0] for name in comparison.metrics}
+    exam = exam_named(comparison.task)
+    labels = {name: metric_named(exam, name).heading for name in comparison.metrics}
     return _table(comparison, fit_names(lambda shown: _table(comparison, shown), labels))
 
 
@@ -70,9 +49,12 @@ def _table(comparison: Comparison, shown: Mapping[str, str]) -> Table:
     for heading in ("A", "B", "B - A", "95 % interval"):
         add_number_column(table, heading)
     table.add_column("B is", min_width=8, no_wrap=True)
-    for name in sorted(comparison.metrics, key=lambda name: [*ROWS, name].index(name)):
-        metric = comparison.metrics[name]
-        _, scale, digits = ROWS.get(name, (name, 1.0, 3))
+    exam = exam_named(comparison.task)
+    known = [metric.name for metric in metrics_of(exam)]
+    for name in sorted(comparison.metrics, key=lambda name: [*known, name].index(name)):
+        facts, metric = metric_named(exam, name), comparison.metrics[name]
+        # A difference is smaller than what differs.
+        scale, digits = facts.scale, facts.digits + (not facts.is_rate)
         change = metric.difference
         mean, low, high = (
             number(scale * x, digits, sign="+") for x in (change.mean, change.low, change.high)
@@ -118,10 +100,7 @@ def comparison_notes(comparison: Comparison) -> str:
         *_flips("B failed where A succeeded", comparison.lost),
         "Intervals: bootstrap of the differences, by scene. p: exact McNemar test on success.",
     ]
-    if "navigation_error" in comparison.metrics:
-        lines.append(f"NE: {distance_label(comparison.distance)} to the goal at the end.")
-    if "final_distance_m" in comparison.metrics:
-        lines.append("Final distance: straight line from the object to its target.")
+    lines += exam_notes(exam_named(comparison.task), [comparison.distance])
     if comparison.scenes < FEW_SCENES:
         lines.append("With so few scenes intervals are rather too narrow.")
     if comparison.metrics:
@@ -144,3 +123,95 @@ def _flips(title: str, flips: Sequence[Flip]) -> list[str]:
     if len(flips) > MOST_FLIPS:
         lines.append(f"  and {len(flips) - MOST_FLIPS} more; --json lists all")
     return [*lines, ""]
+
+
+def gap_heading(gap: Gap) -> str:
+    """Return what was compared."""
+    return plain(f"One agent on two backends: A on {gap.a_backend}, B on {gap.b_backend}")
+
+
+def execution_table(gap: Gap) -> Table | None:
+    """Return how exactly actions were done, A above B; None if that is not known of any."""
+    runs = {"A": gap.a_execution, "B": gap.b_execution}
+    actions = list(dict.fromkeys(action for run in runs.values() for action in run))
+    if not actions:
+        return None
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("Action", "Error", ""):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("Bias", "Median", "p95", "Worst", "Moves", "Bumped"):
+        add_number_column(table, heading)
+    for action in actions:
+        for row in _rows(action, {letter: run[action] for letter, run in runs.items() if action in run}):
+            table.add_row(*row)
+        table.add_section()
+    return table
+
+
+def gap_notes(gap: Gap) -> str:
+    """Return how to read the table, why it may lack something, and where the two ways part."""
+    lines = []
+    if gap.a_execution or gap.b_execution:
+        lines += [
+            "Errors of single actions, each from where the one before it ended.",
+            "Bias: their mean, + too far or to the left. Median, p95, worst: of their size.",
+            "Bumped: moves that ended in a collision, which are in no other number.",
+        ]
+    if gap.unmeasured:
+        what = "Not in the errors" if lines else "No errors of actions are told"
+        lines += [f"{what}: {reason}" for reason in gap.unmeasured]
+    return plain("\n".join([*lines, "", *_partings(gap)]))
+
+
+def _rows(action: str, runs: dict[str, ActionError]) -> list[list[str]]:
+    """Return the rows of an action; what they share is said in the first of each kind."""
+    found: list[list[str]] = []
+    names = [name for name in ERRORS if any(name in run.errors for run in runs.values())]
+    for name in names or [""]:
+        label, digits = ERRORS.get(name, ("", 0))
+        for letter, run in runs.items():
+            numbers = _numbers(run.errors.get(name), digits)
+            counts = [str(run.moves), str(run.collided)] if name == (names or [""])[0] else ["", ""]
+            is_first = letter == next(iter(runs))
+            found.append(["" if found else action, label if is_first else "", letter, *numbers, *counts])
+    return found
+
+
+def _numbers(spread: Spread | None, digits: int) -> list[str]:
+    if spread is None:
+        return ["", "", "", ""]
+    bias = "" if spread.bias is None else number(spread.bias, digits, sign="+")
+    return [bias, *(number(value, digits) for value in (spread.median, spread.p95, spread.worst))]
+
+
+def _partings(gap: Gap) -> list[str]:
+    """Return where the two ways through the same episodes part."""
+    found = gap.divergences
+    if not found:
+        return ["Where the ways part is not known: no positions are recorded."]
+    n = len(found)
+    other = [each.other_action_step for each in found if each.other_action_step is not None]
+    then_m = [each.apart_then_m for each in found if each.apart_then_m is not None]
+    parted = [each.parted_step for each in found if each.parted_step is not None]
+    final_m = [each.final_apart_m for each in found]
+    farthest = max(found, key=lambda each: each.final_apart_m).episode_id
+    rows = {
+        "Same actions": f"{n - len(other)} of {n}{_since('others from step', other)}",
+        "Apart by then": _lengths(then_m) if then_m else "",
+        f"Over {_length(PARTED_M)} apart": f"{len(parted)} of {n}{_since('from step', parted)}",
+        "Apart at the end": f"{_lengths(final_m)} in {farthest}",
+        "Same success": f"{sum(each.same_success for each in found)} of {n}",
+    }
+    return ["Both ways through each episode:", *(f"  {k:<18} {text}" for k, text in rows.items() if text)]
+
+
+def _lengths(lengths_m: Sequence[float]) -> str:
+    return f"{_length(median(lengths_m))} (median), {_length(max(lengths_m))} (worst)"
+
+
+def _since(words: str, steps: Sequence[int]) -> str:
+    return f", {words} {median(steps):.0f} (median), {min(steps)} (earliest)" if steps else ""
+
+
+def _length(length_m: float) -> str:
+    return f"{length_m:.2f} m" if length_m >= 1 else f"{1000 * length_m:.0f} mm"

@@ -13,19 +13,18 @@ import msgspec
 
 from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
+from proctor.exams.page import Page
 from proctor.report.key_frames import choose, collect
-from proctor.report.page_data import judge, page_data
-from proctor.report.progress import OnProgress
-from proctor.report.run_record import RunRecord
+from proctor.report.page_data import judge, page_data, page_of
+from proctor.report.run_record import OnProgress, RunRecord
 
-FIRST, LAST = ("dom.js",), ("episode.js", "app.js")
-COMMON = ("model.js", "charts.js", "marks.js", "overview.js", "table.js", "strip.js")
-SCRIPTS = {
-    "vln": (*FIRST, "vln.js", *COMMON, "map.js", "timeline.js", *LAST),
-    "pick_and_place": (*FIRST, "pick_place.js", *COMMON, "stages.js", "hand.js", "phases.js", *LAST),
-}
-"""By task, joined to one script in this order. The task's own give names to what the common ones use."""
-STYLES = {"vln": ("style.css",), "pick_and_place": ("style.css", "pick_place.css")}
+FIRST = ("dom.js", "strip.js", "marks.js", "exam.js")
+LAST = (
+    *("model.js", "charts.js", "overview.js", "table.js"),
+    *("map.js", "timeline.js", "episode.js", "app.js"),
+)
+"""Joined to one script, with those of the exam's page between them: these fill in what exam.js begins."""
+STYLES = ("style.css",)
 
 
 def write_report(
@@ -37,52 +36,47 @@ def write_report(
     notices: Sequence[str] = (),
     on_progress: OnProgress | None = None,
 ) -> None:
-    """Write the report of one or more runs on one exam.
+    """Write the report of one or more runs on one exam as an HTML file.
 
     Args:
-        runs: The runs, as `read_runs` gives them.
-        out: The HTML file.
+        runs: As `read_runs` gives them.
+        out: The file.
         frames: For how many episodes to show what the robot saw; None for all.
         replayed_steps: How many steps these may have together, about 100 a second; None for any number.
         notices: What else to tell the reader.
         on_progress: Called after each episode of each part of the work.
-
-    Raises:
-        UserError: The runs are of several tasks, or the file cannot be written.
     """
-    verdicts = judge(runs, on_progress)
-    chosen = choose(runs, verdicts, most=frames, most_steps=replayed_steps)
-    frames_by_episode = collect(runs, chosen, film=True, on_progress=on_progress)
-    data = page_data(runs, verdicts, frames_by_episode, notices, on_progress)
+    judged = judge(runs, on_progress)
+    page = page_of(runs, judged)
+    chosen = choose(runs, judged, most=frames, most_steps=replayed_steps)
+    frames_by_episode = collect(runs, chosen, page, film=True, on_progress=on_progress)
+    data = page_data(runs, judged, page, frames_by_episode, notices, on_progress)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(out, page(data).encode())
+        write_atomically(out, html_of(type(page), data).encode())
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}") from error
 
 
-def page(data: dict[str, Any]) -> str:
+def html_of(page: type[Page], data: dict[str, Any]) -> str:
     """Return the page with its style, its script and its data inside."""
-    task = data["task"]
-    script = '"use strict";\n' + "\n".join(_viewer_file(name) for name in SCRIPTS[task])
+    scripts = [*map(_file, FIRST), *map(page.viewer_file, page.scripts), *map(_file, LAST)]
+    styles = [*map(_file, STYLES), *map(page.viewer_file, page.styles)]
+    script = '"use strict";\n' + "\n".join(scripts)
     parts = {
-        "STYLE": "\n".join(_viewer_file(name) for name in STYLES[task]),
+        "STYLE": "\n".join(styles),
         "SCRIPT_HASH": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "SCRIPT": script,
         "DATA": embedded_json(data),
     }
-    text = _viewer_file("index.html")
+    text = _file("index.html")
     for name, part in parts.items():  # the data last: it may contain anything
         text = text.replace(f"<!--{name}-->", part, 1)
     return text
 
 
-def _viewer_file(name: str) -> str:
-    for package in ("proctor.report", "proctor.exams.vln", "proctor.exams.pick_place"):
-        file = files(package) / "viewer" / name
-        if file.is_file():
-            return file.read_text("utf-8")
-    raise FileNotFoundError(name)
+def _file(name: str) -> str:
+    return (files("proctor.report") / "viewer" / name).read_text("utf-8")
 
 
 def embedded_json(data: Any) -> str:

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from proctor.core.actions import parse_manipulation_action
 from proctor.core.errors import ProctorError
 from proctor.core.geometry import distance
 from proctor.core.interfaces import Env
 from proctor.core.registry import build
-from proctor.core.types import Array, Observation, Vector3
+from proctor.core.types import Vector3
 from proctor.exams.fault_words import UNSCORED_CLASSES
-from proctor.exams.pick_place.moments import moments_of
-from proctor.exams.results import EpisodeResult
-from proctor.report.progress import OnProgress
-from proctor.report.run_record import RunRecord
-from proctor.report.verdict import Verdict, record_of
+from proctor.exams.names import AnyExam
+from proctor.exams.page import Eye, JudgedEpisode, KeyFrames, Page
+from proctor.report.run_record import OnProgress, RunRecord
 from proctor.runs.recordings import FRAMES, recording_folder
 
 WIDTH_PX = 320
@@ -32,98 +28,48 @@ FILM_WIDTH_PX = 240
 MOST_FILM_FRAMES, MOST_FRAMES_OF_AN_EPISODE = 1000, 150
 """Of a report and of an episode in it: a frame takes some 10 kB of the page."""
 JPEG_QUALITY = 78
-SAME_M = 0.02
-"""A replay that is further than this from the recorded path went somewhere else."""
-INSET_SHARE = 0.36
-
-
-class Eye(NamedTuple):
-    """How a world is looked at again."""
-
-    picture: Callable[[Observation], Array]
-    """What of an observation is shown."""
-    place: str
-    """What of the ground truth must be where the trajectory says."""
-    options: Callable[[Mapping[str, Any], int], dict[str, Any]]
-    """Turns the options of a run, and a width in pixels, into those of a world that has no other sensor."""
-    action: Callable[[Any], Any] = lambda recorded: recorded
-    """Turns what was recorded into an action."""
-
-
-class KeyFrames(NamedTuple):
-    """Pictures of one episode."""
-
-    pictures: list[tuple[int, bytes]]
-    """Number of steps done, and the JPEG."""
-    source: Literal["recorded", "replayed", "none"]
-    note: str = ""
-    """What a reader must know about them."""
-    film: Sequence[tuple[int, bytes]] = ()
-    """The same of as many other recorded steps as there is room for, smaller, to be played with them."""
-
-
-def key_steps(verdict: Verdict) -> list[int]:
-    """Return the moments that tell an episode's story: start, where it went wrong, end, and between."""
-    record = record_of(verdict)
-    if record is not None:
-        return [moment.step for moment in moments_of(verdict.result, record, verdict.diagnosis.step)]
-    last, wrong = len(verdict.result.trajectory) - 1, verdict.diagnosis.step
-    if wrong >= last or wrong <= 0:
-        return sorted({0, last // 3, 2 * last // 3, last})
-    if wrong <= 3:
-        return sorted({0, wrong, (wrong + last) // 2, last})
-    return sorted({0, wrong // 2, wrong, last})
+SAME_M = 0.02  # a replay that is further than this from the recorded path went somewhere else
 
 
 def choose(
-    runs: Sequence[RunRecord], verdicts: Sequence[Verdict], *, most: int | None, most_steps: int | None
-) -> list[Verdict]:
-    """Choose the episodes to show in pictures: failures first, all classes in turn.
+    runs: Sequence[RunRecord], judged: Sequence[JudgedEpisode], *, most: int | None, most_steps: int | None
+) -> list[JudgedEpisode]:
+    """Choose the episodes to show in pictures, at most `most`: failures first, all classes in turn.
 
-    Args:
-        runs: All runs.
-        verdicts: All episodes.
-        most: How many at most; None for all.
-        most_steps: How many steps those of them may have together that were not recorded; None for any.
+    Those that were not recorded must be replayed, and may have `most_steps` steps together. None: no limit.
     """
-    groups: defaultdict[tuple[int, str], list[Verdict]] = defaultdict(list)
-    for verdict in verdicts:
-        kind = verdict.diagnosis.kind
+    groups: defaultdict[tuple[int, str], list[JudgedEpisode]] = defaultdict(list)
+    for each in judged:
+        kind = each.verdict.kind
         if kind not in UNSCORED_CLASSES:
-            privileged = bool(runs[verdict.run].identity.get("privileged"))
-            groups[2 * privileged + (kind == "success"), kind].append(verdict)
+            privileged = runs[each.run].folder.is_privileged
+            groups[2 * privileged + (kind == "success"), kind].append(each)
     ranked = [
-        (rank, turn, kind, verdict)
-        for (rank, kind), group in groups.items()
-        for turn, verdict in enumerate(group)
+        (rank, turn, kind, each) for (rank, kind), group in groups.items() for turn, each in enumerate(group)
     ]
     ranked.sort(key=lambda item: item[:3])
     chosen, steps = [], 0
-    for *_, verdict in ranked[:most]:
-        if not _recorded_frames(runs[verdict.run], verdict.result.episode_id):
-            steps += verdict.result.steps
+    for *_, each in ranked[:most]:
+        if not _recorded_frames(runs[each.run], each.result.episode_id):
+            steps += each.result.steps
         if most_steps is not None and steps > most_steps:
             break
-        chosen.append(verdict)
+        chosen.append(each)
     return chosen
 
 
 def collect(
     runs: Sequence[RunRecord],
-    chosen: Sequence[Verdict],
+    chosen: Sequence[JudgedEpisode],
+    page: Page,
     *,
     width_px: int = WIDTH_PX,
     film: bool = False,
     on_progress: OnProgress | None = None,
 ) -> dict[tuple[int, str], KeyFrames]:
-    """Return the key frames of these episodes by run and id.
+    """Return the key frames of these episodes by run and id; wider pictures are shrunk to `width_px`.
 
-    Args:
-        runs: All runs.
-        chosen: The episodes.
-        width_px: Wider pictures are shrunk to this.
-        film: Whether to add the recorded frames between the key frames.
-        on_progress: Called after each episode.
+    With `film`, the recorded frames between the key frames are added.
     """
     found: dict[tuple[int, str], KeyFrames] = {}
     most_in_film = min(MOST_FILM_FRAMES // max(len(chosen), 1), MOST_FRAMES_OF_AN_EPISODE) if film else 0
@@ -132,35 +78,39 @@ def collect(
         if on_progress is not None:
             on_progress("taking pictures", len(found), len(chosen))
 
-    by_env: defaultdict[str, list[Verdict]] = defaultdict(list)
-    for verdict in chosen:
-        key = (verdict.run, verdict.result.episode_id)
-        identity = runs[verdict.run].identity
-        recorded = _recorded(runs[verdict.run], verdict, width_px, most_in_film)
-        if recorded is not None:
-            found[key] = recorded
-        elif verdict.episode is None:
-            found[key] = KeyFrames([], "none", "The dataset is gone, so nothing can be driven again.")
-        elif runs[verdict.run].scenes_changed and record_of(verdict) is not None:
-            found[key] = KeyFrames([], "none", "The scene has changed, so nothing can be done again.")
-        elif identity.get("env") not in REPLAYABLE:
-            found[key] = KeyFrames(
-                [], "none", f"The env '{identity.get('env')}' cannot be driven again here."
-            )
+    by_env: defaultdict[str, list[JudgedEpisode]] = defaultdict(list)
+    for each in chosen:
+        run = runs[each.run]
+        recorded = _recorded(run, each, page, width_px, most_in_film)
+        why_not = _why_not_replayed(run, each, page)
+        if recorded is not None or why_not:
+            found[each.run, each.result.episode_id] = recorded or KeyFrames([], "none", why_not)
         else:
-            by_env[repr(identity.get("env_options"))].append(verdict)
+            by_env[repr([run.identity.get("env"), run.identity.get("env_options")])].append(each)
         tell()
     for group in by_env.values():
-        for key, frames in _replay_all(runs, group, width_px):
+        for key, frames in _replay_all(runs, group, page, width_px):
             found[key] = frames
             tell()
     return found
 
 
-def _recorded(run: RunRecord, verdict: Verdict, width_px: int, most_in_film: int) -> KeyFrames | None:
+def _why_not_replayed(run: RunRecord, each: JudgedEpisode, page: Page) -> str:
+    """Return why an episode cannot be done again here; nothing if it can."""
+    if each.episode is None:
+        return "The dataset is gone, so nothing can be driven again."
+    if run.scenes_changed:
+        return "The scene has changed, so nothing can be driven again."
+    env = run.identity.get("env")
+    return "" if env in page.eyes else f"The env '{env}' cannot be driven again here."
+
+
+def _recorded(
+    run: RunRecord, each: JudgedEpisode, page: Page, width_px: int, most_in_film: int
+) -> KeyFrames | None:
     """Return the key frames that were kept during the run; None if there are none."""
-    files = _recorded_frames(run, verdict.result.episode_id)
-    wanted = [(step, files[step]) for step in key_steps(verdict) if step in files]
+    files = _recorded_frames(run, each.result.episode_id)
+    wanted = [(step, files[step]) for step in page.key_steps(each) if step in files]
     if not wanted:
         return None
     try:
@@ -185,74 +135,58 @@ def _spread(steps: Sequence[int], most: int) -> list[int]:
 
 def _recorded_frames(run: RunRecord, episode_id: str) -> dict[int, Path]:
     """Return the pictures of an episode's recording by the number of steps done."""
-    folder = recording_folder(run.folder, episode_id) / FRAMES
+    folder = recording_folder(run.folder.path, episode_id) / FRAMES
     return {int(file.stem): file for file in folder.glob("*.jpg") if file.stem.isdigit()}
 
 
 def _replay_all(
-    runs: Sequence[RunRecord], group: Sequence[Verdict], width_px: int
+    runs: Sequence[RunRecord], group: Sequence[JudgedEpisode], page: Page, width_px: int
 ) -> Iterator[tuple[tuple[int, str], KeyFrames]]:
-    """Drive episodes again that have the same env and options."""
+    """Do episodes again that have the same env and options."""
     identity = runs[group[0].run].identity
-    eye = REPLAYABLE[identity["env"]]
+    eye = page.eyes[identity["env"]]
     try:
         env = build("env", identity["env"], eye.options(identity.get("env_options") or {}, width_px))
     except ProctorError as error:
         gone = KeyFrames([], "none", f"Could not be driven again: {error}")
-        yield from (((v.run, v.result.episode_id), gone) for v in group)
+        yield from (((each.run, each.result.episode_id), gone) for each in group)
         return
+    exam = page.exam()
     with closing(env):
-        for verdict in sorted(group, key=lambda v: v.result.scene_id):  # a scene is built once
-            if verdict.episode is not None:
-                frames = replay(
-                    env, verdict.episode, verdict.result, key_steps(verdict), eye=eye, width_px=width_px
-                )
-                yield (verdict.run, verdict.result.episode_id), frames
+        for each in sorted(group, key=lambda each: each.result.scene_id):  # a scene is built once
+            frames = replay(env, exam, each, page.key_steps(each), eye=eye, width_px=width_px)
+            yield (each.run, each.result.episode_id), frames
 
 
 def replay(
     env: Env,
-    episode: Any,
-    result: EpisodeResult,
+    exam: AnyExam,
+    judged: JudgedEpisode,
     steps: Sequence[int],
     *,
-    eye: Eye | None = None,
+    eye: Eye,
     width_px: int = WIDTH_PX,
 ) -> KeyFrames:
-    """Do the recorded actions again and take pictures, as long as the robot is where it was then.
-
-    Args:
-        env: The world, with a camera.
-        episode: What was asked.
-        result: What was done.
-        steps: After which steps to take a picture.
-        eye: How to look; as in the embedded world if missing.
-        width_px: Wider pictures are shrunk to this.
-    """
-    eye = eye or REPLAYABLE["embedded"]
+    """Do the recorded actions again; take pictures after `steps` while the robot is where it was then."""
     pictures: list[tuple[int, bytes]] = []
+    result = judged.result
     try:
         for done, recorded in enumerate(result.trajectory):
-            env.looking = done in steps  # type: ignore[attr-defined]  # all that are REPLAYABLE have it
+            env.looking = done in steps  # type: ignore[attr-defined]  # all that a page has eyes for have it
             if not done:
-                view = env.reset(episode)
+                view = env.reset(judged.episode)
             else:
-                view, _, _, info = env.step(eye.action(result.actions[done - 1]))
+                view, _, _, info = env.step(exam.parse_action(result.actions[done - 1]))
                 off_m = distance(Vector3.of(info[eye.place]), recorded)
                 if off_m > SAME_M:
-                    return KeyFrames(pictures, "replayed", _astray(off_m, done))
+                    away = f"the robot was {off_m:.2f} m away from where it had been after step {done}"
+                    cause = "the scene or the software has changed. Pictures from there on are left out."
+                    return KeyFrames(pictures, "replayed", f"Driven again, {away}: {cause}")
             if done in steps:
                 pictures.append((done, jpeg(eye.picture(view), width_px)))
     except ProctorError as error:
         return KeyFrames(pictures, "replayed", f"Could not be driven again: {error}")
     return KeyFrames(pictures, "replayed")
-
-
-def _astray(off_m: float, step: int) -> str:
-    return (
-        f"Driven again, the robot was {off_m:.2f} m away from where it had been after step {step}: "
-        "the scene or the software has changed. Pictures from there on are left out."
-    )
 
 
 def jpeg(rgb: Any, width_px: int = WIDTH_PX) -> bytes:
@@ -263,40 +197,3 @@ def jpeg(rgb: Any, width_px: int = WIDTH_PX) -> bytes:
     stream = io.BytesIO()
     image.save(stream, "JPEG", quality=JPEG_QUALITY, optimize=True)
     return stream.getvalue()
-
-
-def _small(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
-    """Return the options of the run with a small camera and nothing else to look with."""
-    width, height = options.get("width", 640), options.get("height", 480)
-    scale = min(1.0, width_px / width)
-    return {
-        **options,
-        "width": round(width * scale),
-        "height": max(1, round(height * scale)),
-        "sensors": ["rgb"],
-    }
-
-
-def _head_and_wrist(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
-    """Return the options of the run with colour only. How large these pictures are, the episode says."""
-    del width_px
-    return {**options, "sensors": ["rgb_head", "rgb_wrist"]}
-
-
-def _with_inset(view: Observation) -> Array:
-    """Return what the head sees, and in a corner what the wrist sees: how the fingers hold a thing."""
-    head, wrist = Image.fromarray(view["rgb_head"]), Image.fromarray(view["rgb_wrist"])
-    width = round(INSET_SHARE * head.width)
-    size = width, round(width * wrist.height / wrist.width)
-    edge = max(1, head.width // 200)
-    at = edge, head.height - size[1] - edge
-    head.paste((255, 255, 255), (0, at[1] - edge, size[0] + 2 * edge, head.height))
-    head.paste(wrist.resize(size, Image.Resampling.LANCZOS), at)
-    return np.asarray(head)
-
-
-REPLAYABLE = {
-    "embedded": Eye(itemgetter("rgb"), "position", _small),
-    "tabletop": Eye(_with_inset, "ee_position", _head_and_wrist, parse_manipulation_action),
-}
-"""By the name of the env."""

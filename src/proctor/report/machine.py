@@ -8,8 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, NamedTuple
 
 from proctor import __version__
-from proctor.core.distribution import install_command
-from proctor.core.errors import ROS_PACKAGES, MissingDependency
+from proctor.core.errors import ROS_PACKAGES, MissingDependency, install_command
 
 OPTIONAL = {
     "gymnasium": ("Gymnasium adapter", install_command("gym")),

@@ -1,95 +1,114 @@
 """What the report's page shows, as one JSON document: small enough for thousands of episodes.
 
-Scores, faults, times and notices are the same for all tasks. What only one task has, such as plans or the
-path of a hand, is added by that task's own module.
+Scores, faults, times and notices are the same for all exams. What only one exam has, such as plans or the
+path of a hand, is added by the exam's own `Page`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
+from typing import Any
+
+from msgspec import UNSET
 
 from proctor import __version__
-from proctor.exams.distance_labels import distance_label
 from proctor.exams.fault_words import fault_line, fault_words, loss_text
-from proctor.exams.pick_place.page import PickPlacePage, judge_pick_place
-from proctor.exams.vln.page import VlnPage, judge_vln
+from proctor.exams.page import JudgedEpisode, KeyFrames, Page
+from proctor.exams.results import EpisodeResult, distance_label
+from proctor.exams.step_metrics import metric_named, metrics_of
 from proctor.plots.data_uri import data_uri
-from proctor.report.key_frames import KeyFrames
-from proctor.report.progress import OnProgress, tracked
-from proctor.report.run_record import RunRecord, task_of
-from proctor.report.verdict import Verdict
-from proctor.runs.latency import latency_of
+from proctor.report.run_record import OnProgress, RunRecord, exam_of, tracked
+from proctor.runs.summary import latency_of
 
 DIGITS = 4
 
 
-class TaskPage(Protocol):
-    """The parts of the page's data that only one task has."""
-
-    problems: list[str]
-    """What a reader should know, complete after all episodes."""
-
-    @property
-    def extras(self) -> dict[str, Any]:
-        """What belongs to no single episode, complete after all episodes."""
-
-    def episode(self, verdict: Verdict, run: RunRecord) -> dict[str, Any]:
-        """Return what was asked."""
-
-    def result(self, verdict: Verdict) -> dict[str, Any]:
-        """Return what was done."""
+def judge(runs: Sequence[RunRecord], on_progress: OnProgress | None = None) -> list[JudgedEpisode]:
+    """Return every episode of every run with its verdict, in the order of runs and episodes."""
+    exam = exam_of(runs)()
+    done = [(index, result) for index, run in enumerate(runs) for result in run.results.episodes]
+    found: dict[int, JudgedEpisode] = {}
+    for place in tracked(_by_scene([result for _, result in done]), "diagnosing", on_progress):
+        index, result = done[place]
+        episode = runs[index].episodes.get(result.episode_id)
+        # Runs of versions before this one kept no verdict.
+        verdict = exam.verdict(episode, result) if result.verdict is UNSET else result.verdict
+        found[place] = JudgedEpisode(index, result, episode, verdict)
+    return [found[place] for place in range(len(done))]
 
 
-class _Task(NamedTuple):
-    judge: Callable[[Sequence[RunRecord], OnProgress | None], list[Verdict]]
-    page: Callable[[Sequence[Verdict]], TaskPage]
-
-
-TASKS = {"vln": _Task(judge_vln, VlnPage), "pick_and_place": _Task(judge_pick_place, PickPlacePage)}
-
-
-def judge(runs: Sequence[RunRecord], on_progress: OnProgress | None = None) -> list[Verdict]:
-    """Diagnose every episode of every run, in the order of runs and episodes.
-
-    Raises:
-        UserError: The runs are of several tasks.
-    """
-    return TASKS[task_of(runs)].judge(runs, on_progress)
+def page_of(runs: Sequence[RunRecord], judged: Sequence[JudgedEpisode]) -> Page:
+    """Return the page of the exam of these runs."""
+    exam = exam_of(runs)
+    page: Page = resolve_name(exam.page)(exam, judged, runs)
+    return page
 
 
 def page_data(
     runs: Sequence[RunRecord],
-    verdicts: Sequence[Verdict],
+    judged: Sequence[JudgedEpisode],
+    page: Page,
     frames: Mapping[tuple[int, str], KeyFrames],
     notices: Sequence[str],
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Return the document that the page draws."""
-    task = task_of(runs)
-    page = TASKS[task].page(verdicts)
-    episodes: dict[tuple[str, str], int] = {}
-    asked: list[dict[str, Any]] = []
-    results = []
-    for verdict in tracked(verdicts, "drawing", on_progress):
-        run = runs[verdict.run]
-        key = (str(run.identity.get("dataset_sha256", "")), verdict.result.episode_id)
-        if key not in episodes:
-            episodes[key] = len(asked)
-            asked.append(_episode(verdict) | page.episode(verdict, run))
-        shown = frames.get((verdict.run, verdict.result.episode_id))
-        results.append(_result(verdict, episodes[key], shown) | page.result(verdict))
+    numbers: dict[tuple[str, str], int] = {}
+    keys = [(str(runs[j.run].identity.get("dataset_sha256", "")), j.result.episode_id) for j in judged]
+    for key in keys:
+        numbers.setdefault(key, len(numbers))
+    asked: list[dict[str, Any]] = [{} for _ in numbers]
+    results: list[dict[str, Any]] = [{} for _ in judged]
+    for place in tracked(_by_scene([each.result for each in judged]), "drawing", on_progress):
+        each, number = judged[place], numbers[keys[place]]
+        if not asked[number]:
+            asked[number] = _episode(each) | page.episode(each)
+        shown = frames.get((each.run, each.result.episode_id))
+        results[place] = _result(each, number, shown) | page.result(each)
     return {
         "proctor": __version__,
-        "task": task,
+        "task": page.exam.name,
         "definition": ", ".join(dict.fromkeys(run.results.summary.definition for run in runs)),
         "exam": ", ".join(dict.fromkeys(str(run.identity.get("dataset", "?")) for run in runs)),
         "notices": [*notices, *_comparability(runs), *page.problems],
+        "metrics": _metrics(runs, page),
         "runs": [_run(run) for run in runs],
-        **page.extras,
+        **page.extras(),
         "episodes": asked,
         "results": results,
     }
+
+
+def _by_scene(results: Sequence[EpisodeResult]) -> list[int]:
+    """Return places in an order in which each scene's map, and the paths to each goal, are found once."""
+    return sorted(range(len(results)), key=lambda i: (results[i].scene_id, results[i].episode_id))
+
+
+def _metrics(runs: Sequence[RunRecord], page: Page) -> list[dict[str, Any]]:
+    """Return what people must know of each metric: the exam's own first, those with a card before them."""
+    known = metrics_of(page.exam)
+    cards = page.scores or tuple(metric.name for metric in known if metric.in_table)
+    measured = {name for run in runs for name in run.results.summary.metrics}
+    names = dict.fromkeys([*cards, *(metric.name for metric in known), *sorted(measured)])
+    found = [metric_named(page.exam, name) for name in names]
+    return [
+        {
+            "name": metric.name,
+            "label": metric.label,
+            "title": page.titles.get(metric.name, metric.label),
+            "heading": metric.heading,
+            "about": metric.definition,
+            "unit": metric.unit,
+            "scale": metric.scale,
+            "digits": metric.digits,
+            "better": metric.better,
+            "isRate": metric.is_rate,
+            "hasCard": metric.name in cards,
+        }
+        for metric in found
+        if metric.name in measured
+    ]
 
 
 def _comparability(runs: Sequence[RunRecord]) -> list[str]:
@@ -99,8 +118,12 @@ def _comparability(runs: Sequence[RunRecord]) -> list[str]:
         said.append("The runs are of different exams: their numbers cannot be compared.")
     elif len({frozenset(result.episode_id for result in run.results.episodes) for run in runs}) > 1:
         said.append("The runs did not do the same episodes: compare their numbers with care.")
-    if len({run.success_threshold_m for run in runs}) > 1:
-        said.append("The runs have different success thresholds.")
+    exam = exam_of(runs)
+    defaults = exam.options_type()
+    for key, words in exam.compared_options.items():
+        values = [run.identity.get(key, getattr(defaults, key, None)) for run in runs]
+        if any(value != values[0] for value in values):
+            said.append(f"The runs differ in {words}.")
     levels = [(run.identity.get("env_options") or {}).get("level", 0) for run in runs]
     if len(set(levels)) > 1:
         told = ", ".join(f"{run.name} L{level}" for run, level in zip(runs, levels, strict=True))
@@ -113,14 +136,14 @@ def _run(run: RunRecord) -> dict[str, Any]:
     latency = latency_of(run.results.episodes)
     return {
         "name": run.name,
-        "folder": str(run.folder),
-        "privileged": bool(identity.get("privileged")),
+        "folder": str(run.folder.path),
+        "privileged": run.folder.is_privileged,
         "env": str(identity.get("env", "?")),
         "seed": identity.get("seed"),
         "version": str(identity.get("proctor", "?")),
         "options": {key: identity.get(key) for key in ("env_options", "policy_options") if identity.get(key)},
-        "packages": run.manifest.get("packages", {}),
-        "expected": run.expected,
+        "packages": run.folder.manifest.get("packages", {}),
+        "expected": run.folder.expected,
         "distance": distance_label(summary.distance),
         "bounds": [summary.success_rate_bounds.low, summary.success_rate_bounds.high],
         "faults": {"agent": 0, "evaluator": 0} | summary.error_counts,
@@ -134,27 +157,26 @@ def _run(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def _episode(verdict: Verdict) -> dict[str, Any]:
-    result, episode = verdict.result, verdict.episode
+def _episode(judged: JudgedEpisode) -> dict[str, Any]:
+    result, episode = judged.result, judged.episode
     said = {"id": result.episode_id, "scene": result.scene_id, "text": result.instruction}
     if episode is not None:
         said |= {"language": episode.language, "split": episode.split, "limit": episode.step_limit}
     return said
 
 
-def _result(verdict: Verdict, episode: int, frames: KeyFrames | None) -> dict[str, Any]:
-    result, diagnosis = verdict.result, verdict.diagnosis
+def _result(judged: JudgedEpisode, episode: int, frames: KeyFrames | None) -> dict[str, Any]:
+    result, verdict = judged.result, judged.verdict
     said: dict[str, Any] = {
         "e": episode,
-        "r": verdict.run,
-        "kind": diagnosis.kind,
-        "step": diagnosis.step,
-        "say": diagnosis.sentence,
+        "r": judged.run,
+        "kind": verdict.kind,
+        "step": verdict.step,
+        "say": verdict.sentence,
         "end": round(result.final_distance_to_goal, 2),
+        "steps": result.steps,
         "bump": result.collision_steps,
         "m": {name: round(value, DIGITS) for name, value in result.metrics.items()},
-        "by": distance_label(result.distance),
-        "endBy": result.goal_distance.label,
     }
     latency = latency_of([result])
     if latency is not None:

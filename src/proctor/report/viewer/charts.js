@@ -6,7 +6,7 @@ function whisker(run, [mean, low, high], [from, to], text, title) {
   const line = el("i.line", { css: { left: at(low), right: `calc(100% - ${at(high)})` } });
   const dot = el("i.dot", { css: { left: at(mean) } });
   return el("div.whisker", { css: { "--c": run.color }, title, role: "img", "aria-label": title },
-    el("span.name", null, run.short, run.privileged && el("sup", { title: `privileged: ${PRIVILEGED}` }, " ★")),
+    el("span.name", null, run.short, run.privileged && el("sup", { title: `privileged: ${EXAM.privileged}` }, " ★")),
     el("span.track", null, line, dot),
     el("b", null, text));
 }

@@ -21,17 +21,17 @@ function showEpisode(row) {
   stopPlaying();
   const { episode } = row;
   const siblings = ROWS.filter((other) => other.e === row.e && other !== row);
-  const map = pictureOf(row, siblings);
-  const timeline = new Timeline(row, goTo);
+  const map = EXAM.pictureOf(row, siblings);
+  const timeline = EXAM.timeline(row, goTo);
   const view = new NowView(row);
   const isNarrow = matchMedia("(max-width: 46rem)").matches; // there the picture stands where Play is
   current = { row, map, timeline, view };
-  const steps = el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, stepsKey(), isNarrow && view.node);
+  const steps = el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, EXAM.stepsKey(), isNarrow && view.node);
   const film = frameSection(row);
   $("ep-title").replaceChildren(mark(row.kind), el("span", null, episode.id));
   $("ep-body").replaceChildren(
     el("div.split", null,
-      el("div", null, map.node, !FILM_BESIDE && steps),
+      el("div", null, map.node, !EXAM.filmBeside && steps),
       el("div.text-side", null,
         el("blockquote", { lang: episode.language, dir: "auto" }, episode.text || "(no instruction)"),
         el("p.verdict", { "data-kind": row.kind }, unbroken(row.say)),
@@ -39,8 +39,8 @@ function showEpisode(row) {
         runSwitch(row, siblings),
         !isNarrow && view.node,
         factList(row),
-        FILM_BESIDE && film)),
-    FILM_BESIDE ? steps : film);
+        EXAM.filmBeside && film)),
+    EXAM.filmBeside ? steps : film);
   if (!$("episode").open) $("episode").showModal();
   $("ep-body").scrollTop = 0;
   $("episode").scrollTop = 0;
@@ -73,7 +73,7 @@ function runSwitch(row, siblings) {
 }
 
 function factList(row) {
-  const facts = [...factsOf(row), ["time per action", row.ms && `${milliseconds(row.ms[0])} ms (median)`], ["slowest action", row.ms && `${milliseconds(row.ms[1])} ms`]]
+  const facts = [...EXAM.factsOf(row), ["time per action", row.ms && `${milliseconds(row.ms[0])} ms (median)`], ["slowest action", row.ms && `${milliseconds(row.ms[1])} ms`]]
     .filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "");
   return el("dl.facts", null, ...facts.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", { title: String(value) }, String(value)))));
 }
@@ -99,9 +99,9 @@ class NowView {
 function frameSection(row) {
   const frames = row.frames || [];
   const pictures = frames.map(([step, source]) => el("button.frame", { type: "button", "data-step": step, onclick: () => goTo(step) },
-    el("img", { src: source, alt: `What the robot saw, ${frameCaption(row, step)}`, loading: "lazy" }), el("span", null, frameCaption(row, step))));
+    el("img", { src: source, alt: `What the robot saw, ${EXAM.frameCaption(row, step)}`, loading: "lazy" }), el("span", null, EXAM.frameCaption(row, step))));
   const none = "No pictures of this episode. For all episodes: proctor report DIR --frames all; to keep them: proctor run --save-frames.";
-  const note = row.framing || (frames.length ? FRAMED[row.framed] : none);
+  const note = row.framing || (frames.length ? EXAM.framed[row.framed] : none);
   return el("section.frames", null, el("h3", null, "What the robot saw"), el("p.dim.small", null, note), el("div.film", null, ...pictures));
 }
 

@@ -1,6 +1,4 @@
-// The data of the page, unpacked, and the numbers that are computed from it.
-
-const DATA = JSON.parse($("data").textContent);
+// Runs and episodes of the page, unpacked, and the numbers that are computed from them.
 
 /** Return a name for narrow places: of an address its end, since many agents may be on one machine. */
 function shortened(name) {
@@ -15,7 +13,7 @@ const RUNS = DATA.runs.map((run, index) => ({ ...run, index, short: shortened(ru
 const ROWS = DATA.results.map((result, index) => {
   const episode = DATA.episodes[result.e];
   const run = RUNS[result.r];
-  const text = [episode.id, episode.scene, episode.text, run.name, KINDS[result.kind][0], result.say, result.error ? result.error.kind : ""];
+  const text = [episode.id, episode.scene, episode.text, run.name, kindOf(result.kind)[0], result.say, result.error ? result.error.kind : ""];
   return { ...result, index, episode, run, haystack: text.join("\n").toLowerCase() };
 });
 
@@ -41,7 +39,7 @@ const scored = (row) => !UNSCORED.includes(row.kind);
 
 /** Return the distinct values of a group in a natural order. */
 function valuesOf(group, rows = ROWS) {
-  const found = [...new Set(rows.map(GROUPS[group]))].filter((value) => value !== null && value !== undefined);
-  const rank = (value) => ORDERED.indexOf(value);
+  const found = [...new Set(rows.map(EXAM.groups[group]))].filter((value) => value !== null && value !== undefined);
+  const rank = (value) => EXAM.order.indexOf(value);
   return found.sort((a, b) => rank(a) - rank(b) || String(a).localeCompare(String(b), "en", { numeric: true }));
 }

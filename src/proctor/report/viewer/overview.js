@@ -2,9 +2,6 @@
 
 const LATENCIES = ["median", "p95", "p99"];
 
-const inUnit = (value, unit) =>
-  unit === "%" ? percent(value) : `${number(value, unit || value >= 10 ? 1 : 2)}${unit && ` ${unit}`}`;
-
 function drawOverview() {
   const several = RUNS.length > 1;
   document.title = `${DATA.exam}: ${RUNS.map((run) => run.name).join(", ")} – Proctor report`;
@@ -14,12 +11,12 @@ function drawOverview() {
   $("subtitle").textContent = `${plural(DATA.episodes.length, "episode")} in ${plural(scenes, "scene")}, on ${worlds}`;
   drawNotices();
   $("legend").append(...RUNS.map((run) => keyOf(run,
-    run.privileged && el("span.badge", { title: `It ${PRIVILEGED}: an upper bound, not a competitor.` }, "★ privileged"),
+    run.privileged && el("span.badge", { title: `It ${EXAM.privileged}: an upper bound, not a competitor.` }, "★ privileged"),
     run.expected > rowsOf(run).length && el("span.badge.warn", null, "unfinished"))));
-  $("scores").append(...[...SCORES.map(scoreCard), latencyCard(), faultCard()].filter(Boolean));
+  $("scores").append(...[...DATA.metrics.filter((metric) => metric.hasCard).map(scoreCard), latencyCard(), faultCard()].filter(Boolean));
   $("scores-table").append(scoreTable());
-  $("scores-note").textContent = `Mean and 95 % interval. ${scoresNote()}` + (RUNS.some((run) => run.privileged) ? ` ★ is privileged: it ${PRIVILEGED}.` : "");
-  drawStages();
+  $("scores-note").textContent = `Mean and 95 % interval. ${EXAM.scoresNote()}` + (RUNS.some((run) => run.privileged) ? ` ★ is privileged: it ${EXAM.privileged}.` : "");
+  EXAM.drawStages();
   drawClasses();
   drawSpread();
   drawFooter();
@@ -43,19 +40,24 @@ function drawNotices() {
   }
 }
 
-function scoreCard([name, title, , direction, unit, meaning, factor = 1]) {
-  const found = RUNS.filter((run) => run.metrics[name]);
-  const numbers = (run) => [...run.metrics[name].slice(0, 3).map((value) => factor * value), run.metrics[name][3]];
-  if (!found.length) return null;
-  const isShare = unit === "%" || SHARES.includes(name);
-  const top = isShare ? 1 : Math.max(...found.map((run) => numbers(run)[2]), 1e-6) * 1.05;
-  const card = el("article.card", null, el("h3", null, title, el("span.dim.better", { title: direction > 0 ? "higher is better" : "lower is better" }, direction > 0 ? "↑ better" : "↓ better")), el("p.dim.small", null, typeof meaning === "function" ? meaning() : meaning),
+const BETTER = { up: ["higher is better", "↑ better"], down: ["lower is better", "↓ better"] };
+
+/** Return a metric's card: a mean and its interval for each run. */
+function scoreCard(metric) {
+  const found = RUNS.filter((run) => run.metrics[metric.name]);
+  const numbers = (run) => run.metrics[metric.name];
+  const highest = Math.max(...found.map((run) => numbers(run)[2]));
+  const isShare = metric.unit === "%" || (!metric.unit && metric.better === "up" && highest <= 1);
+  const top = isShare ? 1 : Math.max(highest, 1e-6) * 1.05;
+  const meaning = EXAM.meanings[metric.name] ? EXAM.meanings[metric.name]() : metric.about.replace(/\.$/, "");
+  const [tip, arrow] = BETTER[metric.better] || ["", ""];
+  const card = el("article.card", null, el("h3", null, metric.title, arrow && el("span.dim.better", { title: tip }, arrow)), el("p.dim.small", null, meaning),
     ...found.map((run) => {
       const [mean, low, high, n] = numbers(run);
-      const said = `${run.name}: ${title} ${inUnit(mean, unit)}, 95 % interval ${inUnit(low, unit)} to ${inUnit(high, unit)}, ${plural(n, "episode")}`;
-      return whisker(run, numbers(run), [0, top], inUnit(mean, unit), said);
+      const said = `${run.name}: ${metric.title} ${inUnit(metric, mean)}, 95 % interval ${inUnit(metric, low)} to ${inUnit(metric, high)}, ${plural(n, "episode")}`;
+      return whisker(run, [mean, low, high], [0, top], inUnit(metric, mean), said);
     }));
-  if (inUnit(top, unit) !== inUnit(0, unit)) card.append(el("div.scale", null, el("span", null, "0"), el("span", null, inUnit(top, unit))));
+  if (inUnit(metric, top) !== inUnit(metric, 0)) card.append(el("div.scale", null, el("span", null, "0"), el("span", null, inUnit(metric, top))));
   else card.classList.add("flat");
   return card;
 }
@@ -90,7 +92,7 @@ function scoreTable() {
 
 function drawClasses() {
   const totals = RUNS.map((run) => rowsOf(run).length);
-  const used = Object.keys(KINDS).filter((kind) => ROWS.some((row) => row.kind === kind));
+  const used = kindsUsed();
   const most = Math.max(...used.flatMap((kind) => RUNS.map((run) => rowsOf(run).filter((row) => row.kind === kind).length / totals[run.index])));
   const head = el("tr", null, el("th", null, "Ended as"), ...RUNS.map((run) => el("th", null, run.name)));
   const cells = (kind, name, belongs) => RUNS.map((run) => {
@@ -102,21 +104,21 @@ function drawClasses() {
     el("span", null, count ? `${count} · ${percent(share)}` : "0"), el("i", { css: { width: `${(100 * share) / most}%` } })));
   });
   const lines = used.flatMap((kind) => [
-    el("tr", null, el("th", { scope: "row" }, mark(kind), el("span.small.dim.meaning", null, KINDS[kind][1])), ...cells(kind, KINDS[kind][0], (row) => row.kind === kind)),
+    el("tr", null, el("th", { scope: "row" }, mark(kind), el("span.small.dim.meaning", null, kindOf(kind)[1])), ...cells(kind, kindOf(kind)[0], (row) => row.kind === kind)),
     ...REASONS.filter((reason) => reason.kind === kind).map((reason) => el("tr.reason", null,
       el("th", { scope: "row" }, reason.words, el("code.small.dim", null, reason.code),
         el("span.small.dim.first.clamp", null, "first in ", el("a", { href: linkTo(reason.first) }, reason.first.episode.id), `: ${reason.first.error.line}`)),
       ...cells(reason.value, reason.words, (row) => reasonOf(row) === reason.value))),
   ]);
-  $("classes-note").textContent = KINDS_NOTE;
+  $("classes-note").textContent = EXAM.kindsNote;
   $("classes").append(el("table.classes", null, el("thead", null, head), el("tbody", null, ...lines)));
 }
 
-const mark = (kind) => el("span.kind", { "data-kind": kind }, el("i", { "aria-hidden": "true" }, MARKS[kind]), KINDS[kind][0]);
+const mark = (kind) => el("span.kind", { "data-kind": kind }, el("i", { "aria-hidden": "true" }, kindOf(kind)[2]), kindOf(kind)[0]);
 
 function drawSpread() {
-  $("spread").append(...spreads().filter(Boolean));
-  const useful = BY.filter((group) => valuesOf(group).length > 0);
+  $("spread").append(...EXAM.spreads().filter(Boolean));
+  const useful = (EXAM.by || Object.keys(EXAM.groups)).filter((group) => valuesOf(group).length > 0);
   $("by").append(...useful.map((group) => el("option", { value: group }, group)));
   $("by").addEventListener("change", drawBy);
   if (useful.length) drawBy();
@@ -126,7 +128,7 @@ function drawBy() {
   const group = $("by").value;
   const blocks = valuesOf(group).map((value) => el("div.group", null, el("h4", null, String(value)),
     ...RUNS.map((run) => {
-      const rows = rowsOf(run).filter((row) => scored(row) && GROUPS[group](row) === value);
+      const rows = rowsOf(run).filter((row) => scored(row) && EXAM.groups[group](row) === value);
       if (!rows.length) return null;
       const rate = wilson(rows.filter((row) => row.kind === "success").length, rows.length);
       const said = `${run.name}, ${value}: ${percent(rate[0])} of ${rows.length}, 95 % interval ${percent(rate[1])} to ${percent(rate[2])}`;

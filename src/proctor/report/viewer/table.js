@@ -3,6 +3,15 @@
 const CHUNK = 50;
 const NUMERIC_FROM = 5;
 
+const COLUMNS = [
+  ["Ended as", (row) => kindOf(row.kind)[0], (row) => mark(row.kind)],
+  ["Episode", (row) => row.episode.id, (row) => el("a.one-line", { href: linkTo(row), title: row.episode.id }, row.episode.id)],
+  ["Policy", (row) => row.run.name, (row) => keyOf(row.run)],
+  EXAM.place,
+  ["Instruction and what happened", (row) => row.episode.text, (row) => el("div", null, el("div.clamp", null, row.episode.text), el("div.clamp.dim", null, row.say))],
+  ...EXAM.numbers(),
+];
+
 let shown = ROWS;
 let rendered = 0;
 let order = { column: null, down: false };
@@ -15,10 +24,10 @@ function option(value, text) {
 
 function setUpTable() {
   $("f-run").append(option("", "all"), ...RUNS.map((run) => option(run.index, run.name)));
-  const kinds = Object.keys(KINDS).filter((kind) => ROWS.some((row) => row.kind === kind));
-  $("f-kind").append(option("", "anything"), option("failure", "any failure"), ...kinds.flatMap((kind) => [option(kind, KINDS[kind][0]),
+  const kinds = kindsUsed();
+  $("f-kind").append(option("", "anything"), option("failure", "any failure"), ...kinds.flatMap((kind) => [option(kind, kindOf(kind)[0]),
     ...REASONS.filter((reason) => reason.kind === kind).map((reason) => option(reason.value, `– ${reason.words}`))]));
-  $("clear").before(...FILTERS.map(([group, title, none], index) => el("label", null, title,
+  $("clear").before(...EXAM.filters.map(([group, title, none], index) => el("label", null, title,
     el("select", { id: `f-group${index}` }, option("", none), ...valuesOf(group).map((value) => option(value, value))))));
   $("filters").addEventListener("input", applyFilters);
   $("filters").addEventListener("submit", (event) => event.preventDefault());
@@ -31,7 +40,7 @@ function setUpTable() {
     if (line && !event.target.closest("a")) location.hash = linkTo(ROWS[Number(line.dataset.row)]);
   });
   new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && renderMore(), { rootMargin: "600px" }).observe($("more"));
-  $("rows-note").textContent = ROWS_NOTE();
+  $("rows-note").textContent = EXAM.rowsNote() && ` · ${EXAM.rowsNote()}`;
   applyFilters();
 }
 
@@ -44,7 +53,7 @@ function setFilters(values) {
 function applyFilters() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const [run, kind] = ["f-run", "f-kind"].map((id) => $(id).value);
-  const groups = FILTERS.map(([group], index) => [GROUPS[group], $(`f-group${index}`).value]);
+  const groups = EXAM.filters.map(([group], index) => [EXAM.groups[group], $(`f-group${index}`).value]);
   shown = ROWS.filter((row) =>
     (run === "" || row.r === Number(run)) &&
     (kind === "" || row.kind === kind || reasonOf(row) === kind || (kind === "failure" && row.kind !== "success" && scored(row))) &&
