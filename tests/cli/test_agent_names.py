@@ -12,8 +12,8 @@ from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
 from proctor.exams.results import Bounds, Interval, Results, Summary
 from proctor.exams.vln.episode import Episode
-from proctor.report.fitting import shortened
-from proctor.report.tables import score_notes, score_table
+from proctor.exams.vln.exam import VlnExam
+from proctor.report.tables import score_notes, score_table, shortened
 
 
 @pytest.fixture
@@ -116,14 +116,14 @@ LONG = [
 def test_numbers_and_names_are_not_broken_over_lines_at_80_columns(numbers):
     runs = {name: results(*numbers) for name in LONG}
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(score_table(runs, title="", privileged=LONG[:1]))
+    console.print(score_table(VlnExam, runs, title="", privileged=LONG[:1]))
     lines = [line for line in console.export_text().splitlines() if line.strip()]
     assert len(lines) == 2 + 2 * len(runs), "\n".join(lines)  # heading, rule, and two lines for each run
     assert all(len(line.rstrip()) <= 80 for line in lines)
     assert lines[2].split()[1] == lines[4].split()[1] == "10000"
     assert lines[2].split()[0] != lines[4].split()[0] + "*"
     assert not any("…" in word for line in lines for word in line.split()[1:])
-    notes = score_notes(runs, privileged=LONG[:1])
+    notes = score_notes(VlnExam, runs, privileged=LONG[:1])
     assert all(name in notes for name in LONG)
 
 

@@ -253,7 +253,7 @@ def test_check_dataset_cannot_write_a_copy_everywhere(proctor, split, tmp_path):
     assert "cannot write to" in err
 
 
-def test_check_dataset_writes_no_copy_of_what_is_beyond_mending(proctor, tmp_path):
+def test_check_dataset_writes_no_copy_of_what_is_unreadable(proctor, tmp_path):
     document, _ = vlnce_files.r2r()
     for record in document["episodes"]:
         record["start_rotation"] = [0.0, 0.0, 0.6, 0.8]

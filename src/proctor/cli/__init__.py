@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from proctor import __version__
-from proctor.cli.compare import add_compare
+from proctor.cli.conformance import add_conformance
 from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
 from proctor.cli.export_o3de import add_export_o3de
@@ -34,17 +34,18 @@ FLAGS: set[str] = set()
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    arguments = _parser().parse_args(argv)
-    arguments.words = sys.argv[1:] if argv is None else list(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = _parser(words).parse_args(words)
+    arguments.words = words
     try:
         code = _run(arguments)
     except UserError as error:
         errors.print("[red]error:[/red]", end=" ")
-        errors.print(str(error), markup=False, soft_wrap=True)
+        errors.say(str(error))
         return USER_ERROR
     except ProctorError as error:
         errors.print("[red]failed:[/red]", end=" ")
-        errors.print(str(error), markup=False, soft_wrap=True)
+        errors.say(str(error))
         return TOO_MANY_FAULTS
     except KeyboardInterrupt:
         goes_on = "; the same command goes on from what is finished" if "goes_on" in arguments else ""
@@ -66,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _help(arguments: argparse.Namespace) -> int:
     del arguments
-    _parser().print_help()
+    _parser([]).print_help()
     return DONE
 
 
@@ -81,15 +82,14 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str] = ("run",)) -> argparse.ArgumentParser:
     parser = _Parser(prog="proctor", description="Exams for embodied agents.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"proctor {__version__}")
     parser.set_defaults(command=_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    add_run(commands)
+    add_run(commands, with_exam_options="run" in words[:1])  # to load exams takes time
     add_serve(commands)
     add_report(commands)
-    add_compare(commands)
     add_results(commands)
     add_navigate(commands)
     add_sim_host(commands)
@@ -99,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     add_export_o3de(commands)
     add_exams(commands)
     add_datasets(commands)
+    add_conformance(commands)
     for command in commands.choices.values():
         FLAGS.update(command._option_string_actions)  # noqa: SLF001  (argparse offers no other way)
     return parser

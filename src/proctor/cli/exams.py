@@ -13,36 +13,39 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from proctor.cli.options import add_command
 from proctor.cli.terminal import DONE, USER_ERROR, console
 from proctor.core.errors import UnknownName, UserError
 
-GENERATE_EXAMPLES = """\
+GENERATE_HELP = """\
+make houses or tabletops, and episodes, of your own
+Write a new exam: furnished houses with instructions, or tabletops with objects.
+
 examples:
   proctor generate --houses 100 --seed 1 --out train               houses to train in
   proctor generate --houses 10 --episodes-per-house 6 --out exam   an exam that nobody can guess
   proctor generate --tabletops 100 --seed 1 --out tables           pick-and-place
 """
+LIST_HELP = """\
+show the names of suites, envs, policies and metrics
+Print the names that other commands take: suites, envs, policies and metrics.
+
+examples:
+  proctor list
+"""
+DOCTOR_HELP = """\
+tell what this machine has, and how to get the rest
+Check what this machine has of what Proctor can use, and say how to install the rest.
+
+examples:
+  proctor doctor
+"""
 
 
 def add_exams(commands: Any) -> None:
     """Add the commands."""
-    listing = commands.add_parser(
-        "list",
-        help="show the names of suites, envs, policies and metrics",
-        description="Print the names that other commands take: suites, envs, policies and metrics.",
-        epilog="examples:\n  proctor list",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    listing.set_defaults(command=_list)
-    generate = commands.add_parser(
-        "generate",
-        help="make houses or tabletops, and episodes, of your own",
-        description="Write a new exam: furnished houses with instructions, or tabletops with objects.",
-        epilog=GENERATE_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    add_command(commands, "list", _list, LIST_HELP)
+    generate = add_command(commands, "generate", _generate, GENERATE_HELP)
     generate.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
     generate.add_argument("--houses", type=int, default=4, metavar="N")
     generate.add_argument("--episodes-per-house", type=int, default=4, metavar="N")
@@ -58,28 +61,33 @@ def add_exams(commands: Any) -> None:
         help="same seed, same exam (default: one that nobody can guess, as a secret exam needs)",
     )
     generate.add_argument("--suite", metavar="NAME", help="build a suite that comes with Proctor once more")
-    generate.set_defaults(command=_generate)
-    doctor = commands.add_parser(
-        "doctor",
-        help="tell what this machine has, and how to get the rest",
-        description="Check what this machine has of what Proctor can use, and say how to install the rest.",
-        epilog="examples:\n  proctor doctor",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    doctor.set_defaults(command=_doctor)
+    add_command(commands, "doctor", _doctor, DOCTOR_HELP)
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from proctor.core.registry import ONLY_FOR, PLURAL, names
+    from proctor.core.registry import PLURAL, names
+    from proctor.exams.names import all_exams, exams_of
+    from proctor.exams.step_metrics import metrics_of
 
     del arguments
+    exams = list(all_exams())
     for kind, plural in PLURAL.items():
+        rows = [(name, target, exams_of(kind, name)) for name, target in names(kind).items()]
+        if kind == "policy":
+            rows += [(name, target, [exam.name]) for exam in exams for name, target in exam.baselines.items()]
+        with_exam = kind in ("env", "policy")
         table = Table(box=None, show_header=False)
-        for name, target in names(kind).items():
-            tasks = [ONLY_FOR[kind].get(name, "any task")] if kind in ONLY_FOR else []
-            table.add_row(f" {name}", *tasks, f"[dim]{target}[/dim]")
+        for name, target, fits in rows:
+            table.add_row(
+                f" {name}", *([" ".join(fits) or "any exam"] if with_exam else []), f"[dim]{target}[/dim]"
+            )
         console.print(f" [bold]{plural}[/bold]")
+        console.print(table)
+    for exam in exams:
+        table = Table(box=None, show_header=False)
+        for metric in metrics_of(exam):
+            table.add_row(f" {metric.name}", f"[dim]{escape(metric.definition)}[/dim]")
+        console.print(f" [bold]metrics of {exam.name}[/bold]")
         console.print(table)
     return DONE
 
@@ -94,7 +102,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     plan = _tabletops(arguments) or _houses(arguments)
     if arguments.suite is None and arguments.seed in GUESSABLE_SEEDS:
         note = "note: this seed can be guessed, and with it the whole exam; for a secret one leave --seed out"
-        console.print(note, soft_wrap=True, markup=False)
+        console.say(note)
     columns = (TextColumn(plan.what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     try:
         if out.exists():
@@ -109,9 +117,8 @@ def _generate(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UserError(f"cannot write to {out}: {error.strerror}") from error
     if is_drawn:
-        told = f"Its seed is {arguments.seed}. It makes the same exam again: keep it to yourself."
-        console.print(told, soft_wrap=True, markup=False)
-    console.print(f"Try it: proctor run --dataset {out} --policy {plan.policy}", soft_wrap=True, markup=False)
+        console.say(f"Its seed is {arguments.seed}. It makes the same exam again: keep it to yourself.")
+    console.say(f"Try it: proctor run --dataset {out} --policy {plan.policy}")
     return DONE
 
 
@@ -119,8 +126,7 @@ class _Plan(NamedTuple):
     what: str
     total: int
     build: Callable[[Path, Callable[[int], None]], object]
-    policy: str
-    """Who can do what is built."""
+    policy: str  # who can do what is built
 
 
 def _houses(arguments: argparse.Namespace) -> _Plan:
@@ -164,11 +170,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
     for heading in ("", "What", "Found", "How to get it"):
         table.add_column(heading, overflow="fold")
     findings = examine_machine()
-    marks = {
-        "ok": "[green]ok[/green]",
-        "missing": "[red]missing[/red]",
-        "optional": "[dim]optional[/dim]",
-    }
+    marks = {"ok": "[green]ok[/green]", "missing": "[red]missing[/red]", "optional": "[dim]optional[/dim]"}
     for finding in findings:
         table.add_row(marks[finding.state], *map(escape, (finding.what, finding.found, finding.remedy)))
     console.print(table)

@@ -60,7 +60,7 @@ def add_export_o3de(commands: Any) -> None:
 
 def _export(arguments: argparse.Namespace) -> int:
     from proctor.core.registry import suite_path
-    from proctor.exams.datasets import load_dataset
+    from proctor.exams.datasets import episodes_of, load_dataset
     from proctor.exams.vln.episode import Episode
     from proctor.o3de_export.project import export_scenes, export_suite, scenes_of
 
@@ -74,7 +74,7 @@ def _export(arguments: argparse.Namespace) -> int:
         else:
             path = arguments.dataset if arguments.suite is None else suite_path(arguments.suite)
             dataset = load_dataset(path, scenes=arguments.scenes)
-            task = bar.add_task("scenes", total=len(scenes_of(dataset.of(Episode), dataset.path)))
+            task = bar.add_task("scenes", total=len(scenes_of(episodes_of(dataset, Episode), dataset.path)))
             exported = export_suite(
                 dataset, arguments.out, tell=lambda done: bar.update(task, completed=done)
             )

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from proctor.skills.drive import Drive
     from proctor.skills.embedded import EmbeddedNavigator
 
-NOT_ARRIVED = 1
-EVERY_TICKS = 6
-"""The progress is shown ten times in a simulated second."""
-VIDEO_BACKDROP_PX = 1920
 SUFFIXES = {"plot": ".png", "json": ".json", "video": ".mp4"}
 EXAMPLES = """\
 examples:
@@ -46,15 +42,13 @@ exit codes: 0 arrived, 1 did not arrive, 2 user error, 130 interrupted
 class _Task(NamedTuple):
     """Who is to go where."""
 
-    scene: Path
-    """Of the scene, or of the map."""
+    scene: Path  # of the scene, or of the map
     floor_z: float
     start: Pose2
     goal: tuple[float, float]
     goal_yaw: float | None
     timeout_s: float
-    grid: GridMap | None
-    """The map, if it was given instead of a scene."""
+    grid: GridMap | None  # the map, if it was given instead of a scene
 
 
 def add_navigate(commands: Any) -> None:
@@ -147,7 +141,7 @@ def _navigate(arguments: argparse.Namespace) -> int:
         return DONE
     errors.print("[red]not arrived:[/red]", end=" ")
     errors.print(f"{drive.result['reason']}: {drive.result['message']}", markup=False, soft_wrap=True)
-    return NOT_ARRIVED
+    return 1
 
 
 def _task(arguments: argparse.Namespace) -> _Task:
@@ -237,7 +231,7 @@ def _writers(arguments: argparse.Namespace, task: _Task) -> list[tuple[str, Path
         def film(drive: Drive) -> None:
             plan = None
             if task.grid is None:
-                plan = draw_plan(task.scene, width_px=VIDEO_BACKDROP_PX, floor_z=task.floor_z)
+                plan = draw_plan(task.scene, width_px=1920, floor_z=task.floor_z)
             save_video(drive, arguments.video, backdrop=plan)
 
         writers.append(("Video", arguments.video, film))
@@ -265,11 +259,11 @@ def _drive(navigator: EmbeddedNavigator, task: _Task) -> Drive:
 
         def show(feedback: dict[str, Any]) -> None:
             nonlocal ticks, told
-            ticks += 1
+            ticks += 1  # sixty in a simulated second; the numbers are shown ten times in it
             message = feedback["message"]
             if message != told and feedback["state"] != "FAILED" and not console.is_terminal:
                 console.print(message, markup=False)
-            if (message != told or ticks % EVERY_TICKS == 0) and feedback["distance_to_goal"] is not None:
+            if (message != told or ticks % 6 == 0) and feedback["distance_to_goal"] is not None:
                 ahead_mps = math.hypot(*feedback["current_velocity"][:2])
                 numbers = (
                     f"{feedback['distance_to_goal']:.2f} m to go in a straight line, {ahead_mps:.2f} m/s"
@@ -293,10 +287,7 @@ def _summary(drive: Drive) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column()
-
-    def row(name: str, value: str) -> None:
-        table.add_row(name, value)
-
+    row = table.add_row
     row("status", "[green]succeeded[/green]" if drive.arrived else f"[red]failed[/red] ({result['reason']})")
     if result["final_distance"] is not None:
         row("distance to goal", f"{_length(result['final_distance'])} in a straight line")

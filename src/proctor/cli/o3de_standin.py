@@ -21,8 +21,7 @@ from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
-    from proctor.o3de.standin.game_world import WorldSettings
-    from proctor.o3de.standin.standin import StandIn
+    from proctor.o3de.standin.standin import StandIn, WorldSettings
 
 EXAMPLES = """\
 examples:
@@ -85,7 +84,7 @@ def _stand_in(arguments: argparse.Namespace) -> int:
     if arguments.launcher and arguments.no_simulation_interfaces:
         raise UserError("--launcher needs the gem SimulationInterfaces: levels are loaded with it")
 
-    from proctor.o3de.standin.game_world import WorldSettings
+    from proctor.o3de.standin.standin import WorldSettings
 
     settings = WorldSettings(
         real_time_factor=real_time_factor,
@@ -149,8 +148,8 @@ def _edit(project: Path, settings: WorldSettings, arguments: argparse.Namespace)
 
 def _launch(project: Path, settings: WorldSettings, arguments: argparse.Namespace) -> list[int]:
     from proctor.o3de.standin.asset_catalog import AssetCatalog
-    from proctor.o3de.standin.game_world import launcher_rules
-    from proctor.o3de.standin.project_files import prepare_project
+    from proctor.o3de.standin.prefab_files import prepare_project
+    from proctor.o3de.standin.standin import launcher_rules
     from proctor.ros2.simulation_services import SimulationServices
 
     prepare_project(project)

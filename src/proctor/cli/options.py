@@ -1,14 +1,32 @@
-"""Options of policies and envs, as commands take them."""
+"""Commands and their help pages; options of policies and envs, as commands take them."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from proctor.core.errors import UserError
+
+
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], page: str
+) -> argparse.ArgumentParser:
+    """Add a command. Its page begins with a line for the list of commands and one that describes it."""
+    summary, description, epilog = page.split("\n", 2)
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=epilog.lstrip("\n"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(command=run)
+    return parser
 
 
 def find_modules_here() -> None:

@@ -23,13 +23,13 @@ def allow_negative_places(command: argparse.ArgumentParser) -> None:
 def episode_of(arguments: argparse.Namespace) -> Episode:
     """Return the episode that --suite or --dataset and --episode name, which has a scene."""
     from proctor.core.registry import suite_path
-    from proctor.exams.datasets import load_dataset
+    from proctor.exams.datasets import episodes_of, load_dataset
     from proctor.exams.vln.episode import Episode
 
     if arguments.episode is None:
         raise UserError("--suite and --dataset need --episode ID, which gives scene, start and goal")
     dataset = load_dataset(suite_path(arguments.suite) if arguments.suite else arguments.dataset)
-    dataset.of(Episode)
+    episodes_of(dataset, Episode)
     episode: Episode = dataset.select(episode_id=arguments.episode)[0]
     if not episode.scene_config_path:
         raise UserError(f"episode '{arguments.episode}' has no scene to drive in")

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from proctor.cli.options import add_command
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
-    from proctor.report.progress import OnProgress
-    from proctor.report.run_record import RunRecord
+    from proctor.report.run_record import OnProgress, RunRecord
 
-EPISODES_IN_PICTURES = 24
-REPLAYED_STEPS = {"vln": 900, "pick_and_place": 2000}
-"""How many steps are done again for pictures unless asked otherwise, by task: some ten seconds."""
-REPORT_EXAMPLES = """\
+REPORT_HELP = """\
+show what agents did and why they failed, as one HTML file
+Write one HTML file about one or more runs. It works offline and can be sent to others.
+
 examples:
   proctor report runs/first                       all runs in the folder, side by side
   proctor report runs/mine --baseline runs/first  mine, with baselines beside it
@@ -32,14 +32,7 @@ examples:
 
 def add_report(commands: Any) -> None:
     """Add the command."""
-    report = commands.add_parser(
-        "report",
-        help="show what agents did and why they failed, as one HTML file",
-        description="Write one HTML file about one or more runs. It works offline and can be sent to others.",
-        epilog=REPORT_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    report = add_command(commands, "report", _report, REPORT_HELP)
     report.add_argument(
         "folder", type=Path, metavar="DIR", help="a run's folder, or a folder of such folders"
     )
@@ -55,29 +48,28 @@ def add_report(commands: Any) -> None:
         help="for how many episodes to show what the robot saw (default: up to 24, failures first)",
     )
     report.add_argument("--png", metavar="EPISODE", help="instead, draw one episode as a picture")
-    report.set_defaults(command=_report)
 
 
 def _report(arguments: argparse.Namespace) -> int:
+    from pkgutil import resolve_name
+
     from proctor.report.html import write_report
-    from proctor.report.run_record import find_runs, read_runs, task_of
-    from proctor.runs.summary import summarise
+    from proctor.report.run_record import exam_of, read_runs
+    from proctor.runs.folder import find_runs
 
     frames = _frames(arguments.frames)
     folder: Path = arguments.folder
-    runs, empty = read_runs(find_runs([folder, *arguments.baseline]), summarise)
+    runs, empty = read_runs(find_runs([folder, *arguments.baseline]))
     if arguments.png is not None:
-        for line in empty:
-            console.print(line, markup=False, soft_wrap=True)
+        console.say(*empty)
         return _draw(runs, arguments.png, arguments.out)
-    for line in [*empty, *(f"{run.name}: {notice}" for run in runs for notice in run.notices)]:
-        console.print(line, markup=False, soft_wrap=True)
+    console.say(*empty, *(f"{run.name}: {notice}" for run in runs for notice in run.notices))
     out = arguments.out or folder / "report.html"
-    steps = REPLAYED_STEPS.get(task_of(runs)) if arguments.frames is None else None
+    steps = resolve_name(exam_of(runs).page).replayed_steps if arguments.frames is None else None
     with _progress() as on_progress:
         write_report(runs, out, frames=frames, replayed_steps=steps, notices=empty, on_progress=on_progress)
     size_mb = out.stat().st_size / 1e6
-    console.print(f"Report: {out} ({size_mb:.1f} MB)", markup=False, soft_wrap=True)
+    console.say(f"Report: {out} ({size_mb:.1f} MB)")
     return DONE
 
 
@@ -101,7 +93,7 @@ def _print_progress(what: str, done: int, total: int) -> None:
 def _frames(text: str | None) -> int | None:
     """Return for how many episodes to show pictures; None for all."""
     if text is None:
-        return EPISODES_IN_PICTURES
+        return 24
     if text in ("none", "all"):
         return 0 if text == "none" else None
     if not text.isdecimal():
@@ -115,30 +107,25 @@ def _draw(runs: list[RunRecord], episode_id: str, out: Path | None) -> int:
     if episode_id not in done:
         raise UnknownName("episode", episode_id, done)
     run = done[episode_id]
-    for notice in run.notices:
-        console.print(f"{run.name}: {notice}", markup=False, soft_wrap=True)
+    console.say(*(f"{run.name}: {notice}" for notice in run.notices))
     file = out or Path(f"{''.join(c if c.isalnum() or c in '-_.' else '_' for c in episode_id)}.png")
     try:
-        (_draw_film if run.task == "pick_and_place" else _draw_path)(run, episode_id, file)
+        _draw_episode(run, episode_id, file)
     except OSError as error:
         raise UserError(f"cannot write {file}: {error.strerror}") from error
-    console.print(f"Picture: {file}", markup=False, soft_wrap=True)
+    console.say(f"Picture: {file}")
     return DONE
 
 
-def _draw_path(run: RunRecord, episode_id: str, file: Path) -> None:
-    from proctor.exams.vln.trajectory_plot import save_trajectory_png
-
-    (result,) = (result for result in run.results.episodes if result.episode_id == episode_id)
-    episode = run.episodes.get(episode_id)
-    save_trajectory_png(result, episode, file, success_threshold=run.success_threshold_m)
-
-
-def _draw_film(run: RunRecord, episode_id: str, file: Path) -> None:
-    from proctor.exams.pick_place.film_strip import FRAME_PX, save_film_strip
+def _draw_episode(run: RunRecord, episode_id: str, file: Path) -> None:
     from proctor.report.key_frames import collect
-    from proctor.report.page_data import judge
+    from proctor.report.page_data import judge, page_of
 
-    (verdict,) = (each for each in judge([run]) if each.result.episode_id == episode_id)
-    (frames,) = collect([run], [verdict], width_px=FRAME_PX).values()
-    save_film_strip(verdict.result, verdict.episode, frames, file, policy=run.name)
+    judged = judge([run])
+    page = page_of([run], judged)
+    (episode,) = (each for each in judged if each.result.episode_id == episode_id)
+    page.draw(
+        episode,
+        file,
+        lambda width_px: collect([run], [episode], page, width_px=width_px)[episode.run, episode_id],
+    )

@@ -14,20 +14,23 @@ from msgspec.structs import replace
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from proctor.cli.agent_names import folder_of, names_of
-from proctor.cli.options import find_modules_here, read_options
+from proctor.cli.exam_options import add_exam_options, exam_options
+from proctor.cli.options import add_command, find_modules_here, read_options
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, console, errors
-from proctor.core.addresses import is_address
+from proctor.core.addresses import address_label, is_address
 from proctor.core.errors import UserError
-from proctor.runs.recordings import RECORDINGS
+from proctor.core.plain_text import plain
 
 if TYPE_CHECKING:
     from proctor.runs.job import Job
+    from proctor.runs.plan import RunPlan
     from proctor.runs.recorder import RecordingConfig
-    from proctor.runs.run import RunConfig, RunReport
+    from proctor.runs.run import RunReport
 
-LEVELS = range(4)
-RUN_EXAMPLES = """\
+RUN_HELP = """\
+let one or more policies take an exam
+Let one or more policies take an exam, and print their scores.
+
 examples:
   proctor run --suite houses-v1 --policy oracle
   proctor run --suite houses-v1 --policy random forward oracle --episodes 10 --workers 2
@@ -49,18 +52,12 @@ The same command on the same folder goes on where it stopped; a finished run is 
 exit codes: 0 done, 1 too many episodes that are not scored (evaluator faults), 2 user error,
   3 stopped because the agent is unavailable (the same command goes on), 130 interrupted
 """
+LONGEST_NAME = 60
 
 
-def add_run(commands: Any) -> None:
+def add_run(commands: Any, *, with_exam_options: bool) -> None:
     """Add the command."""
-    run = commands.add_parser(
-        "run",
-        help="let one or more policies take an exam",
-        description="Let one or more policies take an exam, and print their scores.",
-        epilog=RUN_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    run = add_command(commands, "run", _run, RUN_HELP)
     exam = run.add_mutually_exclusive_group(required=True)
     exam.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
     exam.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
@@ -79,9 +76,7 @@ def add_run(commands: Any) -> None:
         metavar="NAME",
         help="what to call the agent in tables, reports and its folder; as many as there are policies",
     )
-    run.add_argument(
-        "--env", default="", metavar="NAME", help="the world (default: the task's, embedded or tabletop)"
-    )
+    run.add_argument("--env", default="", metavar="NAME", help="the world (default: the exam's own)")
     run.add_argument(
         "--scenes", type=Path, metavar="DIR", help="where the dataset's scenes are, if not beside it"
     )
@@ -90,26 +85,23 @@ def add_run(commands: Any) -> None:
     which.add_argument("--episodes", type=int, metavar="N", help="only N, from all scenes in turn")
     which.add_argument("--episode", metavar="ID", help="only this one")
     run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    run.add_argument(
+        "--executor", default="", metavar="NAME", help="how episodes are done (default: by --workers)"
+    )
     run.add_argument("--seed", type=int, default=0, help="all randomness depends on it (default: 0)")
     run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/EXAM/POLICY)")
-    run.add_argument(
-        "--success-threshold",
-        type=float,
-        metavar="M",
-        help="metres from the goal, where an episode does not say it (default: 0.2); navigation only",
-    )
-    run.add_argument(
-        "--env-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="e.g. width=320, or of tabletop 'sensors=[]'",
-    )
-    run.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
+    pairs: dict[str, Any] = {"action": "append", "default": [], "metavar": "KEY=VALUE"}
+    run.add_argument("--env-option", **pairs, help="e.g. width=320, or of tabletop 'sensors=[]'")
+    run.add_argument("--policy-option", **pairs)
     _add_recording(run)
-    _add_special(run)
+    ros2 = run.add_argument_group("env ros2 only")
+    ros2.add_argument(
+        "--attach", action="store_true", help="use a robot that is there; else one is simulated for the run"
+    )
+    if with_exam_options:
+        add_exam_options(run)
     _add_limits(run)
-    run.set_defaults(command=_run, goes_on=True)
+    run.set_defaults(goes_on=True)
 
 
 def _add_limits(run: argparse.ArgumentParser) -> None:
@@ -157,60 +149,31 @@ def _add_recording(run: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_special(run: argparse.ArgumentParser) -> None:
-    ros2 = run.add_argument_group("env ros2 only")
-    ros2.add_argument(
-        "--attach", action="store_true", help="use a robot that is there; else one is simulated for the run"
-    )
-    only = run.add_argument_group("pick-and-place only")
-    only.add_argument(
-        "--level",
-        type=int,
-        metavar="N",
-        help="what looks other than stored: 1 materials, 2 also the cameras, 3 also the light",
-    )
-    only.add_argument(
-        "--object-info",
-        action="store_true",
-        help="show the agent where object and target are, in every observation; for debugging",
-    )
-    only.add_argument(
-        "--hide-goal",
-        action="store_true",
-        help="tell the agent no coordinates of things and places: it has to see them",
-    )
-
-
 def _run(arguments: argparse.Namespace) -> int:
-    from proctor.core.registry import load
     from proctor.report.tables import score_notes, score_table
 
     dataset = arguments.dataset
     stem = dataset.name.removesuffix(".gz").removesuffix(".json") if dataset else ""
-    exam = arguments.suite or (dataset.parent.name if stem == "episodes" else "") or stem
+    title = arguments.suite or (dataset.parent.name if stem == "episodes" else "") or stem
     if arguments.split:
-        exam += f"-{arguments.split}"
-    out: Path = arguments.out or Path("runs") / exam
+        title += f"-{arguments.split}"
+    out: Path = arguments.out or Path("runs") / title
     if not 0 <= arguments.max_fault_rate <= 1:
         raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
     find_modules_here()
-    for policy in arguments.policy:
-        load("policy", policy)  # a misspelt name must not cost the time of those before it
-    alone = len(arguments.policy) == 1 and arguments.out is not None
-    planned = {
-        config.label: (config, out if alone else out / folder_of(config.job.policy, config.name))
-        for config in _configs(arguments)
-    }
-    _reach(planned)
+    plans = _plans(arguments, out)
+    _reach(plans)
     told: set[str] = set()
-    reports = {label: _run_one(config, folder, told) for label, (config, folder) in planned.items()}
+    reports = {label: _run_one(plan, told) for label, plan in plans.items()}
     finished = {label: report.results for label, report in reports.items()}
-    privileged = [name for name, (config, _) in planned.items() if config.job.privileged]
-    title = f"{exam} on {next(iter(planned.values()))[0].job.env}"
-    console.print(score_table(finished, title=title, privileged=privileged))
-    console.print(score_notes(finished, privileged=privileged), soft_wrap=True, markup=False)
-    shown = shlex.quote(str(out))
-    console.print(f"Results: {out}. To look at them: proctor report {shown}", soft_wrap=True, markup=False)
+    privileged = [label for label, plan in plans.items() if plan.config.job.privileged]
+    first = next(iter(plans.values()))
+    table = score_table(
+        first.dataset.exam, finished, title=f"{title} on {first.config.job.env}", privileged=privileged
+    )
+    console.print(table)
+    console.say(score_notes(first.dataset.exam, finished, privileged=privileged))
+    console.say(f"Results: {out}. To look at them: proctor report {shlex.quote(str(out))}")
     if any(report.stopped for report in reports.values()):
         _say_how_to_go_on(reports, arguments.words)
         return UNAVAILABLE
@@ -223,21 +186,22 @@ def _say_how_to_go_on(reports: Mapping[str, RunReport], words: Sequence[str]) ->
     for policy, report in reports.items():
         if report.stopped:
             done = sum(result.is_scored for result in report.results.episodes)
-            text = f"{policy}: the agent is unavailable: {report.stopped}\n"
-            text += f"{done} of {report.total} episodes are done and kept."
-            errors.print(f"stopped: {text}", markup=False, soft_wrap=True)
+            errors.say(f"stopped: {policy}: the agent is unavailable: {report.stopped}")
+            errors.say(f"{done} of {report.total} episodes are done and kept.")
     shown = [re.sub(r"(^|=)token=.*", r"\1token=...", word, flags=re.DOTALL) for word in words]
-    again = f"When the agent answers again, go on with: proctor {shlex.join(shown)}"
-    errors.print(again, markup=False, soft_wrap=True)
+    errors.say(f"When the agent answers again, go on with: proctor {shlex.join(shown)}")
 
 
-def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
-    """Return a run for each policy, all of them known to fit the task."""
+def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:
+    """Return a plan for each policy, all of them known to fit the exam. The dataset is read once."""
+    from proctor.core.registry import load
+    from proctor.exams.names import all_baselines
     from proctor.runs.attempts import Patience
-    from proctor.runs.run import RunConfig, load_exam
-    from proctor.runs.tasks import fitted
+    from proctor.runs.plan import RunConfig, load_run_dataset, plan_run
 
     patience = Patience(max_unavailable=arguments.max_unavailable, pause_s=arguments.unavailable_pause)
+    alone = len(arguments.policy) == 1 and arguments.out is not None
+    names = names_of(arguments.policy, arguments.name)
     configs = [
         RunConfig(
             job=_job(arguments, policy),
@@ -249,83 +213,68 @@ def _configs(arguments: argparse.Namespace) -> list[RunConfig]:
             episodes=arguments.episodes,
             episode=arguments.episode,
             workers=arguments.workers,
+            executor=arguments.executor,
             recording=_recording(arguments),
             patience=patience,
         )
-        for policy, name in names_of(arguments.policy, arguments.name).items()
+        for policy, name in names.items()
     ]
-    task = load_exam(configs[0]).task
-    _check_options(arguments, task)
-    return [replace(config, job=fitted(config.job, task)) for config in configs]
+    dataset = load_run_dataset(configs[0])
+    for policy in arguments.policy:
+        load("policy", policy, all_baselines())  # a misspelt name must not cost time
+    _check_options(arguments)
+    options = exam_options(arguments, dataset.exam)
+    configs = [replace(config, job=replace(config.job, exam_options=options)) for config in configs]
+    folders = [out if alone else out / folder_of(config.job.policy, config.name) for config in configs]
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise UserError(f"two of these policies would write to {folder}; give them names with --name")
+    return {
+        config.label: plan_run(config, folder, dataset)
+        for config, folder in zip(configs, folders, strict=True)
+    }
 
 
 def _job(arguments: argparse.Namespace, policy: str) -> Job:
     from proctor.runs.job import Job
 
     options = read_options(arguments.env_option)
-    if arguments.level:  # 0 is as stored, and is the same run as one that names no level
-        options |= {"level": arguments.level, "level_seed": arguments.seed}
-    if arguments.object_info:
-        options["object_info"] = True
     if arguments.attach:
         options["attach"] = True
-    threshold_m = arguments.success_threshold
-    own_m = options.get("success_threshold")
-    if threshold_m is None and isinstance(own_m, int | float):  # said to the env
-        threshold_m = own_m
     return Job(
         env=arguments.env,
         policy=policy,
         env_options=options,
         policy_options=read_options(arguments.policy_option),
         seed=arguments.seed,
-        hide_goal=arguments.hide_goal,
-        **({} if threshold_m is None else {"success_threshold_m": threshold_m}),
     )
 
 
-def _check_options(arguments: argparse.Namespace, task: str) -> None:
-    """Refuse options that mean nothing, or nothing in this task."""
-    if arguments.level is not None and arguments.level not in LEVELS:
-        raise UserError(f"--level: expected {LEVELS[0]} to {LEVELS[-1]}, found {arguments.level}")
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Refuse options that mean nothing in this env."""
     if arguments.attach and arguments.env != "ros2":
         raise UserError("--attach is for --env ros2; the other worlds have their own robots")
     if arguments.attach and arguments.workers > 1:
         raise UserError("--attach: one robot can do one episode at a time; leave --workers out")
     if arguments.env == "o3de" and arguments.workers > 1:
         raise UserError("--env o3de: one engine can do one episode at a time; leave --workers out")
-    only_for = {
-        "vln": {"--success-threshold": arguments.success_threshold is not None},
-        "pick_and_place": {
-            "--level": arguments.level is not None,
-            "--object-info": arguments.object_info,
-            "--hide-goal": arguments.hide_goal,
-        },
-    }
-    for other, options in only_for.items():
-        for option, is_given in options.items():
-            if is_given and other != task:
-                raise UserError(f"{option} is for {other}, and these episodes are of {task}; leave it out")
 
 
-def _reach(planned: dict[str, tuple[RunConfig, Path]]) -> None:
+def _reach(plans: Mapping[str, RunPlan]) -> None:
     """Find out whether all served agents are there, before the first one begins."""
     from proctor.runs.run import check_agents
 
-    folders = [folder for _, folder in planned.values()]
-    for config, folder in planned.values():
-        policy = config.job.policy
-        if folders.count(folder) > 1:
-            raise UserError(f"two of these policies would write to {folder}; give them names with --name")
+    for plan in plans.values():
+        policy = plan.config.job.policy
         if is_address(policy):
             looking = f"looking for the agent at {escape(policy)}"
             if not console.is_terminal:
                 console.print(looking)
             with console.status(looking):
-                check_agents(config, folder)
+                check_agents(plan)
 
 
-def _run_one(config: RunConfig, out: Path, told: set[str]) -> RunReport:
+def _run_one(plan: RunPlan, told: set[str]) -> RunReport:
     """Run one policy. Notes that have been told are not told again."""
     from proctor.runs.run import Progress as State
     from proctor.runs.run import run
@@ -337,16 +286,14 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> RunReport:
         TextColumn("SR {task.fields[rate]:>4}"),
         TimeRemainingColumn(),
     )
-    label = config.label
+    label = plan.config.label
     bar = Progress(*columns, console=console)
     task = bar.add_task(escape(label), total=None, rate="")
     checking = console.status(f"{escape(label)}: checking the episodes")
 
     def show(state: State) -> None:
         checking.stop()
-        for note in state.notes:
-            if note not in told:
-                console.print(f"note: {note}", markup=False, soft_wrap=True)
+        console.say(*(f"note: {note}" for note in state.notes if note not in told))
         told.update(state.notes)
         bar.start()  # only now: a request that is refused shows no bar
         scored = [result for result in state.finished if result.is_scored]
@@ -357,29 +304,28 @@ def _run_one(config: RunConfig, out: Path, told: set[str]) -> RunReport:
 
     try:
         checking.start()
-        report = run(config, out, show, check_policy=not is_address(config.job.policy))
+        report = run(plan, show, check_policy=not is_address(plan.config.job.policy))
     finally:
         checking.stop()
         if bar.live.is_started:
             bar.stop()
-    _tell_end(label, report, out)
+    _tell_end(label, report, plan.out)
     return report
 
 
 def _tell_end(label: str, report: RunReport, out: Path) -> None:
     """Print what a run has to say beyond its scores."""
     from proctor.runs.recorder import recording_notes
+    from proctor.runs.recordings import RECORDINGS
 
     if report.done_before == report.total:
-        text = f"{label}: all {report.done_before} episodes were done before; nothing to do"
-        console.print(text, markup=False)
+        console.say(f"{label}: all {report.done_before} episodes were done before; nothing to do")
     elif report.done_before:
         console.print(f"{label}: went on after {report.done_before} finished episodes", markup=False)
-    for warning in report.warnings:
-        errors.print(f"warning: {label}: {warning}", markup=False, soft_wrap=True)
+    errors.say(*(f"warning: {label}: {warning}" for warning in report.warnings))
     if report.recorded is not None:
-        for line in recording_notes(report.recorded, unrecorded=report.unrecorded, folder=out / RECORDINGS):
-            console.print(f"{label}: {line}", markup=False, soft_wrap=True)
+        notes = recording_notes(report.recorded, unrecorded=report.unrecorded, folder=out / RECORDINGS)
+        console.say(*(f"{label}: {note}" for note in notes))
 
 
 def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
@@ -395,3 +341,36 @@ def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
         sensors=arguments.save_steps == "full",
         frames_budget_bytes=round(budget_mb * 1e6),
     )
+
+
+def names_of(policies: Sequence[str], given: Sequence[str]) -> dict[str, str]:
+    """Return the given name of each policy; an empty one where none was given."""
+    unique = list(dict.fromkeys(policies))
+    if given and len(given) != len(unique):
+        raise UserError(f"--name: expected {len(unique)}, one for each policy, found {len(given)}")
+    for name in given:
+        if not folder_label(name) or plain(name) != name or len(name) > LONGEST_NAME:
+            raise UserError(
+                f"--name: expected 1 to {LONGEST_NAME} printable characters, a letter or digit among them, "
+                f"found {name!r:.80}"
+            )
+    if len(set(given)) != len(given):
+        raise UserError(f"--name: expected different names, found {' '.join(given)}")
+    return dict(zip(unique, given or [""] * len(unique), strict=True))
+
+
+def folder_of(policy: str, name: str) -> str:
+    """Return the name of an agent's folder."""
+    if name:
+        return folder_label(name)
+    if is_address(policy):
+        return address_label(policy)
+    file, _, class_ = policy.partition(":")
+    if file.endswith(".py"):
+        policy = f"{Path(file).stem}:{class_}".rstrip(":")
+    return policy.replace(":", ".").replace("/", "_")
+
+
+def folder_label(name: str) -> str:
+    """Return a name for a folder; empty if nothing of the name can be in one."""
+    return re.sub(r"[^\w.-]+", "_", name).strip("._-")

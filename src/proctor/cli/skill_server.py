@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from proctor.navigation.maps.grid_map import GridMap
     from proctor.ros2.skill_server import SkillServer
 
-READY = "ready"
 NAP_S = 0.5
 EXAMPLES = """\
 examples:
@@ -195,7 +194,7 @@ def _announce(server: SkillServer, world: _World) -> None:
         f"for RViz: {below}/map {below}/plan {below}/driven. Ctrl-C ends it.",
         "try it:",
         _command_to_try(server.action_name, *world.goal),
-        READY,
+        "ready",
     ]
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)

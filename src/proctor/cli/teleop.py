@@ -22,8 +22,6 @@ KEYS = """\
 1 forward 25 cm   2 left 15°   3 right 15°
 f forward   b back   l left   r right   (one second each)
 q quit"""
-QUIT = ("q", "\x04")
-"""The second is Ctrl-D, as a terminal sends it key by key."""
 EXAMPLES = f"""\
 keys:
 {KEYS}
@@ -115,7 +113,7 @@ def _teleop(arguments: argparse.Namespace) -> int:
         else:  # timed moves need none
             errors.print(f"no odometry yet: {robot.diagnosis()}", markup=False, soft_wrap=True)
         for key in _keys():
-            if key in QUIT:
+            if key in ("q", "\x04"):  # Ctrl-D, as a terminal sends it key by key
                 break
             _press(robot, key)
     return DONE

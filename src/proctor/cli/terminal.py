@@ -17,6 +17,11 @@ class _Terminal(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*(plain(item) if isinstance(item, str) else item for item in objects), **options)
 
+    def say(self, *lines: str) -> None:
+        """Print lines as they are: without markup, and not broken where the terminal ends."""
+        for line in lines:
+            self.print(line, markup=False, soft_wrap=True)
+
 
 console = _Terminal(highlight=False)
 errors = _Terminal(stderr=True, highlight=False)
