@@ -11,12 +11,11 @@ from mesh_houses import two_rooms, write
 
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2
-from proctor.envs.embedded import VLNEnv
-from proctor.envs.exam_motion import ExamMotion
+from proctor.envs.embedded import ExamMotion, VLNEnv
 from proctor.exams.vln.oracle import OraclePolicy
 from proctor.robots.wheeled import Lidar, WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.sim.free_base import FreeBase, can_be_free
+from proctor.sim.base_drive import FreeBase, can_be_free
 from proctor.sim.lidar import LaserScanner
 from proctor.sim.world import World
 

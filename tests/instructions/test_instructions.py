@@ -8,8 +8,7 @@ import pytest
 from proctor.core.types import Vector3
 from proctor.exams.vln.episode import Episode
 from proctor.instructions.clauses import Cross, Enter, Forward, GoTo, Leave, Pass, Stop, Turn
-from proctor.instructions.phrasebook import LANGUAGES, say
-from proctor.instructions.reader import read
+from proctor.instructions.phrasebook import LANGUAGES, read, say
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.vocabulary import COLORS, ROOMS, THINGS
 from proctor.instructions.writer import LEVELS, describe

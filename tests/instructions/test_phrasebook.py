@@ -20,13 +20,12 @@ from proctor.instructions.clauses import (
     Toward,
     Turn,
 )
-from proctor.instructions.phrasebook import LANGUAGES, STYLES, say
-from proctor.instructions.reader import Unreadable, read
+from proctor.instructions.phrasebook import LANGUAGES, STYLES, Unreadable, read, say
 from proctor.instructions.reference import UNNAMED
 from proctor.instructions.vocabulary import COLORS, ROOMS, THINGS
 from proctor.scenes.colors import PALETTE
+from proctor.scenes.floor_plan import ROOM_KINDS
 from proctor.scenes.houses import generate_house
-from proctor.scenes.rooms import ROOM_KINDS
 
 DIRECTIONS = ("left", "right", "slightly left", "slightly right", "sharply left", "sharply right", "around")
 hands = st.sampled_from(["left", "right"])

@@ -2,8 +2,14 @@ import math
 
 import pytest
 
-from proctor.robots.stretch_kinematics import hand_in_base
-from proctor.robots.stretch_reach import FARTHEST_M, HIGHEST_M, LOWEST_M, NEAREST_M, reach_of
+from proctor.robots.stretch_kinematics import (
+    FARTHEST_M,
+    HIGHEST_M,
+    LOWEST_M,
+    NEAREST_M,
+    hand_in_base,
+    reach_of,
+)
 
 START = (0.0, 0.0, 0.0)
 

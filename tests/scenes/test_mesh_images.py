@@ -11,11 +11,11 @@ from PIL import Image
 
 from proctor import cli
 from proctor.core.types import Vector3
-from proctor.exams.datasets import save_dataset
-from proctor.exams.doctor import examine
-from proctor.exams.scenes_digest import scenes_digest
+from proctor.exams.checked_dataset import examine
+from proctor.exams.datasets import save_dataset, scenes_digest
+from proctor.exams.vln.checks import scene_notes
 from proctor.exams.vln.episode import Episode
-from proctor.runs.preflight import scene_notes
+from proctor.exams.vln.exam import VlnExam
 from proctor.scenes.mesh_files import find_named_file, folder_of_scene, missing_files, missing_notes
 from proctor.scenes.meshes import load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import load_scene, missing_file_notes
@@ -111,9 +111,9 @@ def test_a_house_in_a_folder_of_meshes_has_the_images_beside_that_folder(tmp_pat
     root = folder_of_scene(house)
     assert all(surface.image is not None for surface in load_surfaces(house, root))
     episode = Episode(start_position=Vector3(1, 1, FLOOR_Z), scene_config_path=str(house))
-    before = scenes_digest([episode])
+    before = scenes_digest(VlnExam, [episode])
     Image.new("RGB", (4, 4)).save(tmp_path / "villa/materials/textures/house.png")
-    assert scenes_digest([episode]) != before
+    assert scenes_digest(VlnExam, [episode]) != before
 
 
 def test_a_long_name_is_shortened_in_the_note(tmp_path):

@@ -14,19 +14,19 @@ from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2, Vector3
 from proctor.envs.embedded import VLNEnv
-from proctor.exams.datasets import save_dataset
-from proctor.exams.doctor import examine
-from proctor.exams.scenes_digest import scenes_digest
+from proctor.exams.checked_dataset import examine
+from proctor.exams.datasets import save_dataset, scenes_digest
+from proctor.exams.geodesics import is_reachable
+from proctor.exams.path_distance import _distance_of
+from proctor.exams.vln.checks import scene_notes
 from proctor.exams.vln.episode import Episode
-from proctor.exams.vln.exam import _distance_of, is_reachable
+from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.oracle import OraclePolicy
 from proctor.navigation.maps.grid_map import floor_of_scene, house_of_scene, map_of_scene
 from proctor.robots.wheeled import Camera, WheeledRobot
-from proctor.runs.preflight import scene_notes
 from proctor.scenes import mesh_reader
 from proctor.scenes.houses import generate_house
-from proctor.scenes.mesh_files import files_of_mesh
-from proctor.scenes.mesh_scene import find_scene
+from proctor.scenes.mesh_files import files_of_mesh, find_scene
 from proctor.scenes.meshes import load_mesh_asset
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
 from proctor.sim.camera import RgbdCamera
@@ -715,7 +715,7 @@ def test_the_files_of_a_mesh_are_known(tmp_path):
 def test_another_texture_is_another_run(tmp_path):
     path = write(two_rooms(), tmp_path / "house.obj")
     tasks = [episode(path, (1, 1, FLOOR_Z, 0), (2, 1, FLOOR_Z))]
-    before = scenes_digest(tasks)
-    assert scenes_digest(tasks) == before
+    before = scenes_digest(VlnExam, tasks)
+    assert scenes_digest(VlnExam, tasks) == before
     next(tmp_path.glob("*.png")).write_bytes(b"other")
-    assert scenes_digest(tasks) != before
+    assert scenes_digest(VlnExam, tasks) != before

@@ -9,9 +9,9 @@ import trimesh
 from pxr import Usd
 
 from proctor.core.errors import MissingDependency
-from proctor.exams.pick_place.episode import SceneItem, Shape
 from proctor.scenes import thing_files
 from proctor.scenes.mesh_files import USD_SUFFIXES
+from proctor.scenes.tabletop_parts import SceneItem, Shape
 from proctor.scenes.thing_files import MAX_HULL_POINTS, MAX_LOOSE_PIECES, THIN_M
 from proctor.scenes.things import make_thing
 

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from proctor.exams.pick_place.episode import SceneItem, Shape
 from proctor.scenes.kinds import KINDS, color_of, kind_and_color
+from proctor.scenes.tabletop_parts import SceneItem, Shape
 from proctor.scenes.things import MAKERS, make_thing
 
 GRASPABLE = [name for name, kind in KINDS.items() if kind.is_graspable]

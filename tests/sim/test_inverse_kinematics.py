@@ -22,8 +22,7 @@ from proctor.robots.stretch_kinematics import (
     reach_from,
 )
 from proctor.sim.inverse_kinematics import HandSolver
-from proctor.sim.tabletop import TabletopWorld
-from proctor.sim.touching import Touch
+from proctor.sim.tabletop import TabletopWorld, Touch
 
 EPISODE = json.loads((Path(__file__).parents[1] / "data" / "stretch_pick_place_001.json").read_text("utf-8"))
 ALONG_ARM = -math.pi / 2

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from proctor.scenes.floor_plan import Rect, sides
-from proctor.scenes.numbering import LARGEST_NUMBER, number_of, numbered
-from proctor.scenes.planner import plan_floor
-from proctor.scenes.rooms import CORRIDOR, HALL, NEVER, OPEN_PAIRS, ROOM_KINDS, pair
+from proctor.scenes.floor_plan import CORRIDOR, HALL, NEVER, OPEN_PAIRS, ROOM_KINDS, Rect, pair, sides
+from proctor.scenes.floor_plan_generator import plan_floor
+from proctor.scenes.houses import LARGEST_NUMBER, number_of, numbered
 
 SEEDS = range(80)
 

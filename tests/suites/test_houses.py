@@ -7,8 +7,7 @@ import pytest
 from proctor.core.errors import UserError
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.scenes.colors import PALETTE
-from proctor.scenes.houses import generate_house
-from proctor.scenes.numbering import LARGEST_NUMBER, number_of
+from proctor.scenes.houses import LARGEST_NUMBER, generate_house, number_of
 from proctor.scenes.placement import DOOR_ZONE_M
 from proctor.scenes.scene_config import load_scene, save_scene
 

@@ -12,7 +12,7 @@ import pytest
 from proctor.core.registry import suite_path
 from proctor.exams.datasets import load_dataset
 from proctor.instructions.clauses import Stop
-from proctor.instructions.reader import read
+from proctor.instructions.phrasebook import read
 from proctor.scenes.scene_config import load_scene
 
 CARD = Path(__file__).parents[2] / "docs" / "houses-v1.md"

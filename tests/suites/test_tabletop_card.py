@@ -11,7 +11,6 @@ import pytest
 from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.robots.stretch import controls_of_qpos
 from proctor.robots.stretch_kinematics import hand_in_world
 from proctor.suites.tabletop_exam import SEEN, UNSEEN
@@ -49,9 +48,7 @@ def around(episode):
 
 
 def facts(split):
-    episodes = [
-        e for e in load_dataset(suite_path("tabletop-v1")).of(PickAndPlaceEpisode) if e.split == split
-    ]
+    episodes = [e for e in load_dataset(suite_path("tabletop-v1")).episodes if e.split == split]
     goals = Counter(map(goal_of, episodes))
     return {
         "episodes": str(len(episodes)),
@@ -80,7 +77,7 @@ def test_the_kinds_are_those_of_the_recipe():
 
 
 def test_the_instructions_shown_are_of_the_suite():
-    told = {e.instruction.text for e in load_dataset(suite_path("tabletop-v1")).of(PickAndPlaceEpisode)}
+    told = {e.instruction.text for e in load_dataset(suite_path("tabletop-v1")).episodes}
     quoted = " ".join(line[2:] for line in CARD.read_text().splitlines() if line.startswith("> "))
     assert len(quoted.split(" · ")) >= 5
     assert {*quoted.split(" · ")} <= told

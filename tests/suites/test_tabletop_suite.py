@@ -15,11 +15,10 @@ from proctor.core.interfaces import TRUTH
 from proctor.core.registry import suite_path
 from proctor.core.types import EpisodeInfo, Pose2
 from proctor.exams.datasets import load_dataset
+from proctor.exams.pick_place.checks import problems_of
+from proctor.exams.pick_place.documented_metrics import PickPlaceCompletionRate
 from proctor.exams.pick_place.env import PickPlaceEnv, things_of
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.pick_place.episode_checks import problems_of
 from proctor.exams.pick_place.expert.expert import ExpertPolicy
-from proctor.exams.pick_place.metrics import CompletionRate
 from proctor.robots.stretch import controls_of_qpos
 from proctor.robots.stretch_kinematics import hand_in_world
 from proctor.scenes.kinds import KINDS
@@ -42,7 +41,7 @@ ON_FURNITURE = re.compile(r"on the (\w+)\.$")
 
 @pytest.fixture(scope="module")
 def episodes():
-    return load_dataset(suite_path("tabletop-v1")).of(PickAndPlaceEpisode)
+    return load_dataset(suite_path("tabletop-v1")).episodes
 
 
 def in_split(episodes, split):
@@ -65,7 +64,7 @@ def location_type(episode):
 
 def play(episode, policy, steps=None):
     """Return the last info, and the completion rate."""
-    env, rate = PickPlaceEnv(sensors=[]), CompletionRate()
+    env, rate = PickPlaceEnv(sensors=[]), PickPlaceCompletionRate()
     observation, info, done = env.reset(episode), env.info(), False
     rate.reset(episode, None)
     policy.reset(
@@ -75,7 +74,7 @@ def play(episode, policy, steps=None):
         observation, _, done, info = env.step(policy.act({**observation, TRUTH: info}))
         rate.update(info)
     env.close()
-    return info, rate.get_metric()
+    return info, rate.completion_rate
 
 
 class Hold:
@@ -267,7 +266,7 @@ def test_builds_what_is_asked_for_and_loads_it(tmp_path):
     told = []
     trials = build_tabletop(tmp_path / "new", recipe, told.append)
     assert told[-1] == 1
-    (loaded,) = load_dataset(tmp_path / "new").of(PickAndPlaceEpisode)
+    (loaded,) = load_dataset(tmp_path / "new").episodes
     assert loaded.split == "mine"
     assert loaded.reference_trajectory == trials[-1].episode.reference_trajectory
 

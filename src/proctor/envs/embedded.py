@@ -2,33 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from proctor.core.errors import SimulationError, UserError
-from proctor.core.interfaces import Env
-from proctor.core.types import Info, Observation, Pose2, Vector3, checked_action
+from proctor.control.action_executor import ActionExecutor, Motion
+from proctor.core.errors import LEAVE_OUT, SimulationError, UserError
+from proctor.core.interfaces import DrivingEpisode, Env
+from proctor.core.types import Action, Info, Observation, Pose2, Vector3, checked_action
 from proctor.envs.episode_state import EpisodeState, running, started
-from proctor.envs.exam_motion import ExamMotion
-from proctor.exams.vln.episode import LEAVE_OUT, Episode
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene, scene_version
+from proctor.sim.base_drive import BaseDrive, FreeBase, NotFreeError, can_be_free
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.gl import shared_context
 from proctor.sim.lidar import LaserScanner
 from proctor.sim.world import InsideHull, World
 
-STORY_M = 0.5
-"""A start this far from z = 0 is on another floor, and a scene of parts has one."""
+Options = TypeVar("Options", bound=msgspec.Struct)
 NAMED = 5
 """So many bad starts are told one by one."""
 _FREE_STARTS: set[tuple[Any, ...]] = set()
 """Starts where the robot was seen to stand: the next policies of a command build no worlds for them."""
+
+
+class ExamMotion:
+    """Does the four actions with the robot of a world.
+
+    Ranges below `collision_threshold_m`, measured from the scanner, end a FORWARD.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        scanner: LaserScanner,
+        *,
+        linear_speed_mps: float,
+        angular_speed_radps: float,
+        collision_threshold_m: float,
+    ) -> None:
+        self.drive = BaseDrive(world, scanner, scan_reach_m=collision_threshold_m)
+        self._executor = ActionExecutor(
+            self.drive,
+            linear_speed_mps=linear_speed_mps,
+            angular_speed_radps=angular_speed_radps,
+            collision_threshold_m=collision_threshold_m,
+        )
+        self.free_base = FreeBase(world) if can_be_free(world) else None
+        """Does moves without physics. With None, physics does all."""
+        self._scan_gap_m = max(0.0, collision_threshold_m - world.robot.radius_m)
+
+    def execute(self, action: Action) -> Motion:
+        """Do one of the four actions."""
+        return self._execute_freely(action) or self._executor.execute(action)
+
+    def _execute_freely(self, action: Action) -> Motion | None:
+        """Do an action without physics; do nothing and return None where physics could matter."""
+        base = self.free_base
+        # Only FORWARD looks at the scan. No beam is shorter than the radius plus the gap.
+        # A free move keeps 1 cm beyond the gap at which something would happen: a contact, or a short range.
+        kept_gap_m = 0.01 + (self._scan_gap_m if action is Action.FORWARD else 0.0)
+        if base is None or not base.try_start(kept_gap_m):
+            return None
+        try:
+            with self.drive.driving(base):
+                motion = self._executor.execute(action)
+        except NotFreeError:
+            return None
+        base.finish()
+        return motion
+
+
+def checked_options(kind: type[Options], arguments: Mapping[str, Any]) -> Options:
+    """Return the options among a constructor's arguments; raise a UserError for one that makes no sense."""
+    options = {name: arguments[name] for name in kind.__struct_fields__}
+    if isinstance(options["sensors"], tuple):
+        options["sensors"] = list(options["sensors"])
+    try:
+        return msgspec.convert(options, kind)
+    except msgspec.ValidationError as error:
+        raise UserError(str(error).replace(" - at `$.", " for `")) from None
 
 
 class _Options(msgspec.Struct):
@@ -54,23 +111,11 @@ class VLNEnv(Env):
 
     Observations hold what `sensors` names: `rgb` (H, W, 3) uint8, `depth` (H, W) uint16 millimetres with
     0 for no return, `scan` (a `Scan` of a full turn) and `odom` (a `Pose2` relative to the start).
-
-    Args:
-        width: Of the pictures, in pixels.
-        height: Of the pictures, in pixels.
-        fov_deg: Vertical field of view.
-        sensors: Out of rgb, depth, scan and odom.
-        collision_threshold_m: Forward moves stop when the laser sees something nearer than this.
-        linear_speed_mps: Speed of FORWARD.
-        angular_speed_radps: Speed of LEFT and RIGHT.
-        end_on_collision: Whether the first collision ends the episode.
-
-    Raises:
-        UserError: An option makes no sense.
-        MissingDependency: This machine cannot render.
+    Pictures are `width` x `height` pixels with a vertical field of view. FORWARD drives at the linear speed,
+    and stops when the laser sees something nearer than `collision_threshold_m`; LEFT and RIGHT turn at the
+    angular speed. The first collision ends the episode if `end_on_collision`.
     """
 
-    tasks = ("vln",)
     needs_scene = True
 
     def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
@@ -85,20 +130,7 @@ class VLNEnv(Env):
         angular_speed_radps: float = 0.3,
         end_on_collision: bool = False,
     ) -> None:
-        options = {
-            "width": width,
-            "height": height,
-            "fov_deg": fov_deg,
-            "sensors": list(sensors) if isinstance(sensors, tuple) else sensors,
-            "collision_threshold_m": collision_threshold_m,
-            "linear_speed_mps": linear_speed_mps,
-            "angular_speed_radps": angular_speed_radps,
-            "end_on_collision": end_on_collision,
-        }
-        try:
-            self._options = msgspec.convert(options, _Options)
-        except msgspec.ValidationError as error:
-            raise UserError(str(error).replace(" - at `$.", " for `")) from None
+        self._options = checked_options(_Options, locals())
         camera = msgspec.structs.replace(WheeledRobot().camera, width=width, height=height, fov_deg=fov_deg)
         self._robot = WheeledRobot(camera=camera)
         if self._options.has_camera:
@@ -108,13 +140,8 @@ class VLNEnv(Env):
         self._stage: _Stage | None = None
         self._state: EpisodeState | None = None
 
-    def reset(self, episode: Episode) -> Observation:
-        """Put the scene and the robot into the episode's first state.
-
-        Raises:
-            UserError: The episode has no scene, or starts inside of something or on another floor.
-            InvalidFile: The scene is broken.
-        """
+    def reset(self, episode: DrivingEpisode) -> Observation:
+        """Put the scene and the robot into the episode's first state."""
         self._state = None
         stage = self._stage_of(*_floor_of(episode))
         pose = _place(stage.world, episode)
@@ -122,12 +149,10 @@ class VLNEnv(Env):
         self._state = EpisodeState(episode, episode.start_position, pose.yaw)
         return self._observe(stage)
 
-    def check(self, episodes: Sequence[Episode]) -> None:
+    def check(self, episodes: Sequence[DrivingEpisode]) -> None:
         """Build every scene and put the robot at every start, unless this process has done so before.
 
-        Raises:
-            UserError: Episodes have no scene, or start inside of something or on another floor.
-            InvalidFile: A scene is broken.
+        A UserError names episodes without a scene, or that start inside of something or on another floor.
         """
         errors = [error for _, error in self.refused(episodes)]
         problems = list(map(str, errors))
@@ -139,13 +164,8 @@ class VLNEnv(Env):
             count = f"{len(problems)} of {len(episodes)} episodes cannot start"
             raise UserError(f"{count}:\n  {some}\n{remedy}".rstrip())
 
-    def refused(self, episodes: Sequence[Episode]) -> list[tuple[Episode, UserError]]:
-        """Return the episodes that start where the robot cannot stand, and why.
-
-        Raises:
-            UserError: An episode has no scene.
-            InvalidFile: A scene is broken.
-        """
+    def refused(self, episodes: Sequence[DrivingEpisode]) -> list[tuple[DrivingEpisode, UserError]]:
+        """Return the episodes that start where the robot cannot stand, and why."""
         found = []
         for (scene_path, floor_z), group in groupby(sorted(episodes, key=_floor_of), key=_floor_of):
             where, world = (scene_path, scene_version(scene_path), floor_z, self._robot), None
@@ -164,12 +184,7 @@ class VLNEnv(Env):
         return found
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
-        """Do one action by driving the robot.
-
-        Raises:
-            SimulationError: There was no reset, or the episode is over.
-            ValueError: The action is not an integer from 0 to 3.
-        """
+        """Do one action, an integer from 0 to 3, by driving the robot."""
         state, action = running(self._state), checked_action(action)
         if self._stage is None:
             raise SimulationError("step() was called after close()")
@@ -210,23 +225,20 @@ class VLNEnv(Env):
         return {name: observation[name] for name in self._options.sensors if name in observation}
 
 
-def _scene_of(episode: Episode) -> Path:
+def _floor_of(episode: DrivingEpisode) -> tuple[Path, float]:
+    """Return an episode's scene and the height of the floor in it that it starts on."""
     if not episode.scene_config_path:
         name = episode.episode_id
         raise UserError(f"episode '{name}': the embedded world needs a scene; set scene_config_path")
-    return Path(episode.scene_config_path)
-
-
-def _floor_of(episode: Episode) -> tuple[Path, float]:
-    """Return an episode's scene and the height of the floor in it that it starts on."""
-    scene_path = _scene_of(episode)
+    scene_path = Path(episode.scene_config_path)
     return scene_path, floor_of_scene(scene_path, episode.start_position)
 
 
-def _place(world: World, episode: Episode) -> Pose2:
+def _place(world: World, episode: DrivingEpisode) -> Pose2:
     """Put the robot at the start of an episode, if it can stand there."""
     start, who = episode.start_position, f"episode '{episode.episode_id}'"
-    if world.house is None and abs(start.z) > STORY_M:
+    # A start this far from z = 0 is on another floor, and a scene of parts has one.
+    if world.house is None and abs(start.z) > 0.5:
         floor = "the floor of the embedded world is at 0 (Y-up data?)"
         raise UserError(f"{who}: start_position.z is {start.z}, but {floor}")
     world.begin(Pose2(start.x, start.y, episode.start_yaw), who=who, z=start.z)

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import distance
+from proctor.core.interfaces import DrivingEpisode
 from proctor.core.types import Action, Info, Vector3
-from proctor.exams.vln.episode import Episode
 
 
 class EpisodeState:
-    """The bookkeeping of one episode.
+    """The bookkeeping of one episode."""
 
-    Args:
-        episode: The episode.
-        position: Where the robot starts.
-        yaw: Its heading.
-    """
-
-    def __init__(self, episode: Episode, position: Vector3, yaw: float) -> None:
+    def __init__(self, episode: DrivingEpisode, position: Vector3, yaw: float) -> None:
         self.episode = episode
         self.position = position
         self.yaw = yaw
@@ -49,11 +43,7 @@ class EpisodeState:
 
 
 def running(state: EpisodeState | None) -> EpisodeState:
-    """Return the state if a step may be taken.
-
-    Raises:
-        SimulationError: There was no reset, or the episode is over.
-    """
+    """Return the state; raise a SimulationError if there was no reset or the episode is over."""
     if state is None:
         raise SimulationError("step() was called before reset()")
     if state.done:
@@ -64,11 +54,7 @@ def running(state: EpisodeState | None) -> EpisodeState:
 
 
 def started(state: EpisodeState | None) -> EpisodeState:
-    """Return the state if there is one.
-
-    Raises:
-        SimulationError: There was no reset.
-    """
+    """Return the state; raise a SimulationError if there was no reset."""
     if state is None:
         raise SimulationError("info() was called before reset()")
     return state

@@ -7,21 +7,18 @@ from typing import Any
 import numpy as np
 
 from proctor.core.geometry import pose_after
-from proctor.core.interfaces import Env
+from proctor.core.interfaces import DrivingEpisode, Env
 from proctor.core.types import Info, Observation, Pose2, Vector3, checked_action
 from proctor.envs.episode_state import EpisodeState, running, started
-from proctor.exams.vln.episode import Episode
 
 
 class MockEnv(Env):
     """FORWARD moves by 25 cm and turns turn by 15°, exactly; nothing is ever in the way."""
 
-    tasks = ("vln",)
-
     def __init__(self) -> None:
         self._state: EpisodeState | None = None
 
-    def reset(self, episode: Episode) -> Observation:
+    def reset(self, episode: DrivingEpisode) -> Observation:
         """Put the robot at the start."""
         self._state = EpisodeState(episode, episode.start_position, episode.start_yaw)
         return _observation()

@@ -5,34 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from proctor.core.interfaces import Env
+from proctor.core.interfaces import DrivingEpisode, Env
 from proctor.core.types import Info, Observation
 from proctor.envs.o3de_simulator import O3DESimulator
-from proctor.exams.vln.episode import Episode
 
 
 class O3DEEnv(Env):
-    """An env on a running O3DE.
-
-    Args:
-        simulator_config: Keys of `O3DE_SIMULATOR_CONFIG` that should differ from its defaults.
-        keys: The same, one by one.
-
-    Raises:
-        UserError: A key or value of the configuration is wrong, or there is no O3DE.
-    """
-
-    tasks = ("vln",)
+    """An env on a running O3DE. Keys differ from `O3DE_SIMULATOR_CONFIG`, as a dict or one by one."""
 
     def __init__(self, simulator_config: Mapping[str, Any] | None = None, **keys: Any) -> None:
         self.simulator = O3DESimulator(config={**(simulator_config or {}), **keys})
         self.success_threshold_m = self.simulator.config.success_threshold
 
-    def check(self, episodes: Sequence[Episode]) -> list[str]:
+    def check(self, episodes: Sequence[DrivingEpisode]) -> list[str]:
         """See `O3DESimulator.check`."""
         return self.simulator.check(episodes)
 
-    def reset(self, episode: Episode) -> Observation:
+    def reset(self, episode: DrivingEpisode) -> Observation:
         """See `O3DESimulator.reset`."""
         return self.simulator.reset(episode)
 

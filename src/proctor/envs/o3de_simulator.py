@@ -14,21 +14,19 @@ import numpy as np
 from o3de_sim.constants import O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface import math as o3de_math
-from o3de_sim.o3de_api.interface.entity_id import EntityId
+from o3de_sim.o3de_api.interface.tools import EntityId
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import distance, yaw_of_quaternion
-from proctor.core.interfaces import Env
+from proctor.core.interfaces import DrivingEpisode, Env
 from proctor.core.types import Info, Observation, Pose2, Vector3
 from proctor.envs.embedded import VLNEnv
 from proctor.envs.episode_state import EpisodeState, running, started
 from proctor.envs.robot_step import step_robot
-from proctor.exams.vln import episode as vln
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.o3de.agent_manager import O3DEAgentManager, level_of
 from proctor.o3de.config import O3DEConfig, config_of
-from proctor.ros2.action_executor import VLNActionExecutor
-from proctor.ros2.action_executor_wrapper import ActionExecutorWrapper
+from proctor.ros2.action_executor import ActionExecutorWrapper, VLNActionExecutor
 from proctor.ros2.exam_robot import ExamRobot
 from proctor.ros2.qos import sensor_qos as qos_of
 from proctor.ros2.sensors import SensorSubscriber
@@ -43,8 +41,8 @@ class O3DESimulator(Env):
 
     Levels are built and game mode is entered through the agent in the Editor. Where the project has the
     SimulationInterfaces Gem, each episode's robot is spawned by it, and it tells where the robot is; else the
-    agent puts the robot's prefab into the level and tells it. A GameLauncher has no agent: it needs the Gem,
-    and loads levels that were built before.
+    agent puts the robot's prefab into the level and tells it. A GameLauncher has no agent (`agent_manager` is
+    None): it needs the Gem, and loads levels that were built before.
 
     An engine has one robot, so a new simulator closes an earlier one of this process on the same engine.
 
@@ -52,16 +50,7 @@ class O3DESimulator(Env):
         mode: How to reach the Editor: `socket`. The documents' other one, `peb`, is refused with what to use.
         sensor_qos: How to listen to the sensors: a QoSProfile, or a dict as in O3DE_SIMULATOR_CONFIG.
         config: Keys of O3DE_SIMULATOR_CONFIG that should differ from it; they win over the other two.
-
-    Attributes:
-        agent_manager: The Editor's side of it. None if there is only a GameLauncher.
-
-    Raises:
-        UserError: The configuration is wrong, or there is no O3DE.
     """
-
-    tasks = ("vln",)
-    Episode = vln.Episode
 
     def __init__(
         self,
@@ -121,7 +110,7 @@ class O3DESimulator(Env):
     @property
     def goal_position(self) -> Vector3 | None:
         """Where this episode is to end."""
-        return None if self._state is None else self._state.episode.goal_position
+        return None if self._state is None else self._state.episode.goal
 
     @property
     def action_executor(self) -> ActionExecutorWrapper:
@@ -138,16 +127,10 @@ class O3DESimulator(Env):
         """The engine with all its tools. None if there is only a GameLauncher."""
         return None if self.agent_manager is None else self.agent_manager.agent
 
-    def check(self, episodes: Sequence[vln.Episode]) -> list[str]:
+    def check(self, episodes: Sequence[DrivingEpisode]) -> list[str]:
         """Build every scene and put the robot at every start, in the embedded world.
 
-        Returns:
-            How many scenes will not look as they should, if any: what is seen is part of the exam.
-
-        Raises:
-            UserError: Episodes have bad starts, neither a scene nor a level, or one that is not there.
-            InvalidFile: A scene is broken.
-            SimulationError: The engine does not answer.
+        Return how many scenes will not look as they should, if any: the look is part of the exam.
         """
         for episode in episodes:
             _check_world(episode)
@@ -169,13 +152,8 @@ class O3DESimulator(Env):
             "O3DE project lacks meshes of them, or has not processed them yet (proctor export-o3de)"
         ]
 
-    def reset(self, episode: vln.Episode) -> Observation:
-        """Open the episode's level, building it if need be, and put the robot at the start.
-
-        Raises:
-            UserError: The episode has neither a scene nor a level.
-            SimulationError: The engine refuses, or the robot is silent.
-        """
+    def reset(self, episode: DrivingEpisode) -> Observation:
+        """Open the episode's level, building it if need be, and put the robot at the start."""
         self._state = None
         if self._robot is None:
             raise SimulationError("reset() was called after close()")
@@ -197,12 +175,7 @@ class O3DESimulator(Env):
         return observation
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
-        """Do one action by driving the robot.
-
-        Raises:
-            SimulationError: There was no reset, the episode is over, or the robot or the engine is silent.
-            ValueError: The action is not an integer from 0 to 3.
-        """
+        """Do one action, an integer from 0 to 3, by driving the robot."""
         running(self._state)
         with self._explained():
             return step_robot(self._state, self._robot, action, pose=self._pose)
@@ -212,11 +185,7 @@ class O3DESimulator(Env):
         return started(self._state).info()
 
     def get_current_position(self) -> o3de_math.Vector3:
-        """Return where the robot is, as the engine says.
-
-        Raises:
-            SimulationError: There was no reset, or the engine does not answer.
-        """
+        """Return where the robot is, as the engine says."""
         if self._robot is None or self._state is None:
             raise SimulationError("get_current_position() was called before reset()")
         with self._explained():
@@ -264,7 +233,7 @@ class O3DESimulator(Env):
             raise UserError(f"O3DE cannot be reached: {error}") from None
         return manager
 
-    def _enter(self, episode: vln.Episode) -> None:
+    def _enter(self, episode: DrivingEpisode) -> None:
         """Open the level of an episode."""
         path = episode.scene_config_path
         if self.agent_manager is None:
@@ -275,7 +244,7 @@ class O3DESimulator(Env):
         elif not self.agent_manager.open_level(episode.scene_id):
             raise SimulationError(_no_level(episode.scene_id))
 
-    def _place(self, episode: vln.Episode, floor_z: float) -> None:
+    def _place(self, episode: DrivingEpisode, floor_z: float) -> None:
         """Enter game mode, with the robot in the level if nobody can spawn it later."""
         manager = self.agent_manager
         if manager is None:
@@ -336,7 +305,7 @@ class O3DESimulator(Env):
         return f" (O3DE's Editor has the level '{level}' and is {mode})"
 
 
-def _check_world(episode: vln.Episode) -> None:
+def _check_world(episode: DrivingEpisode) -> None:
     if not episode.scene_config_path and not episode.scene_id:
         raise UserError(
             f"episode '{episode.episode_id}': it needs a scene; set scene_config_path, or scene_id to a level"

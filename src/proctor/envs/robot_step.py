@@ -21,16 +21,7 @@ def step_robot(
 ) -> tuple[Observation, float, bool, Info]:
     """Do one action by driving the robot, and return what `Env.step` does.
 
-    Args:
-        state: Of the episode.
-        robot: The robot.
-        action: What to do.
-        pose: Tells its position and heading in the world, where somebody knows better than the robot.
-        end_on_collision: Whether the first collision ends the episode.
-
-    Raises:
-        SimulationError: There was no reset, the episode is over, or the robot is silent.
-        ValueError: The action is not an integer from 0 to 3.
+    `pose` returns the position and heading in the world, where a simulator knows better than the robot.
     """
     state, action = running(state), checked_action(action)
     if robot is None:

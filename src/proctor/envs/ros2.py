@@ -10,23 +10,20 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from proctor.core.errors import UserError
-from proctor.core.interfaces import Env
+from proctor.core.interfaces import DrivingEpisode, Env
 from proctor.core.types import Info, Observation, Pose2
-from proctor.envs.embedded import VLNEnv
+from proctor.envs.embedded import VLNEnv, checked_options
 from proctor.envs.episode_state import EpisodeState, started
 from proctor.envs.robot_step import step_robot
-from proctor.exams.vln.episode import Episode
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import Camera
 from proctor.ros2.action_executor import VLNActionExecutor
-from proctor.ros2.domain import Domain
 from proctor.ros2.exam_robot import ExamRobot
-from proctor.ros2.sim_host_process import SimHostProcess
-from proctor.ros2.simulation_rules import ROBOT_URI
+from proctor.ros2.sim_host_process import Domain, SimHostProcess
+from proctor.ros2.simulation_checks import ROBOT_URI
 
 CAMERA_HZ, SCAN_HZ = 5, 30
 """One picture is looked at per action; more would only take time to draw."""
-REAL_TIME_FACTOR = 4.0
 
 
 class _Options(msgspec.Struct, kw_only=True):
@@ -49,10 +46,6 @@ class _Options(msgspec.Struct, kw_only=True):
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)]
 
 
-OF_THE_ROBOT = ("real_time_factor", "width", "height")
-"""Options that say how a robot is simulated; one that is there already is what it is."""
-
-
 class Ros2Env(Env):
     """A robot behind the topics rgb, depth, scan, odom and cmd_vel.
 
@@ -68,21 +61,14 @@ class Ros2Env(Env):
         services_prefix: Comes before the names of the simulator's services, such as `/gzserver`.
         real_time_factor: How fast the simulated robot's time goes, 4 if missing. Nothing depends on it.
         width: Of the simulated robot's pictures, 640 pixels if missing.
-        height: Of the simulated robot's pictures, 480 pixels if missing.
-        sensors: Out of rgb, depth, scan and odom.
+        height: Likewise, 480 pixels if missing.
         depth_far_m: What the robot's depth camera tells where there is nothing, its far clip distance; it
             becomes 0. Where that is 0, infinite or above 65.5 m, as in O3DE, it is known.
-        collision_threshold_m: Forward moves stop when the laser sees something nearer than this.
-        linear_speed_mps: Speed of FORWARD.
-        angular_speed_radps: Speed of LEFT and RIGHT.
-        end_on_collision: Whether the first collision ends the episode.
         timeout_s: How long to wait for a topic or a service, in real time.
 
-    Raises:
-        UserError: An option makes no sense.
+    `VLNEnv` explains the others.
     """
 
-    tasks = ("vln",)
     needs_scene = True
 
     def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
@@ -104,13 +90,10 @@ class Ros2Env(Env):
         end_on_collision: bool = False,
         timeout_s: float = 20.0,
     ) -> None:
-        options = {name: value for name, value in locals().items() if name in _Options.__struct_fields__}
-        options["sensors"] = list(sensors) if isinstance(sensors, tuple) else sensors
-        try:
-            self._options = msgspec.convert(options, _Options)
-        except msgspec.ValidationError as error:
-            raise UserError(str(error).replace(" - at `$.", " for `")) from None
-        given = [name for name in OF_THE_ROBOT if options[name] is not None]
+        self._options = checked_options(_Options, locals())
+        # How a robot is simulated: one that is there already is what it is.
+        robot_options = {"real_time_factor": real_time_factor, "width": width, "height": height}
+        given = [name for name, value in robot_options.items() if value is not None]
         if attach and given:
             raise UserError(f"{', '.join(given)}: the robot that is attached to has its own; leave it out")
         self._state: EpisodeState | None = None
@@ -118,13 +101,10 @@ class Ros2Env(Env):
         self._resources = ExitStack()
         self._host: SimHostProcess | None = None
 
-    def check(self, episodes: Sequence[Episode]) -> None:
+    def check(self, episodes: Sequence[DrivingEpisode]) -> None:
         """Build every scene and put the robot at every start, in the embedded world.
 
-        Raises:
-            UserError: Episodes have no scene or bad starts, or there are several for a robot that nobody can
-                put at their starts.
-            InvalidFile: A scene is broken.
+        A robot that nobody can put at their starts does only one episode.
         """
         VLNEnv(sensors=[]).check(episodes)
         if self._options.attach and len(episodes) > 1 and not self._connected().is_simulated():
@@ -133,13 +113,8 @@ class Ros2Env(Env):
                 "episode: put it there yourself, and run one episode at a time with --episode ID"
             )
 
-    def reset(self, episode: Episode) -> Observation:
-        """Put the robot at the episode's start.
-
-        Raises:
-            UserError: The episode has no scene.
-            SimulationError: The simulator refuses, or the robot is silent.
-        """
+    def reset(self, episode: DrivingEpisode) -> Observation:
+        """Put the robot at the episode's start."""
         self._state = None
         if not episode.scene_config_path:
             raise UserError(f"episode '{episode.episode_id}': it needs a scene; set scene_config_path")
@@ -152,12 +127,7 @@ class Ros2Env(Env):
         return robot.observe()
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
-        """Do one action by driving the robot.
-
-        Raises:
-            SimulationError: There was no reset, the episode is over, or the robot is silent.
-            ValueError: The action is not an integer from 0 to 3.
-        """
+        """Do one action, an integer from 0 to 3, by driving the robot."""
         ends = self._options.end_on_collision
         return step_robot(self._state, self._robot, action, end_on_collision=ends)
 
@@ -192,7 +162,7 @@ class Ros2Env(Env):
         options, camera = self._options, Camera()
         camera_hz = CAMERA_HZ if {"rgb", "depth"} & set(options.sensors) else 0
         return SimHostProcess(
-            *("--rtf", str(options.real_time_factor or REAL_TIME_FACTOR)),
+            *("--rtf", str(options.real_time_factor or 4.0)),
             *("--camera-hz", str(camera_hz)),
             *("--scan-hz", str(SCAN_HZ)),
             *("--size", f"{options.width or camera.width}x{options.height or camera.height}"),

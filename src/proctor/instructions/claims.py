@@ -51,8 +51,6 @@ TURNS_DEG: dict[str, tuple[float, float]] = {
 SIDE_DEG, TURN_DEG, AHEAD_DEG = 25.0, 45.0, 25.0
 """A door lies aside, and a turn at a door is one, from these angles on; ahead is up to the last."""
 TURN_REACH_M = 0.4
-DOOR_M = 0.8
-"""Nearer to a door, a bend is a turn at the door: into it, or out of it."""
 DOOR_TURN_REACH_M = 1.0
 PASS_REACH_M, PASS_DEG = 2.5, (50, 130)
 PASS_MEMORY_M = 4.0
@@ -99,7 +97,8 @@ class Claims:
             mask |= self._around([0], 0.0, TURN_REACH_M)
         if direction in ("left", "right"):
             bends = [i for i, angle in enumerate(way.turns) if is_turn(direction, float(angle))]
-            bends = [i for i in bends if all(abs(i - c.at) > way.steps(DOOR_M) for c in way.crossings)]
+            # Nearer to a door, a bend is a turn at the door: into it, or out of it.
+            bends = [i for i in bends if all(abs(i - c.at) > way.steps(0.8) for c in way.crossings)]
             mask |= self._around(bends, TURN_REACH_M, TURN_REACH_M)
             doors = [c.at for c in way.crossings if _bends(c, c.out_of, direction)]
             mask |= self._around(doors, 0.0, DOOR_TURN_REACH_M)

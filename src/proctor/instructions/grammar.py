@@ -35,12 +35,7 @@ class Slot(NamedTuple):
 
 
 class Pattern:
-    """A way to say some clauses.
-
-    Args:
-        text: The words, with slots.
-        kinds: The clauses that it says.
-    """
+    """A text with slots that says some clauses."""
 
     def __init__(self, text: str, *kinds: Kind) -> None:
         self.text = text
@@ -72,13 +67,10 @@ class Pattern:
 
 
 class Language:
-    """A way of speaking.
+    """A way of speaking: patterns, and the words for values by the name of their table.
 
-    Args:
-        patterns: All ways to say clauses.
-        tables: The words for values, by the name of the table: at least `room`, `category` and `color`.
-        thing: How to name a thing, as texts with the slots `{color}`, `{category}` and `{measure}`.
-        measures: Measure words by category, in languages that have them.
+    Tables are at least `room`, `category` and `color`. `thing` names an object, as texts with the slots
+    `{color}`, `{category}` and `{measure}`; measure words are by category, in languages that have them.
     """
 
     def __init__(

@@ -1,19 +1,22 @@
-"""Says clauses in words, in many ways."""
+"""Says clauses in words, in many ways, and reads them back, as strictly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from proctor.core.errors import UnknownName
+from proctor.core.errors import UnknownName, UserError
 from proctor.instructions import chinese, english
 from proctor.instructions.clauses import Clause
 from proctor.instructions.grammar import Choices, Language, Pattern
 
 MERGE_SHARE = 0.5
 """How often one phrase says several clauses, where there is one that can."""
+Reading: TypeAlias = list[Clause]
+LONGEST = 4000
+"""Characters of an instruction that may be read."""
 
 
 class Style(NamedTuple):
@@ -61,30 +64,16 @@ LANGUAGES = tuple(STYLES)
 
 
 def style_of(language: str) -> Style:
-    """Return how a language is spoken.
-
-    Raises:
-        UnknownName: It is not.
-    """
+    """Return how a language is spoken."""
     if language not in STYLES:
         raise UnknownName("language", language, STYLES)
     return STYLES[language]
 
 
 def say(clauses: Sequence[Clause], language: str, rng: np.random.Generator) -> str:
-    """Put clauses into words.
-
-    Args:
-        clauses: What to say.
-        language: `en` or `zh`.
-        rng: Chooses among the many ways to say it.
-
-    Raises:
-        UnknownName: The language is not spoken here.
-        ValueError: There are no words for a clause.
-    """
+    """Put clauses into the words of `en` or `zh`; `rng` chooses among the many ways to say it."""
     style = style_of(language)
-    groups = _sentences(_phrases(clauses, style, rng), style, rng)
+    groups = _group_phrases(_phrases(clauses, style, rng), style, rng)
     texts: list[str] = []
     used: list[str] = []
     said = ""
@@ -127,7 +116,7 @@ def _phrases(clauses: Sequence[Clause], style: Style, rng: np.random.Generator) 
     return phrases
 
 
-def _sentences(phrases: list[str], style: Style, rng: np.random.Generator) -> list[list[str]]:
+def _group_phrases(phrases: list[str], style: Style, rng: np.random.Generator) -> list[list[str]]:
     """Group phrases into sentences of one to three."""
     groups: list[list[str]] = []
     room = 0
@@ -176,3 +165,59 @@ def _awkward(before: str, phrase: str) -> tuple[str, ...]:
     """Return joiners that do not go between two phrases: nobody says `go left and go right`, or 再在."""
     same_verb = before.split(maxsplit=1)[0] == phrase.split(maxsplit=1)[0]
     return (*((" and ",) if same_verb else ()), *(("，再",) if phrase.startswith(("在", "到")) else ()))
+
+
+class Unreadable(UserError):
+    """A text that is not made of the phrasebook's phrases, or that can be read in two ways."""
+
+
+def read(text: str, language: str) -> list[Clause]:
+    """Return what an instruction says; Unreadable if it has other words or can be read in two ways."""
+    style = style_of(language)
+    if len(text) > LONGEST:
+        raise Unreadable(f"expected at most {LONGEST} characters, found {len(text)}")
+    clauses: list[Clause] = []
+    for sentence in _sentences(text.strip(), style):
+        clauses += _read_sentence(sentence, style)
+    if not clauses:
+        raise Unreadable("expected an instruction, found nothing")
+    return clauses
+
+
+def _sentences(text: str, style: Style) -> list[str]:
+    *sentences, rest = text.split(style.end)
+    if rest:
+        raise Unreadable(f"expected '{style.end}' after '{rest.strip()}'")
+    return [sentence.strip() for sentence in sentences]
+
+
+def _read_sentence(sentence: str, style: Style) -> list[Clause]:
+    lowered = sentence[:1].lower() + sentence[1:]
+    openers = {*style.first, *style.following, *style.last}
+    starts = [len(opener) for opener in openers if lowered.startswith(opener)]
+    readings: list[Reading] = []
+    for start in sorted(starts):
+        for reading in _readings(lowered, start, style, {}):
+            if reading not in readings:
+                readings.append(reading)
+    if len(readings) != 1:
+        problem = "cannot be read" if not readings else f"can be read in {len(readings)} ways"
+        raise Unreadable(f"'{sentence}' {problem}")
+    return readings[0]
+
+
+def _readings(text: str, start: int, style: Style, known: dict[int, list[Reading]]) -> list[Reading]:
+    """Return all ways to read a text from a place to its end as phrases with joiners between them."""
+    if start in known:
+        return known[start]
+    found: list[Reading] = []
+    for clauses, end in style.language.readings(text, start):
+        if end == len(text):
+            found.append(clauses)
+            continue
+        for joiner in style.joiners:
+            if text.startswith(joiner, end):
+                rest = _readings(text, end + len(joiner), style, known)
+                found += [clauses + reading for reading in rest if clauses + reading not in found]
+    known[start] = found
+    return found

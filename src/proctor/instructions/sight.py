@@ -56,12 +56,7 @@ class View(NamedTuple):
 
 
 class Sight:
-    """A camera in a scene.
-
-    Args:
-        surroundings: The scene.
-        camera: Its picture and height; it must look level.
-    """
+    """A camera in a scene; it must look level."""
 
     def __init__(self, surroundings: Surroundings, camera: Camera | None = None) -> None:
         camera = camera or WheeledRobot().camera

@@ -19,12 +19,8 @@ SPACING_M = 0.1
 CHORD_M = 1.0
 """Directions are those of chords of this length: what is shorter is a wiggle."""
 SHORTEST_CHORD_M = 0.4
-GAZE_M = 0.4
-"""A walker looks to where the way leads within this length."""
 LOOK_EVERY = 4
 """Points of the way between two pictures."""
-DOOR_REACH_M = 0.3
-"""How far beside a door a way may pass through it, as paths have corners."""
 
 
 class Crossing(NamedTuple):
@@ -47,13 +43,9 @@ class Crossing(NamedTuple):
 
 
 class Way:
-    """A way in a scene, as points 10 cm apart.
+    """A path in a scene, as points 10 cm apart. `start_yaw` is the heading before the first step.
 
-    Args:
-        surroundings: The scene.
-        path_xy: The way as points (N, 2).
-        start_yaw: The heading before the first step.
-        margin: By how much better than needed things must be seen, and be hidden.
+    `margin` says by how much better than needed objects must be seen, and be hidden.
     """
 
     def __init__(
@@ -128,7 +120,7 @@ class Way:
             (math.hypot(door.x - x, door.y - y) - door.width_m / 2, door) for door in self.surroundings.doors
         ]
         distance_m, door = min(doors, key=lambda pair: pair[0], default=(math.inf, None))
-        return door if distance_m < DOOR_REACH_M else None
+        return door if distance_m < 0.3 else None  # beside it, too: paths have corners
 
     def stretch(self, index: int) -> tuple[int, int]:
         """Return the first and the last point of the stay in the room at a point."""
@@ -172,7 +164,7 @@ class Way:
     def _view(self, index: int) -> View:
         """Return the picture at a point, looking where the way leads; -1 is the start before any turn."""
         if index not in self._looks:
-            gaze = self.steps(GAZE_M)
+            gaze = self.steps(0.4)
             ahead = min(index, self.count - 1 - gaze)
             x, y = self.points[max(0, index)]
             yaw = self.start_yaw if index < 0 else self.direction(ahead, ahead + gaze)

@@ -28,8 +28,7 @@ from proctor.instructions.clauses import (
     Toward,
     Turn,
 )
-from proctor.instructions.reference import fits, is_named, words_for
-from proctor.instructions.stopping import find_stop
+from proctor.instructions.reference import find_stop, fits, is_named, words_for
 from proctor.instructions.surroundings import Landmark, Surroundings
 from proctor.instructions.vocabulary import ROOMS
 from proctor.instructions.way import Crossing, Way
@@ -39,20 +38,12 @@ Level: TypeAlias = Literal["short", "medium", "long"]
 LEVELS: tuple[Level, ...] = ("short", "medium", "long")
 
 SHORTEST_M = 1.0
-SIGHT_MARGIN = 1.3
-"""By how much better than needed things must be seen, and rivals be out of sight."""
-SHORTEST_STAY_M = 0.6
-"""Rooms of which a way cuts off a smaller corner make it impossible to tell."""
 BEND_RAD, STRAIGHT_RAD = math.radians(55), math.radians(15)
 PASS_REACH_M = 2.0
-PASS_BEND_RAD = math.radians(30)
 FORWARD_M = (1.6, 8.4)
 FORWARD_MISS_M = 0.35
 FORWARD_RAD = math.radians(14)
-TOWARD_RAD = math.radians(12)
 TOWARD_M = 2.0
-MOST_PASSED = {"medium": 1, "long": 6}
-PASSED_APART_M = 1.0
 
 
 class Event(NamedTuple):
@@ -71,20 +62,13 @@ def describe(
     level: Level,
     rng: np.random.Generator,
 ) -> list[Clause] | None:
-    """Return what to say about a way.
+    """Return what to say about a path (N, 2); None if the goal or the turns cannot be told without mistake.
 
-    Args:
-        scene: The scene, or what was read from it, which saves time if there are many ways.
-        path_xy: The way as points (N, 2).
-        start_yaw: The heading before the first step.
-        level: `short` tells the goal alone, `medium` rooms, turns and some landmarks, `long` every step.
-        rng: Chooses among what could be said.
-
-    Returns:
-        The clauses, or None if the goal or the turns cannot be told without mistake.
+    The surroundings instead of the scene save time if there are many paths. Level `short` tells the goal
+    alone, `medium` rooms, turns and some landmarks, `long` every step.
     """
     surroundings = scene if isinstance(scene, Surroundings) else Surroundings.of(scene)
-    way = Way(surroundings, path_xy, start_yaw, margin=SIGHT_MARGIN)
+    way = Way(surroundings, path_xy, start_yaw, margin=1.3)
     if surroundings.has_meshes or way.length_m < SHORTEST_M or not _rooms_are_clear(way):
         return None
     found = find_stop(way, rng)
@@ -104,7 +88,7 @@ def _rooms_are_clear(way: Way) -> bool:
     """Tell whether every room has a name and is crossed for long enough to notice it."""
     edges = [0, *(crossing.at for crossing in way.crossings), way.count - 1]
     stays_m = [(b - a) * way.spacing_m for a, b in pairwise(edges)]
-    return all(name in ROOMS for name in way.rooms) and min(stays_m) >= SHORTEST_STAY_M
+    return all(name in ROOMS for name in way.rooms) and min(stays_m) >= 0.6
 
 
 class _Teller:
@@ -113,7 +97,7 @@ class _Teller:
     def __init__(self, way: Way, level: Level, rng: np.random.Generator, used: list[Landmark]) -> None:
         self._way, self._long, self._rng = way, level == "long", rng
         self._used = used
-        self._most_passed = MOST_PASSED[level]
+        self._most_passed = {"medium": 1, "long": 6}[level]
 
     def tell(self, stop: Stop) -> list[Clause]:
         """Return all clauses in order."""
@@ -201,9 +185,7 @@ class _Teller:
         self._rng.shuffle(found)
         chosen: list[Event] = []
         for event in found:
-            near = [
-                other for other in chosen if abs(other.at - event.at) * self._way.spacing_m < PASSED_APART_M
-            ]
+            near = [other for other in chosen if abs(other.at - event.at) * self._way.spacing_m < 1.0]
             if not near and len(chosen) < self._most_passed:
                 chosen.append(event)
         return chosen
@@ -219,7 +201,7 @@ class _Teller:
         if distance_m > PASS_REACH_M or not math.radians(60) <= abs(bearing) <= math.radians(120):
             return None
         margin = way.steps(0.6)
-        if not margin <= index < way.count - margin or abs(way.turns[index]) > PASS_BEND_RAD:
+        if not margin <= index < way.count - margin or abs(way.turns[index]) > math.radians(30):
             return None
         side = hand(bearing)
         first = way.stretch(index)[0]
@@ -265,7 +247,12 @@ class _Teller:
             dx, dy = mark.centre - here
             off = abs(wrap_angle(math.atan2(dy, dx) - yaw))
             named = is_named(mark) and mark not in self._used
-            if named and mark.number in seen and off <= TOWARD_RAD and math.hypot(dx, dy) > TOWARD_M + 0.5:
+            if (
+                named
+                and mark.number in seen
+                and off <= math.radians(12)
+                and math.hypot(dx, dy) > TOWARD_M + 0.5
+            ):
                 thing = self._words(mark, index, end)
                 if thing is not None:
                     return Toward(thing)

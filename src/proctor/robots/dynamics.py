@@ -29,11 +29,7 @@ class Dynamics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def of(cls, limits: Dynamics | Mapping[str, Any]) -> Dynamics:
-        """Take limits as they are, or as a dict such as `{"v_max": 1.0, "omega_max": 1.0}`.
-
-        Raises:
-            UserError: A limit is unknown, not a number, or not more than 0.
-        """
+        """Take limits as they are, or as a dict such as `{"v_max": 1.0, "omega_max": 1.0}`."""
         if isinstance(limits, Dynamics):
             return limits
         known = cls.__struct_fields__

@@ -1,4 +1,4 @@
-"""Hello Robot Stretch RE2 with its stock gripper, as data: joints, limits, speeds, forces, cameras.
+"""Hello Robot Stretch RE2 with its stock gripper, as data: joints, limits, speeds, forces, cameras, sensors.
 
 The base frame has x forward; the arm reaches out along -y. Speeds and accelerations of lift, arm and driving
 are the maker's largest; how fast the base turns, the gripper and all forces are chosen, since the maker's
@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,7 @@ ARM_SEGMENTS = slice(4, 8)
 """Of the ten: they share one motor and stretch alike."""
 GRIPPER_OPEN_M = 0.04
 """Travel of one fingertip from closed."""
+Facts: TypeAlias = dict[str, Any]
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,10 +117,7 @@ STRETCH = StretchRobotConfig()
 
 
 def controls_of_qpos(qpos: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the seven commands that 7 or 10 numbers mean. The four arm segments become one extension.
-
-    A segment that is commanded beyond what it can do counts as what it can do.
-    """
+    """Return the seven commands that 7 or 10 numbers mean: arm segments, clipped, add up to one extension."""
     if len(qpos) == len(CONTROLS):
         return qpos
     extension_m = sum(min(max(segment, 0.0), SEGMENT_M) for segment in qpos[ARM_SEGMENTS])
@@ -140,3 +138,42 @@ def qpos_of_controls(controls: tuple[float, ...]) -> tuple[float, ...]:
 def limits_as_dict() -> dict[str, Any]:
     """Return the limits of the ten joints as plain lists, to be told to agents."""
     return {name: list(limits) for name, limits in JOINT_LIMITS.items()}
+
+
+def _picture(camera: str, kind: str) -> Facts:
+    config = CAMERAS[camera]
+    return {"width": config.width, "height": config.height, "encoding": "base64", "format": kind}
+
+
+@dataclass(frozen=True)
+class StretchSensorSuite:
+    """The robot's sensors as the design documents describe them. Its dicts are copies: change them freely.
+
+    `encoding` is how a picture travels in JSON; in process and in msgpack it is an array. Joints have ten
+    numbers, one by name; `proctor.robots.stretch` explains the seven of a short action.
+    """
+
+    rgb_head: Facts = field(default_factory=lambda: _picture("head", "RGB"))
+    rgb_wrist: Facts = field(default_factory=lambda: _picture("wrist", "RGB"))
+    depth_head: Facts = field(default_factory=lambda: _picture("head", "depth"))
+    """Millimetres in 16 bits, 0 where nothing came back."""
+    joint_positions: Facts = field(
+        default_factory=lambda: {"dim": len(JOINT_NAMES), "names": list(JOINT_NAMES)}
+    )
+    """`qpos` in observations."""
+    joint_velocities: Facts = field(default_factory=lambda: {"dim": len(JOINT_NAMES)})
+    """`qvel` in observations."""
+    gripper_state: Facts = field(default_factory=lambda: {"dim": 1, "range": [0.0, GRIPPER_OPEN_M]})
+    """Metres; a number, not an array."""
+    ee_pose: Facts = field(default_factory=lambda: {"dim": 7, "frame": "base_link"})
+    """x, y, z and a quaternion w, x, y, z."""
+    instruction: Facts = field(
+        default_factory=lambda: {"type": "text", "example": "Pick up the red cup and place it on the table"}
+    )
+    object_pose: Facts = field(
+        default_factory=lambda: {"position": {"dim": 3}, "orientation": {"dim": 4}, "optional": True}
+    )
+    """For debugging; observations have the positions as `object_info` if the env is asked for it."""
+
+
+SENSORS = StretchSensorSuite()

@@ -1,4 +1,4 @@
-"""Where the Stretch's hand is, and how to stand and reach so that it is somewhere, in closed form.
+"""Forward and inverse kinematics of the Stretch's hand in closed form, and its reach.
 
 The hand's frame lies between the pads: x along the fingers, which always point 30 degrees down, y to the
 left finger. A *heading* here is the direction of the fingers seen from above, anticlockwise from +x of the
@@ -29,6 +29,8 @@ FINGER_PITCH_RAD = math.radians(30.0)
 """How far the fingers point down, always."""
 VERTICAL = 1e-6
 """Shorter than this, what is left of a unit vector seen from above has no direction."""
+LIFT, ARM, WRIST_YAW = CONTROLS[3], CONTROLS[4], CONTROLS[5]
+LOWEST_M, HIGHEST_M = HAND_HEIGHT_M + LIFT.low, HAND_HEIGHT_M + LIFT.high
 
 
 class Posture(NamedTuple):
@@ -74,15 +76,10 @@ def hand_in_world(base: Pose2, lift_m: float, arm_m: float, wrist_yaw: float) ->
 
 
 def reach_by_driving(hand_world: Array, heading: float, base: Pose2) -> Posture:
-    """Return how to bring the hand somewhere by driving straight, the lift, the arm and the wrist.
+    """Return how to bring the hand to a place in the world by driving straight, lift, arm and wrist.
 
     The base keeps its heading and moves along it only, as the real one does. There is one such posture, or
-    none: see `Posture.is_possible`.
-
-    Args:
-        hand_world: Where the hand should be.
-        heading: Where the fingers should point in the world.
-        base: Where the base is.
+    none: see `Posture.is_possible`. The fingers point to `heading` in the world.
     """
     wrist_yaw = wrist_for(heading, base.yaw)
     there = _turned((float(hand_world[0]) - base.x, float(hand_world[1]) - base.y), -base.yaw)
@@ -94,13 +91,9 @@ def reach_by_driving(hand_world: Array, heading: float, base: Pose2) -> Posture:
 
 
 def reach_from(hand_world: Array, heading: float, base_yaw: float, arm_m: float) -> Posture:
-    """Return where to stand so that the hand is somewhere, with the arm this far out.
+    """Return where to stand so that the hand is at a place in the world, with the arm this far out.
 
-    Args:
-        hand_world: Where the hand should be.
-        heading: Where the fingers should point in the world.
-        base_yaw: Where the base should point in the world. The arm points to the right of it.
-        arm_m: How far the arm should be extended.
+    Both headings are in the world. The arm points to the right of the base's.
     """
     wrist_yaw = wrist_for(heading, base_yaw)
     x, y = _turned(_hand_from_base(arm_m, wrist_yaw), base_yaw)
@@ -142,3 +135,35 @@ def _hand_from_base(arm_m: float, wrist_yaw: float) -> tuple[float, float]:
 def _turned(vector: tuple[float, float], angle: float) -> tuple[float, float]:
     cos, sin = math.cos(angle), math.sin(angle)
     return cos * vector[0] - sin * vector[1], sin * vector[0] + cos * vector[1]
+
+
+def _away_m(arm_m: float, wrist_yaw: float) -> float:
+    position, _ = hand_in_base(0.0, arm_m, wrist_yaw)
+    return math.hypot(*position[:2].tolist())
+
+
+FARTHEST_M, NEAREST_M = _away_m(ARM.high, 0.0), _away_m(ARM.low, WRIST_YAW.high)
+"""Of the pads from the base's axis, horizontally."""
+
+
+class Reach(NamedTuple):
+    """How a robot can get at a point."""
+
+    distance_m: float
+    """From the base's axis at the start, horizontally."""
+    drive_m: float
+    """How far the base must drive at least, if it may turn."""
+    too_high_m: float
+    """By how much the point is above what the hand can get at; negative if below, 0 if neither."""
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the pads can get there, the base being free to drive: so only the height counts."""
+        return self.too_high_m == 0
+
+
+def reach_of(start: tuple[float, float, float], point: tuple[float, float, float]) -> Reach:
+    """Tell how a robot that starts at x, y and heading can get its pads to a point of the world."""
+    distance_m = math.hypot(point[0] - start[0], point[1] - start[1])
+    drive_m = max(distance_m - FARTHEST_M, NEAREST_M - distance_m, 0.0)
+    return Reach(distance_m, drive_m, point[2] - min(max(point[2], LOWEST_M), HIGHEST_M))

@@ -1,7 +1,4 @@
-"""Colours that people have one word for.
-
-All of a house is painted from this palette, so that "the red sofa" is red beyond dispute.
-"""
+"""The palette of houses: colours that people have one word for, so that "the red sofa" is not disputed."""
 
 from __future__ import annotations
 

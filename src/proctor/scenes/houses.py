@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.types import Vector3
-from proctor.scenes.floor_plan import FloorPlan, Room
-from proctor.scenes.numbering import numbered
-from proctor.scenes.placement import Furnishing, furnish
-from proctor.scenes.planner import plan_floor
-from proctor.scenes.rooms import FEWEST_ROOMS, MOST_ROOMS
-from proctor.scenes.scene_config import Light, SceneConfig
-from proctor.scenes.shadows import shadows
+from proctor.scenes.floor_plan import FEWEST_ROOMS, MOST_ROOMS, Door, FloorPlan, Rect, Room
+from proctor.scenes.floor_plan_generator import plan_floor
+from proctor.scenes.placement import RUG_HEIGHT_M, Furnishing, furnish
+from proctor.scenes.scene_config import Light, SceneConfig, SceneObject
+from proctor.scenes.shapes import trim
 from proctor.scenes.shell import build_shell
 
+MARGIN_M = 0.05
+BASE = 50
+DOORS = 3
+"""Even the smallest house has as many."""
+LARGEST_NUMBER = BASE ** (2 + DOORS) - 1
 # Lights that shine through walls reach all rooms alike, at the price of two.
 LIGHTS = (
     Light(
@@ -37,6 +42,55 @@ LIGHTS = (
 )
 
 
+def shadows(furniture: Iterable[Furnishing]) -> list[SceneObject]:
+    """Return one object for each room with the shadows of all that stands in it."""
+    objects = []
+    for room, items in groupby(furniture, key=lambda item: item.object.room):
+        parts = []
+        for item in items:
+            rect, bottom_m, top_m = item.volume
+            if bottom_m > 0.0 or top_m < max(0.3, RUG_HEIGHT_M):  # nobody would miss its shadow
+                continue
+            size = (rect.width_m + 2 * MARGIN_M, rect.depth_m + 2 * MARGIN_M, 0.001)
+            parts.append(trim(size, (*rect.centre, 0.02), (0.0, 0.0, 0.0, 0.24)))  # above rugs
+        if parts:
+            name = f"{room} shadows"
+            objects.append(
+                SceneObject(name=name, category="shadow", room=room, parts=parts, rigid_body_type="none")
+            )
+    return objects
+
+
+def numbered(plan: FloorPlan, number: int) -> FloorPlan:
+    """Return a plan that carries a number from 0 up, of which digits beyond the fifth are lost."""
+    east_m, north_m, *shifts_m = (number // BASE**place % BASE / 1000 for place in range(2 + DOORS))
+    _, _, x1, y1 = plan.outline
+
+    def stretched(rect: Rect) -> Rect:
+        east = round(x1 + east_m, 3) if rect.x1 == x1 else rect.x1
+        return rect._replace(x1=east, y1=round(y1 + north_m, 3) if rect.y1 == y1 else rect.y1)
+
+    doors = [_moved(door, shift_m) for door, shift_m in zip(plan.doors, shifts_m, strict=False)]
+    rooms = tuple(Room(room.name, stretched(room.cell)) for room in plan.rooms)
+    return FloorPlan(stretched(plan.outline), rooms, (*doors, *plan.doors[DOORS:]))
+
+
+def number_of(plan: FloorPlan) -> int:
+    """Read back the number that a plan carries."""
+    lengths = [plan.outline.x1, plan.outline.y1]
+    lengths += [door.x if door.along == "x" else door.y for door in plan.doors[:DOORS]]
+    return sum(round(length * 1000) % BASE * BASE**place for place, length in enumerate(lengths))
+
+
+def _moved(door: Door, shift_m: float) -> Door:
+    """Return a door further along its wall, with its leaf."""
+    dx, dy = (shift_m, 0.0) if door.along == "x" else (0.0, shift_m)
+    leaf = door.leaf
+    if leaf is not None:
+        leaf = Rect(*(round(value, 3) for value in (leaf.x0 + dx, leaf.y0 + dy, leaf.x1 + dx, leaf.y1 + dy)))
+    return door._replace(x=round(door.x + dx, 3), y=round(door.y + dy, 3), leaf=leaf)
+
+
 class House(NamedTuple):
     """A furnished house and the knowledge of how it was made."""
 
@@ -51,25 +105,16 @@ class House(NamedTuple):
 
 
 def check_rooms(rooms: int | None) -> None:
-    """Refuse a number of rooms that no house has.
-
-    Raises:
-        UserError: It is too small or too large.
-    """
+    """Raise a UserError for a number of rooms that no house has."""
     if rooms is not None and not FEWEST_ROOMS <= rooms <= MOST_ROOMS:
         raise UserError(f"expected {FEWEST_ROOMS} to {MOST_ROOMS} rooms, found {rooms}")
 
 
 def generate_house(seed: int, rooms: int | None = None) -> House:
-    """Make the house of a seed: always the same for the same seed.
+    """Make the house of a seed: always the same for the same seed. Halls count as rooms.
 
-    Args:
-        seed: From 0 up. No two seeds up to `numbering.LARGEST_NUMBER` give the same house; larger ones, such
-            as those of 128 bits that nobody can guess, could do so by chance only.
-        rooms: How many rooms, halls included; drawn from the seed if not given.
-
-    Raises:
-        UserError: The seed is below 0, or no house has that many rooms.
+    No two seeds from 0 to `LARGEST_NUMBER` give the same house; larger ones, such as those of 128 bits that
+    nobody can guess, could do so by chance only.
     """
     if seed < 0:
         raise UserError(f"expected a seed from 0 up, found {seed}")

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from proctor.scenes import appliances, cabinets, decor, furniture, leisure
+from proctor.scenes import appliances, cabinets, decor, furniture
 from proctor.scenes.pieces import Piece, Rng, pick
 
 Spot: TypeAlias = Literal["wall", "outer wall", "corner", "middle"]
@@ -182,7 +182,7 @@ SHELF = Rule(at_wall(cabinets.storage_shelf))
 JARS = Rule(at_wall(partial(cabinets.storage_shelf, jars=True)))
 BOX = Rule(at_wall(cabinets.cardboard_box), "corner", 0.0, 0.7)
 MACHINE = Rule(laundry)
-CLOCK = Rule(at_wall(leisure.grandfather_clock), "wall", 0.4, 0.25)
+CLOCK = Rule(at_wall(furniture.grandfather_clock), "wall", 0.4, 0.25)
 
 
 def small_rug(depth_m: float, width_m: float) -> Rule:
@@ -199,19 +199,11 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
         BENCH,
         CLOCK,
         SIDEBOARD._replace(chance=0.3),
-        PLANT,
-        PICTURE,
-        PICTURE,
+        *(PLANT, PICTURE, PICTURE),
         small_rug(0.9, 1.6),
     ),
     "corridor": (
-        BARE_WINDOW,
-        BENCH,
-        CLOCK,
-        PLANT,
-        PICTURE,
-        PICTURE,
-        SECOND_PICTURE,
+        *(BARE_WINDOW, BENCH, CLOCK, PLANT, PICTURE, PICTURE, SECOND_PICTURE),
         small_rug(0.8, 1.8),
     ),
     "living room": (
@@ -220,7 +212,7 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
         Rule(at_wall(cabinets.tv), front_m=0.8, opposite="sofa"),
         WINDOW,
         SECOND_WINDOW,
-        Rule(at_wall(leisure.fireplace), front_m=0.8, chance=0.45),
+        Rule(at_wall(furniture.fireplace), front_m=0.8, chance=0.45),
         Rule(playing, front_m=0.4, chance=0.3),
         BOOKSHELF._replace(chance=0.6),
         ARMCHAIR,
@@ -229,22 +221,15 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
         PLANT,
         FLOOR_LAMP,
         PLANT._replace(chance=0.4),
-        PICTURE,
-        PICTURE,
-        WALL_CLOCK,
+        *(PICTURE, PICTURE, WALL_CLOCK),
     ),
     "dining room": (
         WINDOW,
         SECOND_WINDOW,
         Rule(dining, "middle", 0.0),
         SIDEBOARD,
-        Rule(at_wall(leisure.fireplace), front_m=0.8, chance=0.2),
-        CLOCK,
-        PLANT,
-        FLOOR_LAMP,
-        PICTURE,
-        SECOND_PICTURE,
-        WALL_CLOCK,
+        Rule(at_wall(furniture.fireplace), front_m=0.8, chance=0.2),
+        *(CLOCK, PLANT, FLOOR_LAMP, PICTURE, SECOND_PICTURE, WALL_CLOCK),
     ),
     "kitchen": (
         Rule(kitchen_row, front_m=0.8),
@@ -260,15 +245,9 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
     "bedroom": (
         Rule(sleeping, front_m=0.5),
         Rule(guest_bed, front_m=0.5, unless="bed"),
-        WINDOW,
-        SECOND_WINDOW,
-        WARDROBE,
-        DRESSER,
+        *(WINDOW, SECOND_WINDOW, WARDROBE, DRESSER),
         ARMCHAIR._replace(chance=0.4),
-        PLANT,
-        FLOOR_LAMP,
-        PICTURE,
-        SECOND_PICTURE,
+        *(PLANT, FLOOR_LAMP, PICTURE, SECOND_PICTURE),
     ),
     "guest room": (
         Rule(guest_bed, front_m=0.5),
@@ -276,14 +255,12 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
         WARDROBE,
         ARMCHAIR._replace(chance=0.4),
         DRESSER._replace(chance=0.3),
-        PLANT,
-        PICTURE,
-        SECOND_PICTURE,
+        *(PLANT, PICTURE, SECOND_PICTURE),
         small_rug(1.2, 1.7),
     ),
     "nursery": (
         WINDOW,
-        Rule(at_wall(leisure.crib), front_m=0.6),
+        Rule(at_wall(furniture.crib), front_m=0.6),
         Rule(at_wall(cabinets.toy_chest), front_m=0.6),
         DRESSER,
         ARMCHAIR._replace(chance=0.4),
@@ -294,21 +271,11 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
     ),
     "study": (
         Rule(working, front_m=0.5),
-        WINDOW,
-        BOOKSHELF,
-        ARMCHAIR,
-        PLANT,
-        FLOOR_LAMP,
-        PICTURE,
-        WALL_CLOCK,
+        *(WINDOW, BOOKSHELF, ARMCHAIR, PLANT, FLOOR_LAMP, PICTURE, WALL_CLOCK),
         small_rug(1.2, 1.7),
     ),
     "library": (
-        WINDOW,
-        BOOKSHELF,
-        BOOKSHELF,
-        READING,
-        BOOKSHELF,
+        *(WINDOW, BOOKSHELF, BOOKSHELF, READING, BOOKSHELF),
         Rule(playing, front_m=0.4, chance=0.4),
         BOOKSHELF._replace(chance=0.5),
         CLOCK._replace(chance=0.6),
@@ -318,10 +285,10 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
     ),
     "gym": (
         BARE_WINDOW,
-        Rule(at_wall(leisure.treadmill), front_m=0.5),
-        Rule(at_wall(leisure.exercise_bike), front_m=0.4),
-        Rule(at_wall(leisure.dumbbell_rack), front_m=0.6),
-        Rule(at_wall(leisure.weight_bench), front_m=0.4),
+        Rule(at_wall(furniture.treadmill), front_m=0.5),
+        Rule(at_wall(furniture.exercise_bike), front_m=0.4),
+        Rule(at_wall(furniture.dumbbell_rack), front_m=0.6),
+        Rule(at_wall(furniture.weight_bench), front_m=0.4),
         BENCH._replace(chance=0.3),
         PLANT._replace(chance=0.4),
         WALL_CLOCK,
@@ -347,10 +314,7 @@ INTERIORS: dict[str, tuple[Rule, ...]] = {
     ),
     "storage room": (
         BARE_WINDOW._replace(chance=0.3),
-        SHELF,
-        BOX,
-        SHELF,
-        BOX,
+        *(SHELF, BOX, SHELF, BOX),
         Rule(at_wall(cabinets.wardrobe), chance=0.3),
     ),
     "pantry": (

@@ -12,7 +12,6 @@ if TYPE_CHECKING:  # names of kinds and colours are there for those who have no 
     from proctor.scenes.shapes import Triple
 
 SPELLINGS = {"gray": "grey"}
-SEPARATORS = re.compile(r"[_\-\s]+")
 
 
 class Kind(NamedTuple):
@@ -65,22 +64,14 @@ KINDS: dict[str, Kind] = {
 
 
 def check_kind(kind: str) -> None:
-    """Check that there is such a kind.
-
-    Raises:
-        ValueError: There is none.
-    """
+    """Raise a ValueError if there is no such kind."""
     if kind not in KINDS:
         hint = did_you_mean(kind, KINDS)
         raise ValueError(f"kind: expected one of {', '.join(sorted(KINDS))}, found '{kind[:40]}'{hint}")
 
 
 def color_of(word: str) -> Triple:
-    """Return the red, green and blue of an English word.
-
-    Raises:
-        ValueError: It is no colour that is known here.
-    """
+    """Return the red, green and blue of an English word; raise a ValueError if it is not a known colour."""
     word = SPELLINGS.get(word.lower(), word.lower())
     if word not in PALETTE:
         hint = did_you_mean(word, PALETTE)
@@ -89,11 +80,8 @@ def color_of(word: str) -> Triple:
 
 
 def kind_and_color(name: str) -> tuple[str, str] | None:
-    """Return what a name such as `cup_red`, `red_cup_2` or `table` asks for, or None if nothing known.
-
-    The colour is empty where the name has none.
-    """
-    words = [word for word in SEPARATORS.split(name.lower()) if not word.isdigit()]
+    """Return kind and colour ("" if none) in a name such as `cup_red`, `red_cup_2` or `table`, if known."""
+    words = [word for word in re.split(r"[_\-\s]+", name.lower()) if not word.isdigit()]
     kinds = [word for word in words if word in KINDS]
     colors = [word for word in words if SPELLINGS.get(word, word) in PALETTE]
     if len(kinds) != 1 or len(colors) > 1 or len(words) != len(kinds) + len(colors):

@@ -1,4 +1,4 @@
-"""The other files that a mesh file consists of: buffers, materials, textures, and where they are found."""
+"""Files of scenes and meshes: where a scene is found, and the buffers, materials and textures of a mesh."""
 
 from __future__ import annotations
 
@@ -14,19 +14,14 @@ from PIL import Image
 
 MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
 USD_SUFFIXES = (".usd", ".usda", ".usdc")
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 IMAGE_FOLDERS = ("", "textures", "materials/textures", "../textures", "../materials/textures")
 """Where a mesh's images lie by custom, as seen from its folder: Gazebo's models have the last one."""
-MESHES = "meshes"
-"""What the folder of the meshes is called in a model of Gazebo or a package of ROS."""
 
 MTLLIB = re.compile(rb"^[ \t]*mtllib[ \t]+(.+?)[ \t\r]*$", re.MULTILINE)
 MTL_IMAGE = re.compile(rb"^[ \t]*(map_\w+|bump|disp|decal)[ \t]+(.+?)[ \t\r]*$", re.MULTILINE)
-DRAWN_MAP = b"map_kd"
 DAE_IMAGE = re.compile(rb"<image\b[^>]*>.*?</image>", re.DOTALL)
 DAE_FILE = re.compile(rb"<init_from>\s*(?:<ref>)?([^<]+)")
 PLY_IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+(.+?)[ \t\r]*$", re.MULTILINE)
-PLY_HEADER_BYTES = 2**16
 MAX_NODES = 10_000
 """Each is read, drawn and divided into pieces on its own, at a millisecond or so."""
 MAX_FACE_CORNERS = 10_000
@@ -35,10 +30,10 @@ OBJ_CONTINUED = re.compile(rb"\\\r?\n")
 OBJ_LARGE_FACE = re.compile(rb"^[ \t]*f(?:[ \t]+[^ \t\r\n]++){%d}" % (MAX_FACE_CORNERS + 1), re.MULTILINE)
 LONGEST_NAME = 1024
 SHOWN_NAMES, SHOWN_CHARACTERS = 5, 80
-
-
 Role = Literal["image", "material", "other"]
 """What a named file is for. A mesh without its images and materials is read, but looks otherwise."""
+SCENE_SUFFIXES = (".json", *MESH_SUFFIXES)
+"""Of scene files, the preferred ones first: who writes a scene file beside a mesh wants it to be used."""
 
 
 class NamedFile(NamedTuple):
@@ -52,13 +47,14 @@ class NamedFile(NamedTuple):
 
 
 def folder_of_scene(scene_path: Path) -> Path:
-    """Return the folder in which the files of a scene are looked for.
+    """Return the folder in which the files of a scene are looked for: that of the scene file.
 
-    That is the folder of the scene file. Of a mesh that is a whole scene, in a folder that is called
-    `meshes`, it is the folder above, which holds `materials` or `textures` as well.
+    For a mesh that is a whole scene, in a folder called `meshes`, it is the folder above, which holds
+    `materials` or `textures` as well.
     """
     folder = scene_path.resolve().parent
-    is_model = scene_path.suffix.lower() in MESH_SUFFIXES and folder.name == MESHES
+    # Meshes of a model of Gazebo or a package of ROS lie in `meshes`.
+    is_model = scene_path.suffix.lower() in MESH_SUFFIXES and folder.name == "meshes"
     return folder.parent if is_model else scene_path.parent.resolve()
 
 
@@ -68,17 +64,14 @@ def may_name(folder: Path, file: Path, root: Path | None = None) -> bool:
     Near is beside or below the mesh, and images one folder over, since many meshes share their images in
     `../textures`. Nothing else may be read. All paths must be resolved.
     """
-    is_near = file.parent.parent == folder.parent and file.suffix.lower() in IMAGE_SUFFIXES
+    is_near = file.parent.parent == folder.parent and file.suffix.lower() in (".png", ".jpg", ".jpeg")
     return is_near or file.is_relative_to(folder) or (root is not None and file.is_relative_to(root))
 
 
 def find_named_file(name: str, folder: Path, root: Path | None = None) -> Path | None:
-    """Return the file that a mesh names, None if it is not there or may not be named.
+    """Return the file that a mesh in `folder` names, None if it is not there or may not be named.
 
-    Args:
-        name: As the mesh writes it: a path, or a `file:`, `model:` or `package:` address; `%20` is a blank.
-        folder: Of the mesh.
-        root: The scene's folder.
+    The name is a path or a `file:`, `model:` or `package:` address; `%20` is a blank.
     """
     if not name.strip() or "\0" in name or len(name) > LONGEST_NAME:
         return None
@@ -111,7 +104,8 @@ def _candidates(name: str, folder: Path) -> list[Path]:
 
 def named_files(file: Path, root: Path | None = None) -> list[NamedFile]:
     """Return the files that a mesh file names, each name once."""
-    names = _NAMES.get(file.suffix.lower(), _no_names)(file, root)
+    read_names = _NAMES.get(file.suffix.lower())
+    names = read_names(file, root) if read_names is not None else {}
     return [NamedFile(name, find_named_file(name, file.parent, root), role) for name, role in names.items()]
 
 
@@ -152,11 +146,7 @@ def _is_image(file: Path) -> bool:
 
 
 def check_work(file: Path) -> None:
-    """Refuse a mesh file that would take very long to read, before it is read.
-
-    Raises:
-        ValueError: It has too many nodes or materials, or a face with too many corners.
-    """
+    """Raise a ValueError for a mesh file that would take very long to read, before it is read."""
     suffix = file.suffix.lower()
     if suffix in (".gltf", ".glb"):
         _check_count(file, len(read_gltf(file).nodes), "nodes", MAX_NODES)
@@ -177,20 +167,12 @@ def _check_count(file: Path, count: int, things: str, most: int) -> None:
         raise ValueError(f"'{file.name}' has {count} {things}, more than {most}")
 
 
-def _no_names(file: Path, root: Path | None) -> dict[str, Role]:
-    del file, root
-    return {}
-
-
 def _names_of_gltf(file: Path, root: Path | None) -> dict[str, Role]:
     del root
     document = read_gltf(file)
-    names: dict[str, Role] = {}
-    for role, entries in (("other", document.buffers), ("image", document.images)):
-        for entry in entries:
-            if entry.uri is not None and not entry.uri.startswith("data:"):
-                names[entry.uri] = "image" if role == "image" else "other"
-    return names
+    names: dict[str | None, Role] = {entry.uri: "other" for entry in document.buffers}
+    names |= {entry.uri: "image" for entry in document.images}
+    return {uri: role for uri, role in names.items() if uri is not None and not uri.startswith("data:")}
 
 
 def _names_of_obj(file: Path, root: Path | None) -> dict[str, Role]:
@@ -199,7 +181,7 @@ def _names_of_obj(file: Path, root: Path | None) -> dict[str, Role]:
     for library in libraries:
         material = find_named_file(library, file.parent, root)
         for kind, name in MTL_IMAGE.findall(material.read_bytes()) if material is not None else ():
-            if kind.lower() == DRAWN_MAP:
+            if kind.lower() == b"map_kd":
                 names[_text(name)] = "image"
             else:
                 names.setdefault(_text(name), "other")
@@ -215,7 +197,7 @@ def _names_of_dae(file: Path, root: Path | None) -> dict[str, Role]:
 def _names_of_ply(file: Path, root: Path | None) -> dict[str, Role]:
     del root
     with file.open("rb") as content:
-        header = content.read(PLY_HEADER_BYTES).partition(b"end_header")[0]
+        header = content.read(2**16).partition(b"end_header")[0]
     return {_text(name): "image" for name in PLY_IMAGE.findall(header)}
 
 
@@ -262,3 +244,35 @@ def _gltf_json(file: Path) -> bytes:
 
 def _text(name: bytes) -> str:
     return name.decode("utf-8", "replace").strip()
+
+
+def find_scene(folder: Path, scene_id: str, *, suffixes: tuple[str, ...] = SCENE_SUFFIXES) -> Path | None:
+    """Return the file of a scene inside of the folder, by the customs of the public datasets, or None.
+
+    The id may be a bare name (`17DRP5sb8fy`) or a path (`mp3d/17DRP5sb8fy/17DRP5sb8fy.glb`, also with
+    `.basis.glb`). Below the folder that path is tried, then its ends (`17DRP5sb8fy/17DRP5sb8fy.glb`), then
+    `<name>/<name>.*` and `<name>.*`.
+    """
+    path = PurePosixPath(scene_id.replace("\\", "/"))
+    if not path.name or ".." in path.parts or "\0" in scene_id or len(scene_id) > 255:
+        return None
+    root = folder.resolve()
+    name = _without_suffixes(path.name)
+    parts = path.relative_to("/").parts if path.is_absolute() else path.parts
+    stems = [PurePosixPath(*parts[first:]).with_name(name) for first in range(len(parts))]
+    stems.insert(-1, PurePosixPath(name, name))
+    for stem in dict.fromkeys(stems):
+        # What the id itself says comes after a scene file only.
+        for suffix in dict.fromkeys((".json", path.name.removeprefix(name), *suffixes)):
+            file = root / f"{stem}{suffix}"
+            if suffix.lower().endswith(suffixes) and file.is_file() and file.resolve().is_relative_to(root):
+                return file
+    return None
+
+
+def _without_suffixes(file_name: str) -> str:
+    """Return `x` of `x.basis.glb`, but all of a name that has a dot and is no scene file's."""
+    name = PurePosixPath(file_name)
+    if name.suffix.lower() not in SCENE_SUFFIXES:
+        return file_name
+    return name.stem.removesuffix(".basis")

@@ -1,4 +1,4 @@
-"""A house that is a mesh: its triangles, its floors, and what is in a robot's way on each."""
+"""A house that is a mesh: its triangles, its floors, and what blocks a robot on each."""
 
 from __future__ import annotations
 
@@ -13,26 +13,34 @@ from numpy.typing import NDArray
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.sized_cache import sized_cache
 from proctor.core.types import Array, Vector3
-from proctor.scenes.frames import Frame, rotation_of
+from proctor.scenes.frames import Frame, frame_of, rotation_of
 from proctor.scenes.mesh_files import folder_of_scene
-from proctor.scenes.mesh_frame import triangles_of
-from proctor.scenes.meshes import MAX_CACHED_BYTES, Surface
-from proctor.scenes.scene_config import SceneConfig, asset_file
-from proctor.scenes.surface_grid import CELL_M, FLOOR_TOLERANCE_M, FloorGrid, cut, draw_floor, draw_owners
+from proctor.scenes.meshes import MAX_CACHED_BYTES, Surface, load_mesh_asset, triangles_of
+from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file
+from proctor.scenes.surface_grid import (
+    CELL_M,
+    FLOOR_TOLERANCE_M,
+    SMALLEST_AREA_M2,
+    FloorGrid,
+    cut,
+    draw_floor,
+    draw_owners,
+)
 
 LEVEL = 0.95
 BIN_M = 0.05
 SAME_FLOOR_M = 0.3
 """Heights that differ by less belong to one floor."""
 SMALLEST_FLOOR_M2 = 1.0
-SMALLEST_SHARE = 0.15
-"""Of the largest floor: less is a table."""
 WALL_M, ROOF_M = 1.5, 1.0
 """If a house has walls of this height, what lies this close below its top is its roof."""
-MOST_FLOORS = 20
 LARGEST_M = 10_000.0
 """In any direction: what is larger holds stray triangles, or has the wrong unit."""
 TILE_M, OVERLAP_M = 2.0, 1e-5
+REMEDY = (
+    'give it "collision": "surface" in the scene file, and the mesh of the floor as well, so that they '
+    "collide as their triangles"
+)
 
 
 class Placed(NamedTuple):
@@ -50,14 +58,10 @@ class Placed(NamedTuple):
 
 
 class MeshHouse:
-    """The triangles of a scene that is a mesh, and what a robot can do on its floors.
+    """The triangles (N, 3, 3) of a scene that is a mesh, by object, and what a robot can do on its floors.
 
-    Args:
-        meshes: By the name of the object, the corners (N, 3, 3) of its triangles in the world.
-        height_band_m: What reaches into this range above a floor is in the robot's way.
-
-    Raises:
-        ValueError: There is no floor, or it is too large for a map.
+    What reaches into the height band above a floor blocks the robot. Raises a ValueError if there is no
+    floor, or if it is too large for a map.
     """
 
     def __init__(self, meshes: Mapping[str, Array], height_band_m: tuple[float, float]) -> None:
@@ -184,13 +188,13 @@ class MeshHouse:
         """Return the heights at which there is much area."""
         levels: list[float] = []
         largest = 0.0
-        while len(levels) < MOST_FLOORS and areas.sum() >= SMALLEST_FLOOR_M2:
+        while len(levels) < 20 and areas.sum() >= SMALLEST_FLOOR_M2:
             bins = ((heights - heights.min()) / BIN_M).astype(int)
             fullest = np.convolve(np.bincount(bins, areas), np.ones(3), mode="same").argmax()
             near = np.abs(bins - fullest) <= 1
             area = float(areas[near].sum())
             largest = max(largest, area)
-            if area < max(SMALLEST_FLOOR_M2, SMALLEST_SHARE * largest):
+            if area < max(SMALLEST_FLOOR_M2, 0.15 * largest):  # less is a table
                 break
             # The median of the area, so that rugs do not lift the floor.
             order = np.argsort(heights[near])
@@ -227,11 +231,7 @@ def house_of(
 ) -> MeshHouse | None:
     """Return the house that a scene's `surface` objects make up, None if it has none.
 
-    It is made once for each version of the meshes and kept for a while.
-
-    Raises:
-        InvalidFile: A mesh is broken, has no floor or is too large.
-        UserError: The scene has meshes and `scene_path` is missing.
+    It is made once for each version of the meshes and cached for a while.
     """
     placed = []
     for item in scene.objects:
@@ -258,3 +258,53 @@ def _house(placed: tuple[Placed, ...], height_band_m: tuple[float, float]) -> Me
     if not any(len(triangles) for triangles in meshes.values()):
         raise ValueError("the mesh holds no triangles with an area")
     return MeshHouse(meshes, height_band_m)
+
+
+def filling_hulls(
+    scene: SceneConfig,
+    scene_path: Path | None,
+    xy: tuple[float, float],
+    *,
+    radius_m: float,
+    band_m: tuple[float, float],
+) -> list[str]:
+    """Return the names of the objects that block a free place only by their convex hulls.
+
+    A robot of this radius must not touch the triangles between the heights `band_m`.
+    """
+    names = []
+    for item in scene.objects if scene_path is not None else ():
+        collides_as_hulls = item.collision == "hull" and item.rigid_body_type != "none"
+        if item.asset_path is None or item.parts or not collides_as_hulls:
+            continue
+        triangles = _triangles(item, Path(str(scene_path)))
+        low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
+        is_room = (high - low)[:2].prod() >= SMALLEST_AREA_M2 and ((low[:2] < xy) & (xy < high[:2])).all()
+        is_in_the_way = low[2] < band_m[1] and high[2] > band_m[0]  # unlike a floor or a ceiling
+        if not (is_room and is_in_the_way):
+            continue
+        if _distance_m(cut(triangles, 2, *band_m)[..., :2], np.array(xy)) > radius_m:
+            names.append(item.name)
+    return names
+
+
+def _triangles(item: SceneObject, scene_path: Path) -> Array:
+    """Return the corners (N, 3, 3) of an object's triangles in the world."""
+    asset = load_mesh_asset(asset_file(scene_path, str(item.asset_path)), folder_of_scene(scene_path))
+    corners = np.concatenate([surface.vertices[surface.faces] for surface in asset.surfaces])
+    return frame_of(item).points(corners)
+
+
+def _distance_m(triangles: Array, point: Array) -> float:
+    """Return the distance of a point from flat triangles (N, 3, 2), 0 inside of one."""
+    if not len(triangles):
+        return float("inf")
+    ends = np.roll(triangles, -1, axis=1)
+    along, to_point = ends - triangles, point - triangles
+    across = along[..., 0] * to_point[..., 1] - along[..., 1] * to_point[..., 0]
+    area = np.abs(along[:, 0, 0] * along[:, 2, 1] - along[:, 0, 1] * along[:, 2, 0])
+    if (((across >= 0).all(axis=1) | (across <= 0).all(axis=1)) & (area > 0)).any():
+        return 0.0
+    length2 = np.maximum((along**2).sum(axis=-1), 1e-30)
+    share = np.clip((along * to_point).sum(axis=-1) / length2, 0.0, 1.0)
+    return float(np.linalg.norm(to_point - share[..., None] * along, axis=-1).min())

@@ -1,6 +1,6 @@
-"""Reads mesh files with trimesh, and refuses those that are broken, too large or need what is not installed.
+"""Read mesh files with trimesh, and refuse those that are broken, too large or need a missing package.
 
-This is the module that imports trimesh, so it is imported when the first mesh file is read.
+Only this module imports trimesh, so import it when the first mesh file is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from proctor.scenes.meshes import Y_UP_TO_Z_UP, is_turned
 logging.getLogger("trimesh").setLevel(logging.CRITICAL)
 
 MAX_PIECES = 5000
-DRACO = b"KHR_draco_mesh_compression"
 MAX_FILE_BYTES = 2**30
 FARTHEST = 1e9
 """Of a vertex, in the file's own unit; farther out, numbers are too coarse for hulls."""
@@ -47,14 +46,8 @@ BROKEN_FILE = (
 def read_meshes(file: Path, root: Path | None, *, with_normals: bool = False) -> list[Any]:
     """Return the meshes (Trimesh) of a file where its nodes put them, Z up, and in metres if it names a unit.
 
-    Args:
-        file: The mesh file.
-        root: The scene's folder, in which it may name other files; its own if missing.
-        with_normals: Whether normals are those of the file.
-
-    Raises:
-        ValueError: It is not a mesh.
-        MissingDependency: The reader for this format is not installed.
+    It may name other files in `root`, the scene's folder (by default its own). With `with_normals`, normals
+    are those of the file. Raises a ValueError if it is not a mesh.
     """
     _check_file(file)
     check_work(file)
@@ -102,11 +95,7 @@ class _Neighbours(trimesh.resolvers.FilePathResolver):
 
 
 def check_meshes(meshes: list[Any], file: Path) -> None:
-    """Refuse meshes (Trimesh) of a file that are too large or broken.
-
-    Raises:
-        ValueError: What is wrong with them.
-    """
+    """Raise a ValueError for meshes (Trimesh) of a file that are too large or broken."""
     if not meshes:
         raise ValueError(f"'{file.name}' holds no triangles")
     triangles = sum(len(mesh.faces) for mesh in meshes)
@@ -139,26 +128,24 @@ def _check_file(file: Path) -> None:
     suffix, is_here = file.suffix.lower(), importlib.util.find_spec
     if suffix == ".dae" and is_here("collada") is None:
         raise MissingDependency("A reader for .dae files", "pip install pycollada")
-    if suffix in (".glb", ".gltf") and is_here("DracoPy") is None and DRACO in file.read_bytes():
+    if (
+        suffix in (".glb", ".gltf")
+        and is_here("DracoPy") is None
+        and b"KHR_draco_mesh_compression" in file.read_bytes()
+    ):
         raise MissingDependency("A reader for glTF compressed with Draco", "pip install DracoPy")
     if not file.stat().st_size:
         raise ValueError(f"'{file.name}' is empty")
 
 
 def pieces_of(meshes: list[Any], file: Path) -> list[Array]:
-    """Return the vertices of each connected piece of a file's meshes (Trimesh).
-
-    Raises:
-        ValueError: There are too many.
-    """
+    """Return the vertices of each connected piece of a file's meshes (Trimesh); ValueError if too many."""
     if len(meshes) > MAX_PIECES:
         raise ValueError(f"'{file.name}' falls into more than {MAX_PIECES} unconnected pieces")
     pieces: list[Array] = []
     graph: Any = trimesh.graph
     for mesh in meshes:
-        welded = trimesh.Trimesh(
-            mesh.vertices, mesh.faces
-        )  # merges corners that only differ in their shading
+        welded = trimesh.Trimesh(mesh.vertices, mesh.faces)  # merges corners that only differ in shading
         # Repairs would need networkx, and only add faces.
         # They are counted first, since to split a mesh takes a millisecond for each.
         labels = graph.connected_component_labels(welded.face_adjacency, len(welded.faces))

@@ -1,7 +1,4 @@
-"""What primitive parts look like: surfaces with texture coordinates, merged per material.
-
-Whoever shows a scene, be it a simulator or a file for another one, shows these.
-"""
+"""Looks of primitive parts, for all simulators: surfaces with texture coordinates, merged per material."""
 
 from __future__ import annotations
 

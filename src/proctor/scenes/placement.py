@@ -17,12 +17,7 @@ WALKER_RADIUS_M = 0.3
 """More than what routes are planned for, so that a check on a coarse grid suffices."""
 WALKER_HEIGHT_M = 1.4
 WALK_CELL_M = 0.1
-MIN_WALKABLE_SHARE = 0.2
-"""Of a room's floor: where a walker can stand."""
-MIN_CONNECTED_SHARE = 0.9
-"""Of where a walker can stand: what can be reached from the doors."""
 DOOR_ZONE_M = 0.9
-CORNER_GAP_M = 0.03
 RUG_HEIGHT_M = 0.05
 
 
@@ -121,7 +116,7 @@ class _Furnisher:
         if not walls:
             return None
         wall = walls[rng.integers(len(walls))]
-        half_m = max(abs(slot.y) + slot.piece.width_m / 2 for slot in group) + CORNER_GAP_M
+        half_m = max(abs(slot.y) + slot.piece.width_m / 2 for slot in group) + 0.03
         share = float(rng.integers(2)) if rule.spot == "corner" and boldness < 0.7 else rng.random()
         return _at_wall(wall, wall.start + half_m + share * (wall.end - wall.start - 2 * half_m))
 
@@ -148,8 +143,8 @@ class _Furnisher:
         if len(entered) > 1 or 0 in entered:
             return False
         walkable, all_free = int(np.count_nonzero(regions == max(entered))), int(np.count_nonzero(free))
-        needed = MIN_WALKABLE_SHARE * self._room.floor.area_m2 / WALK_CELL_M**2
-        return walkable > max(needed, MIN_CONNECTED_SHARE * all_free)
+        needed = 0.2 * self._room.floor.area_m2 / WALK_CELL_M**2  # where a walker can stand
+        return walkable > max(needed, 0.9 * all_free)  # reached from the doors
 
     def _put(self, slot: Slot, pose: Pose, volume: Volume) -> Furnishing:
         piece, room = slot.piece, self._room.name

@@ -8,6 +8,7 @@ parts with colour and texture, so that a scene needs no mesh files.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from proctor.core.documents import convert, read_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
 from proctor.scenes.mesh_files import MESH_SUFFIXES, folder_of_scene, missing_notes
-from proctor.scenes.mesh_frame import find_frame
+from proctor.scenes.meshes import find_frame
 
 Texture = Literal[
     "plaster",
@@ -152,23 +153,14 @@ class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """What people should know, such as how a mesh was read."""
 
     def __post_init__(self) -> None:
-        names = [item.name for item in self.objects]
-        twice = (
-            next((name for name in names if names.count(name) > 1), None)
-            if len(set(names)) != len(names)
-            else None
-        )
+        names = Counter(item.name for item in self.objects)
+        twice = next((name for name, count in names.items() if count > 1), None)
         if twice is not None:
             raise ValueError(f"two objects have the name '{twice}'")
 
 
 def load_scene(path: Path) -> SceneConfig:
-    """Read and check a scene file, its mesh files included, or a mesh file that is a whole house.
-
-    Raises:
-        InvalidFile: The scene or one of its assets is missing or wrong.
-        MissingDependency: The reader for this mesh's format is not installed.
-    """
+    """Read and check a scene file, its mesh files included, or a mesh file that is a whole house."""
     if path.suffix.lower() in MESH_SUFFIXES:
         return _scene_of_mesh(path, _file_version(path))
     scene = _scene_of_file(path, _file_version(path))
@@ -208,12 +200,9 @@ def _scene_of_mesh(path: Path, version: int) -> SceneConfig:
 
 
 def scene_version(path: Path) -> int:
-    """Return a number that changes when a scene file or one of its meshes does.
+    """Return a number that changes when a scene file or one of its meshes does; for caches.
 
-    It is for those who keep what they made of a scene. What a mesh file refers to in turn is not looked at.
-
-    Raises:
-        InvalidFile: The scene is wrong, or one of its assets is missing.
+    Files that a mesh refers to in turn are not looked at.
     """
     if path.suffix.lower() in MESH_SUFFIXES or not path.exists():
         return _file_version(path)
@@ -231,11 +220,7 @@ def _file_version(path: Path) -> int:
 
 
 def missing_file_notes(path: Path) -> list[str]:
-    """Say which images and materials the meshes of a scene name and are not there, a sentence for each mesh.
-
-    Raises:
-        InvalidFile: The scene is wrong, or one of its meshes is missing.
-    """
+    """Return a sentence for each mesh of a scene that names images or materials that are not there."""
     assets = dict.fromkeys(item.asset_path for item in load_scene(path).objects if item.asset_path)
     root = folder_of_scene(path)
     return [note for asset in assets for note in missing_notes(asset_file(path, asset), root)]
@@ -247,11 +232,7 @@ def save_scene(scene: SceneConfig, path: Path) -> None:
 
 
 def asset_file(scene_path: Path, asset_path: str) -> Path:
-    """Return where a scene's asset lies.
-
-    Raises:
-        InvalidFile: A link leads out of the scene's folder.
-    """
+    """Return the file of a scene's asset; raise InvalidFile if a link leads out of the scene's folder."""
     folder = scene_path.parent.resolve()
     asset = (folder / asset_path).resolve()
     if not asset.is_relative_to(folder) and asset != scene_path.resolve():

@@ -43,8 +43,6 @@ WALL_COLORS: tuple[Triple, ...] = (
     (0.72, 0.88, 0.88),
 )
 """One for each room of the largest house."""
-ACCENT = 0.32
-"""How much darker one wall of some rooms is."""
 
 
 class Surface(NamedTuple):
@@ -156,7 +154,7 @@ def _walls(
     parts = []
     for index, side in enumerate(sides(room.cell)):
         doors = [door for door in plan.doors if room.name in door.rooms and _is_in(door, side)]
-        color = darker(surface.color, ACCENT) if index == accent else surface.color
+        color = darker(surface.color, 0.32) if index == accent else surface.color
         parts += _wall(side, doors, surface._replace(color=color), outer=plan.is_outer(side))
         if surface.texture not in ("tiles", "mosaic"):
             parts += _skirting(side, doors, skirting)

@@ -1,7 +1,7 @@
-"""A storey of a house as cells: where its triangles are in a robot's way, and where there is floor.
+"""A storey of a house as cells: where its triangles block a robot, and where there is floor.
 
 Triangles are cut to a range of heights and drawn exactly: a cell is marked if and only if what is left of a
-triangle reaches into it. So the thinnest wall is closed, and a door is as wide as it is.
+triangle reaches into it. So the thinnest wall is closed, and a door keeps its exact width.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ MARGIN_M = 0.5
 LARGEST_CELLS = 16_000_000
 FLOOR_TOLERANCE_M = 0.1
 """Scanned floors are that uneven over a house. What is level and within this of a floor is floor."""
-LEVEL_FLOOR = 0.7
-"""Steeper than this (the cosine of the slope) is no floor."""
 GAP_M = 0.15
 """Gaps of the floor up to twice this wide, such as under doors and in scans, are driven over."""
 SMALLEST_AREA_M2 = 2.0
@@ -57,18 +55,10 @@ class FloorGrid(NamedTuple):
 
 
 def draw_floor(triangles: Array, floor_z: float, height_band_m: tuple[float, float]) -> FloorGrid | None:
-    """Draw one storey.
+    """Draw the storey at this height from triangles (N, 3, 3) in the world; None if it has no floor.
 
-    Args:
-        triangles: Corners (N, 3, 3) in the world.
-        floor_z: Height of its floor.
-        height_band_m: What reaches into this range above the floor is an obstacle.
-
-    Returns:
-        The grid, or None if there is no floor at this height.
-
-    Raises:
-        ValueError: The floor is larger than a map may be.
+    What reaches into the height band above the floor is an obstacle. Raises a ValueError if the floor is
+    larger than a map may be.
     """
     near, normals, level = _near_floor(triangles, floor_z, height_band_m)
     floor = cut(near[level], 2, floor_z - FLOOR_TOLERANCE_M, floor_z + FLOOR_TOLERANCE_M)
@@ -94,15 +84,9 @@ def draw_floor(triangles: Array, floor_z: float, height_band_m: tuple[float, flo
 def draw_owners(
     meshes: Sequence[Array], grid: FloorGrid, floor_z: float, height_band_m: tuple[float, float]
 ) -> NDArray[np.int32]:
-    """Return to which of several meshes each obstacle cell of their common floor belongs.
+    """Return to which of several meshes (N, 3, 3) each obstacle cell of their common `draw_floor` belongs.
 
     What no mesh reaches into, such as the inside of a cupboard, belongs to the nearest one.
-
-    Args:
-        meshes: The triangles (N, 3, 3) of each in the world.
-        grid: The floor, as `draw_floor` returned it for all of them.
-        floor_z: Its height.
-        height_band_m: What reaches into this range above the floor is an obstacle.
     """
     rows, columns = grid.obstacle.shape
     owners = np.full((rows, columns), -1, dtype=np.int32)
@@ -126,7 +110,8 @@ def _near_floor(
     near = triangles[(top > floor_z - FLOOR_TOLERANCE_M) & (bottom < floor_z + height_band_m[1])]
     across = np.cross(near[:, 1] - near[:, 0], near[:, 2] - near[:, 0])
     normals = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-30)
-    return near, normals, np.abs(normals[:, 2]) > LEVEL_FLOOR
+    # Steeper than this (the cosine of the slope) is not a floor.
+    return near, normals, np.abs(normals[:, 2]) > 0.7
 
 
 def _in_the_way(
@@ -181,8 +166,7 @@ def _beyond(triangles: Array, axis: int, place: float, sign: float) -> Array:
 def _draw(triangles: Array, rows: int, columns: int) -> Mask:
     """Mark the cells that flat triangles (N, 3, 2), in units of cells, reach into.
 
-    In each column of cells a triangle covers one run of rows. Runs are summed up by where they begin
-    and where they end.
+    In each column of cells a triangle covers one run of rows. Runs are summed up by their begins and ends.
     """
     # A triangle that is drawn as a line on a border belongs to the cell after it.
     first = np.floor(triangles[..., 0].min(axis=1) + TOUCH).astype(int)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol, Self
 
 import msgspec
 
@@ -175,10 +175,7 @@ class Shape(Record, frozen=True, kw_only=True):
 
 
 class SceneItem(Record, frozen=True, kw_only=True):
-    """A thing in the scene.
-
-    Graspable things have their origin at the middle of their bottom, furniture at its centre.
-    """
+    """An object in the scene. Its origin is the middle of its bottom if graspable, its centre if not."""
 
     name: Name
     position: Triple
@@ -294,3 +291,37 @@ class SimParams(Record, frozen=True, kw_only=True):
     def physics_steps_per_set_point(self) -> int:
         """How many physics steps there are from one set point to the next."""
         return math.ceil(self.set_point_s / LARGEST_SUBSTEP_S - 1e-9)
+
+
+class TabletopSetup(Protocol):
+    """What stands where at the start of an episode: all that a world is made of."""
+
+    @property
+    def episode_id(self) -> str:
+        """For messages."""
+
+    @property
+    def robot_config(self) -> RobotSetup:
+        """Where the robot is, and its cameras."""
+
+    @property
+    def task_goal(self) -> TaskGoal:
+        """What to pick up, and where to put it."""
+
+    @property
+    def scene_objects(self) -> list[SceneItem]:
+        """Furniture and what stands on it."""
+
+    @property
+    def sim_params(self) -> SimParams:
+        """Time and gravity."""
+
+    @property
+    def target_name(self) -> str:
+        """Which of the scene's objects is to be picked up; raises UserError where it does not say."""
+
+    def item(self, name: str) -> SceneItem:
+        """Return the scene's object of this name."""
+
+    def without_movables(self) -> Self:
+        """Return the same with static objects only, and nothing to pick up."""

@@ -258,23 +258,10 @@ def _landscape(rng: np.random.Generator) -> Array:
     return np.where((rows > horizon + 6)[:, :, np.newaxis], lawn, image)
 
 
-_PAINTERS: dict[Texture, Callable[[np.random.Generator], Array]] = {
-    "plaster": _plaster,
-    "stripes": _stripes,
-    "ornament": _ornament,
-    "brick": _brick,
-    "tiles": _tiles,
-    "mosaic": _mosaic,
-    "checks": _checks,
-    "marble": _marble,
-    "wood": _wood,
-    "planks": _planks,
-    "parquet": _parquet,
-    "carpet": _carpet,
-    "pattern": _pattern,
-    "fabric": _fabric,
-    "leaves": _leaves,
-    "books": _books,
-    "painting": _painting,
-    "landscape": _landscape,
+_PAINTERS: dict[str, Callable[[np.random.Generator], Array]] = {
+    painter.__name__.removeprefix("_"): painter
+    for painter in (
+        *(_plaster, _stripes, _ornament, _brick, _tiles, _mosaic, _checks, _marble, _wood, _planks),
+        *(_parquet, _carpet, _pattern, _fabric, _leaves, _books, _painting, _landscape),
+    )
 }

@@ -11,12 +11,11 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from proctor.core.types import Array
-from proctor.scenes.boards import moved
 from proctor.scenes.kinds import kind_and_color
 from proctor.scenes.mesh_files import MESH_SUFFIXES, USD_SUFFIXES, missing_notes
 from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, surfaces_of
 from proctor.scenes.shapes import Triple
-from proctor.scenes.solids import hull_solid
+from proctor.scenes.solids import hull_solid, moved
 from proctor.scenes.thing import Thing
 
 SUFFIXES = (*USD_SUFFIXES, *MESH_SUFFIXES)
@@ -30,11 +29,7 @@ THIN_M = 0.002
 
 
 def file_in(folder: Path | None, path: str) -> Path | None:
-    """Return a file of the folder, or None if there is none.
-
-    Raises:
-        ValueError: The path leads out of the folder, or the file is no mesh.
-    """
+    """Return a file of the folder, None if it is not there; ValueError if it leads out or is not a mesh."""
     parts = PurePosixPath(path.replace("\\", "/"))
     if not parts.parts or "\0" in path or len(path) > 255:
         raise ValueError(f"usd_path: expected the name of a mesh file, found {path[:40]!r}")
@@ -53,12 +48,7 @@ def file_in(folder: Path | None, path: str) -> Path | None:
 
 
 def thing_of_file(file: Path, folder: Path, scale: Triple, *, is_furniture: bool) -> Thing:
-    """Read a thing, once for each version of its file.
-
-    Raises:
-        ValueError: The file cannot be used, and why.
-        MissingDependency: The reader for this format is not installed.
-    """
+    """Read an object, once for each version of its file. A ValueError says why the file cannot be used."""
     found = file.stat()
     version = hash((found.st_mtime_ns, found.st_size, found.st_ino))
     return _thing_of_version(file, version, folder, scale, is_furniture)

@@ -34,12 +34,7 @@ class UsdContent(NamedTuple):
 
 
 def read_usd(file: Path, folder: Path) -> UsdContent:
-    """Read a USD file and the files that it is composed of, all of which must lie in the folder.
-
-    Raises:
-        ValueError: It is not USD, it leads out of the folder, or it is too large.
-        MissingDependency: usd-core is not installed.
-    """
+    """Read a USD file and the files that it is composed of, all of which must lie in the folder."""
     try:
         from pxr import Tf, Usd, UsdGeom  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
@@ -59,10 +54,8 @@ def read_usd(file: Path, folder: Path) -> UsdContent:
 def files_of_usd(file: Path, folder: Path) -> list[Path]:
     """Return the files that a USD file is composed of, itself included, by name.
 
-    To be asked before a stage is opened, which would read them wherever they lie.
-
-    Raises:
-        ValueError: One of them lies outside of the folder, is missing or not USD.
+    Call it before a stage is opened, which would read them wherever they lie. Raises a ValueError if one of
+    them lies outside of the folder, is missing or not USD.
     """
     from pxr import Sdf  # noqa: PLC0415 - an extra
 

@@ -11,9 +11,6 @@ from scipy import ndimage
 
 from proctor.scenes.surface_grid import CELL_M, FloorGrid, Mask
 
-SKIN_CELLS = 2
-"""Cells further than this from where a robot can be need no box."""
-
 
 class Box(NamedTuple):
     """A rectangle on the floor."""
@@ -29,16 +26,14 @@ class Box(NamedTuple):
 def boxes_of_floor(grid: FloorGrid | None, owners: NDArray[np.int32] | None = None) -> list[Box]:
     """Return boxes that cover the blocked cells of a floor as far as a robot can come near them.
 
-    They overlap, and reach into other blocked cells where that makes them larger, but never into free ones.
-
-    Args:
-        grid: The floor.
-        owners: To which of several meshes each obstacle cell belongs: no box reaches into those of another.
+    They overlap, and reach into other blocked cells where that makes them larger, but never into free ones,
+    nor into those of another mesh, if `owners` says to which mesh each obstacle cell belongs.
     """
     if grid is None:
         return []
     blocked = grid.blocked
-    near_free = ndimage.binary_dilation(~blocked, np.ones((3, 3)), iterations=SKIN_CELLS)
+    # Cells further than this from where a robot can be need no box.
+    near_free = ndimage.binary_dilation(~blocked, np.ones((3, 3)), iterations=2)
     origin_x, origin_y = grid.origin_world
     boxes = []
     for is_void, owner, cells in _kinds_of_cells(grid, owners):

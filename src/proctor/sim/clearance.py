@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.robots.stretch import JOINT_NAMES
+from proctor.scenes.tabletop_parts import TabletopSetup
 from proctor.scenes.thing import Thing
 from proctor.sim.stretch_model import ARM_JOINTS, FINGERS, HAND_SITE, finger_angle
 from proctor.sim.tabletop import TabletopWorld
@@ -40,17 +40,9 @@ class Grip(NamedTuple):
 
 
 class Clearance:
-    """Measures gaps in one episode's world, where movable things stand as the episode says.
+    """Measures gaps in one episode's world, where movable objects stand as the episode says."""
 
-    Args:
-        episode: What stands where.
-        things: Its scene objects, by name.
-
-    Raises:
-        UserError: MuJoCo cannot build it.
-    """
-
-    def __init__(self, episode: PickAndPlaceEpisode, things: Mapping[str, Thing]) -> None:
+    def __init__(self, episode: TabletopSetup, things: Mapping[str, Thing]) -> None:
         world = TabletopWorld(episode, things, drawn=False)
         model = world.model
         self._model, self._data = model, world.data
@@ -77,9 +69,7 @@ class Clearance:
     def gaps(self, controls: Array, grip: Grip | None = None) -> Gaps:
         """Return the gaps in a posture: seven controls, the base's in the world.
 
-        Args:
-            controls: The posture.
-            grip: How the object is held; without it, it stands where it was said to.
+        Without a grip, the object stands where the episode says.
         """
         data = self._data
         angle = finger_angle(float(controls[6]))

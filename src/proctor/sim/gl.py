@@ -25,10 +25,6 @@ def choose_backend() -> None:
 
     MuJoCo imports the backend that is set, and PyOpenGL with it, which ends in an error of ctypes where a
     library is missing. So a backend without its libraries is not chosen, and refused if the user has set it.
-
-    Raises:
-        UserError: The user has set it to something unknown.
-        MissingDependency: The user has set it to a backend whose libraries are missing.
     """
     chosen = os.environ.get("MUJOCO_GL", "").lower()
     if chosen not in ("", *BACKENDS):
@@ -54,11 +50,7 @@ def missing_packages() -> tuple[str, ...]:
 
 @cache
 def shared_context() -> Any:
-    """Return the process's OpenGL context, made on first use. It lives as long as the process.
-
-    Raises:
-        MissingDependency: This machine cannot render.
-    """
+    """Return the process's OpenGL context, made on first use. It lives as long as the process."""
     backend = os.environ.get("MUJOCO_GL", "")
     if not backend and sys.platform.startswith("linux"):
         missing = _missing_libraries("egl") or "a device of EGL"
@@ -76,22 +68,14 @@ def shared_context() -> Any:
 
 
 def renderer_name() -> str:
-    """Return the backend and the driver that draws, such as `egl, llvmpipe (LLVM 19, 256 bits)`.
-
-    Raises:
-        MissingDependency: This machine cannot render.
-    """
+    """Return the backend and the driver that draws, such as `egl, llvmpipe (LLVM 19, 256 bits)`."""
     shared_context().make_current()
     gl = importlib.import_module("OpenGL.GL")
     return f"{os.environ.get('MUJOCO_GL', 'default')}, {gl.glGetString(gl.GL_RENDERER).decode()}"
 
 
 def _try_to_draw() -> None:
-    """Find out whether the present context is one: GLFW does not complain where there is no screen.
-
-    Raises:
-        RuntimeError: It is none.
-    """
+    """Raise a RuntimeError if the context cannot draw: GLFW does not complain where there is no screen."""
     mujoco = importlib.import_module("mujoco")
     try:
         empty = mujoco.MjModel.from_xml_string("<mujoco/>")

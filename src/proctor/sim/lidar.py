@@ -12,12 +12,7 @@ from proctor.sim.world import World
 
 
 class LaserScanner:
-    """The scanner of a world's robot: at its centre, blind to the robot itself.
-
-    Args:
-        world: The world.
-        body: The robot, the world's first if missing.
-    """
+    """The scanner of a robot (by default the world's first): at its centre, blind to the robot itself."""
 
     def __init__(self, world: World, body: RobotBody | None = None) -> None:
         self._world, self._body = world, body or world.body

@@ -1,4 +1,4 @@
-"""What is drawn: the surfaces of one body, merged into one mesh per material.
+"""The surfaces of one body, merged into one drawn mesh per material.
 
 MuJoCo draws its own boxes with hundreds of triangles each and cannot repeat a texture by the metre on all
 their faces. Merged meshes with texture coordinates of our own do both better, with few draw calls.
@@ -17,16 +17,13 @@ from proctor.scenes.frames import Frame
 from proctor.scenes.meshes import Surface
 from proctor.scenes.part_surfaces import area_m2, surfaces_of_parts
 from proctor.scenes.scene_config import Part
+from proctor.scenes.solids import joined
 
 SMALLEST_AREA_M2 = 1e-9  # MuJoCo takes no smaller meshes
 
 
 class Painter:
-    """Collects the surfaces of one body.
-
-    Args:
-        spec: The model that textures, materials and meshes are added to.
-    """
+    """Collects the surfaces of one body; adds textures, materials and meshes to the MjSpec."""
 
     def __init__(self, spec: Any) -> None:
         self._spec = spec
@@ -44,20 +41,13 @@ class Painter:
     def draw_parts(self, body: Any, group: int) -> None:
         """Put all that was collected into the body."""
         drawings: list[tuple[Surface, str | None]] = [*surfaces_of_parts(self._parts)]
-        drawings += [(_merged(alike), f"image{image}") for (image, _), alike in self._surfaces.items()]
+        drawings += [(joined(alike), f"image{image}") for (image, _), alike in self._surfaces.items()]
         # Small things first: they stand in front of walls and floors, whose hidden pixels then cost nothing.
         for surface, image_name in sorted(drawings, key=lambda drawing: _area_m2(drawing[0])):
             self.draw(surface, body, group, image_name=image_name)
 
     def draw(self, surface: Surface, body: Any, group: int, *, image_name: str | None = None) -> None:
-        """Put one surface into the body.
-
-        Args:
-            surface: Vertices in the body's frame.
-            body: An MjsBody.
-            group: The geom group.
-            image_name: Surfaces with the same image share it by this name.
-        """
+        """Put a surface in the frame of an MjsBody into it. Surfaces share an image by its name."""
         spec, name = self._spec, f"surface{len(self._spec.meshes)}"
         if not add_shell(spec, name, surface):
             return
@@ -70,17 +60,6 @@ class Painter:
 
 def _area_m2(surface: Surface) -> float:
     return area_m2(surface.vertices[surface.faces].reshape(-1, 3))
-
-
-def _merged(alike: list[Surface]) -> Surface:
-    """Return surfaces of one material as one."""
-    starts = np.cumsum([0, *(len(surface.vertices) for surface in alike[:-1])])
-    return alike[0]._replace(
-        vertices=np.concatenate([surface.vertices for surface in alike]),
-        normals=np.concatenate([surface.normals for surface in alike]),
-        texcoords=np.concatenate([surface.texcoords for surface in alike]),
-        faces=np.concatenate([surface.faces + start for surface, start in zip(alike, starts, strict=True)]),
-    )
 
 
 def add_texture(spec: Any, image: NDArray[np.uint8], name: str) -> None:

@@ -23,10 +23,8 @@ TIMESTEP_S = TICK_S / STEPS_PER_TICK
 class MobileBase:
     """The base of a world's robot (see `navigation.mobile_robot`), differential or holonomic.
 
-    Args:
-        world: The world, whose time step is TIMESTEP_S.
-        dynamics: What the base says of its limits. Its motors are stronger.
-        body: The robot, the world's first if missing.
+    The world's time step is TIMESTEP_S. `dynamics` are the limits that the base reports; its motors are
+    stronger.
     """
 
     def __init__(self, world: World, dynamics: Dynamics | None = None, body: RobotBody | None = None) -> None:
@@ -39,11 +37,7 @@ class MobileBase:
         self._touched: str | None = None
 
     def get_world_pose(self) -> tuple[Array, Array]:
-        """Return the position [x, y, z] and the quaternion [qx, qy, qz, qw].
-
-        Raises:
-            SimulationError: The physics has become unstable.
-        """
+        """Return the position [x, y, z] and the quaternion [qx, qy, qz, qw]."""
         pose = self._body.pose()
         half = pose.yaw / 2
         position = np.array([pose.x, pose.y, self._world.floor_z])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.mesh_house import house_of
 from proctor.scenes.meshes import Surface, convex_body, load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
+from proctor.scenes.thing import FILLED
 from proctor.sim.boxes import boxes_of_floor
 from proctor.sim.contacts import FLOOR, SOLID, Group
 from proctor.sim.meshes import Painter, add_shell, add_shell_geom
@@ -58,21 +58,11 @@ def build_model(
     timestep_s: float = TIMESTEP_S,
     robots: Sequence[str] = (ROBOT,),
 ) -> tuple[Any, Any]:
-    """Return the MjModel of a scene with robots, and the MjSpec to add and remove robots.
+    """Return the MjModel of a scene with robots, all alike, and the MjSpec to add and remove robots.
 
-    Geoms that collide are called `<object>#<number>`.
-
-    Args:
-        scene: What stands where.
-        scene_path: The scene's file, for its mesh assets and for messages.
-        robot: The robot.
-        floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
-        drawn: Whether surfaces that are only seen are there: they take most of the time to prepare.
-        timestep_s: Of the physics.
-        robots: Names of the robots, which are all alike.
-
-    Raises:
-        InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
+    Geoms that collide are called `<object>#<number>`. The robots stand at `floor_z`, one of the floors of a
+    house that is a mesh. Without `drawn`, surfaces that are only seen are left out: they take most of the
+    time to prepare. Raises InvalidFile if an object cannot be built.
     """
     builder = _Builder(scene, scene_path, robot, floor_z=floor_z, drawn=drawn, robot_names=robots)
     builder.spec.option.timestep = timestep_s
@@ -171,13 +161,10 @@ class _Builder:
         lights = sorted(self.scene.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
         # Without shadows every lamp shines into every room: dimmed together, so that nothing is washed out.
         share = min(1.0, most / max(1e-9, sum(light.intensity for light in lights)))
+        kinds = mujoco.mjtLightType  # the renderer knows no point lights, but spots that shine all around
         for light in lights:
-            directional = light.type == "directional"
             self.spec.worldbody.add_light(
-                # The renderer knows no point lights, but spots that shine all around.
-                type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
-                if directional
-                else mujoco.mjtLightType.mjLIGHT_SPOT,
+                type=kinds.mjLIGHT_DIRECTIONAL if light.type == "directional" else kinds.mjLIGHT_SPOT,
                 cutoff=180.0,
                 exponent=0.0,
                 pos=light.translate.array(),
@@ -220,9 +207,8 @@ class _Builder:
     def _add_parts(self, item: SceneObject, body: Any, placements: Sequence[Frame]) -> None:
         if item.rigid_body_type == "none":
             return
-        volume_m3 = sum(
-            _volume_m3(p, at.size) for p, at in zip(item.parts, placements, strict=True) if p.collision
-        )
+        placed = [pair for pair in zip(item.parts, placements, strict=True) if pair[0].collision]
+        volume_m3 = sum(FILLED[part.shape] * float(at.size.prod()) for part, at in placed)
         for index, (part, at) in enumerate(zip(item.parts, placements, strict=True)):
             if part.collision:
                 half = at.size / 2
@@ -319,11 +305,6 @@ def place_surface(surface: Surface, frame: Frame) -> Surface:
     normals = (surface.normals / frame.size) @ frame.rotation.T
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
     return surface._replace(vertices=frame.points(surface.vertices), normals=normals)
-
-
-def _volume_m3(part: Part, size: Array) -> float:
-    fill = {"box": 1.0, "cylinder": math.pi / 4, "sphere": math.pi / 6}
-    return fill[part.shape] * float(size.prod())
 
 
 def quaternion_of_matrix(rotation: Array) -> Array:

@@ -17,10 +17,6 @@ from proctor.sim.stretch_model import ARM_JOINTS, BASE_JOINTS, BODY_LINKS, HAND_
 
 HAND_CLEARANCE_M, BODY_CLEARANCE_M = 0.002, 0.01
 """From furniture. The pads must come low, to grasp what is flat; for the rest there is room."""
-APPROACH = 0.85
-"""The part of what is left above the clearance that one step may take."""
-PUSH_M = 0.01
-"""How far one step must lead away from what is too near, at most."""
 TOUCH_M = 1e-9
 SIGHT_M = 0.2
 """Furniture further away than this does not matter in any step."""
@@ -34,11 +30,7 @@ STEPS = {
 
 
 class Ranges(mink.Limit):
-    """Limits of the joints, and of how far the base may go in one command.
-
-    Args:
-        model: A model in which every joint has one degree of freedom.
-    """
+    """Limits of the joints, one degree of freedom each, and of how far the base may go in one command."""
 
     def __init__(self, model: Any) -> None:
         self._low, self._high = np.full(model.nv, -10.0), np.full(model.nv, 10.0)
@@ -73,13 +65,9 @@ class Ranges(mink.Limit):
 
 
 class Avoidance(mink.Limit):
-    """Keeps the robot out of the furniture, and its hand out of its own body.
+    """Keeps the robot out of the furniture (names of bodies), and its hand out of its own body.
 
-    It stands in for mink's own limit of this kind, which leaves out a base whose parent is the world.
-
-    Args:
-        model: The robot and furniture.
-        furniture: The names of the latter's bodies.
+    It replaces mink's own limit of this kind, which leaves out a base whose parent is the world.
     """
 
     def __init__(self, model: Any, furniture: Sequence[str]) -> None:
@@ -113,8 +101,9 @@ class Avoidance(mink.Limit):
                 mujoco.mj_jac(self._model, data, jacobian, None, point, self._model.geom_bodyid[geom])
             apart = math.copysign(1 / length_m, distance_m) * between
             rows.append(apart @ (self._jacobians[0] - self._jacobians[1]))
-            most_m = APPROACH * (distance_m - self._clearances_m[pair[0]])
-            room.append(max(most_m, -PUSH_M if self.pushes else 0.0))
+            # The part of what is left above the clearance that one step may take.
+            most_m = 0.85 * (distance_m - self._clearances_m[pair[0]])
+            room.append(max(most_m, -0.01 if self.pushes else 0.0))
         return mink.Constraint(G=np.reshape(rows, (-1, self._model.nv)), h=np.array(room))
 
     def is_kept(self, configuration: Any) -> bool:
@@ -147,13 +136,7 @@ class Avoidance(mink.Limit):
 
 
 class Tied(mink.Task):
-    """Joints that move as one, and joints that do not move; to be used as a constraint.
-
-    Args:
-        model: A model in which every joint has one degree of freedom.
-        alike: Names of joints that move as one.
-        frozen: Names of joints that do not move.
-    """
+    """A constraint: joints `alike` move as one, joints `frozen` do not. Each has one degree of freedom."""
 
     def __init__(self, model: Any, alike: Sequence[str], frozen: Sequence[str]) -> None:
         rows = []

@@ -1,7 +1,7 @@
 """Pictures of a model through its cameras: one render pass each, colour and depth read together.
 
-Two things cost time and are seldom seen: geoms outside of the view, which are left out, and the sky, which
-is drawn only if there is a gap through which it shows. Both change no pixel.
+Geoms outside of the view are left out, and the sky is drawn only if there is a gap through which it shows.
+Both save time and change no pixel.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ Depth = NDArray[np.uint16]
 DepthMetres = NDArray[np.float32]
 SKY_SHARE = 0.69
 """MuJoCo's sky is a cylinder around the camera, at 0.7 of the far clipping distance but for its facets."""
-INFINITE_M = 1e6
-CULLING_SLACK_M = 1e-3
-"""Bounding boxes are taken to be this much larger, for rounding errors."""
 
 
 class View(NamedTuple):
@@ -38,17 +35,10 @@ class View(NamedTuple):
 
 
 class Renderer:
-    """Draws a model. A new model needs a new renderer; close the old one.
+    """Draws an MjModel. A new model needs a new renderer; close the old one.
 
-    Args:
-        model: An MjModel. Its offscreen buffer is made as large as the largest view.
-        data: Its MjData.
-        views: What to draw.
-        reflecting: Whether shiny surfaces mirror, which costs another pass.
-        both_sides: Whether surfaces are seen from behind, too.
-
-    Raises:
-        MissingDependency: This machine cannot render.
+    The model's offscreen buffer is made as large as the largest view. `reflecting` costs another pass.
+    `both_sides` draws surfaces from behind, too.
     """
 
     def __init__(
@@ -143,7 +133,7 @@ class _Boxes:
         self._model, self.data = model, data
         self.middles, self.halves = np.empty((model.ngeom, 3)), np.empty((model.ngeom, 3))
         self._compute(np.arange(model.ngeom))
-        self.halves[model.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)] = INFINITE_M
+        self.halves[model.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)] = 1e6
         self._moving = np.flatnonzero(model.body_weldid[model.geom_bodyid])
 
     def update(self) -> None:
@@ -154,7 +144,7 @@ class _Boxes:
     def _compute(self, geoms: NDArray[np.int64]) -> None:
         turns, boxes = self.data.geom_xmat[geoms].reshape(-1, 3, 3), self._model.geom_aabb[geoms]
         self.middles[geoms] = self.data.geom_xpos[geoms] + np.einsum("nij,nj->ni", turns, boxes[:, :3])
-        self.halves[geoms] = np.einsum("nij,nj->ni", np.abs(turns), boxes[:, 3:]) + CULLING_SLACK_M
+        self.halves[geoms] = np.einsum("nij,nj->ni", np.abs(turns), boxes[:, 3:]) + 1e-3  # rounding
 
 
 class _Film:
@@ -204,11 +194,7 @@ class _Film:
         return np.minimum(self._distances(1.0)[::-1], np.float32(self._view.far_m))
 
     def _distances(self, unit: float) -> NDArray[np.float32]:
-        """Turn the depth buffer, 1 at the near plane and 0 at the far one, into distances, in place.
-
-        Args:
-            unit: What a metre is to be.
-        """
+        """Turn the depth buffer, 1 at the near plane and 0 at the far one, into distances, in place."""
         near, clip = unit * self._view.near_m, unit * self._clip_m
         # 1/z runs linearly from 1/clip to 1/near, so z = scale / (buffer + offset). Passes over the picture
         # cost time; these are the fewest.

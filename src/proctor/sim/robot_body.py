@@ -68,13 +68,7 @@ def remove_robot(spec: Any, name: str) -> None:
 
 
 class RobotBody:
-    """One robot of a world.
-
-    Args:
-        name: Of the robot.
-        model: The MjModel it is in.
-        data: Its MjData.
-    """
+    """One robot of a world."""
 
     def __init__(self, name: str, model: Any, data: Any) -> None:
         self.name = name
@@ -102,11 +96,7 @@ class RobotBody:
         self._data.ctrl[self._servos] = velocity_world
 
     def pose(self) -> Pose2:
-        """Return the true pose.
-
-        Raises:
-            SimulationError: The physics has become unstable.
-        """
+        """Return the true pose; raise a SimulationError if the physics has become unstable."""
         x, y, yaw = self._data.qpos[self._position].tolist()
         if not math.isfinite(self._data.qpos.sum()):
             raise SimulationError(f"the physics became unstable {self._data.time:.2f} s into the episode")

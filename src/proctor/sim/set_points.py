@@ -17,11 +17,9 @@ ACCELERATIONS = tuple(control.acceleration for control in CONTROLS)
 
 
 class SetPoints:
-    """Where the seven controls are to be now, the base's in the world frame.
+    """The present targets of the seven controls, the base's in the world frame.
 
-    Args:
-        position: Where they start, at rest.
-        nonholonomic: Whether the base moves along its heading only.
+    They start at rest. A nonholonomic base moves along its heading only.
     """
 
     def __init__(self, position: Array, *, nonholonomic: bool) -> None:

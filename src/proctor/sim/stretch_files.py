@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from proctor.core.array_cache import user_cache_folder
-from proctor.core.distribution import install_command
-from proctor.core.errors import MissingDependency, UserError
+from proctor.core.errors import MissingDependency, UserError, install_command
 
 PACKAGE, MODULE = "hello-robot-stretch-urdf", "stretch_urdf"
 URDF = Path("RE2V0") / "stretch_description_RE2V0_tool_stretch_gripper.urdf"
@@ -38,12 +37,7 @@ TINY_INERTIA_KGM2 = 1e-5
 
 @cache
 def prepared_urdf() -> Path:
-    """Return the URDF with its meshes beside it, prepared by this process, an earlier one or another.
-
-    Raises:
-        MissingDependency: The maker's package is not installed.
-        UserError: There is nowhere to keep the prepared files.
-    """
+    """Return the URDF with its meshes beside it, prepared by this process, an earlier one or another."""
     source = _maker_urdf()
     told = f"{version(PACKAGE)} {MOST_FACES} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"
     name = f"stretch-{hashlib.sha256(told.encode()).hexdigest()[:16]}"

@@ -65,10 +65,6 @@ PAD = {
 HAND_IN_GRIPPER_FINGER_RAD = 0.05
 """The hand's frame lies between the pads with the fingers at this angle."""
 FINGER_PITCH_RAD = math.radians(-30.0)
-FINGERTIP_INERTIA_KGM2 = 8e-7
-
-HEAD_PAN_RAD = -math.pi / 2
-"""The head looks along the arm."""
 DARK, METAL, WHITE = (0.16, 0.16, 0.18, 1.0), (0.62, 0.64, 0.67, 1.0), (0.9, 0.91, 0.92, 1.0)
 COLORS = {
     **dict.fromkeys(("base_link", "link_head", "link_head_pan", "link_head_tilt", "camera_link"), DARK),
@@ -82,11 +78,7 @@ COLORS = {
 def stretch_spec(*, drawn: bool = True) -> Any:
     """Return an MjSpec with the robot at the world's origin, its joints as in JOINT_NAMES.
 
-    Args:
-        drawn: Whether it is to be seen. Without its looks a model is built in a fraction of the time.
-
-    Raises:
-        MissingDependency: The maker's package is not installed.
+    Without its looks (`drawn`) a model is built in a fraction of the time.
     """
     return _stretch(prepared_urdf(), drawn=drawn).copy()  # hundred times faster than making it
 
@@ -100,7 +92,7 @@ def _stretch(urdf: Path, *, drawn: bool) -> Any:
             body.gravcomp = 1  # the real drives hold it without sagging
     for side in SIDES:
         tip = bodies[f"link_gripper_fingertip_{side}"]
-        tip.fullinertia, tip.inertia = [np.nan] * 6, [FINGERTIP_INERTIA_KGM2] * 3
+        tip.fullinertia, tip.inertia = [np.nan] * 6, [8e-7] * 3
     _fix_joints(spec, bodies)
     _add_base_joints(bodies[BASE])
     for joint in spec.joints:
@@ -135,7 +127,7 @@ def grip_command(opening_m: float) -> float:
 
 def _fix_joints(spec: Any, bodies: dict[str, Any]) -> None:
     """Remove the joints that nobody commands: the wheels', since the base glides, and the head's."""
-    half = HEAD_PAN_RAD / 2
+    half = -math.pi / 4  # the head looks along the arm
     bodies["link_head_pan"].quat = _product(
         bodies["link_head_pan"].quat, np.array([math.cos(half), 0.0, 0.0, math.sin(half)])
     )

@@ -1,19 +1,21 @@
-"""The physics of one pick-and-place episode: put up, let settle, command, advance, and what is true."""
+"""Physics of one pick-and-place episode: put up, let settle, command, advance; contacts and true state."""
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import pose_into, pose_out_of
 from proctor.core.types import Array, Pose2
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.robots.stretch import CONTROLS, JOINT_NAMES, controls_of_qpos
+from proctor.scenes.tabletop_parts import TabletopSetup
 from proctor.scenes.thing import Thing
 from proctor.sim.look import PLAIN, Look
 from proctor.sim.set_points import SetPoints
@@ -28,14 +30,118 @@ from proctor.sim.stretch_model import (
     opening_of,
 )
 from proctor.sim.tabletop_model import build_tabletop
-from proctor.sim.touching import Toucher
 
+NOBODY, FINGER_LEFT, FINGER_RIGHT, HAND, BODY, FLOOR, FURNITURE, OBJECT, TARGET = range(9)
+ROBOT = (FINGER_LEFT, FINGER_RIGHT, HAND, BODY)
+LEAST_ACROSS = 0.5
+"""Of a contact's normal along the line on which the fingers close: 60 degrees off it, nothing can be held."""
 OVERLAP_M = 0.004
 """Things may be put this deep into each other: they are a little apart once they have settled."""
 SETTLE_S, REST_MPS, REST_RADPS = 3.0, 2e-3, 2e-2
 LOW, HIGH = (np.array([getattr(control, side) for control in CONTROLS]) for side in ("low", "high"))
-LIMIT_SLACK = 1e-6
 GRIPPER = len(CONTROLS) - 1
+
+
+class Touch(enum.IntFlag):
+    """What touches what. The target is the object to be picked up."""
+
+    LEFT = 1
+    """The left finger presses the target towards the right one: not from above, below or outside."""
+    RIGHT = 2
+    ROBOT = 4
+    """Some part of the robot touches the target."""
+    SUPPORT = 8
+    """Something else touches the target."""
+    FURNITURE = 16
+    """The robot touches furniture."""
+    OBJECTS = 32
+    """The robot touches an object that is not the target."""
+    SELF = 64
+    """The hand touches the robot's own body."""
+
+
+class Toucher:
+    """Sorts the contacts of an episode's MjModel."""
+
+    def __init__(self, model: Any, episode: TabletopSetup) -> None:
+        self._roles = _roles(model, episode)
+        self._hand = model.site(HAND_SITE).id
+        names = [str(model.geom(index).name) for index in range(model.ngeom)]
+        self._owners = [_owner(name) for name in names]
+
+    def touch(self, data: Any) -> int:
+        """Return the flags of `Touch` that are set now."""
+        if not data.ncon:
+            return 0
+        roles = self._roles[data.contact.geom]
+        flags = int(np.bitwise_or.reduce(MEETINGS[roles[:, 0], roles[:, 1]]))
+        return flags | self._pressing(data, roles) if flags & ON_TARGET else flags
+
+    def _pressing(self, data: Any, roles: NDArray[np.int64]) -> int:
+        """Return the flags of the fingers that have the target between them and the other one."""
+        to_left = data.site_xmat[self._hand].reshape(3, 3)[:, 1]
+        normals = data.contact.frame[:, :3] @ to_left  # they point from the first geom to the second
+        to_finger = np.where(roles[:, 1] == TARGET, -normals, normals)
+        on_target = (roles == TARGET).any(axis=1)
+        left = on_target & (roles == FINGER_LEFT).any(axis=1) & (to_finger > LEAST_ACROSS)
+        right = on_target & (roles == FINGER_RIGHT).any(axis=1) & (to_finger < -LEAST_ACROSS)
+        return Touch.LEFT * bool(left.any()) | Touch.RIGHT * bool(right.any())
+
+    def deepest(self, data: Any) -> tuple[str, str, float]:
+        """Return the two that are deepest in each other, in words, and how deep in metres."""
+        if not data.ncon:
+            return "", "", 0.0
+        index = int(np.argmin(data.contact.dist))
+        first, second = data.contact.geom[index].tolist()
+        return self._owners[first], self._owners[second], max(0.0, -float(data.contact.dist[index]))
+
+
+def _owner(geom: str) -> str:
+    """Return what a geom belongs to."""
+    if geom == "#floor":
+        return "the floor"
+    return "the robot" if geom.startswith("#") else f"'{geom.rpartition('#')[0]}'"
+
+
+def _meetings() -> NDArray[np.int64]:
+    """Return the flags for each pair of roles."""
+    table = np.zeros((9, 9), np.int64)
+    for part in ROBOT:
+        table[part, TARGET] = Touch.ROBOT
+        table[part, FURNITURE] = Touch.FURNITURE
+        table[part, OBJECT] = Touch.OBJECTS
+        table[part, BODY] = Touch.SELF
+    for other in (FLOOR, FURNITURE, OBJECT):
+        table[other, TARGET] = Touch.SUPPORT
+    return table | table.T
+
+
+MEETINGS = _meetings()
+ON_TARGET = int(Touch.ROBOT)
+"""As a plain number, with which a flag is asked for in a tenth of the time."""
+
+
+def _roles(model: Any, episode: TabletopSetup) -> NDArray[np.int64]:
+    by_name = {item.name: FURNITURE if item.static else OBJECT for item in episode.scene_objects}
+    if episode.task_goal.target_object is not None:
+        by_name[episode.task_goal.target_object.name] = TARGET
+    own = {
+        "#pad_left": FINGER_LEFT,
+        "#finger_left": FINGER_LEFT,
+        "#pad_right": FINGER_RIGHT,
+        "#finger_right": FINGER_RIGHT,
+        "#link_wrist_yaw": HAND,
+        "#link_gripper": HAND,
+        "#floor": FLOOR,
+    }
+    roles = np.zeros(model.ngeom, np.int64)
+    for index in range(model.ngeom):
+        name = str(model.geom(index).name)
+        if name.startswith("#"):
+            roles[index] = own.get(name, BODY)
+        else:
+            roles[index] = by_name.get(name.rpartition("#")[0], NOBODY)
+    return roles
 
 
 class Motion(NamedTuple):
@@ -47,21 +153,11 @@ class Motion(NamedTuple):
 
 
 class TabletopWorld:
-    """The physics of one episode.
-
-    Args:
-        episode: What stands where.
-        things: Its scene objects, by name.
-        look: Materials, lights and the like.
-        drawn: Whether there is anything to see.
-
-    Raises:
-        UserError: MuJoCo cannot build it.
-    """
+    """The physics of one episode, with its scene objects by name. UserError if it cannot be built."""
 
     def __init__(
         self,
-        episode: PickAndPlaceEpisode,
+        episode: TabletopSetup,
         things: Mapping[str, Thing],
         *,
         look: Look = PLAIN,
@@ -87,11 +183,7 @@ class TabletopWorld:
         self._set_points = SetPoints(self._world_of(self._first), nonholonomic=False)
 
     def place(self) -> None:
-        """Put everything to its place, at rest.
-
-        Raises:
-            UserError: Things are inside each other, or of the robot.
-        """
+        """Put everything to its place, at rest; UserError if objects are inside each other or the robot."""
         data = self.data
         mujoco.mj_resetData(self.model, data)
         self.target = self._first.copy()
@@ -109,11 +201,7 @@ class TabletopWorld:
         self._refuse_overlaps()
 
     def settle(self) -> list[Motion]:
-        """Let things come to rest, start the clock anew, and return what moved meanwhile.
-
-        Raises:
-            SimulationError: The physics has become unstable.
-        """
+        """Let objects come to rest, start the clock anew, and return what moved meanwhile."""
         movable = [item.name for item in self.episode.scene_objects if not item.static]
         before = {name: self.pose_of(name) for name in movable}
         for _ in range(round(SETTLE_S / self._set_point_s)):
@@ -135,15 +223,11 @@ class TabletopWorld:
         low[:3] += present[:3]  # the base's limits are how far a target may be from where it is
         high[:3] += present[:3]
         self.target = np.clip(controls, low, high)
-        far = np.abs(self.target - controls) > LIMIT_SLACK
+        far = np.abs(self.target - controls) > 1e-6
         return [control.name for control, is_far in zip(CONTROLS, far, strict=True) if is_far]
 
     def advance(self) -> int:
-        """Let one control period pass. Return the flags of `Touch` that were set at any time of it.
-
-        Raises:
-            SimulationError: The physics has become unstable.
-        """
+        """Let one control period pass. Return the flags of `Touch` that were set at any time of it."""
         touched = 0
         goal = self._world_of(self.target)
         for _ in range(self._set_points_per_action):

@@ -12,17 +12,24 @@ from scipy.spatial.transform import Rotation
 
 from proctor.core.errors import UserError
 from proctor.core.types import Array
-from proctor.exams.pick_place.episode import PickAndPlaceEpisode, SceneItem
 from proctor.robots.stretch import CAMERAS, CameraConfig
+from proctor.scenes.tabletop_parts import SceneItem, TabletopSetup
 from proctor.scenes.thing import Solid, Thing
 from proctor.sim.contacts import Group
-from proctor.sim.finish import add_floor_mirror, add_top_mirror, covered, flat_top
 from proctor.sim.look import Look
 from proctor.sim.meshes import Painter
 from proctor.sim.model import SHAPES
-from proctor.sim.room import add_lights, add_room, room_around
+from proctor.sim.room import (
+    add_floor_mirror,
+    add_lights,
+    add_room,
+    add_top_mirror,
+    add_zone,
+    covered,
+    flat_top,
+    room_around,
+)
 from proctor.sim.stretch_model import BASE, FLOOR, GRIPPER, HAND_SITE, THING, stretch_spec
-from proctor.sim.zone import add_zone
 
 NEAR_M, FAR_M = 0.02, 10.0
 HEAD_TILT_RAD = math.radians(-35.0)
@@ -35,19 +42,9 @@ SOLVED = {"solref": [0.01, 1.0], "solimp": [0.95, 0.99, 0.001, 0.5, 2.0]}
 
 
 def build_tabletop(
-    episode: PickAndPlaceEpisode, things: Mapping[str, Thing], look: Look, *, drawn: bool = True
+    episode: TabletopSetup, things: Mapping[str, Thing], look: Look, *, drawn: bool = True
 ) -> Any:
-    """Return the MjModel of an episode. Movable things are bodies of their names, with free joints.
-
-    Args:
-        episode: What stands where.
-        things: The episode's scene objects, by name.
-        look: Materials, lights and the like.
-        drawn: Whether there is anything to see.
-
-    Raises:
-        UserError: MuJoCo cannot build it.
-    """
+    """Return the MjModel of an episode. Movable objects are bodies of their names, with free joints."""
     spec = stretch_spec(drawn=drawn)
     _set_options(spec, episode)
     head, wrist = cameras_of(episode)
@@ -75,7 +72,7 @@ def build_tabletop(
         raise UserError(f"episode '{episode.episode_id}': MuJoCo cannot build it: {reason}") from None
 
 
-def cameras_of(episode: PickAndPlaceEpisode) -> tuple[CameraConfig, CameraConfig]:
+def cameras_of(episode: TabletopSetup) -> tuple[CameraConfig, CameraConfig]:
     """Return the head's and the wrist's camera: the episode's own, else the robot's."""
     own = episode.robot_config.camera_config or {}
     return own.get("head", CAMERAS["head"]), own.get("wrist", CAMERAS["wrist"])
@@ -87,7 +84,7 @@ def wxyz(xyzw: tuple[float, float, float, float]) -> Array:
     return np.array([w, x, y, z])
 
 
-def _set_options(spec: Any, episode: PickAndPlaceEpisode) -> None:
+def _set_options(spec: Any, episode: TabletopSetup) -> None:
     option, params = spec.option, episode.sim_params
     option.timestep = params.set_point_s / params.physics_steps_per_set_point
     option.gravity = params.gravity
@@ -124,7 +121,7 @@ def _add_cameras(spec: Any, head: CameraConfig, wrist: CameraConfig, look: Look)
     )
 
 
-def _add_overview(spec: Any, episode: PickAndPlaceEpisode) -> None:
+def _add_overview(spec: Any, episode: TabletopSetup) -> None:
     """Add a camera that sees robot and table together. No agent looks through it."""
     base = np.array([*episode.robot_config.init_pose.base[:2], 0.0])
     target = episode.task_goal.target_object
@@ -185,7 +182,7 @@ def _draw_thing(spec: Any, body: Any, thing: Thing, look: Look, *, mirrors: bool
         add_top_mirror(spec, body, top, look.furniture, look.shine)
 
 
-def _mirrored(episode: PickAndPlaceEpisode, things: Mapping[str, Thing], look: Look) -> str | None:
+def _mirrored(episode: TabletopSetup, things: Mapping[str, Thing], look: Look) -> str | None:
     """Return the furniture whose top mirrors: of those with a flat one, the nearest to the object."""
     if look.shine.reflectance <= 0 or look.furniture is None:
         return None
@@ -212,7 +209,7 @@ def _geometry(spec: Any, name: str, solid: Solid) -> dict[str, Any]:
     }
 
 
-def _draw_room(spec: Any, episode: PickAndPlaceEpisode, look: Look, mirrored: str | None) -> None:
+def _draw_room(spec: Any, episode: TabletopSetup, look: Look, mirrored: str | None) -> None:
     """Draw all that is not a thing: the room, its lights and the mark where the object should go."""
     places = [item.position[:2] for item in episode.scene_objects] + [episode.robot_config.init_pose.base[:2]]
     room = room_around(np.array(places))

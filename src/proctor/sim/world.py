@@ -12,8 +12,7 @@ import mujoco
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.filling_hulls import REMEDY, filling_hulls
-from proctor.scenes.mesh_house import house_of
+from proctor.scenes.mesh_house import REMEDY, filling_hulls, house_of
 from proctor.scenes.scene_config import SceneConfig
 from proctor.sim.model import ROBOT, TIMESTEP_S, build_model
 from proctor.sim.robot_body import RobotBody, add_robot, remove_robot
@@ -24,20 +23,9 @@ class InsideHull(UserError):
 
 
 class World:
-    """The physics of one scene with a robot in it, or several. Where none is named, the first is meant.
+    """The physics of one scene with one robot or several, all alike. By default methods mean the first.
 
-    Args:
-        scene: What stands where.
-        scene_path: The scene's file, for its mesh assets and for messages.
-        robot: The robot.
-        floor_z: Height of the floor it stands on, one of the floors of a house that is a mesh.
-        drawn: Whether surfaces that are only seen are there: they take most of the time to prepare.
-        timestep_s: Of the physics.
-        robots: Names of the robots, which are all alike.
-        is_open: Whether robots come and go later; to be able to, takes more memory.
-
-    Raises:
-        InvalidFile: A mesh asset is not a mesh, or an object cannot be built.
+    Arguments are those of `build_model`. In an open world robots come and go later, which takes more memory.
     """
 
     def __init__(  # noqa: PLR0913  (what a world is made of, all by keyword)
@@ -71,11 +59,7 @@ class World:
         return next(iter(self.bodies.values()))
 
     def add_robot(self, name: str, pose: Pose2) -> RobotBody:
-        """Put another robot into a world that is open. Everything else stays as it is, but in a new model.
-
-        Raises:
-            ValueError: There is one of this name.
-        """
+        """Put another robot into an open world. Everything else stays unchanged, but in a new model."""
         if name in self.bodies:
             raise ValueError(f"there is a robot '{name}' already")
         add_robot(self._spec, name, self.robot, floor_z=self.floor_z)
@@ -85,11 +69,7 @@ class World:
         return body
 
     def remove_robot(self, name: str) -> None:
-        """Take a robot out of a world that is open. Everything else stays as it is, but in a new model.
-
-        Raises:
-            KeyError: There is none of this name.
-        """
+        """Take a robot out of an open world. Everything else stays unchanged, but in a new model."""
         del self.bodies[name]
         remove_robot(self._spec, name)
         self._recompile()
@@ -113,16 +93,10 @@ class World:
         mujoco.mj_forward(self.model, self.data)
 
     def begin(self, start: Pose2, *, who: str, z: float) -> None:
-        """Reset the world with the robot at a start, if it can stand there.
+        """Reset the world with the robot at a start; raise a UserError if it cannot stand there.
 
-        Args:
-            start: Where.
-            who: Starts there: how the message begins.
-            z: The height that was asked for, for the message.
-
-        Raises:
-            UserError: There is no floor at the start, or the robot would touch something there.
-            InsideHull: It would touch nothing but the convex hull of a mesh.
+        InsideHull, if it touches nothing but the convex hull of a mesh. The message begins with `who` and
+        names `z`, the height that was asked for.
         """
         house = self.house
         if house is not None and not house.has_floor(start.x, start.y, self.floor_z):
@@ -151,8 +125,7 @@ class World:
     def follow(self, speeds_mps: Sequence[float], angular_radps: float) -> bool:
         """Advance one time step at each of these speeds along the robot's heading, which turns meanwhile.
 
-        Returns:
-            Whether the robot has touched anything but the floor: in any step, for a touch may be short.
+        Return whether the robot has touched anything but the floor: in any step, for a touch may be short.
         """
         has_touched = False
         for speed_mps in speeds_mps:
@@ -184,22 +157,14 @@ class World:
         mujoco.mj_step1(self.model, data)
 
     def place(self, name: str, x: float, y: float) -> None:
-        """Put a kinematic object elsewhere on the floor, from the next step on.
-
-        Raises:
-            KeyError: The scene has no kinematic object of this name.
-        """
+        """Put a kinematic object elsewhere on the floor, from the next step on; KeyError if there is none."""
         number = int(self.model.body(name).mocapid[0])
         if number < 0:
             raise KeyError(name)
         self.data.mocap_pos[number, :2] = x, y
 
     def pose(self) -> Pose2:
-        """Return the robot's true pose.
-
-        Raises:
-            SimulationError: The physics has become unstable.
-        """
+        """Return the robot's true pose; raise a SimulationError if the physics has become unstable."""
         return self.body.pose()
 
     @property

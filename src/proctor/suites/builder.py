@@ -74,13 +74,7 @@ def recipe_of(houses: int, episodes_per_house: int, seed: int, rooms: int | None
 def build_suite(folder: Path, recipe: Recipe, progress: Callable[[int], None] | None = None) -> None:
     """Write the episodes in every language, `scenes/` and `checksums.json`.
 
-    Args:
-        folder: Where to; made if it does not exist.
-        recipe: What to build.
-        progress: Told how many houses are done, after each.
-
-    Raises:
-        UserError: A count is below 1, or there are not that many houses.
+    `progress` is called with the number of finished houses, after each.
     """
     check_recipe(recipe)
     scenes = folder / "scenes"
@@ -102,11 +96,7 @@ def build_suite(folder: Path, recipe: Recipe, progress: Callable[[int], None] | 
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Refuse what cannot be built, before anything is.
-
-    Raises:
-        UserError: A count is below 1 or too high, the seed below 0, or no house has that many rooms.
-    """
+    """Raise a UserError for a recipe that cannot be built."""
     count, houses = recipe.episodes_per_house, min(split.houses for split in recipe.splits)
     if houses < 1 or count < 1:
         raise UserError(f"expected at least 1 house and 1 episode, found {houses} and {count}")

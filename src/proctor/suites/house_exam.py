@@ -22,19 +22,8 @@ from proctor.scenes.floor_plan import Rect
 from proctor.scenes.houses import House
 from proctor.suites.instruction_checker import check_instruction
 
-CLEARANCE_M = 0.3
-GEODESIC_M = (3.0, 20.0)
 LENGTHS_M = ((7.0, 12.0), (3.0, 7.0), (12.0, 20.0), (7.0, 12.0))
 """Bands of geodesic length, taken in turn as far as the house has such ways."""
-VIEW_M = 1.0
-"""Free floor ahead of a start, if some heading has it: a wall before the camera tells nothing."""
-GOAL_REACH_M = 0.9
-"""How far from its landmark a goal may be."""
-SUCCESS_THRESHOLD_M = 1.0
-REFERENCE_MISS_M = 0.19
-"""How far from the goal the reference actions may end."""
-REFERENCE_SPACING_M = 0.25
-SAME_ROOM_SHARE = 0.15
 TRIES = 80
 """For each episode; in the second half of them any length will do."""
 
@@ -53,14 +42,7 @@ class Question(NamedTuple):
 
 
 class HouseExam:
-    """Sets the episodes of one house.
-
-    Args:
-        house: The house.
-        grid: Its map.
-        split: The part of the exam that they belong to.
-        rng: All choices depend on it.
-    """
+    """Sets the episodes of one house for one split of the exam. All choices depend on the generator."""
 
     def __init__(self, house: House, grid: GridMap, split: str, rng: np.random.Generator) -> None:
         self._house, self._grid, self._split, self._rng = house, grid, split, rng
@@ -71,7 +53,7 @@ class HouseExam:
         for item in house.furniture:
             if item.landmark:
                 points = self._free[item.object.room]
-                near = points[item.footprint.distances_m(points) <= GOAL_REACH_M]
+                near = points[item.footprint.distances_m(points) <= 0.9]
                 if len(near):
                     self._goals.append((item.object.room, near))
 
@@ -96,20 +78,21 @@ class HouseExam:
         goal_xy = goals[rng.integers(len(goals))]
         shortest_m, longest_m = LENGTHS_M[index // len(LEVELS) % len(LENGTHS_M)]
         if any_length:
-            shortest_m, longest_m = GEODESIC_M
+            shortest_m, longest_m = (3.0, 20.0)
         start_xy = self._start(goal_xy, room, shortest_m, longest_m)
         if start_xy is None:
             return None
         path = self._grid.shortest_path(start_xy, goal_xy, radius_m=PLANNING_RADIUS_M)
         if path is None or not shortest_m <= path_length(path) <= longest_m:
             return None
-        reference = evenly_spaced(path, REFERENCE_SPACING_M)
+        reference = evenly_spaced(path, 0.25)
         return self._question(index, reference, yaw_deg=self._heading_deg(start_xy))
 
     def _heading_deg(self, start_xy: Array) -> float:
         """Return a heading with a view, or the last that was tried."""
         for yaw_deg in 15.0 * self._rng.permutation(24)[:8]:
-            ahead = VIEW_M * np.array([math.cos(math.radians(yaw_deg)), math.sin(math.radians(yaw_deg))])
+            # Free floor ahead: a wall before the camera tells nothing.
+            ahead = 1.0 * np.array([math.cos(math.radians(yaw_deg)), math.sin(math.radians(yaw_deg))])
             if self._grid.line_is_free(start_xy, start_xy + ahead, radius_m=0.0):
                 break
         return float(yaw_deg)
@@ -125,7 +108,7 @@ class HouseExam:
         others = [room for room in rooms if room != goal_room]
         if not rooms:
             return None
-        stay = goal_room in rooms and (not others or rng.random() < SAME_ROOM_SHARE)
+        stay = goal_room in rooms and (not others or rng.random() < 0.15)
         points = places[goal_room if stay else others[rng.integers(len(others))]]
         start: Array = points[rng.integers(len(points))]
         return start
@@ -146,7 +129,7 @@ class HouseExam:
             start_rotation=Vector3(0.0, 0.0, yaw_deg),
             goal_position=goal,
             max_steps=DEFAULT_MAX_STEPS,
-            success_threshold=SUCCESS_THRESHOLD_M,
+            success_threshold=1.0,
             reference_path=[_vector(point) for point in path],
             level=level,
             split=self._split,
@@ -158,7 +141,7 @@ class HouseExam:
             return None
         actions = ActionPlanner(self._grid, (goal.x, goal.y)).plan(pose)
         end = reduce(lambda pose, action: pose_after(action, pose), actions, pose)
-        if math.dist((end.x, end.y), (goal.x, goal.y)) > REFERENCE_MISS_M:
+        if math.dist((end.x, end.y), (goal.x, goal.y)) > 0.19:
             return None
         driven = msgspec.structs.replace(episode, reference_actions=[*actions, Action.STOP])
         return question._replace(episode=driven)
@@ -181,7 +164,7 @@ def free_points(floor: Rect, grid: GridMap) -> Array:
     points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2).round(2)
     clearances = grid.clearances(points)
     order = np.argsort(-clearances, kind="stable")
-    free: Array = points[order[: np.count_nonzero(clearances > CLEARANCE_M)]]
+    free: Array = points[order[: np.count_nonzero(clearances > 0.3)]]
     return free
 
 

@@ -24,7 +24,7 @@ from proctor.instructions.claims import (
     Finding,
 )
 from proctor.instructions.clauses import Clause, Cross, Enter, Forward, GoTo, Stop, Turn
-from proctor.instructions.reader import Unreadable, read
+from proctor.instructions.phrasebook import Unreadable, read
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.way import Way
 from proctor.scenes.scene_config import SceneConfig
@@ -34,15 +34,9 @@ ProblemKind: TypeAlias = Literal["unreadable", "unchecked", "incomplete"] | Faul
 
 FORWARD_MISS_M = 0.7
 FORWARD_RAD = math.radians(25)
-AFTER_FORWARD_M = 0.6
-"""What is said after a distance happens where that distance ends, give or take this."""
 CLEAR_BEND_RAD, CLEAR_START_RAD, CLEAR_DOOR_RAD = (math.radians(degrees) for degrees in (80, 35, 72))
 """A long instruction must say turns from these angles on."""
-NOTICED_RAD = math.radians(60)
-"""Who makes such a turn to one side cannot be said to turn to the other."""
 COVERED_M = 1.0
-ENDS_M = 1.0
-"""Bends this near to the start, the goal or a door need not be said as such."""
 
 
 class Problem(NamedTuple):
@@ -64,15 +58,7 @@ class _ClearTurn(NamedTuple):
 
 
 def check_instruction(scene: SceneConfig | Surroundings, episode: Episode) -> list[Problem]:
-    """Return all that is wrong with an episode's instruction; nothing if it is right.
-
-    Args:
-        scene: The episode's scene.
-        episode: Its instruction, language, level, reference path and start are looked at.
-
-    Raises:
-        UnknownName: The language is not spoken here.
-    """
+    """Return the problems of an episode's instruction; nothing if it is right."""
     surroundings = scene if isinstance(scene, Surroundings) else Surroundings.of(scene)
     if episode.reference_path is None or len(episode.reference_path) < 2:
         return [Problem("unchecked", f"episode '{episode.episode_id}' has no reference path")]
@@ -121,7 +107,8 @@ class _Checker:
         for clause, finding in zip(self._clauses, findings, strict=True):
             if isinstance(clause, Forward):
                 reached = self._ahead(reached, clause.distance_m)
-                within = way.steps(AFTER_FORWARD_M)
+                # What is said after a distance happens where that distance ends, give or take this.
+                within = way.steps(0.6)
             else:
                 allowed = _later(reached, within)
                 if isinstance(clause, Turn) and clause.direction != "around":
@@ -149,7 +136,7 @@ class _Checker:
         turns = [(1, way.start_turn)] if isinstance(self._clauses[0], Turn) else []
         turns += [(crossing.at + 1, crossing.out_of) for crossing in way.crossings]
         turns += [(index, float(way.turns[index])) for index in self._clear_bends()]
-        return [(index, angle) for index, angle in turns if abs(angle) >= NOTICED_RAD]
+        return [(index, angle) for index, angle in turns if abs(angle) >= math.radians(60)]
 
     def _ahead(self, starts: Mask, distance_m: int) -> Mask:
         """Return where one may be after going straight for about a distance."""
@@ -212,7 +199,8 @@ class _Checker:
     def _clear_bends(self) -> list[int]:
         """Return the sharpest point of every clear bend in the middle of a room."""
         way = self._way
-        margin = way.steps(ENDS_M)
+        # Bends this near to the start, the goal or a door need not be said as such.
+        margin = way.steps(1.0)
         sharp = np.abs(way.turns) >= CLEAR_BEND_RAD
         for crossing in way.crossings:
             sharp[max(0, crossing.at - margin) : crossing.at + margin + 1] = False

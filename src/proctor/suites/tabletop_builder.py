@@ -14,24 +14,24 @@ import numpy as np
 
 from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
-from proctor.core.geometry import distance
 from proctor.core.interfaces import TRUTH
-from proctor.core.types import EpisodeInfo, Vector3
+from proctor.core.types import EpisodeInfo
 from proctor.exams.datasets import CHECKSUMS
 from proctor.exams.pick_place.env import PickPlaceEnv, things_of
-from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode, ReferenceTrajectory
+from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode
+from proctor.exams.pick_place.exam import PickPlaceExam
 from proctor.exams.pick_place.expert.expert import ExpertPolicy
-from proctor.exams.pick_place.files import document_of
-from proctor.exams.pick_place.similarity import PickPlaceTrajectorySimilarity
+from proctor.exams.pick_place.similarity import keypoints_of
+from proctor.exams.pick_place.stages import criteria_of, stages_of
+from proctor.exams.pick_place.state import PickPlaceState, read_state
 from proctor.robots.stretch import controls_of_qpos
+from proctor.scenes.tabletop_parts import ReferenceTrajectory
 from proctor.sim.tabletop import TabletopWorld
 from proctor.suites.tabletop_exam import SEEN, UNSEEN, TabletopExam
 from proctor.suites.tabletop_scenes import Repertoire
 
 STILL_M, STILL_RAD = 0.005, math.radians(5.0)
 """What moves more than this while an episode settles does not stand."""
-STEPS_SHARE = 0.8
-"""Of the steps that are allowed, the expert may need so many."""
 DIGITS = 4
 EPISODES = "episodes.json"
 HOPELESS = 20
@@ -82,13 +82,8 @@ def build_tabletop(
 ) -> list[Trial]:
     """Write `episodes.json` and `checksums.json`; return all candidates, also those that were left out.
 
-    Args:
-        folder: Where to; made if it does not exist.
-        recipe: What to build.
-        progress: Told how many episodes are done, after each.
-
-    Raises:
-        UserError: Too many candidates in a row cannot be done.
+    `progress` is called with the number of finished episodes, after each. Raises a UserError if too many
+    candidates in a row cannot be done.
     """
     trials: list[Trial] = []
     for split in recipe.splits:
@@ -101,11 +96,7 @@ def build_tabletop(
 
 
 def trials_of(split: TabletopSplit, seed: int) -> Iterator[Trial]:
-    """Yield candidates of a split, tried out, until there are enough that are good.
-
-    Raises:
-        UserError: Too many in a row are not.
-    """
+    """Yield tried candidates of a split until enough are good; UserError if too many in a row are not."""
     good, bad = 0, 0
     env = PickPlaceEnv(sensors=[])
     while good < split.episodes:
@@ -120,19 +111,18 @@ def trials_of(split: TabletopSplit, seed: int) -> Iterator[Trial]:
 
 def is_good(trial: Trial) -> bool:
     """Tell whether a candidate stood still, and was done in good time without bumping into anything."""
-    in_time = trial.steps <= STEPS_SHARE * trial.episode.step_limit
+    in_time = trial.steps <= 0.8 * trial.episode.step_limit
     return trial.is_still and trial.success and in_time and trial.touches == 0
 
 
 def tried(episode: PickAndPlaceEpisode, env: PickPlaceEnv) -> Trial:
-    """Let the expert do an episode; its way becomes the reference trajectory."""
+    """Let the expert do an episode; its path becomes the reference trajectory."""
     world = TabletopWorld(episode, things_of(episode), drawn=False)
     world.place()
     if any(motion.moved_m > STILL_M or motion.tilted_rad > STILL_RAD for motion in world.settle()):
         return Trial(episode, is_still=False)
-    policy, watch = ExpertPolicy(), PickPlaceTrajectorySimilarity()
+    policy, states = ExpertPolicy(), list[PickPlaceState]()
     observation, info = env.reset(episode), env.info()
-    watch.reset(episode, _NoTask())
     policy.reset(
         EpisodeInfo(
             episode_id=episode.episode_id,
@@ -143,36 +133,23 @@ def tried(episode: PickAndPlaceEpisode, env: PickPlaceEnv) -> Trial:
             episode=episode,
         )
     )
-    done, touches = False, 0
+    done = False
     while not done:
         observation, _, done, info = env.step(policy.act({**observation, TRUTH: info}))
-        watch.update(info)
-        touches += info["collision"]
-    done_episode = msgspec.structs.replace(episode, reference_trajectory=_reference(watch))
-    return Trial(done_episode, is_still=True, success=info["success"], steps=info["step"], touches=touches)
-
-
-class _NoTask:
-    """Nothing is asked of the task by what watches here."""
-
-    def distance_m(self, a: Vector3, b: Vector3) -> float:
-        """Return the straight distance."""
-        return distance(a, b)
-
-    def shortest_path_m(self, episode: PickAndPlaceEpisode) -> float:
-        """Return NaN: there is no path to drive."""
-        del episode
-        return math.nan
-
-    def success_threshold_m(self, episode: PickAndPlaceEpisode) -> float:
-        """Return the tolerance of placing."""
-        return episode.task_goal.success_criteria.place_tolerance
+        states.append(read_state(info))
+    return Trial(
+        msgspec.structs.replace(episode, reference_trajectory=_reference(episode, states)),
+        is_still=True,
+        success=states[-1].success,
+        steps=len(states),
+        touches=sum(state.collision for state in states),
+    )
 
 
 def freeze(folder: Path, episodes: Sequence[PickAndPlaceEpisode]) -> None:
     """Write episodes, one a line, and their checksum."""
     folder.mkdir(parents=True, exist_ok=True)
-    records = document_of(episodes, folder)["episodes"]
+    records = PickPlaceExam.document(episodes, folder)["episodes"]
     lines = b",\n".join(msgspec.json.encode(record) for record in records)
     content = b'{"episodes": [\n' + lines + b"\n]}\n"
     write_atomically(folder / EPISODES, content)
@@ -180,13 +157,13 @@ def freeze(folder: Path, episodes: Sequence[PickAndPlaceEpisode]) -> None:
     write_atomically(folder / CHECKSUMS, msgspec.json.format(msgspec.json.encode(checksums)) + b"\n")
 
 
-def _reference(watch: PickPlaceTrajectorySimilarity) -> ReferenceTrajectory:
-    """Return what was watched, every step of it, with the moments that the metric looks for."""
-    rows = watch.trajectory
+def _reference(episode: PickAndPlaceEpisode, states: Sequence[PickPlaceState]) -> ReferenceTrajectory:
+    """Return every step of an attempt, with the moments that the metric of similarity looks for."""
+    keypoints = keypoints_of(stages_of(states, criteria_of(episode)))
     return ReferenceTrajectory(
-        qpos_sequence=[_rounded(controls_of_qpos(tuple(row))) for row in rows["qpos"]],
-        ee_pose_sequence=[_rounded(row) for row in rows["ee_pose"]],
-        keypoints={name: index for name, index in watch.keypoints.items() if index is not None},
+        qpos_sequence=[_rounded(controls_of_qpos(state.qpos or ())) for state in states],
+        ee_pose_sequence=[_rounded(state.ee_pose or ()) for state in states],
+        keypoints={name: index for name, index in keypoints.items() if index is not None},
     )
 
 

@@ -11,18 +11,18 @@ import numpy as np
 
 from proctor.core.types import Array, Pose2
 from proctor.exams.pick_place.env import things_of
-from proctor.exams.pick_place.episode import (
+from proctor.exams.pick_place.episode import PickAndPlaceEpisode
+from proctor.robots.stretch import qpos_of_controls
+from proctor.robots.stretch_kinematics import hand_in_world
+from proctor.scenes.tabletop_parts import (
     InitPose,
     Instruction,
-    PickAndPlaceEpisode,
     RobotSetup,
     SuccessCriteria,
     TargetLocation,
     TargetObject,
     TaskGoal,
 )
-from proctor.robots.stretch import qpos_of_controls
-from proctor.robots.stretch_kinematics import hand_in_world
 from proctor.sim.clearance import Clearance
 from proctor.suites.tabletop_scenes import GAP_M, Placed, Repertoire, Scene
 
@@ -30,12 +30,6 @@ SEEN = Repertoire(("table", "desk", "counter"), ("cup", "box", "block", "can", "
 UNSEEN = Repertoire(("shelf", "stand"), ("mug", "cylinder", "ball"), ("basket", "plate"))
 GOALS = ("container", "position", "surface", "container", "lift", "position", "surface", "container")
 """Taken in turn."""
-MOST_CLUTTER = 5
-START_GAP_M = 0.035
-"""Around the robot at the start."""
-HAND_AWAY_M = 0.35
-START_M = (0.5, 1.35)
-"""From the middle of the furniture's edge, roughly, to the robot."""
 NONHOLONOMIC_SHARE, BACK_SHARE = 0.25, 0.25
 MOVED_M = 0.15
 """A target position is at least this far from where the object stood."""
@@ -52,13 +46,7 @@ class Draft(NamedTuple):
 
 
 class TabletopExam:
-    """Sets tabletop episodes.
-
-    Args:
-        split: The part of the exam that they belong to.
-        repertoire: What it is made of; what lies around may be of any kind.
-        rng: All choices depend on it.
-    """
+    """Sets tabletop episodes of a split from a repertoire; clutter may be of any kind."""
 
     def __init__(self, split: str, repertoire: Repertoire, rng: np.random.Generator) -> None:
         self._split, self._repertoire, self._rng = split, repertoire, rng
@@ -78,7 +66,7 @@ class TabletopExam:
         if draft is None:
             return None
         around = (*SEEN.objects, *UNSEEN.objects, *SEEN.containers)
-        for _ in range(int(rng.integers(MOST_CLUTTER + 1))):
+        for _ in range(int(rng.integers(5 + 1))):
             self._add_clutter(scene, main, draft, self._any(around))
         types = ("place_at_location", "place_at_location", "grasp_and_lift")
         kind = "grasp_and_lift" if draft.location is None else types[index % 3]
@@ -162,7 +150,8 @@ class TabletopExam:
         clearance = Clearance(episode, things_of(episode))
         nonholonomic = bool(rng.random() < NONHOLONOMIC_SHARE)
         for _ in range(TRIES):
-            bearing, far_m = rng.uniform(-math.pi, math.pi), rng.uniform(*START_M)
+            # From the middle of the furniture's edge, roughly, to the robot.
+            bearing, far_m = rng.uniform(-math.pi, math.pi), rng.uniform(*(0.5, 1.35))
             base = (
                 round(float(target[0] + far_m * math.cos(bearing)), 3),
                 round(float(target[1] + far_m * math.sin(bearing)), 3),
@@ -172,7 +161,7 @@ class TabletopExam:
             arm_m, wrist_yaw = float(rng.choice([0.0, 0.1])), float(rng.choice([0.0, 0.0, 0.5, -0.5]))
             hand, _ = hand_in_world(Pose2(*base), lift_m, arm_m, wrist_yaw)
             gaps = clearance.gaps(np.array([*base, lift_m, arm_m, wrist_yaw, 0.0]))
-            if min(gaps.robot_m, gaps.grip_m) > START_GAP_M and np.linalg.norm(hand - target) > HAND_AWAY_M:
+            if min(gaps.robot_m, gaps.grip_m) > 0.035 and np.linalg.norm(hand - target) > 0.35:
                 pose = InitPose(base=base, joint_positions=_rounded(lift_m, arm_m, wrist_yaw))
                 setup = RobotSetup(init_pose=pose, nonholonomic=nonholonomic)
                 return msgspec.structs.replace(episode, robot_config=setup)

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.exams.pick_place.episode import SceneItem, Shape
 from proctor.scenes.kinds import KINDS
+from proctor.scenes.tabletop_parts import SceneItem, Shape
 from proctor.scenes.thing import Thing
 from proctor.scenes.things import make_thing
 
@@ -43,11 +43,7 @@ class Placed(NamedTuple):
 
 
 class Scene:
-    """A scene in the making.
-
-    Args:
-        rng: All choices depend on it.
-    """
+    """A scene in the making."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -83,13 +79,9 @@ class Scene:
     def add_thing(
         self, kind: str, support: Placed, *, near: Array | None = None, graspable: bool = True
     ) -> Placed | None:
-        """Put a thing on a piece of furniture, clear of the others; None if there is no room.
+        """Put an object on a piece of furniture, clear of the others; None if there is no room.
 
-        Args:
-            kind: What kind of thing.
-            support: What it stands on.
-            near: In the world; the thing goes as near to it as it may, if given.
-            graspable: Whether it can be picked up.
+        It goes as near to `near`, in the world, as possible.
         """
         color = self._color_for(kind)
         if color is None:
