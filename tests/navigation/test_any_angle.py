@@ -8,10 +8,9 @@ from scipy.sparse.csgraph import dijkstra
 
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.planning import any_angle
-from proctor.navigation.planning.any_angle import AnyAnglePlanner
+from proctor.navigation.planning.any_angle import AnyAnglePlanner, shorter_path
 from proctor.navigation.planning.grid_search import FOUND, STEPS, GridSearch
 from proctor.navigation.planning.taut import tautened
-from proctor.navigation.planning.visibility import shorter_path
 
 
 def plan(planner, free, start, goal, **options):

@@ -17,10 +17,8 @@ from proctor.navigation.smoothing.bspline import (
     sample_curve,
 )
 from proctor.navigation.smoothing.elastic_band import WIDTH, End, relax, solve_banded
-from proctor.navigation.smoothing.lead_in import pursue
-from proctor.navigation.smoothing.path_worth import Needs, worth_of
-from proctor.navigation.smoothing.shortcut import shortcut
-from proctor.navigation.smoothing.traversal import Limits, traversal
+from proctor.navigation.smoothing.path_worth import Limits, Needs, traversal, worth_of
+from proctor.navigation.smoothing.smooth_path import pursue, shortcut
 from proctor.robots.dynamics import Dynamics
 
 

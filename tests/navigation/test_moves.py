@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from legs import Start, arc_leg, hardest, straight_leg, winding_leg
 
 from proctor.core.types import Pose2
-from proctor.navigation.timing.braking import brake
-from proctor.navigation.timing.moves import straight, turn, turn_to
+from proctor.navigation.timing.moves import brake, straight, turn, turn_to
 from proctor.navigation.timing.time_path import time_path
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics

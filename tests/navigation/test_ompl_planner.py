@@ -6,7 +6,7 @@ from nav_fields import comb, field_of, rooms, walled
 
 from proctor.core.errors import UnknownName
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.planning.line_of_sight import path_is_free
+from proctor.navigation.planning.free_space import path_is_free
 from proctor.navigation.planning.ompl_planner import PrmPlanner, RrtConnectPlanner, RrtPlanner, RrtStarPlanner
 from proctor.navigation.planning.planner import find_path
 

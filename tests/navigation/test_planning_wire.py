@@ -9,16 +9,18 @@ import pytest
 from proctor.core.errors import UserError
 from proctor.navigation.failure import Reason
 from proctor.navigation.path import Leg, Path
-from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
-from proctor.navigation.process.wire import (
+from proctor.navigation.process.requests import (
     LARGEST_MESSAGE,
     LENGTH,
     CancelCall,
     FailureAnswer,
     Frames,
+    Motion,
     PathAnswer,
+    PathRequest,
     TrajectoryAnswer,
     TrajectoryCall,
+    TrajectoryRequest,
     decode_answer,
     decode_call,
     frame,

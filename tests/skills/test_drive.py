@@ -10,8 +10,7 @@ from drives import SUCCEEDED, made_up_drive
 
 from proctor.core.types import Pose2
 from proctor.navigation.maps.grid_map import GridMap
-from proctor.skills.drive import Drive, DriveLog
-from proctor.skills.drive_view import AROUND_M, view_of
+from proctor.skills.drive import AROUND_M, Drive, DriveLog, view_of
 
 
 def log_of(targets, *, poses=None, dt=0.1):

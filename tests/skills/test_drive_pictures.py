@@ -7,12 +7,11 @@ import pytest
 from drives import made_up_drive
 from PIL import Image
 
-from proctor.skills import drive_frames, drive_video
-from proctor.skills.drive import DriveLog
-from proctor.skills.drive_frames import FPS, HOLD_S, STRIP_PX, WIDTH_PX, frames_of
+from proctor.plots.plan import Plan
+from proctor.skills import drive_video
+from proctor.skills.drive import DriveLog, view_of
 from proctor.skills.drive_plot import plot_drive, save_plot
-from proctor.skills.drive_video import save_video
-from proctor.skills.drive_view import view_of
+from proctor.skills.drive_video import FPS, HOLD_S, STRIP_PX, WIDTH_PX, frames_of, save_video
 
 FAILED = {
     "status": "failed",
@@ -101,7 +100,7 @@ def test_a_film_runs_at_real_speed_with_even_sides(short, tmp_path):
 def test_the_robot_is_drawn_where_it_is_and_leaves_a_line(short):
     drive = short
     frames = [frame.copy() for frame in frames_of(drive)]
-    view = view_of(drive, flattest=drive_frames.FLATTEST, tallest=drive_frames.TALLEST)
+    view = view_of(drive, flattest=drive_video.FLATTEST, tallest=drive_video.TALLEST)
     index = 60
     tick = int(np.searchsorted(drive.log.times_s, index / FPS))
 
@@ -126,13 +125,13 @@ def test_the_robot_is_drawn_where_it_is_and_leaves_a_line(short):
 
 
 def test_a_backdrop_is_put_where_it_belongs(drive):
-    view = view_of(drive, flattest=drive_frames.FLATTEST, tallest=drive_frames.TALLEST)
+    view = view_of(drive, flattest=drive_video.FLATTEST, tallest=drive_video.TALLEST)
     low, scale = (view.low[0] - 1.0, view.low[1] - 2.0), 0.02
     image = Image.new("RGB", (1000, 1000), (200, 220, 240))
     at = (view.low[0] + 1.0, view.low[1] + 0.5)
     column, row = round((at[0] - low[0]) / scale), 1000 - round((at[1] - low[1]) / scale)
     image.paste((255, 0, 0), (column - 5, row - 5, column + 5, row + 5))
-    frame = next(frames_of(drive, drive_frames._Picture(image, low, scale)))
+    frame = next(frames_of(drive, Plan(image, low, scale)))
     found = np.argwhere((np.asarray(frame) == (255, 0, 0)).all(axis=2)).mean(axis=0)
     pixels_per_m = WIDTH_PX / view.width_m
     height_px = frame.height - STRIP_PX

@@ -11,10 +11,9 @@ from proctor.core.errors import UserError
 from proctor.core.types import Pose2, Vector3
 from proctor.robots.dynamics import Dynamics
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.skills.drive import DriveLog
-from proctor.skills.drive_frames import frames_of
+from proctor.skills.drive import DriveLog, view_of
 from proctor.skills.drive_plot import save_plot
-from proctor.skills.drive_view import view_of
+from proctor.skills.drive_video import frames_of
 from proctor.skills.embedded import EmbeddedNavigator
 from proctor.skills.params import NavigationParams
 

@@ -1,4 +1,4 @@
-"""Closed-loop motion: the four actions, and timed moves, over any robot port."""
+"""Closed-loop motion: the four actions and timed moves, for any robot that has a `RobotPort`."""
 
 from __future__ import annotations
 
@@ -6,46 +6,65 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from proctor.control.clearance import clearance_ahead_m
-from proctor.control.landing import AT_ONCE, Approach, Landing
-from proctor.control.prediction import Prediction
-from proctor.control.robot_port import RobotPort
+from proctor.control.landing import AT_ONCE, Approach, Landing, Prediction
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
-from proctor.core.types import STEP_M, TURN_RAD, Action, Pose2
+from proctor.core.types import STEP_M, TURN_RAD, Action, Pose2, Scan
 
-UNHINDERED = 0.98
-"""Who gets this share of the way that was asked for moves freely, though it may touch something."""
+UNHINDERED = 0.98  # a robot that covers this share of a step moves freely, though it may touch something
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
-CORRECTIONS = 3
 REST_S, REST_MPS, REST_RADPS, REST_DEADLINE_S = 0.015, 0.01, 0.02, 3.0
 """A robot rests if it is slower than this for the time; it has to within the deadline."""
-LATENCY_S = 0.05
-"""Of a robot that has not moved yet."""
+
+
+class RobotPort(Protocol):
+    """A robot with odometry, a scan and a velocity input, and the clock that governs it.
+
+    No call blocks for ever: a port whose robot, topic or clock falls silent raises SimulationError after
+    a deadline in real time, naming what is silent.
+    """
+
+    def odometry(self) -> Pose2:
+        """Return the newest pose in the odometry frame."""
+
+    def timed_odometry(self) -> tuple[float, Pose2]:
+        """Return the newest pose in the odometry frame, and the robot's time when it was measured."""
+
+    def scan(self) -> Scan:
+        """Return the newest scan; a sector ahead is enough. Without a scanner it has no beams."""
+
+    def in_contact(self) -> bool:
+        """Tell whether the robot has touched anything but the floor since the last command."""
+
+    def command(self, linear_mps: float, angular_radps: float) -> None:
+        """Drive at this velocity until the next command."""
+
+    def now_s(self) -> float:
+        """Return the time of the clock that governs the robot: simulation time in a simulation."""
+
+    def wait(self, duration_s: float, alarm: Callable[[], bool] | None = None) -> None:
+        """Let this much of the robot's time pass, or less if `alarm`, asked after all news, is true."""
 
 
 class Motion(NamedTuple):
     """How a move ended."""
 
     collided: bool
-    duration_s: float
-    """In the robot's time."""
+    duration_s: float  # in the robot's time
 
 
 class _Move(NamedTuple):
     """A drive or a turn; all numbers are in metres, or all in radians."""
 
     approach: Approach
-    measure: Callable[[], tuple[float, float]]
-    """Returns the robot's time of the newest odometry, and how much of the way it shows."""
-    command: Callable[[float], None]
-    """Commands a speed along the way."""
+    measure: Callable[[], tuple[float, float]]  # returns the newest odometry's time, and the part covered
+    command: Callable[[float], None]  # commands a speed along the way
     now_s: Callable[[], float]
     watches_scan: bool
-    prediction: Prediction | None
-    """Of a robot that obeys late."""
+    prediction: Prediction | None  # of a robot that obeys late
 
     def drive(self, speed: float) -> None:
         """Command a speed along the way."""
@@ -54,7 +73,7 @@ class _Move(NamedTuple):
         self.command(speed)
 
     def covered(self) -> float:
-        """Return how much of the way is covered when the robot has done what it was told so far."""
+        """Return how much of the path is covered once the robot has executed the commands so far."""
         return self.predict(*self.measure())
 
     def predict(self, measured_s: float, covered: float) -> float:
@@ -67,19 +86,11 @@ class _Move(NamedTuple):
 class ActionExecutor:
     """Drives a robot by its odometry and stops it before, or when, it hits something.
 
-    A collision is a contact, or, when driving forward, a range below the threshold within 30° of straight
-    ahead. Turns ignore the scan, else a robot at a wall could never turn away; and a contact that was there
-    when a move began does not end it as long as the robot moves freely: away, or along, but not sliding.
-
-    Args:
-        port: The robot.
-        linear_speed_mps: Speed of `forward`.
-        angular_speed_radps: Speed of `rotate`.
-        collision_threshold_m: Ranges below this, measured from the scanner, end a forward move.
-        control_period_s: Time between two commands.
-        landing: How moves end; robots that obey late need another one than those that obey at once.
-
-    Speeds and threshold may be set between moves.
+    A collision is a contact, or, when driving forward, a range below `collision_threshold_m` (from the
+    scanner) within 30° of straight ahead. Turns ignore the scan, else a robot at a wall could never turn
+    away. A contact that was there when a move began does not end it as long as the robot moves freely:
+    away, or along, but not sliding. Speeds and threshold may be set between moves. `landing` says how
+    moves end: robots that obey late need another one than those that obey at once.
     """
 
     def __init__(
@@ -99,12 +110,10 @@ class ActionExecutor:
         self.angular_speed_radps = angular_speed_radps
         self.collision_threshold_m = collision_threshold_m
         self._period_s = control_period_s
-        self._landing, self._latency_s = landing, LATENCY_S
+        self._landing, self._latency_s = landing, 0.05  # of a robot that has not moved yet
         self.is_running = False
-        self.collision_detected = False
-        """In the last move."""
-        self.collision_count = 0
-        """Since the executor was made, at most one per move."""
+        self.collision_detected = False  # in the last move
+        self.collision_count = 0  # since the executor was made, at most one per move
 
     def execute(self, action: Action) -> Motion:
         """Do one of the four actions."""
@@ -117,11 +126,7 @@ class ActionExecutor:
         return self.stop()
 
     def forward(self, distance_m: float = STEP_M) -> Motion:
-        """Drive straight; a negative distance drives backwards.
-
-        Raises:
-            SimulationError: The robot does not move although nothing is in its way.
-        """
+        """Drive straight, backwards if negative; SimulationError if a free robot does not move."""
         start, sign = self._port.odometry(), math.copysign(1.0, distance_m)
 
         def driven_m() -> tuple[float, float]:
@@ -135,11 +140,7 @@ class ActionExecutor:
         return self._move(approach, driven_m, drive, watches_scan=distance_m > 0)
 
     def rotate(self, angle_rad: float) -> Motion:
-        """Turn on the spot; positive is left. Angles beyond a full turn are fine.
-
-        Raises:
-            SimulationError: The robot does not turn although nothing holds it.
-        """
+        """Turn on the spot by any angle, left if positive; SimulationError if a free robot does not turn."""
         sign, turned_rad, last_yaw = math.copysign(1.0, angle_rad), 0.0, self._port.odometry().yaw
 
         def turned() -> tuple[float, float]:
@@ -256,12 +257,7 @@ class ActionExecutor:
             touched_before, starting = touched, False
 
     def _wait_for_period(self, due_s: float, alarm: Callable[[], bool]) -> float:
-        """Wait until the next command is due, or there is an alarm; return when it is due.
-
-        Args:
-            due_s: When the present command was due. That it came late does not delay the next one.
-            alarm: See `RobotPort.wait`.
-        """
+        """Wait until the next command is due, or for an alarm; a late present command does not delay it."""
         now_s = self._port.now_s()
         left_s = min(due_s - now_s, 0.0) + self._period_s
         if left_s <= 0:
@@ -299,7 +295,7 @@ class ActionExecutor:
     def _correct(self, move: _Move) -> None:
         """Creep to the goal if the robot obeyed so late that it is off: its computer may be busy."""
         approach = move.approach
-        for _ in range(CORRECTIONS):
+        for _ in range(3):
             off = move.measure()[1] - approach.goal
             if self.collision_detected or not self.is_running or not approach.is_off(off):
                 return

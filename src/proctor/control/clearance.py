@@ -10,10 +10,7 @@ from proctor.core.types import SECTOR_RAD, Scan
 
 
 def clearance_ahead_m(scan: Scan) -> float:
-    """Return the shortest valid range within 30° of straight ahead, infinity if there is none.
-
-    Beams are chosen by their angle, so that it does not matter where a scan begins and how dense it is.
-    """
+    """Return the shortest valid range within 30° of straight ahead, by angles; infinity if there is none."""
     ranges = np.asarray(scan.ranges)
     if not len(ranges):
         return math.inf

@@ -1,4 +1,4 @@
-"""Notices a robot that does not move though it is told to: it is held by what its scanner cannot see."""
+"""Notices a robot that does not move though it is commanded to: something its scanner cannot see holds it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,23 @@ from collections.abc import Callable
 from proctor.core.types import Array
 
 HELD_S = 0.5
-LEAST_SHARE = 0.1
-"""A robot that does less than this share of what it is told is held."""
-LEAST_MPS, LEAST_RADPS = 0.015, 0.025
-"""Slower commands say nothing: wheels stick."""
+LEAST_SHARE = 0.1  # a robot that does less than this share of what it is told is held
+LEAST_MPS, LEAST_RADPS = 0.015, 0.025  # slower commands say nothing: wheels stick
 
 
 class Held:
-    """Compares the velocity that a robot is told with the one that its odometry shows, message by message.
+    """Compares the commanded velocity with the one that the odometry shows, message by message.
 
-    A single message that shows motion is enough to begin anew: how late commands and odometry are on a busy
-    machine does not matter then, as it would for the way that was asked for and the way that was gone.
-    A robot is held for a while of its own time, and of real time: commands take that to get through, however
-    fast a simulation runs meanwhile.
-
-    Args:
-        real_s: Returns the real time.
+    A single message that shows motion is enough to begin anew, so it does not matter how late commands
+    and odometry are on a busy machine. HELD_S must pass in the robot's time and in real time: commands
+    take real time to get through, however fast a simulation runs meanwhile.
     """
 
     def __init__(self, real_s: Callable[[], float] = time.monotonic) -> None:
         self._real_s = real_s
         self._since_s: float | None = None
         self._since_real_s = 0.0
-        self.is_held = False
-        """Whether the robot has been held for HELD_S."""
+        self.is_held = False  # whether the robot has been held for HELD_S
 
     def update(self, time_s: float, told: Array, moves_mps: float, turns_radps: float) -> None:
         """Take note of the velocity [vx, vy, omega] that was told, and of how fast the robot is."""

@@ -1,12 +1,14 @@
-"""How a move comes to its end, and which one suits which robot."""
+"""How a move comes to its end, and where a robot that obeys late will be by then."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-LANDED = 0.002
-"""A move is over when less than this fraction of its length is left."""
+LANDED = 0.002  # a move is over when less than this fraction of its length is left
+STEADY_S = 0.1  # after this long a robot has its speed; the speed is measured over at least as long
+MAX_LATENCY_S = 0.3
+SHARES = (0.8, 1.2)  # a robot outside these shares of its commanded speed does not move freely
 
 
 class Landing(NamedTuple):
@@ -18,28 +20,20 @@ class Landing(NamedTuple):
     braking_s: float
     slowest_mps: float
     slowest_radps: float
-    final_m: float = 0.0
-    """When no more than this is left of a drive, the robot creeps; it begins to also within a period."""
-    final_rad: float = 0.0
-    """In a turn likewise."""
+    final_m: float = 0.0  # from here on the robot creeps, beginning also within a period
+    final_rad: float = 0.0  # in a turn likewise
     creep_mps: float = 0.0
     creep_radps: float = 0.0
     near_rad: float = 0.0
-    off_m: float = 0.0
-    """A robot that stands further from its goal than this is brought to it."""
+    off_m: float = 0.0  # a robot that stands further from its goal than this is brought to it
     off_rad: float = 0.0
     is_late: bool = False
-    """Whether the robot obeys late, and tells late where it is.
-
-    Then the commands that are underway count as done, and a move ends when the odometry shows that the robot
-    stands.
-    """
-    patience_s: float = 0.0
-    """No move is given up before so much real time: commands may be underway while a simulation runs fast."""
+    """The robot obeys late, and tells late where it is. Then commands that are underway count as done, and
+    a move ends when the odometry shows that the robot stands."""
+    patience_s: float = 0.0  # least real time before giving up: a simulation may run fast meanwhile
 
 
-AT_ONCE = Landing(0.3, 0.1, 0.3)
-"""For robots that obey at once."""
+AT_ONCE = Landing(0.3, 0.1, 0.3)  # for robots that obey at once
 WITH_LATENCY = Landing(
     braking_s=0.25,
     slowest_mps=0.1,
@@ -54,18 +48,15 @@ WITH_LATENCY = Landing(
     is_late=True,
     patience_s=1.0,
 )
-"""For robots that obey, and tell where they are, up to 0.3 s late.
-
-How far they miss is the speed of the last command times the spread of their latency, not the latency.
-"""
+"""For robots that obey, and tell where they are, up to 0.3 s late. How far they miss is the speed of the last
+command times the spread of their latency, not the latency."""
 
 
 class Approach(NamedTuple):
     """One move's way to its goal, in metres or in radians."""
 
     goal: float
-    speed: float
-    """Of the way, before the landing."""
+    speed: float  # of the way, before the landing
     slowest: float
     braking_s: float
     near: float
@@ -105,3 +96,50 @@ class Approach(NamedTuple):
         if self.is_final(covered):
             return period_s * self.creep
         return min(period_s * min(self.speed, max(self.slowest, left / self.braking_s)), left)
+
+
+class Prediction:
+    """Adds the commands that are underway to the path that a robot has covered.
+
+    Latency is the time from a command to its effect, by the robot's clock. It is measured at the
+    beginning of each move, from the first command and the path covered since, together with the share of
+    the commanded speed that the robot really has. Until then `latency_s` is assumed.
+    """
+
+    def __init__(self, latency_s: float) -> None:
+        self.latency_s = latency_s
+        self._share = 1.0
+        self._commands: list[tuple[float, float]] = []  # when each speed was commanded, and the speed
+        self._steady: tuple[float, float] | None = None  # when the robot had its speed, and the path then
+
+    def command(self, now_s: float, speed: float) -> None:
+        """Take note of a speed along the way that the robot is told now."""
+        if not self._commands or speed != self._commands[-1][1]:
+            self._commands.append((now_s, speed))
+
+    def covered(self, measured_s: float, covered: float, now_s: float) -> float:
+        """Return how much of the path will be covered if the robot is told to stop now."""
+        self._measure(measured_s, covered)
+        underway, until_s = 0.0, now_s
+        for sent_s, speed in reversed(self._commands):
+            since_s = max(sent_s, measured_s - self.latency_s)
+            if since_s >= until_s:
+                break
+            underway += speed * (until_s - since_s)
+            until_s = since_s
+        return covered + self._share * underway
+
+    def _measure(self, measured_s: float, covered: float) -> None:
+        if len(self._commands) != 1 or covered <= 0:
+            return  # it does not move yet, or no longer at its first speed
+        begun_s, speed = self._commands[0]
+        if self._steady is None:
+            if measured_s - begun_s - covered / speed >= 0 and covered / speed >= STEADY_S:
+                self._steady = measured_s, covered
+            return
+        steady_s, steady = self._steady
+        if measured_s - steady_s >= STEADY_S:
+            share = (covered - steady) / (measured_s - steady_s) / speed
+            if SHARES[0] <= share <= SHARES[1]:
+                latency_s = measured_s - begun_s - covered / (share * speed)
+                self._share, self.latency_s = share, min(max(latency_s, 0.0), MAX_LATENCY_S)

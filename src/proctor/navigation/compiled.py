@@ -1,8 +1,8 @@
 """Functions that are compiled to machine code and run without Python's global lock.
 
-The machine code is kept on disk, for compiling all of it takes half a minute. Numba would keep it beside
-the source and use it until that file changes; but it also holds what the file imports, functions and
-constants. So it is kept in a folder whose name is a digest of the file and of all that it imports of ours.
+Compiling takes half a minute, so the machine code is kept on disk. Numba would reuse it until that one file
+changes, but it also contains functions and constants that the file imports. So the cache folder's name is a
+digest of the file and of all our modules that it imports.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def _is_writable() -> bool:
 
 @cache
 def _digest(module: str) -> str:
-    """Return a digest of a module's source and of all of ours that it imports, directly or not.
+    """Return a digest of a module's source and of all our modules that it imports, directly or not.
 
-    All of it is loaded when a function is declared, since only loaded values get into machine code.
+    Only loaded modules count: only loaded values get into machine code.
     """
     names, waiting = {module}, [module]
     while waiting:

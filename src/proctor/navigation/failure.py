@@ -1,4 +1,4 @@
-"""Why a robot did not get where it was told to go, in words that programs can rely on."""
+"""Why a navigation failed, in words that programs can rely on."""
 
 from __future__ import annotations
 
@@ -16,29 +16,21 @@ class Reason(enum.StrEnum):
     GOAL_OUTSIDE_MAP = "goal_outside_map"
     START_OCCUPIED = "start_occupied"
     GOAL_OCCUPIED = "goal_occupied"
-    NO_FREE_SPACE = "no_free_space"
-    """The map has no cell where the robot fits."""
+    NO_FREE_SPACE = "no_free_space"  # the map has no cell where the robot fits
     NO_PATH = "no_path"
     PLANNING_TIMEOUT = "planning_timeout"
     INFEASIBLE_TRAJECTORY = "infeasible_trajectory"
-    PLANNER_LOST = "planner_lost"
-    """The process that plans is gone."""
+    PLANNER_LOST = "planner_lost"  # the process that plans is gone
     TIMEOUT = "timeout"
     COLLISION = "collision"
     TRACKING_ERROR = "tracking_error"
-    BLOCKED = "blocked"
-    """Something that was not on the map stays in the way."""
+    BLOCKED = "blocked"  # something that was not on the map stays in the way
     NO_PROGRESS = "no_progress"
     CANCELLED = "cancelled"
 
 
 class NavigationFailure(ProctorError):
-    """A path or a trajectory cannot be made.
-
-    Args:
-        reason: The word for programs.
-        message: What was found, for people.
-    """
+    """A path or a trajectory cannot be made: `reason` is for programs, the message for people."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         self.reason = reason

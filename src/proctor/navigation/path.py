@@ -12,12 +12,9 @@ from proctor.core.types import Array
 class Leg(msgspec.Struct, frozen=True):
     """A part of a path that is driven without a stop: dense points, a few centimetres apart."""
 
-    points: Array
-    """(N, 2), N at least 2."""
-    yaw: Array
-    """(N,) directions of the path, unwrapped and continuous."""
-    curvature: Array
-    """(N,) 1 / metres, positive to the left; continuous."""
+    points: Array  # (N, 2), N at least 2
+    yaw: Array  # (N,) directions of the path, unwrapped and continuous
+    curvature: Array  # (N,) 1 / metres, positive to the left; continuous
 
     @property
     def arc_m(self) -> Array:
@@ -28,18 +25,14 @@ class Leg(msgspec.Struct, frozen=True):
 class Path(msgspec.Struct, frozen=True, kw_only=True):
     """A path that was found, and what it was made smooth to."""
 
-    raw: Array
-    """(N, 2) corners as the planner gave them."""
+    raw: Array  # (N, 2) corners as the planner gave them
     legs: tuple[Leg, ...]
     """What is driven. One leg if the path could be made smooth, else one for each straight part, with a stop
     and a turn between."""
     planner: str
-    margin_m: float
-    """What was kept beyond the robot's radius when planning, 0 where only the bare robot fits."""
-    clearance_m: float
-    """The least clearance along the legs."""
-    timings_s: dict[str, float] = {}
-    """Wall time of each stage."""
+    margin_m: float  # what was kept beyond the robot's radius when planning, 0 where only the bare robot fits
+    clearance_m: float  # the least clearance along the legs
+    timings_s: dict[str, float] = {}  # wall time of each stage
 
     @property
     def points(self) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,26 +17,23 @@ from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.wheeled import WheeledRobot
 
-KEPT_TICKS = 6
-"""Every sixth tick of a drive is written down, ten in a second."""
+KEPT_TICKS = 6  # every sixth tick of a drive is written down, ten in a second
 DIGITS = 4
-JUMP = 3.0
-"""A target that moves or turns faster than this, in m/s or rad/s, is that of another trajectory."""
+JUMP = 3.0  # a target that moves or turns faster than this, in m/s or rad/s, is that of another trajectory
+Point = tuple[float, float]
+
+AROUND_M = 1.2  # so much is shown around what was planned and driven
+IN_VIEW_M = 0.4  # so much at least, where the rest is better used to show the map
 
 
 class DriveLog(msgspec.Struct, frozen=True, kw_only=True):
     """What happened at each tick. Poses are (x, y, yaw) in the world frame."""
 
-    times_s: Array
-    """(N,) the robot's clock."""
-    poses: Array
-    """(N, 3) where the robot was."""
-    velocities: Array
-    """(N, 3) vx, vy and omega as measured, in the robot's frame."""
-    targets: Array
-    """(N, 3) where the trajectory wanted it to be; NaN while there was none."""
-    commands: Array
-    """(N, 3) vx, vy and omega as commanded, in the robot's frame."""
+    times_s: Array  # (N,) the robot's clock
+    poses: Array  # (N, 3) where the robot was
+    velocities: Array  # (N, 3) vx, vy and omega as measured, in the robot's frame
+    targets: Array  # (N, 3) where the trajectory wanted it to be; NaN while there was none
+    commands: Array  # (N, 3) vx, vy and omega as commanded, in the robot's frame
 
     @classmethod
     def of(cls, rows: Sequence[ArrayLike]) -> DriveLog:
@@ -87,24 +84,16 @@ class DriveLog(msgspec.Struct, frozen=True, kw_only=True):
 class Drive(msgspec.Struct, frozen=True, kw_only=True):
     """One goal, from the moment it was given to the result."""
 
-    result: dict[str, Any]
-    """As the skill returned it: `status`, `message`, `final_distance`, and `total_time` or `reason`."""
+    result: dict[str, Any]  # of the skill: `status`, `message`, `final_distance`, `total_time` or `reason`
     start: Pose2
-    goal: tuple[float, float]
-    """Where to go, x and y in the world frame; NaN if what was asked for is no place."""
-    goal_yaw: float | None = None
-    """The heading that was asked for, if one was."""
-    grid: GridMap
-    """The map that was planned on, without what was only seen while driving."""
-    path: Path | None = None
-    """The first path; None if there was none."""
-    trajectory: Trajectory | None = None
-    """The first trajectory."""
-    replanned: tuple[Path, ...] = ()
-    """The paths that were planned on the way, in order."""
+    goal: tuple[float, float]  # x and y in the world frame; NaN if the request was not a place
+    goal_yaw: float | None = None  # the heading that was asked for, if one was
+    grid: GridMap  # the map that was planned on, without what was only seen while driving
+    path: Path | None = None  # the first path; None if there was none
+    trajectory: Trajectory | None = None  # the first trajectory
+    replanned: tuple[Path, ...] = ()  # the paths that were planned on the way, in order
     log: DriveLog
-    timings_s: dict[str, float] = {}
-    """Wall time of each stage, such as `plan`, `smooth`, `trajectory`."""
+    timings_s: dict[str, float] = {}  # wall time of each stage, such as `plan`, `smooth`, `trajectory`
     recoveries: int = 0
     planner: str = "grid"
     seen: Array = msgspec.field(default_factory=lambda: np.zeros((0, 2)))
@@ -136,3 +125,49 @@ class Drive(msgspec.Struct, frozen=True, kw_only=True):
             "driven_columns": ["time_s", "x", "y", "yaw", "vx", "vy", "omega"],
             "driven": np.concatenate([rows[:-1:KEPT_TICKS], rows[-1:]]).round(DIGITS).tolist(),
         }
+
+
+class View(NamedTuple):
+    """A rectangle of the world."""
+
+    low: Point
+    high: Point
+
+    @property
+    def width_m(self) -> float:
+        """Its extent along x."""
+        return self.high[0] - self.low[0]
+
+    @property
+    def height_m(self) -> float:
+        """Its extent along y."""
+        return self.high[1] - self.low[1]
+
+
+def view_of(drive: Drive, *, flattest: float, tallest: float) -> View:
+    """Return a rectangle with all of a drive in it, of a height from `flattest` to `tallest` by its width."""
+    parts = [np.array([[drive.start.x, drive.start.y], drive.goal]), drive.log.poses[:, :2]]
+    for path in [drive.path, *drive.replanned]:
+        parts += [path.raw, path.points] if path is not None else []
+    points = np.concatenate(parts)
+    points = points[np.isfinite(points).all(axis=1)]
+    low, high = points.min(axis=0) - AROUND_M, points.max(axis=0) + AROUND_M
+    middle, size = (low + high) / 2, high - low
+    size = np.array([max(size[0], size[1] / tallest), max(size[1], size[0] * flattest)])
+    low, high = middle - size / 2, middle + size / 2
+    least, most = points.max(axis=0) + IN_VIEW_M - high, points.min(axis=0) - IN_VIEW_M - low
+    shift = np.clip(_shift_over_map(low, high, drive), least, most)
+    low, high = low + shift, high + shift
+    return View((float(low[0]), float(low[1])), (float(high[0]), float(high[1])))
+
+
+def _shift_over_map(low: Array, high: Array, drive: Drive) -> Array:
+    """Return how to move a rectangle so that it shows as little beyond the map as it must."""
+    grid = drive.grid
+    begin = np.array(grid.origin_world)
+    end = begin + np.array(grid.occupied.shape[::-1]) * grid.resolution_m
+    back = np.maximum(high - end, 0)
+    back = np.minimum(back, np.maximum(low - begin, 0))
+    on = np.maximum(begin - low, 0)
+    on = np.minimum(on, np.maximum(end - high, 0))
+    return np.asarray(on - back)

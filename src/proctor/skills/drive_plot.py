@@ -21,29 +21,21 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 from proctor.core.documents import write_atomically
 from proctor.core.types import Array
 from proctor.navigation.timing.trajectory import Trajectory
-from proctor.skills.drive import Drive
-from proctor.skills.drive_view import View, view_of
+from proctor.skills.drive import Drive, View, view_of
 
 WIDTH_IN, DPI = 10.0, 160
 LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.8, 1.25, 0.75, 0.55
 LEGEND_IN, PANEL_IN, GAP_IN = 1.1, 0.95, 0.14
-FLATTEST, TALLEST = 0.45, 0.85
-"""Height of the map by its width."""
+FLATTEST, TALLEST = 0.45, 0.85  # height of the map by its width
 
 FREE, TOO_CLOSE, OCCUPIED, BEYOND = "#ffffff", "#e4e9f0", "#4a5263", "#f4f5f7"
 SEEN, RAW, REPLANNED, DRIVEN, START, GOAL = "#e8590c", "#6b7484", "#a94fd0", "#14171f", "#1c4fd8", "#0a7a4c"
 LIMIT, REFERENCE, INK = "#c92a2a", "#e08a00", "#343a46"
-SPEEDS = "viridis"
-CASED = [Stroke(linewidth=2.4, foreground="white"), Normal()]
-"""Thin lines get a white edge, to be seen on any colour."""
+CASED = [Stroke(linewidth=2.4, foreground="white"), Normal()]  # a white edge, for any background
 
 
 def save_plot(drive: Drive, path: Path) -> None:
-    """Write the picture of a drive as a PNG file.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write the picture of a drive as a PNG file."""
     content = BytesIO()
     plot_drive(drive).savefig(content, format="png", dpi=DPI)
     write_atomically(path, content.getvalue())
@@ -146,7 +138,7 @@ def _speed_line(trajectory: Trajectory, v_max: float) -> LineCollection:
     speeds: Array = np.hypot(*trajectory.velocities[:, :2].T)
     line = LineCollection(
         list(np.stack([points[:-1], points[1:]], axis=1)),
-        cmap=SPEEDS,
+        cmap="viridis",
         linewidth=8,
         capstyle="round",
         zorder=2,

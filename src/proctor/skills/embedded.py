@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path as FilePath
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
-from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap, floor_of_scene, map_of_floor
 from proctor.navigation.maps.live_map import LiveMap
 from proctor.navigation.maps.point_cloud import Pinhole, camera_frame, points_of_depth
@@ -27,43 +25,19 @@ from proctor.sim.mobile_base import TICK_S, TIMESTEP_S, MobileBase
 from proctor.sim.world import World
 from proctor.skills.drive import Drive, DriveLog
 from proctor.skills.goal import Goal, asked_for
-from proctor.skills.manager import SkillManager
+from proctor.skills.manager import Result, SkillManager
 from proctor.skills.navigate_to import NavigateTo
 from proctor.skills.params import NavigationParams
-from proctor.skills.skill import Result
 from proctor.skills.states import TERMINAL
 
-SCAN_TICKS = 3
-"""The laser scanner turns at 20 Hz."""
-DEPTH_TICKS, DEPTH_STRIDE = 6, 4
-"""The depth camera is looked at ten times a second, at every fourth pixel each way."""
-CAMERA_PITCH_DEG = -30.0
-"""Level, it would not see the floor nearer than two metres."""
+DEPTH_TICKS, DEPTH_STRIDE = 6, 4  # the depth image is used at 10 Hz, every fourth row and column
 
 
 class EmbeddedNavigator:
-    """A robot in a scene that can be told where to go.
+    """A robot in a scene that can be sent to goals.
 
     `navigate` does it all. To do it tick by tick, call `skills.execute_skill("navigate_to", ...)` and `step`
     in turns, until the status is no longer `processing`. Same input, same drive: the world waits for plans.
-
-    Args:
-        scene_path: The scene's file.
-        start: Where the robot stands at first.
-        scene: What is in the scene, if not what its file says: the map is drawn of the file alone, so that
-            more things can be in the way than are known.
-        grid: The map, if it is not to be drawn of the scene's file, which then need not exist.
-        params: How to navigate.
-        dynamics: What the robot can do.
-        client: A planner to share with others; by default it has one of its own.
-        floor_z: Height of the floor, in a house that is a mesh; the lowest if missing.
-        depth: Whether the depth camera is looked at too, which sees what the laser scanner passes over.
-        goals: Places that the map is to reach, where the floor goes on beyond all things of the scene.
-
-    Raises:
-        InvalidFile: The scene or one of its assets is missing or wrong.
-        UserError: The scene is too large for a map, a parameter makes no sense, or the robot cannot stand at
-            the start: there is no floor, or it would touch something.
     """
 
     def __init__(  # noqa: PLR0913  (what a drive is made of, all by keyword)
@@ -89,7 +63,7 @@ class EmbeddedNavigator:
         floor_z = floor_z or 0.0
         self.grid = grid
         self.live_map = LiveMap(self.grid, floor_z=floor_z)
-        robot = WheeledRobot(camera=Camera(pitch_deg=CAMERA_PITCH_DEG))
+        robot = WheeledRobot(camera=Camera(pitch_deg=-30.0))  # level, it sees no floor nearer than 2 m
         self.world = World(
             scene or load_scene(scene_path), scene_path, robot, floor_z=floor_z, timestep_s=TIMESTEP_S
         )
@@ -98,7 +72,7 @@ class EmbeddedNavigator:
         self.controller = MpcController(
             self.robot,
             now_s=self.now_s,
-            field=self._field,
+            field=lambda: self.live_map.field(self.now_s()),
             radius_m=self.params.radius_m,
             period_s=TICK_S,
         )
@@ -112,8 +86,7 @@ class EmbeddedNavigator:
         self._scanner = LaserScanner(self.world)
         self._camera = RgbdCamera(self.world) if depth else None
         self._ticks = 0
-        self._seen = self.live_map.seen.copy()
-        """What was seen on the way to the latest goal."""
+        self._seen = self.live_map.seen.copy()  # what was seen on the way to the latest goal
         self._look()
 
     def now_s(self) -> float:
@@ -124,15 +97,12 @@ class EmbeddedNavigator:
         """Wait until the planner is warm; its code is compiled once per machine, for half a minute."""
         return self._client.wait_until_ready(timeout_s)
 
-    def _field(self) -> ClearanceField:
-        return self.live_map.field(self.now_s())
-
     def step(self) -> None:
         """Let one tick of the clock pass: the controller commands, the robot moves, the scanner looks."""
         self.controller.clock_callback(self.now_s())
         self.robot.advance()
         self._ticks += 1
-        if self._ticks % SCAN_TICKS == 0:
+        if self._ticks % 3 == 0:  # the laser scanner turns at 20 Hz
             self._look()
         if self._camera is not None and self._ticks % DEPTH_TICKS == 0:
             self._look_deep(self._camera)
@@ -145,13 +115,9 @@ class EmbeddedNavigator:
         timeout: float | None = None,
         on_tick: Callable[[Result], None] | None = None,
     ) -> Drive:
-        """Go to a goal and return what happened.
+        """Go to a goal and return what happened; `on_tick` receives the feedback of each tick.
 
-        Args:
-            goal_pos: [x, y, z] in the world.
-            goal_quat: [qx, qy, qz, qw] if a heading is asked for.
-            timeout: Simulated seconds.
-            on_tick: Is told the feedback of each tick.
+        The goal is [x, y, z] and, if a heading is wanted, [qx, qy, qz, qw]; `timeout` is simulated seconds.
         """
         if self.navigate_to.state in TERMINAL:
             self.skills.execute_skill("navigate_to")  # the result of an earlier goal
@@ -181,9 +147,7 @@ class EmbeddedNavigator:
     def __enter__(self) -> EmbeddedNavigator:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _look(self) -> None:

@@ -13,21 +13,15 @@ from proctor.core.errors import UserError, did_you_mean
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.navigation.failure import NavigationFailure, Reason
 
-DEFAULT_TIMEOUT_S = 60.0
 MAX_TIMEOUT_S = 86_400.0
 PARAMS = ("goal_pos", "goal_quat", "timeout")
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """A goal that makes sense.
-
-    Raises:
-        ValueError: A number is not finite, or the time is none.
-    """
+    """A goal that makes sense; ValueError if a number is not finite or the time is out of range."""
 
     position: tuple[float, float, float]
-    yaw: float | None
-    """The heading that is asked for; None if any will do."""
+    yaw: float | None  # the heading that is asked for; None if any will do
     timeout_s: float
 
     def __post_init__(self) -> None:
@@ -42,11 +36,7 @@ class Goal(msgspec.Struct, frozen=True):
 
 
 def asked_for(params: Mapping[str, Any]) -> Goal | str:
-    """Return the goal of a call, or what is wrong about it.
-
-    Raises:
-        UserError: There is no such parameter.
-    """
+    """Return the goal of a call, or what is wrong about it; UserError if there is no such parameter."""
     for name in params:
         if name not in PARAMS:
             raise UserError(f"navigate_to has no parameter '{name}'{did_you_mean(name, PARAMS)}")
@@ -57,15 +47,10 @@ def asked_for(params: Mapping[str, Any]) -> Goal | str:
 
 
 def read_goal(goal_pos: Any, goal_quat: Any = None, timeout: Any = None) -> Goal:
-    """Check what a caller asks for.
+    """Check what a caller asks for; NavigationFailure if it makes no sense.
 
-    Args:
-        goal_pos: [x, y, z] in the world.
-        goal_quat: [qx, qy, qz, qw], of which the heading counts, or None.
-        timeout: Seconds, or None for the default.
-
-    Raises:
-        NavigationFailure: It makes no sense.
+    `goal_pos` is [x, y, z] in the world, `goal_quat` [qx, qy, qz, qw], of which the heading counts, or
+    None, `timeout` seconds, or None for the default.
     """
     x, y, z = _numbers("goal_pos", goal_pos, 3, "[x, y, z]")
     yaw = None
@@ -77,7 +62,7 @@ def read_goal(goal_pos: Any, goal_quat: Any = None, timeout: Any = None) -> Goal
                 Reason.INVALID_GOAL, f"goal_quat has the length {norm:g}; a rotation has the length 1"
             )
         yaw = yaw_of_quaternion(np.array([qw, qx, qy, qz]) / norm)
-    seconds = DEFAULT_TIMEOUT_S if timeout is None else _numbers("timeout", [timeout], 1, "seconds")[0]
+    seconds = 60.0 if timeout is None else _numbers("timeout", [timeout], 1, "seconds")[0]
     if not 0 < seconds <= MAX_TIMEOUT_S:
         raise NavigationFailure(
             Reason.INVALID_GOAL, f"timeout is {seconds:g} s; expected more than 0, at most {MAX_TIMEOUT_S:g}"

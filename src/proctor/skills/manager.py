@@ -1,34 +1,60 @@
-"""Runs skills by name, one tick at a time."""
+"""Skills and the manager that runs them by name, one tick at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from proctor.core.errors import UnknownName, UserError
-from proctor.skills.skill import Result, Skill
 from proctor.skills.states import OVER, TRANSITIONS, Event, State
+
+Result = dict[str, Any]  # `status` is processing, succeeded or failed; `message` is for people
+
+
+class Skill(Protocol):
+    """Something a robot can do that takes many ticks of the clock."""
+
+    name: str
+    state: State
+    data: dict[str, Any]  # what the present execution has found out, for whoever wants to look at it
+
+    def tick(self, **params: Any) -> Result:
+        """Go on by one tick, without waiting for anything."""
+
+    def cancel(self) -> None:
+        """Stop at once; the next tick tells so."""
+
+    def pause(self) -> None:
+        """Come to rest and stay there."""
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+
+    def replan(self) -> None:
+        """Find the way anew."""
+
+    def reset(self) -> None:
+        """Stop at once and forget everything."""
+
+    def saved(self) -> dict[str, Any]:
+        """Return what is needed to go on later, in another process, as JSON can hold it."""
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on from what `saved` returned; UserError if it is something else."""
 
 
 class SkillManager:
     """The skills of one robot.
 
     `execute_skill` is one tick: it never waits, and is called again, with the same arguments, until the
-    status is no longer `processing`.
-
-    Args:
-        skills: What the robot can do.
+    status is no longer `processing`. All methods raise UnknownName if there is no such skill.
     """
 
     def __init__(self, skills: Iterable[Skill]) -> None:
         self._skills = {skill.name: skill for skill in skills}
 
     def execute_skill(self, skill_name: str, **params: Any) -> Result:
-        """Begin a skill, or go on with it by one tick.
-
-        Raises:
-            UnknownName: There is no such skill.
-        """
+        """Begin a skill, or continue it by one tick."""
         return self._skill(skill_name).tick(**params)
 
     def get_skill_state(self, skill_name: str) -> str:
@@ -38,12 +64,9 @@ class SkillManager:
     def set_skill_state(self, skill_name: str, state: str) -> None:
         """Put a skill into another state.
 
-        `IDLE` stops the robot and forgets the goal, `FAILED` cancels it, `PATH_PLANNING` finds the way anew.
-        All other states are the skill's own to enter: it would be in them without what belongs to them.
-
-        Raises:
-            UnknownName: There is no such skill or state.
-            UserError: The state cannot be set from outside, or not now.
+        `IDLE` stops the robot and forgets the goal, `FAILED` cancels it, `PATH_PLANNING` plans the
+        path anew. All other states are the skill's own to enter: it would be in them without what
+        belongs to them. Raises UserError if the state cannot be set from outside, or not now.
         """
         skill = self._skill(skill_name)
         if state not in State.__members__:
@@ -86,12 +109,7 @@ class SkillManager:
         return {name: skill.saved() for name, skill in self._skills.items()}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Let skills go on from what `save` returned, in this or another process.
-
-        Raises:
-            UnknownName: A skill is not there.
-            UserError: It is not what `save` returns.
-        """
+        """Let skills go on from what `save` returned, in this or another process."""
         if not isinstance(saved, Mapping):
             raise UserError(f"expected what `save` returned, found {type(saved).__name__}")
         for name, part in saved.items():

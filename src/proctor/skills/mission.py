@@ -1,4 +1,4 @@
-"""One goal and what has become of it so far."""
+"""One goal and what has become of it so far: arrival, progress, counts, feedback and result."""
 
 from __future__ import annotations
 
@@ -11,19 +11,68 @@ import msgspec
 import numpy as np
 
 from proctor.core.errors import UserError
-from proctor.core.types import Pose2
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import Array, Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.skills.checkers import GoalChecker, ProgressChecker
-from proctor.skills.feedback import Odometer
 from proctor.skills.goal import Goal
+from proctor.skills.manager import Result
 from proctor.skills.params import NavigationParams
-from proctor.skills.pilot import Pilot
+from proctor.skills.pilot import Course, Pilot
 from proctor.skills.states import TERMINAL, State
 
-AHEAD_M = 1.0
-"""After so much progress, what was tried before no longer counts."""
-DETOUR_S = 0.5
-"""Between two new plans around something that is far enough ahead."""
+SETTLE_S = 2.0  # after the end of its trajectory a robot has this long to come to rest at the goal
+AHEAD_M = 1.0  # after so much progress, what was tried before no longer counts
+DETOUR_S = 0.5  # between two new plans around something that is far enough ahead
+
+
+class GoalChecker:
+    """Decides on arrival: near enough, at rest, and the last centimetres of the trajectory driven."""
+
+    def __init__(self, goal: Goal, params: NavigationParams) -> None:
+        self._goal, self._params = goal, params
+
+    def distance_m(self, pose: Pose2) -> float:
+        """Return the straight distance to the goal."""
+        return math.dist((pose.x, pose.y), self._goal.xy)
+
+    def yaw_error_rad(self, pose: Pose2) -> float | None:
+        """Return how far the heading is off, if one is asked for."""
+        return None if self._goal.yaw is None else abs(wrap_angle(pose.yaw - self._goal.yaw))
+
+    def is_near(self, pose: Pose2) -> bool:
+        """Tell whether position and heading are within the tolerances."""
+        yaw_error_rad = self.yaw_error_rad(pose)
+        turned = yaw_error_rad is None or yaw_error_rad <= self._params.yaw_tolerance_rad
+        return turned and self.distance_m(pose) <= self._params.position_tolerance_m
+
+    def has_arrived(self, pose: Pose2, velocity: Array, overtime_s: float) -> bool:
+        """Tell whether a robot that has been at the end of its trajectory for a while has arrived."""
+        vx, vy, omega = velocity
+        at_rest = math.hypot(vx, vy) < 0.01 and abs(omega) < 0.02
+        return overtime_s >= 0 and self.is_near(pose) and (at_rest or overtime_s >= SETTLE_S)
+
+
+class ProgressChecker:
+    """Notices a robot that makes no progress."""
+
+    def __init__(self, params: NavigationParams) -> None:
+        self._params = params
+        self._since: tuple[Pose2, float] | None = None
+
+    def restart(self) -> None:
+        """Begin to watch anew."""
+        self._since = None
+
+    def is_stuck(self, pose: Pose2, now_s: float) -> bool:
+        """Take note of a pose and tell whether the robot is stuck."""
+        if self._since is not None:
+            before, since_s = self._since
+            moved_m = math.hypot(pose.x - before.x, pose.y - before.y)
+            turned_rad = abs(wrap_angle(pose.yaw - before.yaw))
+            if moved_m < self._params.progress_m and turned_rad < 0.2:
+                return now_s - since_s > self._params.progress_time_s
+        self._since = (pose, now_s)
+        return False
 
 
 class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,11 +88,7 @@ class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, saved: Mapping[str, Any]) -> SavedMission:
-        """Read what was saved.
-
-        Raises:
-            UserError: It is something else.
-        """
+        """Read what was saved; UserError if it is something else."""
         try:
             kept = msgspec.convert(saved, cls)
         except msgspec.ValidationError as error:
@@ -58,14 +103,7 @@ class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Mission:
-    """A goal that is pursued.
-
-    Args:
-        goal: Where to go.
-        params: How.
-        start: Where the robot is.
-        now_s: When the goal was given.
-    """
+    """A goal that is pursued."""
 
     def __init__(self, goal: Goal, params: NavigationParams, start: Pose2, now_s: float) -> None:
         self.goal, self._params = goal, params
@@ -73,11 +111,9 @@ class Mission:
         self.arrival = GoalChecker(goal, params)
         self.progress = ProgressChecker(params)
         self.odometer = Odometer(start)
-        self.counts: Counter[Reason] = Counter()
-        """How often the way was planned anew, and why."""
+        self.counts: Counter[Reason] = Counter()  # how often the way was planned anew, and why
         self.recoveries = 0
-        self.tries = 0
-        """Recoveries since there was progress."""
+        self.tries = 0  # recoveries since there was progress
         self._paused_s: float | None = None
         self._counted_from_m = 0.0
         self._detour_s = now_s
@@ -102,20 +138,12 @@ class Mission:
         return (now_s if self._paused_s is None else self._paused_s) - self.start_s
 
     def check_time(self, now_s: float) -> None:
-        """See whether it takes too long.
-
-        Raises:
-            NavigationFailure: It does.
-        """
+        """Raise NavigationFailure if it takes too long."""
         if self.elapsed_s(now_s) > self.goal.timeout_s:
             raise NavigationFailure(Reason.TIMEOUT, f"timeout after {self.goal.timeout_s:g} s")
 
     def count(self, reason: Reason, message: str) -> None:
-        """Take note of something that makes a new plan necessary.
-
-        Raises:
-            NavigationFailure: It has happened too often.
-        """
+        """Count an event that makes a new plan necessary; NavigationFailure if it happened too often."""
         self.counts[reason] += 1
         if self.counts[reason] > self._params.max_replans:
             raise NavigationFailure(reason, f"{message}, {self.counts[reason]} times")
@@ -179,3 +207,68 @@ class Mission:
         self.counts, self.recoveries = Counter(saved.counts), saved.recoveries
         if saved.paused:
             self.pause(now_s)
+
+
+class Odometer:
+    """How far a robot has driven, and how far it still has to."""
+
+    def __init__(self, start: Pose2) -> None:
+        self._last = start
+        self.travelled_m = 0.0
+        self.progress = 0  # Percent. Never less than it was.
+
+    def update(self, pose: Pose2, course: Course | None, now_s: float) -> None:
+        """Take note of where the robot is."""
+        self.travelled_m += math.hypot(pose.x - self._last.x, pose.y - self._last.y)
+        self._last = pose
+        if course is not None and course.purpose == "goal":
+            total_m = self.travelled_m + course.remaining_m(now_s)
+            share = self.travelled_m / total_m if total_m > 0 else 0.0
+            self.progress = max(self.progress, min(int(100 * share), 99))
+
+
+def processing(message: str, **fields: Any) -> Result:
+    """Return the feedback of a tick."""
+    return {"status": "processing", "message": message, **fields}
+
+
+def standing(message: str, result: Result, **fields: Any) -> Result:
+    """Return the feedback of a tick in which there is no goal to go to: it is over, or makes no sense."""
+    return processing(
+        message,
+        **fields,
+        distance_to_goal=result.get("final_distance"),
+        current_velocity=[0.0, 0.0, 0.0],
+        remaining_time=None,
+        elapsed_time=result.get("total_time", 0.0),
+        replans=result.get("replans", 0),
+        recoveries=result.get("recoveries", 0),
+        paused=False,
+    )
+
+
+def succeeded(distance_m: float, yaw_error_rad: float | None, total_s: float, **fields: Any) -> Result:
+    """Return the result of an arrival."""
+    result = {
+        "status": "succeeded",
+        "message": "Navigation completed successfully",
+        "final_distance": distance_m,
+        "total_time": total_s,
+        **fields,
+    }
+    if yaw_error_rad is not None:
+        result["final_yaw_error"] = yaw_error_rad
+    return result
+
+
+def failed(failure: NavigationFailure, distance_m: float | None, elapsed_s: float, **fields: Any) -> Result:
+    """Return the result of a failure."""
+    return {
+        "status": "failed",
+        "message": f"Navigation failed: {failure}",
+        "reason": str(failure.reason),
+        "final_distance": distance_m,
+        "elapsed_time": elapsed_s,
+        "total_time": elapsed_s,
+        **fields,
+    }

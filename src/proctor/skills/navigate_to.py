@@ -16,43 +16,24 @@ from proctor.navigation.path import Path
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.process.requests import Motion
 from proctor.navigation.timing.trajectory import Trajectory
-from proctor.navigation.tracking.mobile_robot import MobileRobot
-from proctor.navigation.tracking.mpc import MpcController
-from proctor.skills.checkers import SETTLE_S
-from proctor.skills.course import Course, Purpose
-from proctor.skills.feedback import failed, processing, standing, succeeded
+from proctor.navigation.tracking.mpc import MobileRobot, MpcController
 from proctor.skills.goal import Goal, asked_for
-from proctor.skills.lookout import Lookout, Sight
-from proctor.skills.mission import Mission, SavedMission
+from proctor.skills.manager import Result
+from proctor.skills.mission import SETTLE_S, Mission, SavedMission, failed, processing, standing, succeeded
 from proctor.skills.params import NavigationParams
-from proctor.skills.pilot import Departure, Pilot
+from proctor.skills.pilot import Course, Departure, Lookout, Pilot, Purpose, Sight
 from proctor.skills.planning import Planning
 from proctor.skills.recoveries import WayOut
-from proctor.skills.skill import Result
 from proctor.skills.states import OVER, TERMINAL, TRANSITIONS, Event, State
 
-LATE_S = 0.05
-"""A plan that begins in motion and comes later than this is of no use."""
-HERE_M = 0.01
-"""Nearer to the goal than this, there is nothing to drive."""
+LATE_S = 0.05  # a plan that begins in motion and comes later than this is of no use
 
 
 class NavigateTo:
     """Brings a robot to a goal, one tick at a time; no tick ever waits.
 
-    The controller runs beside it, at each tick of the clock. This skill gives it trajectories, watches what
-    comes of them, and stops the robot whatever the end.
-
-    Args:
-        robot: What is driven.
-        controller: Follows trajectories with that robot.
-        world_map: What is known of the surroundings.
-        client: The process that plans.
-        now_s: The robot's clock.
-        params: How to navigate.
-
-    Raises:
-        UserError: A parameter is out of its range, or there is no such planner.
+    The controller runs beside it, at each tick of the clock. This skill gives it trajectories, watches
+    the result, and stops the robot whatever the end.
     """
 
     name = "navigate_to"
@@ -76,24 +57,16 @@ class NavigateTo:
         self._lookout = Lookout(self._pilot, world_map, self.params)
         self._way_out = WayOut(world_map, self.params, self._pilot)
         self._mission: Mission | None = None
-        self._asked: Goal | str | None = None
-        """What callers want, or what is wrong about it."""
+        self._asked: Goal | str | None = None  # what callers want, or what is wrong about it
         self._departure = Departure(Motion(0.0, 0.0, 0.0), 0.0)
         self._result: Result = {}
         self._message = ""
 
     def tick(self, **params: Any) -> Result:
-        """Go on by one tick.
+        """Go on by one tick; return `status`, `message`, and the fields of the feedback or the result.
 
-        Args:
-            params: `goal_pos` [x, y, z], `goal_quat` [qx, qy, qz, qw] or None, `timeout` in seconds. Without
-                any, the present goal stands; another one takes its place while the robot keeps moving.
-
-        Returns:
-            `status`, `message`, and what `feedback` describes.
-
-        Raises:
-            UserError: There is no such parameter.
+        `params` are `goal_pos` [x, y, z], `goal_quat` [qx, qy, qz, qw] or None, `timeout` in seconds. Without
+        any, the present goal stands; another one takes its place while the robot keeps moving.
         """
         asked = asked_for(params) if params else None
         if asked is not None and self._mission is not None and self._mission.takes(asked):
@@ -156,11 +129,7 @@ class NavigateTo:
         return dict(msgspec.to_builtins(saved))
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Pursue a goal that was saved: the way is planned anew from where the robot is.
-
-        Raises:
-            UserError: It is not what `saved` returns.
-        """
+        """Pursue a goal that was saved: the path is planned anew from where the robot is."""
         kept = SavedMission.of(saved)
         self.reset()
         self._result = kept.result
@@ -281,11 +250,7 @@ class NavigateTo:
             self._plan_anew("Something is in the way, replanning")
 
     def _recover(self, failure: NavigationFailure) -> None:
-        """Try something that may open a way, after which the path is planned anew.
-
-        Raises:
-            NavigationFailure: There is nothing to be tried, or everything has been.
-        """
+        """Try something that may open a path, and plan again; NavigationFailure if nothing is left to try."""
         if self._departure.is_moving:
             self._rest_and_plan()
             return
@@ -329,7 +294,7 @@ class NavigateTo:
         self._message = message
         self._departure = self._pilot.departure(self.params.lead_s)
         goal = self._pursued.goal
-        if not self._departure.is_moving and self._departure.distance_m(goal.xy) < HERE_M:
+        if not self._departure.is_moving and self._departure.distance_m(goal.xy) < 0.01:  # nothing to drive
             self._turn_only(goal.yaw)
             return
         self.planning.ask_path(self._departure, goal)

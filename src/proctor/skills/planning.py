@@ -15,32 +15,22 @@ from proctor.skills.goal import Goal
 from proctor.skills.params import NavigationParams
 from proctor.skills.pilot import Departure, Pilot
 
-START_UP_S = 600.0
-"""The first plan waits until the planner's code is compiled, which takes long on a busy machine."""
+START_UP_S = 600.0  # the first plan waits for compiling, which takes long on a busy machine
 GRACE_S = 2.0
-EASE = 0.95
-"""Trajectories use so much of the robot's limits; the rest is for the controller to correct with."""
+EASE = 0.95  # trajectories use so much of the robot's limits; the rest is for the controller to correct with
 
 
 class Planning:
     """The requests of one navigation.
 
-    An answer is taken a fixed number of ticks after its request, so that a stepped world does the same on
-    every machine.
-
-    Args:
-        client: The process that plans.
-        params: How to plan, and after how many ticks answers are taken.
-        world_map: What is known of the surroundings.
-        pilot: Knows what the robot can do.
+    An answer is taken a fixed number of ticks after its request: a stepped world is then reproducible.
     """
 
     def __init__(
         self, client: PlanningClient, params: NavigationParams, world_map: LiveMap, pilot: Pilot
     ) -> None:
         self._client, self._params, self._map, self._pilot = client, params, world_map, pilot
-        self.tick = 0
-        """How many there have been."""
+        self.tick = 0  # how many there have been
         self._due_tick = 0
         self._deadline_s = 0.0
         self._waiting, self._starting = False, False
@@ -52,8 +42,7 @@ class Planning:
         self.cancel()
         self.paths: list[Path] = []
         self.trajectories: list[Trajectory] = []
-        self.timings_s: dict[str, float] = {}
-        """Wall time of the stages of the first plan."""
+        self.timings_s: dict[str, float] = {}  # wall time of the stages of the first plan
 
     def ask_path(self, departure: Departure, goal: Goal) -> None:
         """Ask for a path; an earlier question is forgotten."""
@@ -90,11 +79,7 @@ class Planning:
         self._deadline_s = time.perf_counter() + (START_UP_S if self._starting else self._allowed_s)
 
     def answer(self) -> Path | Trajectory | None:
-        """Return the answer if it has come and is due; never waits.
-
-        Raises:
-            NavigationFailure: There is no path or trajectory, or the planner is gone or does not answer.
-        """
+        """Return the answer if it has come and is due; never waits. NavigationFailure if there is none."""
         if not self._waiting or self.tick < self._due_tick:
             return None
         reply = self._client.poll()

@@ -21,18 +21,12 @@ from proctor.skills.mission import Mission
 from proctor.skills.params import NavigationParams
 from proctor.skills.pilot import Pilot
 
-PASSING = (Reason.BLOCKED, Reason.NO_PATH, Reason.GOAL_OCCUPIED)
-"""What may pass by itself, if things that are not on the map cause it."""
-TURN_RAD = math.pi / 2
-WAIT_S, LOOK_S = 5.0, 0.5
-"""How long to wait for something to go away, and for the scanner to show what is really there."""
+PASSING = (Reason.BLOCKED, Reason.NO_PATH, Reason.GOAL_OCCUPIED)  # may pass if unmapped objects cause it
+WAIT_S, LOOK_S = 5.0, 0.5  # until something leaves, and until the scanner shows what is there
 BACK_M = 0.3
-SPEED_SHARE = 0.2
-"""Of the full speed, when backing out."""
-ESCAPE_M = 0.6
+SPEED_SHARE = 0.2  # of the full speed, when backing out
 STEP_M = 0.02
-SLACK_M = 0.01
-"""A way out of an obstacle never leads deeper into it by more than this."""
+SLACK_M = 0.01  # a way out of an obstacle never leads deeper into it by more than this
 
 
 class Recovery(enum.StrEnum):
@@ -53,7 +47,7 @@ class Recovery(enum.StrEnum):
     ) -> Trajectory:
         """Return how to move; what is not safe becomes waiting."""
         if self is Recovery.TURN:
-            return turn(pose, TURN_RAD, dynamics)
+            return turn(pose, math.pi / 2, dynamics)
         if self is Recovery.BACK_OUT and _clearances(field, pose, -BACK_M).min() > radius_m:
             return straight(pose, -BACK_M, _slow(dynamics))
         here = np.array([pose.x, pose.y, pose.yaw])
@@ -62,23 +56,13 @@ class Recovery(enum.StrEnum):
 
 
 class WayOut:
-    """Finds what to try when there is no path.
-
-    Args:
-        world_map: What is known of the surroundings.
-        params: The robot's size, and how often to try.
-        pilot: Knows what the robot can do, and the time.
-    """
+    """Finds what to try when there is no path."""
 
     def __init__(self, world_map: LiveMap, params: NavigationParams, pilot: Pilot) -> None:
         self._map, self._params, self._pilot = world_map, params, pilot
 
     def find(self, failure: NavigationFailure, mission: Mission, motion: Motion) -> tuple[Trajectory, str]:
-        """Return what to do, and its name.
-
-        Raises:
-            NavigationFailure: There is nothing to be tried, or everything has been.
-        """
+        """Return what to do, and its name; NavigationFailure if there is nothing left to try."""
         pose, field = Pose2(motion.x, motion.y, motion.yaw), self._map.field(self._pilot.now_s())
         radius_m, dynamics = self._params.radius_m, self._pilot.dynamics
         trajectory, recovery = None, Recovery.number(mission.tries)
@@ -115,7 +99,7 @@ def escape(field: ClearanceField, pose: Pose2, radius_m: float, dynamics: Dynami
     if clearance_at(field, pose.x, pose.y)[0] <= 0:
         return None
     for direction in (-1.0, 1.0):
-        way_m = _clearances(field, pose, direction * ESCAPE_M)
+        way_m = _clearances(field, pose, direction * 0.6)
         free = np.flatnonzero(way_m > radius_m + STEP_M)
         if not len(free):
             continue

@@ -20,20 +20,14 @@ class State(enum.StrEnum):
 class Event(enum.StrEnum):
     """What happens to a navigation."""
 
-    REQUESTED = "requested"
-    """A goal has come; while another one is pursued, it takes its place."""
-    LOCATED = "located"
-    """The robot's pose is known, and the goal makes sense."""
+    REQUESTED = "requested"  # a goal has come; while another one is pursued, it takes its place
+    LOCATED = "located"  # the robot's pose is known, and the goal makes sense
     PATH_FOUND = "path found"
-    TIMED = "timed"
-    """The path has become a trajectory."""
-    REPLAN = "replan"
-    """The way on must be found anew: a collision, a tracking error, something on the path."""
+    TIMED = "timed"  # the path has become a trajectory
+    REPLAN = "replan"  # the way on must be found anew: a collision, a tracking error, something on the path
     ARRIVED = "arrived"
-    FAILED = "failed"
-    """It cannot go on, took too long, or was cancelled."""
-    REPORTED = "reported"
-    """The result has been returned."""
+    FAILED = "failed"  # it cannot go on, took too long, or was cancelled
+    REPORTED = "reported"  # the result has been returned
 
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
@@ -59,5 +53,4 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
 """All that can happen. What is not here is a mistake of the program."""
 
 TERMINAL = (State.SUCCEEDED, State.FAILED)
-OVER = (State.IDLE, *TERMINAL)
-"""Nothing is under way."""
+OVER = (State.IDLE, *TERMINAL)  # nothing is under way

@@ -1,4 +1,4 @@
-"""What the beams of a laser scanner tell about the cells of a map: where they end, and what they pass."""
+"""What the beams of a laser scanner say about the cells of a map: where they end, and what they pass."""
 
 from __future__ import annotations
 
@@ -10,44 +10,31 @@ from numpy.typing import NDArray
 
 from proctor.core.types import Array, Pose2, Scan
 from proctor.navigation.compiled import compiled
+from proctor.navigation.maps.clearance import Window
 from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.distance_transform import Window
 
-NEVER_S = -math.inf
-"""When a cell was seen that was not."""
-THROUGH = 0.35
-"""A beam that passes a cell's centre by no more than this share of a cell has looked through the cell. One
-that only cuts a corner may have missed what is in it."""
-LEAST_STEP = 1e-6
-NUDGE_M = 1e-3
-"""What a beam hits on the line between two cells is in the one behind."""
+NEVER_S = -math.inf  # when a cell was seen that was not
+THROUGH = 0.35  # cells; a beam further from a cell's centre may miss what is in the cell
+NUDGE_M = 1e-3  # what a beam hits on the line between two cells is in the one behind
 
 
 class Beams(NamedTuple):
     """A scan in the world. Compiled functions take it as it is."""
 
-    ranges: Array
-    """How far each beam saw; 0 if it says nothing."""
-    hits: NDArray[np.bool_]
-    """Whether something was there."""
+    ranges: Array  # how far each beam saw; 0 if it says nothing
+    hits: NDArray[np.bool_]  # whether something was there
     x: float
     y: float
     first_yaw: float
-    step: float
-    """Angle from one beam to the next."""
-    directions: Array
-    """(N, 2) unit vectors."""
+    step: float  # angle from one beam to the next
+    directions: Array  # (N, 2) unit vectors
 
     @classmethod
     def of(cls, scan: Scan, pose: Pose2) -> Beams:
-        """Sort a scan: what returned, what saw nothing as far as it can see, and what is no measurement.
-
-        Raises:
-            ValueError: The scan or the pose is none.
-        """
+        """Sort a scan into hits, free beams and invalid ones; ValueError if scan or pose is not valid."""
         ranges = np.array(scan.ranges, dtype=float)
         x, y, first_yaw, step = map(float, (pose.x, pose.y, pose.yaw + scan.angle_min, scan.angle_increment))
-        if ranges.ndim != 1 or not math.isfinite(x + y + first_yaw + step) or abs(step) < LEAST_STEP:
+        if ranges.ndim != 1 or not math.isfinite(x + y + first_yaw + step) or abs(step) < 1e-6:
             raise ValueError(
                 f"expected (N,) ranges and beams at finite angles from a finite pose, found {ranges.shape} "
                 f"ranges from {pose}, first at {scan.angle_min}, then every {scan.angle_increment}"
@@ -67,10 +54,10 @@ class Beams(NamedTuple):
 def forget_looked_through(
     beams: Beams, field: ClearanceField, seen_s: Array, unseen: NDArray[np.bool_], window: Window
 ) -> None:
-    """Take out of a window the cells that beams have passed, be they seen before or unknown.
+    """Clear the cells of a window that beams have passed, be they seen before or unknown.
 
-    Each such cell asks the one beam that passes closest to its centre. Beams that hit something say nothing
-    about the last cell before it, so that what is seen now here, now there does not flicker.
+    Each such cell asks the one beam that passes closest to its centre. Beams that hit something say
+    nothing about the last cell before it, so that what is seen now here, now there does not flicker.
     """
     first_row, end_row, first_column, end_column = window
     count, cell_m = beams.ranges.shape[0], field.resolution_m

@@ -1,4 +1,4 @@
-"""The shadows of solid things on the floor: convex polygons, never smaller than the things."""
+"""The footprints of solid objects on the floor: convex polygons, never smaller than the objects."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ class Solid(NamedTuple):
 
     vertices: Array  # (N, 3)
     edges: NDArray[np.int64]  # (M, 2)
-    sides: Array | None = None
-    """Of an upright box: the normals (4, 2) of its sides."""
+    sides: Array | None = None  # of an upright box: the normals (4, 2) of its sides
 
     def placed(self, frame: Frame) -> Solid:
         """Return the body where its frame puts it."""
@@ -48,14 +47,7 @@ class Solid(NamedTuple):
 def footprints_of_scene(
     scene: SceneConfig, scene_path: Path | None, *, height_band_m: tuple[float, float]
 ) -> list[Footprint]:
-    """Return the footprint of every colliding solid that reaches into the height band.
-
-    Meshes that collide as their surface are no solids, and left out.
-
-    Raises:
-        InvalidFile: A mesh asset cannot be read.
-        UserError: The scene has mesh assets and `scene_path` is missing.
-    """
+    """Return the footprint of every colliding solid in the height band; surface meshes are left out."""
     solids = [
         solid
         for index, item in enumerate(scene.objects)

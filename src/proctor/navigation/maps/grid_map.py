@@ -1,7 +1,7 @@
-"""The floor of a scene as a grid: what is occupied, how much room there is, and the shortest ways.
+"""The floor of a scene as a grid: what is occupied, how much room there is, and the shortest paths.
 
-Every cell that an obstacle reaches into is occupied, so that the map never shows more room than there
-is. A disc of radius r fits where the clearance is more than r.
+Every cell that an obstacle reaches into is occupied, so the map never shows more room than there is. A disc
+of radius r fits where the clearance is more than r.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
 from proctor.core.sized_cache import sized_cache
 from proctor.core.types import Array, Vector3
-from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.clearances import clearances
+from proctor.navigation.maps.clearance_field import ClearanceField, clearances
 from proctor.navigation.maps.footprints import BORDER, draw, footprints_of_scene
 from proctor.navigation.planning.shortest_path import PathFinder
 from proctor.robots.wheeled import WheeledRobot
@@ -30,28 +29,14 @@ from proctor.scenes.surface_grid import CELL_M, MAP_CELLS, touching_border
 
 Point = tuple[float, float]
 ROBOT = WheeledRobot()
-BAND_M = (ROBOT.ground_clearance_m, ROBOT.height_m)
-"""Only what reaches into this range above the floor is in the robot's way."""
-PLANNING_RADIUS_M = 0.25
-"""Ways are planned, and geodesic distances measured, for a disc of this radius."""
+BAND_M = (ROBOT.ground_clearance_m, ROBOT.height_m)  # only what reaches into this range is an obstacle
+PLANNING_RADIUS_M = 0.25  # ways are planned, and geodesic distances measured, for a disc of this radius
 MARGIN_M = 0.5
 LARGEST_CELLS = 4_000_000
 
 
 class GridMap:
-    """Occupancy and clearance of a floor.
-
-    Args:
-        occupied: Cells with an obstacle in them; rows along y, columns along x.
-        resolution_m: Side of a cell.
-        origin_world: The map's lower left corner, which is a corner of cell [0, 0].
-        ends: Whether the floor ends with the map. Else it goes on, empty.
-        outside: Those of the occupied cells that hold nothing, for they lie outside of the house.
-        unknown: Cells that nobody has seen. They are occupied or not, as whoever made the map decided.
-
-    Raises:
-        UserError: There are less than 2 x 2 cells, or they have no size.
-    """
+    """Occupancy and clearance of a floor; at least 2 x 2 cells."""
 
     def __init__(
         self,
@@ -71,8 +56,7 @@ class GridMap:
         self.unknown = np.zeros_like(occupied) if unknown is None else unknown
         self.resolution_m = resolution_m
         self.origin_world = origin_world
-        self.clearance_m = clearances(occupied, resolution_m)
-        """From each cell's centre to the border of the nearest occupied cell, negative inside."""
+        self.clearance_m = clearances(occupied, resolution_m)  # as `ClearanceField.cells`
         self._finders: dict[float, PathFinder] = {}
 
     @property
@@ -92,16 +76,9 @@ class GridMap:
     ) -> GridMap:
         """Draw the map of all that a robot can bump into.
 
-        Args:
-            scene: The scene.
-            scene_path: Its file, needed if it has mesh assets.
-            resolution_m: Side of a cell. That of a house that is a mesh is 0.05 m.
-            height_band_m: Only what reaches into this range above the floor is an obstacle.
-            floor_z: Height of the floor that is meant, in a house of several; the lowest if missing.
-
-        Raises:
-            InvalidFile: A mesh asset cannot be read.
-            UserError: The scene is too large, or has mesh assets and `scene_path` is missing.
+        `scene_path` is needed if the scene has mesh assets. Only what reaches into `height_band_m` above the
+        floor is an obstacle. A house that is a mesh always has cells of 0.05 m; `floor_z` chooses one of its
+        floors, the lowest if missing. Raises UserError if the scene is too large for a map.
         """
         house = house_of(scene, scene_path, height_band_m)
         if house is not None:
@@ -135,21 +112,13 @@ class GridMap:
         min_points: int = 1,
         bounds_world: tuple[float, float, float, float] | None = None,
     ) -> GridMap:
-        """Draw the map of a 3D point cloud in the world. Points that are not finite are left out.
+        """Draw the map of a 3D point cloud (N, 3) in the world. Points that are not finite are left out.
 
-        Args:
-            points: (N, 3), float32 or float64.
-            resolution_m: Side of a cell.
-            height_band_m: Only points in this range above the floor are obstacles.
-            floor_z: Height of the floor.
-            unknown: Whether cells without a point of floor or obstacle count as free or as occupied.
-            min_points: So many points make a cell occupied.
-            bounds_world: Least x and y, largest x and y of the map; those of the points if missing.
-
-        Raises:
-            UserError: There is no point to draw, the map would be huge, or an option is wrong.
+        Only points in `height_band_m` above the floor are obstacles, and `min_points` of them occupy
+        a cell. `unknown` is what cells without any point count as. `bounds_world` is the least x and
+        y and the largest x and y of the map; by default those of the points.
         """
-        from proctor.navigation.maps import point_cloud  # noqa: PLC0415  (compiled; see `clearances`)
+        from proctor.navigation.maps import point_cloud  # noqa: PLC0415  (compiled; see `SMALL_CELLS`)
 
         closed = point_cloud.counts_as_occupied(unknown)
         heights = point_cloud.Slice.above(floor_z, height_band_m)
@@ -173,7 +142,7 @@ class GridMap:
         scene_path: Path | None,
         height_band_m: tuple[float, float],
     ) -> GridMap:
-        """Draw the map of a floor: the house itself and what else stands in it."""
+        """Draw the map of one floor: the house itself and the other objects in it."""
         grid = house.grid(floor_z)
         if grid is None:
             return cls(np.ones((2, 2), dtype=bool), ends=True)
@@ -189,9 +158,9 @@ class GridMap:
         return cls(occupied, resolution_m=resolution_m, origin_world=origin, ends=True, outside=outside)
 
     def covering(self, *points: Point) -> GridMap:
-        """Return this map, enlarged by empty floor if it does not reach some way beyond these points.
+        """Return this map, enlarged by empty floor if it does not reach some distance beyond these points.
 
-        Points so far away that the map would become huge are left outside. A floor that ends stays as it is.
+        Points so far away that the map would become huge are left outside; so are all if the floor ends.
         """
         if self.ends:
             return self
@@ -252,7 +221,7 @@ class GridMap:
     def place_beside(self, point: Point, radius_m: float, *, reach_m: float) -> Point | None:
         """Return the nearest place where a disc fits, on the same side of all walls; None if there is none.
 
-        From inside of a thing it is looked for where the thing ends next, from outside of a house only where
+        From inside of an object it is searched where the object ends next, from outside of a house only where
         no wall is between. That end must be within reach, and from there the place, in plain sight.
         """
         if self.clearance_at(*point) > radius_m:
@@ -273,10 +242,9 @@ class GridMap:
         return float(x), float(y)
 
     def shortest_path(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array | None:
-        """Return the corners (N, 2) of the shortest way for a disc, both ends included.
+        """Return the corners (N, 2) of the shortest path for a disc, both ends included, or None.
 
-        An end where the disc does not fit is joined by a straight line to the nearest place where
-        it does. The answer is None if there is no way.
+        An end where the disc does not fit is joined straight to the nearest place where it does.
         """
         start, goal = np.asarray(start_xy, dtype=float), np.asarray(goal_xy, dtype=float)
         if self.line_is_free(start, goal, radius_m):
@@ -298,7 +266,7 @@ class GridMap:
     def rough_distances_m(self, starts: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array:
         """Return about how long the shortest paths from (..., 2) points are, quickly for many.
 
-        They are at most 3 % too long. Where the disc does not fit or finds no way, they continue
+        They are at most 3 % too long. Where the disc does not fit or finds no path, they continue
         from the nearest cell where it does; if the disc fits nowhere at all, they are straight.
         """
         field = self._finder(radius_m).field(np.asarray(goal_xy, dtype=float))
@@ -349,43 +317,23 @@ class GridMap:
 
 
 def map_of_scene(path: Path, at: Vector3 | float | None = None) -> GridMap:
-    """Return the map of a scene file, made once for each version of the file and each floor.
-
-    Args:
-        path: The scene file, or a mesh file.
-        at: A point on the floor that is meant, or a height; the lowest floor if missing.
-
-    Raises:
-        InvalidFile: The scene or one of its assets is missing or wrong.
-    """
+    """Return the cached map of a scene or mesh file, for the floor at a point or height, or the lowest."""
     return map_of_floor(path, floor_of_scene(path, at))
 
 
 def map_of_floor(path: Path, floor_z: float) -> GridMap:
-    """Return the map of a scene file for a height that `floor_of_scene` returned.
-
-    Raises:
-        InvalidFile: The scene or one of its assets is missing or wrong.
-    """
+    """Return the map of a scene file for a height that `floor_of_scene` returned."""
     return _map_of_version(path, scene_version(path), floor_z)
 
 
 def floor_of_scene(path: Path, at: Vector3 | float | None = None) -> float:
-    """Return the height of the floor that a point or a height lies on: 0, unless the scene is a mesh.
-
-    Raises:
-        InvalidFile: The scene or one of its assets is missing or wrong.
-    """
+    """Return the height of the floor that a point or a height lies on: 0, unless the scene is a mesh."""
     house = house_of_scene(path)
     return 0.0 if house is None else house.floor_near(at)
 
 
 def house_of_scene(path: Path) -> MeshHouse | None:
-    """Return the house of a scene that is a mesh, made once for each version of the file.
-
-    Raises:
-        InvalidFile: The scene or one of its assets is missing or wrong.
-    """
+    """Return the house of a scene that is a mesh, made once for each version of the file."""
     return house_of(load_scene(path), path, BAND_M)
 
 

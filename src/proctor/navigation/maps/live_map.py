@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,11 @@ from proctor.core.errors import UserError
 from proctor.core.types import Array, Pose2, Scan
 from proctor.navigation.compiled import compiled
 from proctor.navigation.maps.beams import NEVER_S, Beams, ends_of, forget_looked_through
-from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.clearances import EMPTY_M, clearances
-from proctor.navigation.maps.cloud_thread import CloudThread
-from proctor.navigation.maps.distance_transform import Window, clearances_inside
+from proctor.navigation.maps.clearance import Window, clearances_inside
+from proctor.navigation.maps.clearance_field import EMPTY_M, ClearanceField, clearances
 from proctor.navigation.maps.grid_map import BAND_M, GridMap
 from proctor.navigation.maps.point_cloud import (
+    CloudThread,
     Indices,
     Mask,
     Slice,
@@ -29,36 +27,26 @@ from proctor.navigation.maps.point_cloud import (
     seen_cells,
 )
 
-DECAY_S = 3.0
 NOWHERE: Window = (0, 0, 0, 0)
-SAME_CELLS = 1.01
-"""What is seen within so many cells of an obstacle of the map is that obstacle."""
+SAME_CELLS = 1.01  # what is seen within so many cells of an obstacle of the map is that obstacle
 
 
 class LiveMap:
-    """A map and what sensors saw on top of it. Obstacles of the map itself never go.
+    """A map and what sensors saw on top of it. Obstacles of the map itself never disappear.
 
-    What a scan shows goes when beams look through it, or some time after it was last seen; what points
-    show goes only with time, for beams may pass below or above it. Time is a parameter, so that the same
-    input gives the same map. All methods are for one thread.
+    What a scan shows disappears when beams look through it, or `decay_s` after it was last seen (never if
+    None). What points show disappears only with time, because beams may pass below or above it. Time is a
+    parameter, so that the same input gives the same map. All methods are for one thread.
 
-    Args:
-        grid: What is known.
-        decay_s: How long an obstacle stays after it was last seen; for ever if None.
-        unknown: Whether cells of the map that nobody has seen yet count as free or as occupied.
-        height_band_m: Only points in this range above the floor are obstacles.
-        floor_z: Height of the floor.
-        min_points: So many points of a cloud make a cell occupied.
-
-    Raises:
-        UserError: An option is wrong.
+    `unknown` is what cells of the map that nobody has seen yet count as. Only points in `height_band_m`
+    above the floor are obstacles, and `min_points` of a cloud make a cell occupied.
     """
 
     def __init__(
         self,
         grid: GridMap,
         *,
-        decay_s: float | None = DECAY_S,
+        decay_s: float | None = 3.0,
         unknown: Unknown = "free",
         height_band_m: tuple[float, float] = BAND_M,
         floor_z: float = 0.0,
@@ -77,8 +65,7 @@ class LiveMap:
         self._has_unseen = bool(self._unseen.any())
         shape = self._shape = self._unseen.shape
         self._scanned_s, self._pointed_s = np.full(shape, NEVER_S), np.full(shape, NEVER_S)
-        self._added: Mask = np.zeros(shape, dtype=bool)
-        """Occupied cells beyond those of the map."""
+        self._added: Mask = np.zeros(shape, dtype=bool)  # occupied cells beyond those of the map
         self._active = NOWHERE  # where something was seen
         self._stale = NOWHERE  # where cells changed since the field was made
         self._now_s = NEVER_S
@@ -102,11 +89,7 @@ class LiveMap:
         return self._added
 
     def field(self, time_s: float) -> ClearanceField:
-        """Return the clearances at a time, in an array that stays as it is; the same one if nothing changed.
-
-        Raises:
-            ValueError: Time went back.
-        """
+        """Return the clearances at a time, in the same array if nothing changed. Time must not go back."""
         if not self._now_s <= time_s < math.inf:
             raise ValueError(
                 f"expected a time not before {self._now_s} s, found {time_s}; clear() begins anew"
@@ -123,18 +106,9 @@ class LiveMap:
         return self._field
 
     def mark_scan(self, scan: Scan, pose: Pose2, time_s: float) -> None:
-        """Take in a laser scan: mark what beams hit, forget what they look through.
+        """Mark what beams hit, forget what they look through; `pose` is the scanner's in the world.
 
-        A beam of inf, or beyond `range_max`, saw nothing as far as that; one of NaN or below `range_min` says
-        nothing.
-
-        Args:
-            scan: The scan.
-            pose: Of the scanner in the world.
-            time_s: When it was taken.
-
-        Raises:
-            ValueError: A number is not finite that must be.
+        A beam of inf, or beyond `range_max`, saw nothing until there; NaN or below `range_min` says nothing.
         """
         beams = Beams.of(scan, pose)
         time_s = _finite(time_s)
@@ -146,21 +120,13 @@ class LiveMap:
         self._settle(time_s, _union(window, hit))
 
     def mark_points(self, points_world: ArrayLike, time_s: float) -> None:
-        """Take in (N, 3) points, as of a depth image or a cloud. What is not finite is left out.
-
-        Raises:
-            UserError: They are not (N, 3) numbers.
-        """
+        """Mark (N, 3) points, as of a depth image or a cloud. Points that are not finite are left out."""
         self._take((self._cells_of(checked_points(points_world)), _finite(time_s)))
 
     def mark_points_async(self, points_world: ArrayLike, time_s: float) -> None:
-        """Take in a large cloud beside: a later `field` shows it, and raises if that failed.
+        """Mark a large cloud in another thread: a later `field` shows it, and raises if that failed.
 
-        A cloud that waits for its turn is dropped for a newer one. Do not write to the array any more.
-
-        Raises:
-            UserError: They are not (N, 3) numbers.
-            ValueError: The map is closed.
+        A cloud that waits for its turn is dropped for a newer one. Do not write to the array after this.
         """
         self._clouds.submit(checked_points(points_world), _finite(time_s))
 
@@ -170,11 +136,7 @@ class LiveMap:
             self._take(done)
 
     def clear(self, pose: Pose2 | None = None, radius_m: float | None = None) -> None:
-        """Forget what sensors saw, all of it or around a pose. Without a pose, time may begin anew.
-
-        Raises:
-            ValueError: Only one of both is given, or they are not finite.
-        """
+        """Forget what sensors saw, all of it or around a pose. Without a pose, time may begin anew."""
         if (pose is None) != (radius_m is None):
             raise ValueError("expected both a pose and a radius, or neither")
         if pose is None or radius_m is None:
@@ -205,9 +167,7 @@ class LiveMap:
     def __enter__(self) -> LiveMap:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _cells_of(self, points: NDArray[Any]) -> tuple[Indices, Indices]:
@@ -240,10 +200,10 @@ class LiveMap:
             self._stale = _union(self._stale, changed)
 
     def _fresh_cells(self) -> Array:
-        """Return the clearances anew where they may have changed.
+        """Compute the clearances again where they may have changed.
 
-        The clearance of two sets of obstacles is the lesser of both, and no change reaches further than the
-        widest clearance of the map; nor does anything that is to be seen in its surroundings.
+        The clearance of two sets of obstacles is the lesser of both. No change, and nothing seen in
+        its surroundings, reaches further than the widest clearance of the map.
         """
         inner = _grown(self._stale, self._reach, self._shape)
         outer = _grown(inner, self._reach, self._shape)
@@ -293,17 +253,11 @@ def stamp(cells: Indices, field: ClearanceField, seen_s: Array, unseen: Mask, ti
 def settle(
     added: Mask, seen_s: tuple[Array, Array], unseen: Mask, rule: tuple[float, bool], window: Window
 ) -> tuple[Window, Window]:
-    """Bring a window of the occupied cells in line with what was seen.
+    """Update a window of the occupied cells (`added`) from what was seen.
 
-    Args:
-        added: The cells, changed.
-        seen_s: When scans and when points showed something there, forgotten if too old.
-        unseen: Cells that are unknown.
-        rule: The oldest time that counts, and whether unknown cells are occupied.
-        window: Where to look.
-
-    Returns:
-        Around the cells that changed, and around those where something was seen.
+    `seen_s` is when scans and when points showed something there; what is too old is forgotten. `rule` is
+    the oldest time that counts, and whether unknown cells are occupied. Returns a window around the cells
+    that changed, and one around those where something was seen.
     """
     scanned_s, pointed_s = seen_s
     oldest_s, unknown_is_occupied = rule

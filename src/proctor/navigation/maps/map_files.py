@@ -32,11 +32,9 @@ from proctor.navigation.maps.point_cloud import MOST_CELLS, Unknown, counts_as_o
 
 MOST_YAML_BYTES = 1 << 13
 OCCUPIED_SHADE, UNKNOWN_SHADE, FREE_SHADE = 0, 205, 254
-OCCUPIED_THRESH, FREE_THRESH = 0.65, 0.196
-"""With these, shade 205 is unknown: (255 - 205) / 255 is a little more than 0.196."""
+OCCUPIED_THRESH, FREE_THRESH = 0.65, 0.196  # so shade 205 is unknown: (255 - 205) / 255 > 0.196
 LAYERS = ("occupied", "unknown", "outside")
-FRAME = "frame"
-"""In a .npz file: side of a cell, x and y of the lower left corner, and 1 if the floor ends with the map."""
+FRAME = "frame"  # in .npz: side of a cell, x and y of the lower left corner, 1 if the floor ends
 
 IMAGES: dict[bytes, type[ImageFile]] = {
     b"P5": PpmImageFile,
@@ -70,8 +68,7 @@ class MapHeader(msgspec.Struct, kw_only=True):
 
     image: Annotated[str, msgspec.Meta(min_length=1)]
     resolution: Annotated[float, msgspec.Meta(ge=CELLS_M[0], le=CELLS_M[1])]
-    origin: tuple[float, float, float]
-    """x and y of the image's lower left corner, and how far the image is turned around it, in radians."""
+    origin: tuple[float, float, float]  # x and y of the lower left corner, and its rotation in radians
     occupied_thresh: Share
     free_thresh: Share
     negate: bool | Literal[0, 1] = 0
@@ -85,18 +82,11 @@ class MapHeader(msgspec.Struct, kw_only=True):
 
 
 def load_map(path: Path, *, unknown: Unknown = "free") -> GridMap:
-    """Read a map that `save_map` or a map server wrote.
+    """Read a `.yaml` or `.npz` map that `save_map` or a map server wrote; InvalidFile if it is not a map.
 
     The image is PGM, PNG or BMP. It lies in the folder of the `.yaml` file or below: a path that leads
-    elsewhere or nowhere, as some savers write it, stands for the file of that name beside the `.yaml` file.
-
-    Args:
-        path: The `.yaml` file or the `.npz` file.
-        unknown: Whether unknown cells count as free or as occupied.
-
-    Raises:
-        InvalidFile: It is no map.
-        UnknownName: `unknown` is neither.
+    elsewhere or nowhere, as some savers write it, stands for the file of that name beside the `.yaml`
+    file. `unknown` is what unknown cells count as.
     """
     counts_as_occupied(unknown)
     if path.suffix == ".npz":
@@ -124,11 +114,7 @@ def load_map(path: Path, *, unknown: Unknown = "free") -> GridMap:
 
 
 def save_map(grid: GridMap, path: Path) -> None:
-    """Write a map. In a `.npz` file nothing is lost; a `.yaml` file and its image are for everybody.
-
-    Raises:
-        UserError: The name has another ending, or the folder cannot be written to.
-    """
+    """Write a map: `.npz` loses nothing; `.yaml` and its image are for every map server."""
     try:
         if path.suffix == ".npz":
             write_atomically(path, _npz(grid))
@@ -207,8 +193,7 @@ def _image_beside(path: Path, name: str) -> Path:
 class _Shades(NamedTuple):
     """The pixels of an image, (rows, columns), from the top."""
 
-    values: NDArray[np.uint8]
-    """From black to white."""
+    values: NDArray[np.uint8]  # from black to white
     is_opaque: NDArray[np.bool_]
 
 

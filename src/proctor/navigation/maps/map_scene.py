@@ -12,22 +12,14 @@ from proctor.navigation.maps.grid_map import GridMap, Point
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
 WALL_HEIGHT_M = 2.0
-MAX_BOXES = 20_000
-"""A warehouse of 30 m x 50 m, mapped by a robot, has 2,700. The world is then built in two seconds."""
+MAX_BOXES = 20_000  # a mapped 30 m x 50 m warehouse has 2,700; the world is then built in two seconds
 
 
 def scene_of_map(grid: GridMap, name: str, start: Point) -> SceneConfig:
     """Return a scene with boxes in place of the occupied cells around the floor that a start lies on.
 
-    Cells that no robot at the start could ever touch or see are left out.
-
-    Args:
-        grid: The map.
-        name: Of the scene.
-        start: A place on the map.
-
-    Raises:
-        UserError: The map is so noisy that the scene would be too large.
+    Cells that no robot at the start could ever touch or see are left out. Raises UserError if the map is
+    so noisy that the scene would be too large.
     """
     boxes = _boxes(grid.occupied, _around_floor(grid, start))
     if len(boxes) > MAX_BOXES:

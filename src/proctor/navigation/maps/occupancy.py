@@ -14,28 +14,21 @@ from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.maps.point_cloud import MOST_CELLS, Unknown, counts_as_occupied
 
 UNKNOWN, FREE, OCCUPIED = -1, 0, 100
-OCCUPIED_FROM, FREE_TO = 65, 25
-"""Percentages from which on and up to which a cell is certain; in between it is unknown."""
-LEAST_YAW = 1e-6
-"""A map that is turned by less is not turned."""
+OCCUPIED_FROM, FREE_TO = 65, 25  # percentages; a cell in between is unknown
 TOUCH = 1e-6  # cells: what overlaps by less only touches
 ROWS_AT_ONCE = 256
-CELLS_M = (1e-4, 1e2)
-"""The least and the largest side of a cell."""
+CELLS_M = (1e-4, 1e2)  # the least and the largest side of a cell
 
 
 class Occupancy(NamedTuple):
     """The data of an OccupancyGrid message and the parts of its `info` that matter."""
 
-    data: ArrayLike
-    """Row by row from the lower left: -1 if unknown, else 0 to 100 percent."""
+    data: ArrayLike  # row by row from the lower left: -1 if unknown, else 0 to 100 percent
     width: int
     height: int
     resolution_m: float
-    origin_world: tuple[float, float] = (0.0, 0.0)
-    """The lower left corner of the first cell."""
-    yaw: float = 0.0
-    """How far the map is turned in the world, around that corner."""
+    origin_world: tuple[float, float] = (0.0, 0.0)  # the lower left corner of the first cell
+    yaw: float = 0.0  # how far the map is turned in the world, around that corner
 
     @classmethod
     def of(cls, grid: GridMap) -> Occupancy:
@@ -45,17 +38,11 @@ class Occupancy(NamedTuple):
         return cls(cells.ravel(), columns, rows, grid.resolution_m, grid.origin_world)
 
     def grid(self, *, unknown: Unknown = "free") -> GridMap:
-        """Return the message's map.
+        """Return the message's map; UserError if a field is wrong.
 
-        Cells of a map lie along the axes of the world. If the message is turned, each of them gets the worst
-        of the cells that it overlaps: occupied, unknown, free. So no obstacle is lost. Beyond the message it
-        is unknown.
-
-        Args:
-            unknown: Whether unknown cells count as free or as occupied.
-
-        Raises:
-            UserError: A field is wrong.
+        Cells of a map lie along the axes of the world. If the message is turned, each of them gets
+        the worst of the cells that it overlaps: occupied, unknown, free. So no obstacle is lost.
+        Beyond the message it is unknown. `unknown` is what unknown cells count as.
         """
         closed = counts_as_occupied(unknown)
         self.check()
@@ -63,7 +50,7 @@ class Occupancy(NamedTuple):
         occupied = cells >= OCCUPIED_FROM
         unseen = (cells < FREE) | ((cells > FREE_TO) & ~occupied)
         x, y = map(float, self.origin_world)
-        if abs(math.remainder(self.yaw, math.tau)) > LEAST_YAW:
+        if abs(math.remainder(self.yaw, math.tau)) > 1e-6:  # a map that is turned by less is not turned
             occupied, unseen, (left, bottom) = _along_axes(occupied, unseen, self.yaw)
             x, y = x + left * self.resolution_m, y + bottom * self.resolution_m
         return GridMap(
@@ -75,11 +62,7 @@ class Occupancy(NamedTuple):
         )
 
     def check(self) -> None:
-        """Refuse sizes and frames that are none.
-
-        Raises:
-            UserError: A field is wrong.
-        """
+        """Raise UserError if the size or the frame is not valid."""
         if min(self.width, self.height) < 2 or self.width * self.height > MOST_CELLS:
             size = f"{self.width} x {self.height}"
             raise UserError(f"expected a map of 2 x 2 to {MOST_CELLS} cells, found {size}")
@@ -107,11 +90,7 @@ def _along_axes(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], tuple[float, float]]:
     """Draw cells that are turned around the lower left corner into cells along the axes.
 
-    Returns:
-        What is occupied, what is unknown, and the new lower left corner, in cells from the old one.
-
-    Raises:
-        UserError: There would be too many cells.
+    Returns what is occupied, what is unknown, and the new lower left corner, in cells from the old one.
     """
     rows, columns = occupied.shape
     cos, sin = math.cos(yaw), math.sin(yaw)
@@ -137,16 +116,10 @@ def _along_axes(
 def _add_overlapped(
     turned: NDArray[np.bool_], layers: NDArray[np.bool_], u: Array, v: Array, yaw: float
 ) -> None:
-    """Add to cells, in place, what the cells of a map have that they overlap.
+    """Add to cells (layers, rows, columns), in place, what the cells of a map have that they overlap.
 
-    Two squares overlap if they do so along the sides of one and along the sides of the other.
-
-    Args:
-        turned: (layers, rows, columns).
-        layers: Of the map, with a border of three cells.
-        u: The cells' centres along the map's rows.
-        v: The same along its columns.
-        yaw: By how much the map is turned against the cells.
+    Two squares overlap if they do so along the sides of one and along the sides of the other. `layers`
+    have a border of three cells; `u` and `v` are the cells' centres along the map's rows and columns.
     """
     cos, sin = math.cos(yaw), math.sin(yaw)
     reach = 0.5 + (abs(cos) + abs(sin)) / 2 - TOUCH

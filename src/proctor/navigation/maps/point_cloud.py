@@ -1,13 +1,15 @@
 """Point clouds and depth images: which cells of a floor they show to be free, and which not.
 
 A point within the robot's height is an obstacle, one about as high as the floor shows floor, and any other
-says nothing. All the work is done in compiled functions, which let other threads go on.
+says nothing. The work is done in compiled functions, which let other threads run.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,36 +19,26 @@ from proctor.core.types import Array, Pose2
 from proctor.navigation.compiled import compiled
 from proctor.robots.wheeled import Camera
 
-Unknown: TypeAlias = Literal["free", "occupied"]
-"""What cells count as that nobody has seen."""
-Bounds: TypeAlias = tuple[float, float, float, float]
-"""Least x and y, largest x and y."""
+Unknown: TypeAlias = Literal["free", "occupied"]  # what cells count as that nobody has seen
+Bounds: TypeAlias = tuple[float, float, float, float]  # least x and y, largest x and y
 Mask: TypeAlias = NDArray[np.bool_]
 Indices: TypeAlias = NDArray[np.int64]
 
-FLOOR_DEPTH_M = 0.1
-"""Points may lie so far below the floor and still show it; lower ones show a hole."""
-MOST_CELLS = 1 << 24
-"""Of a map that is made from what others send."""
+FLOOR_DEPTH_M = 0.1  # points may lie so far below the floor and still show it; lower ones show a hole
+MOST_CELLS = 1 << 24  # of a map that is made from what others send
+Result = TypeVar("Result")
 
 
 class Slice(NamedTuple):
     """The heights in the world that matter."""
 
-    floor_z: float
-    """From here on, points show floor."""
-    low_z: float
-    """From here on, they are obstacles."""
-    high_z: float
-    """Up to here."""
+    floor_z: float  # from here on, points show floor
+    low_z: float  # from here on, they are obstacles
+    high_z: float  # up to here
 
     @classmethod
     def above(cls, floor_z: float, height_band_m: tuple[float, float]) -> Slice:
-        """Return the slice of a robot that stands on a floor.
-
-        Raises:
-            UserError: It is none.
-        """
+        """Return the slice of a robot that stands on a floor."""
         low_m, high_m = map(float, height_band_m)
         if not (math.isfinite(floor_z + low_m + high_m) and -FLOOR_DEPTH_M < low_m < high_m):
             raise UserError(
@@ -65,22 +57,14 @@ class Floor(NamedTuple):
 
 
 def counts_as_occupied(unknown: Unknown) -> bool:
-    """Tell what a policy makes of cells that nobody has seen.
-
-    Raises:
-        UnknownName: There is no such policy.
-    """
+    """Tell whether a policy counts unseen cells as occupied."""
     if unknown not in ("free", "occupied"):
         raise UnknownName("policy for unknown space", str(unknown), ("free", "occupied"))
     return unknown == "occupied"
 
 
 def checked_points(points: ArrayLike) -> NDArray[Any]:
-    """Return (N, 3) points as an array.
-
-    Raises:
-        UserError: They are not (N, 3) numbers.
-    """
+    """Return points as an array; UserError if they are not (N, 3) numbers."""
     array = np.asarray(points)
     if array.ndim != 2 or array.shape[1] != 3:
         raise UserError(f"expected points of shape (N, 3), found {array.shape}")
@@ -102,11 +86,7 @@ def floor_of_points(
     min_points: int = 1,
     bounds: Bounds | None = None,
 ) -> Floor:
-    """Draw a cloud on a grid whose lines go through the world's origin.
-
-    Raises:
-        UserError: There is nothing to draw, or the map would be huge.
-    """
+    """Draw a cloud on a grid whose lines go through the world's origin; UserError if empty or huge."""
     cloud = compiled_points(checked_points(points))
     if not (math.isfinite(resolution_m) and resolution_m > 0):
         raise UserError(f"expected a resolution of more than 0 m, found {resolution_m:g}")
@@ -170,13 +150,9 @@ def extent_of(points: NDArray[Any], heights: Slice) -> tuple[int, int, float, fl
 def count_points(
     points: NDArray[Any], heights: Slice, frame: tuple[float, float, float], shape: tuple[int, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Count for every cell the points that are obstacles and those that show floor.
+    """Count for every cell the points that are obstacles and those that show floor; skip what is not finite.
 
-    Args:
-        points: (N, 3) in the world; what is not finite is skipped.
-        heights: Which of them are what.
-        frame: Side of a cell, and the lower left corner of cell [0, 0].
-        shape: Rows and columns.
+    `frame` is the side of a cell and the lower left corner of cell [0, 0]; `shape` is rows and columns.
     """
     cell_m, origin_x, origin_y = frame
     rows, columns = shape
@@ -251,14 +227,8 @@ def points_of_depth(
 ) -> Array:
     """Return the (N, 3) points in the world that a depth image shows.
 
-    Args:
-        depth_mm: (H, W), along the camera's axis; 0 where nothing came back.
-        pinhole: The camera's intrinsics.
-        camera_world: (4, 4) pose of the camera: x to the right, y down, z ahead.
-        stride: Take only every so many pixels, each way.
-
-    Raises:
-        UserError: The arrays are of another kind, or a number is not finite.
+    `depth_mm` (H, W) is along the camera's axis, 0 where nothing came back. `camera_world` is the (4, 4) pose
+    of the camera: x to the right, y down, z ahead. Only every `stride`-th pixel of both sides is taken.
     """
     image = np.asarray(depth_mm)
     if image.ndim != 2 or image.dtype != np.uint16:
@@ -291,3 +261,59 @@ def _back_projected(
                 points[count, axis] = turned + frame[axis, 3]
             count += 1
     return points[:count].copy()
+
+
+class CloudThread(Generic[Result]):
+    """Applies a function to clouds in a thread; of those that come meanwhile, only the newest is kept.
+
+    All methods are for one thread, the owner's. The function should run without Python's global lock.
+    """
+
+    def __init__(self, function: Callable[[NDArray[Any]], Result]) -> None:
+        self._function = function
+        self._executor: ThreadPoolExecutor | None = None
+        self._running: tuple[Future[Result], float] | None = None
+        self._waiting: tuple[NDArray[Any], float] | None = None  # points, and when they were seen
+        self._closed = False
+
+    def submit(self, points: NDArray[Any], time_s: float) -> None:
+        """Hand a cloud over; do not write to it any more."""
+        if self._closed:
+            raise ValueError("the thread for point clouds is closed")
+        self._waiting = (points, time_s)
+        self._begin()
+
+    def poll(self) -> tuple[Result, float] | None:
+        """Return a result that is ready and its cloud's time, or raise its error; never waits."""
+        if self._running is None or not self._running[0].done():
+            return None
+        (future, time_s), self._running = self._running, None
+        self._begin()
+        return future.result(), time_s
+
+    def wait(self) -> tuple[Result, float] | None:
+        """Return the next result when it is ready, or None if there is no cloud."""
+        if self._running is not None:
+            self._running[0].exception()
+        return self.poll()
+
+    def discard(self) -> None:
+        """Forget the clouds that were handed over."""
+        self._waiting = None
+        if self._running is not None:
+            self._running[0].cancel()
+            self._running = None
+
+    def close(self) -> None:
+        """End the thread. May be called twice."""
+        self._closed = True
+        self.discard()
+        if self._executor is not None:
+            self._executor.shutdown()
+
+    def _begin(self) -> None:
+        if self._running is None and self._waiting is not None:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(1, "clouds")
+            (points, time_s), self._waiting = self._waiting, None
+            self._running = self._executor.submit(self._function, points), time_s

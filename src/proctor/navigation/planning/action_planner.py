@@ -1,4 +1,4 @@
-"""Plans of FORWARD, LEFT and RIGHT that lead a robot to a goal, by simulating them."""
+"""Plans of FORWARD, LEFT and RIGHT that bring a robot to a goal, found by simulating them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ from proctor.navigation.maps.grid_map import PLANNING_RADIUS_M, GridMap
 
 TURNS = np.arange(-11, 13)  # to every heading, left is positive
 
-CLEARANCES_M = (0.25, 0.22)
-"""What a move must keep; the second counts where the first does not lead to the goal."""
-COMFORT_M = 0.32
-"""Moves with less clearance cost more, so that corners are taken wide where that is no detour."""
+CLEARANCES_M = (0.25, 0.22)  # the second is used where the first does not lead to the goal
+COMFORT_M = 0.32  # moves with less clearance cost more: corners are taken wide without a detour
 PROBES = np.array([0.25, 0.5, 0.75, 1.0])  # of a move
 
 BEAM = 100
 BIN_M = 0.05
 TURN_COST_M = 0.02
 CLOSENESS_COST = 0.3
-NEAR_M = 0.1
-"""Nearer to the goal than this is no better."""
+NEAR_M = 0.1  # nearer to the goal than this is no better
 MISS_COST = 5.0
 
 
@@ -39,24 +36,15 @@ class _Layer(NamedTuple):
 
     def rows(self, rows: NDArray[np.int64]) -> _Layer:
         """Return some of the poses."""
-        return _Layer(
-            self.points[rows],
-            self.headings[rows],
-            self.costs[rows],
-            self.parents[rows],
-            self.turns[rows],
-        )
+        return _Layer._make(column[rows] for column in self)
 
 
 class ActionPlanner:
     """Finds actions that lead to a goal: short, with few turns and with room to spare.
 
-    It is a beam search over exact kinematics. All poses of a layer have gone the same way forward;
-    those with the least cost so far and the least way to go are carried on.
-
-    Args:
-        grid: The map, or None for an endless empty floor.
-        goal_xy: Where to go.
+    It is a beam search over exact kinematics. All poses of a layer have driven equally far forward; those
+    with the least cost so far and the least distance to go are continued. Without a grid the floor is
+    endless and empty.
     """
 
     def __init__(self, grid: GridMap | None, goal_xy: tuple[float, float]) -> None:

@@ -1,4 +1,4 @@
-"""The shortest way over the cells of a grid, by A* with a queue of buckets.
+"""The shortest path over the cells of a grid, by A* with a queue of buckets.
 
 Steps go to the eight cells around, never across the corner of a cell that is not free. Costs are whole
 numbers, so that cells of equal estimate can wait in one bucket, and no heap is needed. Estimates never fall
@@ -27,23 +27,17 @@ KEY, ENTRIES, SPARE, NEW, ROUND = range(5)
 """The state of a search: the estimate at work, how many entries the queue has, the first entry that is free
 again, the first that was never used, and the number of the search."""
 RUNNING, FOUND, EXHAUSTED = range(3)
-ENCLOSED_CELLS = 50_000
-"""A closed room is smaller. So much is flooded when the search takes long."""
+ENCLOSED_CELLS = 50_000  # a closed room is smaller. So much is flooded when the search takes long.
 
 
 class Workspace(NamedTuple):
     """The memory of a search, used again by the next: only what a search touches costs time."""
 
-    costs: NDArray[np.int32]
-    """The least cost to each cell that is known so far."""
-    marks: NDArray[np.int32]
-    """Twice the number of the search for cells that wait in the queue, one more for those that are done."""
-    entries: NDArray[np.int32]
-    """The cell of each entry of the queue. A cell that becomes cheaper gets another entry."""
-    links: NDArray[np.int32]
-    """The next entry in the same bucket, or -1."""
-    buckets: NDArray[np.int32]
-    """The first entry of each bucket, or -1."""
+    costs: NDArray[np.int32]  # the least cost to each cell that is known so far
+    marks: NDArray[np.int32]  # 2 * number of the search for cells that wait, one more for those done
+    entries: NDArray[np.int32]  # the cell of each queue entry; a cell that becomes cheaper gets another
+    links: NDArray[np.int32]  # the next entry in the same bucket, or -1
+    buckets: NDArray[np.int32]  # the first entry of each bucket, or -1
     state: NDArray[np.int64]
 
     @classmethod
@@ -70,13 +64,7 @@ _of_thread = _OfThread()
 
 
 class GridSearch:
-    """Ways over the cells of a mask.
-
-    Cells are numbered row by row in a grid that has a border of one cell around it, which is not free.
-
-    Args:
-        free: The mask.
-    """
+    """Paths over the cells of a mask, numbered row by row with a border of one cell that is not free."""
 
     def __init__(self, free: Mask) -> None:
         rows, columns = free.shape

@@ -1,9 +1,8 @@
 """The planners of the Open Motion Planning Library, on maps of free cells.
 
-They draw random places and join them by straight lines, each of which is tested exactly. OMPL holds Python's
-lock while it works, so whoever has anything else to do calls these planners in another process: see the
-package `process`. A run is bounded by counting its iterations wherever OMPL lets it, so that the same seed
-gives the same path; time only ends it when it is up.
+OMPL holds Python's lock while it works: call these planners in another process, see `process.client`. A run
+is bounded by counting its iterations wherever OMPL allows it, so that the same seed gives the same path; time
+only ends it when it is up.
 """
 
 from __future__ import annotations
@@ -15,34 +14,77 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from ompl import base, geometric, util
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import dijkstra
+from scipy.spatial import cKDTree
 
 from proctor.core.types import Array
+from proctor.navigation.compiled import compiled
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.planning.free_space import Mask, window_around
-from proctor.navigation.planning.line_of_sight import line_is_free, path_is_free
-from proctor.navigation.planning.roadmap import Roadmap
+from proctor.navigation.planning.free_space import Mask, line_is_free, path_is_free, window_around
 
+Indices: TypeAlias = NDArray[np.int64]
+
+NEIGHBOURS = 12  # so many of the nearest places are tried, to join a new one to the roadmap
 Cancelled: TypeAlias = Callable[[], bool] | None
 
 NOTHING = np.zeros((1, 1), dtype=bool)
-CELLS_PER_PLACE = 20
-"""How dense a roadmap begins."""
+CELLS_PER_PLACE = 20  # how dense a roadmap begins
 FEWEST_PLACES, MOST_PLACES = 1000, 30_000
-SPARSELY = 5
-"""One in so many of the cells that are free in one query only is a place for that query."""
+SPARSELY = 5  # one in so many of the cells that are free in one query only is a place for that query
 CELLS_PER_ITERATION = 8
-FEWEST_ITERATIONS, MOST_ITERATIONS = 3000, 12_000
-"""Of RRT*: 0.3 to 1.5 s."""
+FEWEST_ITERATIONS, MOST_ITERATIONS = 3000, 12_000  # of RRT*: 0.3 to 1.5 s
 
 util.setLogLevel(util.LOG_NONE)
 
 
-class Budget:
-    """Tells OMPL when to stop: after so many iterations, when the time is up, or when nobody wants a path.
+class Roadmap:
+    """Places (N, 2), in cells, and the free straight lines between them, (M, 2) indices of places."""
 
-    Planners ask once per iteration.
-    """
+    def __init__(self, places: Array, ways: Indices) -> None:
+        self.places, self._ways = places, ways
+
+    def path(self, free: Mask, start: Array, goal: Array, extra: Array) -> Array | None:
+        """Return the shortest path (N, 2) along the roadmap, None if start and goal are not joined.
+
+        For this query only, start, goal and `extra` (K, 2) places are joined to it by free lines.
+        """
+        added = np.concatenate([start[None], goal[None], extra])
+        places = np.concatenate([added, self.places])
+        ways = np.concatenate([self._ways + len(added), _ways_of(free, places, len(added))])
+        lengths = np.linalg.norm(places[ways[:, 0]] - places[ways[:, 1]], axis=1)
+        graph = coo_array((lengths, (ways[:, 0], ways[:, 1])), shape=(len(places),) * 2)
+        distances, before = dijkstra(graph.tocsr(), directed=False, indices=0, return_predecessors=True)
+        if not np.isfinite(distances[1]):
+            return None
+        chain = [1]
+        while chain[-1] != 0:
+            chain.append(int(before[chain[-1]]))
+        return np.asarray(places[chain[::-1]])
+
+
+def _ways_of(free: Mask, places: Array, count: int) -> Indices:
+    """Return the free ways between each of the first places and those that are nearest to it."""
+    _, near = cKDTree(places).query(places[:count], k=min(NEIGHBOURS + 1, len(places)))
+    pairs = np.stack([np.repeat(np.arange(count), near.shape[1]), near.ravel()], axis=1)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    return np.asarray(pairs[lines_are_free(free, places[pairs[:, 0]], places[pairs[:, 1]])])
+
+
+@compiled
+def lines_are_free(free: Mask, starts: Array, ends: Array) -> Mask:
+    """Tell which of N lines between (N, 2) points are free."""
+    answers = np.empty(starts.shape[0], dtype=np.bool_)
+    for index in range(starts.shape[0]):
+        x, y = starts[index, 0], starts[index, 1]
+        answers[index] = line_is_free(free, x, y, ends[index, 0], ends[index, 1])
+    return answers
+
+
+class Budget:
+    """Tells OMPL, once per iteration, whether to stop: after so many, at the deadline, or if cancelled."""
 
     def __init__(self, timeout_s: float, cancelled: Cancelled) -> None:
         self._deadline_s = time.monotonic() + timeout_s
@@ -153,11 +195,7 @@ class OmplPlanner:
     def plan(
         self, free: Mask, start: Array, goal: Array, *, timeout_s: float, seed: int, cancelled: Cancelled
     ) -> Array:
-        """Return the corners (N, 2) of a path in cells. That there is one must be known.
-
-        Raises:
-            NavigationFailure: PLANNING_TIMEOUT or CANCELLED.
-        """
+        """Return the corners (N, 2) of a path in cells, as `PlannerBackend.plan`. There must be one."""
         if line_is_free(free, start[0], start[1], goal[0], goal[1]):
             return np.stack([start, goal])
         budget = Budget(timeout_s, cancelled)
@@ -177,8 +215,7 @@ class TreePlanner(OmplPlanner):
     """Grows a tree from the start for each query."""
 
     name: str
-    branch: float | None = None
-    """Cells: how far a branch goes at most; by default a fifth of the map's diagonal."""
+    branch: float | None = None  # cells, longest branch; by default a fifth of the map's diagonal
 
     def _enough(self, free: Mask) -> float:
         """Return after how many iterations a path is good enough. More are made if there is no path yet."""

@@ -1,4 +1,4 @@
-"""Find a path for a disc on a map: one function for all planners, which are called by their names."""
+"""Find a path for a disc on a map: one function for all planners, which are chosen by name."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ PLANNERS = {
 }
 """Where the class of each planner is."""
 MARGIN_M = 0.05
-MARGIN_SHARES = (1.0, 0.5, 0.0)
-"""What is tried in turn. Most of all a path is wanted, and only then room to spare."""
+MARGIN_SHARES = (1.0, 0.5, 0.0)  # tried in turn: a path matters more than room to spare
 HAIR = 1e-7  # cells
 HAIRS = HAIR * np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)])
 KEPT_SPACES = 6  # the margins of two maps
@@ -40,15 +39,13 @@ KEPT_SPACES = 6  # the margins of two maps
 class RawPath(msgspec.Struct, frozen=True, kw_only=True):
     """The corners of a path, straight lines between them."""
 
-    points: Array
-    """(N, 2), world; the first is the start, the last the goal, exactly."""
+    points: Array  # (N, 2), world; the first is the start, the last the goal, exactly
     margin_m: float
     """What each cell on the path has at its centre beyond the robot's radius, except near both ends, where it
     may have nothing. Elsewhere in the cell it is less by up to half its diagonal."""
     planner: str
     length_m: float
-    optimum_gap: float | None = None
-    """0 if no path through such cells is shorter; None where the planner cannot tell."""
+    optimum_gap: float | None = None  # 0 if no path through such cells is shorter; None if not known
 
 
 def find_path(  # noqa: PLR0913 - all but three have defaults
@@ -63,31 +60,19 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
     seed: int = 0,
     cancelled: Callable[[], bool] | None = None,
 ) -> RawPath:
-    """Return a path from the start to the goal.
+    """Return a path from the start to the goal, both in the world frame.
 
     The path goes through cells that have room for the robot at their centres. It may pass a corner of such a
     cell, and there it comes nearer to an obstacle than radius and margin, by up to half the diagonal of a
     cell: 3.5 cm if cells have 5 cm. With the margin of 5 cm that is still outside of the radius, except
     within 0.5 m of both ends and where there is less room. `smooth_path` makes paths that keep the radius.
 
-    What is prepared for a map is kept, so that the next query on the same map (the very array of cells) is
-    much faster.
+    What is prepared for a map is kept, so the next query on the same map (the very array of cells) is much
+    faster. `planner` is one of `PLANNERS`; those of OMPL also by their class, as `ompl:RRTstar`. `margin_m`
+    is kept beyond the radius where there is room, `timeout_s` is wall time, and `cancelled` is asked now and
+    then.
 
-    Args:
-        field: The map.
-        start_xy: World frame.
-        goal_xy: World frame.
-        planner: One of `PLANNERS`; those of OMPL also by the names of their classes, as `ompl:RRTstar`.
-        radius_m: The robot's radius. Where it does not fit there is no path.
-        margin_m: What the path is to keep beyond the radius where there is room.
-        timeout_s: When to give up, in wall time.
-        seed: For planners that draw random numbers.
-        cancelled: Asked now and then; if it says so, planning ends.
-
-    Raises:
-        NavigationFailure: Start or goal is outside of the map or not free, there is no path, or no time left.
-        UnknownName: There is no such planner.
-        MissingDependency: The package that has the planner is not installed.
+    Raises NavigationFailure, UnknownName, or MissingDependency if the planner's package is not installed.
     """
     name = planner_name(planner)
     start_world, goal_world = np.array(start_xy, dtype=float), np.array(goal_xy, dtype=float)
@@ -120,10 +105,7 @@ class _Query(NamedTuple):
     cancelled: Callable[[], bool] | None
 
     def answer(self, space: FreeSpace, kind: type[PlannerBackend]) -> _Found | None:
-        """Plan in a space, or return None if it has no path.
-
-        Planners that draw at random cannot tell that there is none, and are only asked if there is one.
-        """
+        """Plan in a space, or return None; planners that sample are only asked if there is a path."""
         with space.lock, space.open_at(self.start, self.goal) as free:
             exact = AnyAnglePlanner
             corners = self._plan(space.planner(exact), free)
@@ -146,11 +128,7 @@ class _Query(NamedTuple):
 
 
 def planner_name(spelling: str) -> str:
-    """Return the name of a planner, of which OMPL's may also be spelt `ompl:RRTstar`.
-
-    Raises:
-        UnknownName: There is no such planner.
-    """
+    """Return the name of a planner; OMPL's may also be spelt `ompl:RRTstar`."""
     if spelling in PLANNERS:
         return spelling
     package, _, wanted = spelling.rpartition(":")
@@ -196,11 +174,7 @@ def _free_space(field: ClearanceField, radius_m: float, margin_m: float) -> Free
 def _checked_ends(
     field: ClearanceField, start_world: Array, goal_world: Array, radius_m: float
 ) -> tuple[Array, Array]:
-    """Return both ends in cells, after making sure that a robot can stand there.
-
-    Raises:
-        NavigationFailure: It cannot.
-    """
+    """Return both ends in cells, or raise NavigationFailure if a robot cannot stand there."""
     ends = []
     for what, point, outside, occupied in (
         ("start", start_world, Reason.START_OUTSIDE_MAP, Reason.START_OCCUPIED),

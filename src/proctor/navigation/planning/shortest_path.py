@@ -1,4 +1,4 @@
-"""Shortest ways of a disc over a grid map: a search over cells, then the string is pulled taut."""
+"""Shortest paths of a disc over a grid map: a search over cells, then the string is pulled taut."""
 
 from __future__ import annotations
 
@@ -20,24 +20,16 @@ if TYPE_CHECKING:
 NEIGHBOURS = [(dy, dx) for dy in range(-2, 3) for dx in range(-2, 3) if math.gcd(dy, dx) == 1]
 """The 16 steps of the search, at most 27° apart: a way over cells is at most 2.8 % too long."""
 CACHED_GOALS = 4
-ROUNDS = 2  # of cutting corners and leaving out
-LONGEST_LEG_M = 1.0
 LEG_SHARES = np.append(0.8 ** np.arange(16), 0.0)
 
 
 class PathFinder:
-    """The shortest ways for one radius of disc. Remembers the search trees of the last few goals.
-
-    Args:
-        grid: The map.
-        radius_m: The disc's radius.
-    """
+    """The shortest paths for one radius of disc. Remembers the search trees of the last few goals."""
 
     def __init__(self, grid: GridMap, radius_m: float) -> None:
         self._grid, self._radius_m = grid, radius_m
         self._free = grid.clearance_m > radius_m
-        self.centres = self._world(np.argwhere(self._free)[:, ::-1])
-        """Centres of all free cells, the nodes of the search; (N, 2), world frame."""
+        self.centres = self._world(np.argwhere(self._free)[:, ::-1])  # (N, 2), world: nodes of the search
         self._tree = lru_cache(maxsize=CACHED_GOALS)(self._search)
         self._field = lru_cache(maxsize=CACHED_GOALS)(self._continued_field)
 
@@ -87,9 +79,9 @@ class PathFinder:
 
     @cached_property
     def _parts(self) -> NDArray[np.int32]:
-        """For each node, the number of the part that it lies in. Between two parts there is no way.
+        """For each node, the number of the part that it lies in. No path joins two parts.
 
-        Diagonal neighbours are joined, as in the graph, whose longer steps join nothing that these do not.
+        Diagonal neighbours are joined, as in the graph; its longer steps join nothing more.
         """
         parts, _ = label(self._free, structure=np.ones((3, 3)))
         return np.asarray(parts[self._free])
@@ -99,10 +91,10 @@ class PathFinder:
         return _graph_of(self._free)
 
     def _entry(self, start: Array, root: int) -> int | None:
-        """Return the node where a way from `start` to the node `root` begins.
+        """Return the node where a path from `start` to the node `root` begins: the nearest node.
 
-        That is the nearest node. If it lies in a pocket with no way out, it is the nearest node
-        that has one, provided that it is no further than the disc is wide and in plain sight.
+        If that lies in a pocket with no exit, it is the nearest node that has one, provided that it
+        is no further than the disc is wide and in plain sight.
         """
         node = self._nearest(start)
         if self._parts[node] == self._parts[root]:
@@ -115,7 +107,7 @@ class PathFinder:
     def _taut(self, points: Array) -> Array:
         """Shorten a way as far as a string would when pulled at both ends."""
         points = self._pulled(points)
-        for _ in range(ROUNDS):
+        for _ in range(2):  # of cutting corners and leaving out
             if len(points) > 2:
                 points = self._pulled(self._cut(points))
         return points
@@ -142,7 +134,7 @@ class PathFinder:
         corners = points[1:-1]
         backward, forward = points[:-2] - corners, points[2:] - corners
         lengths = np.linalg.norm([backward, forward], axis=-1)  # (2, corners)
-        shares = np.minimum(lengths.min(axis=0), LONGEST_LEG_M) / lengths
+        shares = np.minimum(lengths.min(axis=0), 1.0) / lengths
         legs = np.stack([backward, forward]) * shares[..., None]
         ends = corners + LEG_SHARES[:, None, None, None] * legs  # (shares, 2, corners, 2)
         free = self._grid.lines_are_free(ends[:, 0], ends[:, 1], self._radius_m)

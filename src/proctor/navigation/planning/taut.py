@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
-from proctor.navigation.planning.line_of_sight import line_is_free
+from proctor.navigation.planning.free_space import line_is_free
 
 Mask: TypeAlias = NDArray[np.bool_]
 Corners: TypeAlias = NDArray[np.uint8]
 Point: TypeAlias = tuple[float, float]
 
 NEAR = 1e-9
-ROUNDS = 200
-"""More than any path has needed; each makes it shorter."""
 
 
 @compiled
@@ -32,17 +30,10 @@ def find_corners(
 ) -> None:
     """Note for a part of the points between cells which of them are corners that a string can bend around.
 
-    That is where one of the four cells around is not free. It is noted as 1 + 2 * up + right, where up and
-    right tell where that cell is; 0 if there is no corner. Those where two cells meet diagonally are none: a
-    string does not pass there.
-
-    Args:
-        free: The mask.
-        first_row: Of the points; point [row, column] is at x = column, y = row.
-        end_row: The one after the last.
-        first_column: Of the points.
-        end_column: The one after the last.
-        corners: (rows + 1, columns + 1), to be filled.
+    That is where one of the four cells around is not free. It is noted as 1 + 2 * up + right, where up
+    and right tell where that cell is; 0 if there is no corner. Points where two cells meet diagonally do
+    not count: a string does not pass there. Point [row, column] is at x = column, y = row; `corners` has
+    one row and one column more than `free`.
     """
     rows, columns = free.shape
     for row in range(max(first_row, 1), min(end_row, rows)):
@@ -80,7 +71,7 @@ def pulled(free: Mask, points: Array) -> Array:
 def tautened(corners: Corners, points: Array) -> Array:
     """Return a path as a taut string."""
     path = [(points[index, 0], points[index, 1]) for index in range(points.shape[0])]
-    for _ in range(ROUNDS):
+    for _ in range(200):  # more than any path has needed
         tighter = [path[0]]
         changed = False
         for index in range(1, len(path) - 1):

@@ -1,11 +1,10 @@
-"""The planner as the control loop sees it: a process beside it, which is asked and need not be waited for."""
+"""The planner as the control loop sees it: a process that is asked and need not be waited for."""
 
 from __future__ import annotations
 
 import importlib.util
 import time
 import weakref
-from types import TracebackType
 
 from proctor.core.errors import missing_extra
 from proctor.core.types import Array
@@ -13,17 +12,19 @@ from proctor.navigation.failure import NavigationFailure
 from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.planning.planner import PLANNERS, planner_name
 from proctor.navigation.process.link import PlanningLink
-from proctor.navigation.process.requests import PathRequest, Reply, TrajectoryRequest
-from proctor.navigation.process.wire import (
+from proctor.navigation.process.requests import (
     Call,
     CancelCall,
     FailureAnswer,
     MapLayout,
     PathAnswer,
     PathCall,
+    PathRequest,
     Ready,
+    Reply,
     Result,
     TrajectoryCall,
+    TrajectoryRequest,
 )
 
 
@@ -31,8 +32,8 @@ class PlanningClient:
     """Plans in a process of its own, so that no plan ever delays the caller.
 
     At most one request is under way. A newer one takes its place, and the older one's reply never comes.
-    A process that died is replaced when the next request is made; the process ends with the caller's, also
-    if that is killed.
+    A process that died is replaced at the next request; the process ends with the caller's, also if that
+    is killed.
     """
 
     def __init__(self) -> None:
@@ -42,8 +43,7 @@ class PlanningClient:
         self._last_id = 0
         self._awaited: int | None = None
         self._reply: Reply | None = None
-        self._map: tuple[int, ClearanceField] | None = None
-        """The version and the map of the last request."""
+        self._map: tuple[int, ClearanceField] | None = None  # the version and the map of the last request
         self._map_serial = 0
 
     def start(self) -> None:
@@ -74,11 +74,8 @@ class PlanningClient:
     def submit_path(self, field: ClearanceField, map_version: int, request: PathRequest) -> int:
         """Ask for a path and return the id that the reply will have.
 
-        The map travels once per version. Its array must not be written to before the reply.
-
-        Raises:
-            UnknownName: There is no planner of this name.
-            MissingDependency: The planner needs a package that is not installed.
+        The map is sent once per version. Its array must not be written to before the reply. Raises
+        UnknownName, or MissingDependency if the planner's package is not installed.
         """
         if "ompl" in PLANNERS[planner_name(request.planner)]:
             _require("ompl", f"The planner '{request.planner}'")
@@ -91,21 +88,13 @@ class PlanningClient:
         return self._submit(PathCall(self._last_id + 1, layout, request), field.cells)
 
     def submit_trajectory(self, request: TrajectoryRequest) -> int:
-        """Ask for a trajectory and return the id that the reply will have.
-
-        Raises:
-            MissingDependency: The method needs a package that is not installed.
-            UserError: The path is too long to be sent.
-        """
+        """Ask for a trajectory and return its reply's id; UserError if the path is too long to send."""
         if request.timing == "toppra":
             _require("toppra", "The timing 'toppra'")
         return self._submit(TrajectoryCall(self._last_id + 1, request))
 
     def poll(self) -> Reply | None:
-        """Return the reply if it has come; never blocks.
-
-        If the process died, the reply is a failure with the reason PLANNER_LOST.
-        """
+        """Return the reply if it has come; never blocks. PLANNER_LOST is the failure of a dead process."""
         self._receive()
         reply, self._reply = self._reply, None
         return reply
@@ -144,9 +133,7 @@ class PlanningClient:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _started(self) -> PlanningLink:
@@ -193,11 +180,7 @@ def _is_same(one: tuple[int, ClearanceField], other: tuple[int, ClearanceField])
 
 
 def _require(package: str, what: str) -> None:
-    """Make sure that a package is there, without importing it.
-
-    Raises:
-        MissingDependency: It is not.
-    """
+    """Raise MissingDependency if a package is not installed, without importing it."""
     if importlib.util.find_spec(package) is None:
         raise missing_extra(what, ModuleNotFoundError(name=package)) or ModuleNotFoundError(name=package)
 

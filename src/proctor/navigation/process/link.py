@@ -17,11 +17,9 @@ import numpy as np
 
 from proctor.core.types import Array
 from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.process.wire import Answer, Call, Frames, decode_answer, frame
+from proctor.navigation.process.requests import Answer, Call, Frames, decode_answer, frame
 
-PROCESS = "proctor.navigation.process.worker"
 CHUNK = 1 << 18
-STDERR_TAIL = 2000
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """The planner leaves the other cores to the loop."""
 
@@ -30,17 +28,15 @@ class Parcel(NamedTuple):
     """A message to be sent, and the map that it needs."""
 
     frame: bytes
-    map_serial: int
-    """0 if no map is needed."""
+    map_serial: int  # 0 if no map is needed
     cells: Array | None
 
 
 class PlanningLink:
     """Starts a planning process and talks to it. Only `wait` and `close` block.
 
-    Copying a large map takes longer than a tick of the loop, and a socket can be full: both are left to a
-    thread, which spends its time outside of Python's lock. It is given the newest message only, since that
-    one supersedes all others.
+    Copying a large map takes longer than a tick of the loop, and a socket can be full: a thread does both,
+    outside of Python's lock. It is given the newest message only, since that one supersedes all others.
     """
 
     def __init__(self) -> None:
@@ -49,14 +45,13 @@ class PlanningLink:
         self._parcel: Parcel | None = None
         self._closed = False
         self._mailbox = threading.Condition()
-        self._fault = ""
-        """Why this side ended the process."""
+        self._fault = ""  # why this side ended the process
         self._stderr_tail = b""
         self._stderr, stderr = os.pipe()
         os.set_blocking(self._stderr, False)
         with theirs, os.fdopen(stderr, "wb") as error_pipe:
             self._process = subprocess.Popen(  # noqa: S603 - nothing of it comes from outside
-                [sys.executable, "-P", "-m", PROCESS, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "proctor.navigation.process.worker", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=error_pipe,
@@ -73,11 +68,7 @@ class PlanningLink:
         return self._process.pid
 
     def send(self, call: Call, *, map_serial: int = 0, cells: Array | None = None) -> None:
-        """Send a message, in place of any that still waits to be sent.
-
-        Raises:
-            UserError: It is too long.
-        """
+        """Send a message, in place of any that still waits to be sent; UserError if it is too long."""
         parcel = Parcel(frame(call), map_serial, cells)
         with self._mailbox:
             self._parcel = parcel
@@ -142,7 +133,7 @@ class PlanningLink:
     def _read_stderr(self) -> None:
         try:
             while data := os.read(self._stderr, CHUNK):
-                self._stderr_tail = (self._stderr_tail + data)[-STDERR_TAIL:]
+                self._stderr_tail = (self._stderr_tail + data)[-2000:]
         except BlockingIOError:
             pass
 
@@ -178,11 +169,7 @@ class PlanningLink:
 
 
 def shared_copy(cells: Array) -> int:
-    """Return the descriptor of a file without a name that holds an array.
-
-    Raises:
-        OSError: There is no room for it.
-    """
+    """Return the descriptor of a file without a name that holds an array; OSError if memory is full."""
     data = np.ascontiguousarray(cells, dtype=float).reshape(-1).view(np.uint8).data
     if hasattr(os, "memfd_create"):
         shared = os.memfd_create("proctor-map")

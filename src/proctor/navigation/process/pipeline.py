@@ -21,14 +21,8 @@ def compute_path(
 ) -> Path:
     """Plan a path and make it smooth.
 
-    Args:
-        field: The map.
-        request: From where to where, for whom, and how.
-        cancelled: Asked now and then; if it says yes, the planner ends with any failure.
-
-    Raises:
-        NavigationFailure: There is no path, or not in time, or the robot does not fit at the goal.
-        UnknownName: There is no planner of this name.
+    `cancelled` is asked now and then; if it returns True, the planner ends with any failure. Raises
+    NavigationFailure if there is no path, or not in time, or the robot does not fit at the goal.
     """
     start = request.start
     began_s = time.perf_counter()
@@ -69,11 +63,7 @@ def compute_path(
 
 
 def generate_trajectory(request: TrajectoryRequest) -> Trajectory:
-    """Give a path its times, under the robot's limits.
-
-    Raises:
-        NavigationFailure: The limits cannot be kept.
-    """
+    """Give a path its times, under the robot's limits; NavigationFailure if they cannot be kept."""
     return time_path(
         request.path.legs,
         request.dynamics,

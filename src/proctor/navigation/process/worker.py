@@ -1,7 +1,7 @@
 """The process that plans beside a control loop: `python -m proctor.navigation.process.worker FD`.
 
-It reads calls from a socket, answers them there, and ends when the other end is closed. OMPL, which keeps
-Python's lock while it works, is only ever imported here.
+It reads calls from a socket, answers them there, and ends when the other end is closed. Only this process
+imports OMPL, which keeps Python's lock while it works.
 """
 
 from __future__ import annotations
@@ -23,28 +23,25 @@ import numpy as np
 from proctor.navigation.failure import NavigationFailure
 from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.process.pipeline import compute_path, generate_trajectory
-from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
-from proctor.navigation.process.wire import (
+from proctor.navigation.process.requests import (
     Answer,
     Call,
     FailureAnswer,
     Frames,
     MapLayout,
+    Motion,
     PathAnswer,
     PathCall,
+    PathRequest,
     Ready,
     TrajectoryAnswer,
     TrajectoryCall,
+    TrajectoryRequest,
     decode_call,
     frame,
 )
 
-CHUNK = 1 << 18
-NICENESS = 5
-"""Where cores are few, the loop comes first."""
-
-COMPILING_S = 600.0
-"""Compiling everything takes half a minute of an idle machine, and this is no time to give up."""
+COMPILING_S = 600.0  # compiling takes half a minute of an idle machine; do not give up meanwhile
 
 
 class PathJob(NamedTuple):
@@ -87,7 +84,7 @@ class Inbox:
     def _read(self) -> None:
         frames, descriptors = Frames(), deque[int]()
         while True:
-            data, received, _, _ = socket.recv_fds(self._connection, CHUNK, 4)
+            data, received, _, _ = socket.recv_fds(self._connection, 1 << 18, 4)
             if not data:
                 leave(0)
             descriptors.extend(received)
@@ -108,11 +105,7 @@ class Inbox:
 
 
 def opened_field(layout: MapLayout, descriptor: int) -> ClearanceField:
-    """Return the map that is in a file in memory, without copying it.
-
-    Raises:
-        ValueError: The file is smaller than the map.
-    """
+    """Return the map that is in a file in memory, without copying it; ValueError if the file is too small."""
     shape = (layout.rows, layout.columns)
     try:
         # Mapped for writing as well, though nobody writes: compiled functions take no other arrays.
@@ -171,7 +164,7 @@ def main() -> None:
     threading.excepthook = lambda args: end_by_error(args.exc_type, args.exc_value, args.exc_traceback)
     connection = socket.socket(fileno=int(sys.argv[1]))
     inbox = Inbox(connection)
-    os.nice(NICENESS)
+    os.nice(5)  # where cores are few, the loop comes first
     warm_up()
     connection.sendall(frame(Ready()))
     while True:

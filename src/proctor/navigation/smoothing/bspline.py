@@ -18,10 +18,8 @@ from proctor.navigation.compiled import compiled
 DEGREE = 5
 AT_KNOT = np.array([1.0, 26.0, 66.0, 26.0, 1.0]) / 120.0
 """Weights of the five control points around a knot: where the curve is there,"""
-SLOPE_AT_KNOT = np.array([-1.0, -10.0, 0.0, 10.0, 1.0]) / 24.0
-"""its derivative by spans,"""
-BEND_AT_KNOT = np.array([1.0, 2.0, -6.0, 2.0, 1.0]) / 6.0
-"""and its second derivative."""
+SLOPE_AT_KNOT = np.array([-1.0, -10.0, 0.0, 10.0, 1.0]) / 24.0  # its derivative by spans,
+BEND_AT_KNOT = np.array([1.0, 2.0, -6.0, 2.0, 1.0]) / 6.0  # and its second derivative
 
 
 @lru_cache(maxsize=64)

@@ -9,45 +9,44 @@ non-zeros, so one step is exact and quick; the pushes are then measured again.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.navigation.compiled import compiled
 from proctor.navigation.maps.clearance import clearance_at
 from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.smoothing.bspline import basis
+from proctor.navigation.smoothing.bspline import AT_KNOT, BEND_AT_KNOT, SLOPE_AT_KNOT, basis, controls_along
+from proctor.navigation.smoothing.path_worth import ROOM_GROWS
 
-WIDTH = 11
-"""Sub-diagonals of the system: x and y of a control point and of the five after it."""
-AT_PLACE = basis(2)[:, 0].copy()
-"""Weights of control points at a knot and half way to the next."""
+WIDTH = 11  # sub-diagonals of the system: x and y of a control point and of the five after it
+AT_PLACE = basis(2)[:, 0].copy()  # weights of control points at a knot and half way to the next
 BoolArray: TypeAlias = NDArray[np.bool_]
 JERK = np.array([-1.0, 3.0, -3.0, 1.0])
-PUSH = 10.0
-"""Weight of missing clearance."""
-HOLD = 1e6
-"""Weight of the conditions at the ends, which are then met exactly."""
-FLAT = 0.1
-"""Slopes of clearance below this are those of places midway between obstacles."""
-ROUNDS = 6
-ACROSS_M = 0.3
-"""How far to the sides room is looked for."""
-LONGEST_STEP_M = 0.3
-"""Further than this from where they were measured, clearances and slopes say little."""
+PUSH = 10.0  # weight of missing clearance
+HOLD = 1e6  # weight of the conditions at the ends, which are then met exactly
+FLAT = 0.1  # slopes of clearance below this are those of places midway between obstacles
+ACROSS_M = 0.3  # how far to the sides room is looked for
+LONGEST_STEP_M = 0.3  # further than this from where they were measured, clearances and slopes say little
+Heading = tuple[float, float]  # yaw and curvature
+STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)  # range that each step evens out
+MOVING_STEPS_M = (0.8, 0.8, 1.2, 1.2, 1.6, 1.6)  # more, as a moving robot turns over a long distance
+LOOKED_AT = (0, 1, 3, 5, 8, 11, 13, 15, 17)  # the steps after which the band is taken for a path
+STIFFER = 200.0  # how much stiffer a band is at the start of a fast robot; 1 where it can stop
+LOOSEST = 1e-7  # the least that a band is held where it is, so that what it is to do is never undetermined
+SPARE_M = 0.01  # asked for beyond the wanted clearance, since the band gives way a little
 
 
 class End(NamedTuple):
     """What the five control points at an end of the band must fulfil."""
 
-    rows: Array
-    """(conditions, 5) weights of the control points,"""
-    wants: Array
-    """(conditions, 2) and what they sum to."""
-    repair: Array
-    """(5, conditions) the least move of the control points that makes up for a condition missed by 1."""
+    rows: Array  # (conditions, 5) weights of the control points,
+    wants: Array  # (conditions, 2) and what they sum to
+    repair: Array  # (5, conditions) the least move that makes up for a condition missed by 1
 
     @classmethod
     def of(cls, rows: Array, wants: Array) -> End:
@@ -127,8 +126,7 @@ def place_of(controls: Array, place: int) -> tuple[float, float]:
 def walls_at(controls: Array, field: ClearanceField, wanted: Array) -> Array:
     """Return (2 m + 1, 3) half planes that the curve shall keep to: normal and least distance along it.
 
-    It is the plane that touches the nearest obstacle, moved by the wanted clearance. Where there is no
-    slope it is no plane: (0, 0, 0).
+    The plane touches the nearest obstacle, moved by the wanted clearance; (0, 0, 0) without a slope.
     """
     walls = np.zeros((wanted.shape[0], 3))
     for place in range(1, wanted.shape[0] - 1):
@@ -195,11 +193,11 @@ def add_push(matrix: Array, right: Array, place: int, wall: Array) -> None:
 def settle(matrix: Array, right: Array, walls: Array, pushed: BoolArray) -> Array:
     """Return the band at rest between its walls: each pushes only what is behind it.
 
-    What that is shows only when the band has come to rest, so it is corrected some times.
+    Which parts are behind shows only when the band has come to rest, so it is corrected a few times.
     """
     count = (matrix.shape[0] - WIDTH) // 2
     settled = np.empty((count, 2))
-    for _ in range(ROUNDS):
+    for _ in range(6):
         system, side = matrix.copy(), right.copy()
         for place in range(walls.shape[0]):
             if pushed[place]:
@@ -223,14 +221,10 @@ def relax(
 ) -> float:
     """Let a band give way once, in place; return how far the control point that moved most went.
 
-    Args:
-        controls: (m + 5, 2) control points of m spans.
-        stay: How much each of them is held where it is.
-        stiffness: (m + 2,) weights of the third differences.
-        field: The map.
-        wanted: (2 m + 1,) clearances wanted at the knots and half way between them.
-        start: Conditions at the first five control points.
-        goal: Conditions at the last five.
+    `controls` are (m + 5, 2) control points of m spans, each held in place with the weight `stay`.
+    `stiffness` is the (m + 2,) weights of the third differences, `wanted` the (2 m + 1,) clearances at
+    the knots and half way between them. `start` and `goal` are conditions on the first and last five
+    control points.
     """
     count = controls.shape[0]
     matrix, right = np.zeros((2 * count + WIDTH, WIDTH + 1)), np.zeros(2 * count + WIDTH)
@@ -255,3 +249,44 @@ def relax(
     meet_end(controls[:5], start)
     meet_end(controls[count - 5 :], goal)
     return farthest
+
+
+def band_stages(
+    field: ClearanceField, guide: Array, span_m: float, wanted_m: float, start: Heading | None, stop_m: float
+) -> Iterator[Array]:
+    """Lay a band along a path and let it give way; return its control points at several stages.
+
+    Mostly, the later the stage, the gentler the turns, and the longer the path. `guide` is the path's
+    corners (N, 2), `span_m` about the length of a span, `wanted_m` the clearance that the band tries to
+    keep, `start` how it must begin, and `stop_m` the distance in which the robot can stop.
+    """
+    length_m = path_length(guide)
+    spans = max(4, math.ceil(length_m / span_m))
+    span_m = length_m / spans
+    controls = controls_along(guide, spans)
+    wanted = _wanted(field, guide, np.linspace(0.0, length_m, 2 * spans + 1), wanted_m + SPARE_M)
+    cap_to_room(controls, field, wanted)
+    first, last = _first_end(guide[0], span_m, start), End.of(AT_KNOT[None], guide[-1:])
+    stiffness = STIFFER ** np.maximum(0.0, 1.0 - np.arange(spans + 2) * span_m / max(stop_m, 1e-9))
+    for step, reach_m in enumerate(STEPS_M if start is None else STEPS_M + MOVING_STEPS_M):
+        stay = max((span_m / reach_m) ** 6, LOOSEST)
+        relax(controls, stay, stiffness, field, wanted, first, last)
+        if step in LOOKED_AT:
+            yield controls.copy()
+
+
+def _wanted(field: ClearanceField, guide: Array, way_m: Array, wanted_m: float) -> Array:
+    """Return the clearances wanted along the way: less near an end that has less."""
+    at_first, at_last = (clearance_at(field, *guide[end])[0] for end in (0, -1))
+    from_first, from_last = at_first + ROOM_GROWS * way_m, at_last + ROOM_GROWS * way_m[::-1]
+    return np.minimum(wanted_m, np.minimum(from_first, from_last))
+
+
+def _first_end(place: Array, span_m: float, start: Heading | None) -> End:
+    """Return the conditions at the start: the place, and yaw and curvature if they are given."""
+    if start is None:
+        return End.of(AT_KNOT[None], place[None])
+    yaw, curvature = start
+    ahead, left = np.array([math.cos(yaw), math.sin(yaw)]), np.array([-math.sin(yaw), math.cos(yaw)])
+    wants = np.stack([place, span_m * ahead, span_m * span_m * curvature * left])
+    return End.of(np.stack([AT_KNOT, SLOPE_AT_KNOT, BEND_AT_KNOT]), wants)

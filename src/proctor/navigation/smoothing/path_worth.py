@@ -1,4 +1,4 @@
-"""What a smooth path is worth: whether it is valid, and which of two is better."""
+"""The score of a smooth path: whether it is valid, which of two is better, and about how long it takes."""
 
 from __future__ import annotations
 
@@ -13,60 +13,39 @@ from proctor.navigation.compiled import compiled
 from proctor.navigation.maps.clearance import clearance_at
 from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.path import Leg
-from proctor.navigation.smoothing.traversal import Limits, traversal
 from proctor.navigation.timing.curve import Curve
 from proctor.navigation.timing.time_optimal import fastest_rates
 from proctor.robots.dynamics import Dynamics
 
-ROOM_GROWS = 0.3
-"""How much clearance a path must gain per metre away from an end that has too little."""
-TORN_RAD = 0.6
-"""A path that turns by more between two points is torn,"""
-TORN_PER_M = 12.0
-"""and so is one of such a curvature: a turn on the spot would be smoother."""
-ROUNDING = 1.005
-"""A robot that is faster than it may be by no more begins as fast as it may."""
+ROOM_GROWS = 0.3  # how much clearance a path must gain per metre away from an end that has too little
+TORN_RAD = 0.6  # a path that turns by more between two points is torn,
+TORN_PER_M = 12.0  # and so is one of such a curvature: a turn on the spot would be smoother
+ROUNDING = 1.005  # a robot that is faster than it may be by no more begins as fast as it may
+NONE = 1e6  # a limit that never matters
 
 
 class Needs(NamedTuple):
     """What a path must do."""
 
     radius_m: float
-    kept_m: float
-    """The clearance that the corners' path has, as far as it is wanted."""
-    longest_m: float
-    """Longer paths are taken only if there is no other."""
+    kept_m: float  # the clearance that the corners' path has, as far as it is wanted
+    longest_m: float  # longer paths are taken only if there is no other
     dynamics: Dynamics
-    speed_mps: float = 0.0
-    """How fast the robot is at the start."""
-    spare_m: float = 0.0
-    """The least clearance beyond the radius: 0, or less if the corners' path has less."""
-
-    @property
-    def stop_m(self) -> float:
-        """How far the robot goes until it could stand."""
-        return self.dynamics.stopping_distance_m(self.speed_mps)
+    speed_mps: float = 0.0  # how fast the robot is at the start
+    spare_m: float = 0.0  # the least clearance beyond the radius: 0, or less if the corners' path has less
 
 
 class Worth(NamedTuple):
     """What a path is worth: the less, the better."""
 
-    too_fast_mps: float
-    """By how much the robot seems to be too fast for it at the start."""
-    lacking_m: float
-    """How much of the clearance to be kept it lacks at worst."""
+    too_fast_mps: float  # by how much the robot seems to be too fast for it at the start
+    lacking_m: float  # how much of the clearance to be kept it lacks at worst
     too_long: bool
     time_s: float
 
 
 def worth_of(field: ClearanceField, rows: Array, needs: Needs) -> Worth | None:
-    """Return what a path is worth; None if it is torn or too close to something.
-
-    Args:
-        field: The map.
-        rows: (N, 4) x, y, yaw and curvature along the path.
-        needs: What it must do.
-    """
+    """Score a path of (N, 4) rows x, y, yaw, curvature; None if it is torn or too close to something."""
     torn = not (np.abs(np.diff(rows[:, 2])).max() < TORN_RAD and np.abs(rows[:, 3]).max() < TORN_PER_M)
     spare, lacking = spare_and_lacking_m(field, rows, needs.radius_m, needs.kept_m)
     if torn or not spare > needs.spare_m:
@@ -92,10 +71,7 @@ def can_begin(rows: Array, needs: Needs) -> bool:
 def spare_and_lacking_m(
     field: ClearanceField, points: Array, needed_m: float, wanted_m: float
 ) -> tuple[float, float]:
-    """Return the least clearance beyond what is needed, and the most that lacks to what is wanted.
-
-    Near an end that has less itself, less is needed and wanted.
-    """
+    """Return the least spare clearance and the most that lacks; less is needed near an end that has less."""
     first, last = points[0], points[-1]
     at_first, at_last = clearance_at(field, first[0], first[1])[0], clearance_at(field, last[0], last[1])[0]
     spare, lacking = math.inf, -math.inf
@@ -107,3 +83,64 @@ def spare_and_lacking_m(
         spare = min(spare, here - min(needed_m, possible))
         lacking = max(lacking, min(wanted_m, possible) - here)
     return spare, lacking
+
+
+class Limits(NamedTuple):
+    """What a robot can do, as compiled functions take it."""
+
+    v_max: float
+    omega_max: float
+    a_max: float
+    alpha_max: float
+    sideways_max: float  # metres per second squared, across the path
+
+    @classmethod
+    def of(cls, dynamics: Dynamics) -> Limits:
+        """Return the limits along a path: a holonomic base need not turn with it."""
+        if dynamics.drive == "holonomic":
+            return cls(dynamics.v_max, NONE, dynamics.a_max, NONE, dynamics.a_max)
+        return cls(dynamics.v_max, dynamics.omega_max, dynamics.a_max, dynamics.alpha_max, NONE)
+
+
+@compiled
+def most_gain(curvature: float, change: float, square: float, limits: Limits) -> float:
+    """Return the most acceleration that leaves the turning within its limit, at a squared speed."""
+    bend = abs(curvature)
+    if bend < 1e-9:
+        return limits.a_max
+    spare = limits.alpha_max - math.copysign(change, change * curvature) * square
+    return min(limits.a_max, max(spare, 0.0) / bend)
+
+
+@compiled
+def traversal(rows: Array, limits: Limits, start_mps: float) -> tuple[float, float]:
+    """Return about how long it takes along a path to a stop at its end, and how fast it may begin at most.
+
+    Every point of the (N, 4) rows x, y, yaw, curvature has a speed at which turning rate and its change
+    stay within their limits; between them the robot speeds up and brakes as hard as it may. If it begins
+    too fast, the time is that of beginning as fast as it may.
+    """
+    last = rows.shape[0] - 1
+    steps, changes, squares = np.empty(last), np.empty(last + 1), np.empty(last + 1)
+    for i in range(last):
+        steps[i] = max(math.hypot(rows[i + 1, 0] - rows[i, 0], rows[i + 1, 1] - rows[i, 1]), 1e-9)
+    for i in range(last + 1):
+        before, after = max(i - 1, 0), min(i + 1, last)
+        changes[i] = (rows[after, 3] - rows[before, 3]) / (
+            steps[before] + (steps[i] if 0 < i < last else 0.0)
+        )
+        bend = max(abs(rows[i, 3]), 1e-9)
+        squares[i] = min(limits.v_max**2, (limits.omega_max / bend) ** 2, limits.sideways_max / bend)
+        squares[i] = min(squares[i], limits.alpha_max / max(abs(changes[i]), 1e-9))
+    squares[last] = 0.0
+    for i in range(last - 1, -1, -1):
+        gain = most_gain(rows[i + 1, 3], -changes[i + 1], squares[i + 1], limits)
+        squares[i] = min(squares[i], squares[i + 1] + 2.0 * gain * steps[i])
+    highest_mps = math.sqrt(squares[0])
+    squares[0] = min(squares[0], start_mps * start_mps)
+    time_s = 0.0
+    for i in range(last):
+        gain = most_gain(rows[i, 3], changes[i], squares[i], limits)
+        squares[i + 1] = min(squares[i + 1], squares[i] + 2.0 * gain * steps[i])
+        time_s += 2.0 * steps[i] / max(math.sqrt(squares[i]) + math.sqrt(squares[i + 1]), 1e-6)
+    return time_s, highest_mps

@@ -15,39 +15,28 @@ from proctor.navigation.path import Leg
 from proctor.navigation.timing.trajectory import Trajectory, sample
 
 STEP_M = 0.02
-STEP_RAD = 0.035
-"""Where a path bends, it is divided more finely."""
+STEP_RAD = 0.035  # where a path bends, it is divided more finely
 LEAST_STEPS = 200
 MOST_STEPS = 40_000
-MOST_PARTS = 1000
-LONGEST_STEP_S = 0.03
-"""Between two points of a trajectory. Poses are cubics of the way, and nearly so of time if it is short."""
-SAME_PLACE_M = 1e-6
+LONGEST_STEP_S = 0.03  # poses are cubics of the distance, and nearly so of time if this is short
 
 
 class Curve(NamedTuple):
     """Poses over a parameter that grows. Between two of its knots each coordinate is a cubic."""
 
-    knots: Array
-    """(N,): metres of the way, or seconds of another trajectory."""
-    poses: Array
-    """(N, 3) x, y, yaw."""
-    slopes: Array
-    """(N, 3) derivatives of the poses."""
+    knots: Array  # (N,): metres of the way, or seconds of another trajectory
+    poses: Array  # (N, 3) x, y, yaw
+    slopes: Array  # (N, 3) derivatives of the poses
 
     @classmethod
     def of_leg(cls, leg: Leg) -> Curve | None:
-        """Return the curve of a leg over the way, yaw along it; None if the leg leads nowhere.
-
-        Raises:
-            NavigationFailure: The leg has numbers that are not finite.
-        """
+        """Return the curve of a leg over the distance, yaw along it; None if the leg has no length."""
         columns = np.column_stack([leg.points, leg.yaw, leg.curvature])
         if not np.isfinite(columns).all():
             message = "the path holds numbers that are not finite"
             raise NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)
         chords_m = np.linalg.norm(np.diff(columns[:, :2], axis=0), axis=1)
-        columns = columns[np.concatenate([[True], chords_m > SAME_PLACE_M])]
+        columns = columns[np.concatenate([[True], chords_m > 1e-6])]
         if len(columns) < 2:
             return None
         moves, turns = np.diff(columns[:, :2], axis=0), np.diff(columns[:, 2])
@@ -69,11 +58,7 @@ class Curve(NamedTuple):
         return Curve(wanted, rows[:, :3].copy(), rows[:, 3:].copy())
 
     def refined(self, longest: Array | float) -> Curve:
-        """Return the same curve with more knots, evenly between the present ones, no further apart than this.
-
-        Args:
-            longest: One number, or one for each piece.
-        """
+        """Return the same curve with more knots, no further apart than this number, or one for each piece."""
         steps = np.diff(self.knots)
         index, share = _parts(np.ceil(steps / longest))
         return self.at(np.append(self.knots[index] + share * steps[index], self.knots[-1]))
@@ -96,20 +81,14 @@ class Curve(NamedTuple):
     def bends(self, *, sideways: bool) -> tuple[Array, Array]:
         """Return what speed along the curve costs, at the beginning and at the end of each piece.
 
-        A rate r of the parameter, growing by u per second, is a linear acceleration of
-        (row[0] u + row[1] r², row[2] r²), ahead and to the side, and an angular one of row[3] u + row[4] r².
-
-        Args:
-            sideways: Whether acceleration to the side counts, else row[2] is 0.
+        A rate r of the parameter, growing by u per second, is a linear acceleration of (row[0] u +
+        row[1] r², row[2] r²), ahead and to the side, and an angular one of row[3] u + row[4] r².
+        Unless `sideways`, row[2] is 0.
         """
         return _bends(self.knots, self.poses, self.slopes, float(sideways))
 
     def timed(self, rates: Array) -> Trajectory:
-        """Return the trajectory along this curve with given rates at its knots, linear in time between.
-
-        Raises:
-            NavigationFailure: It stands still between two knots.
-        """
+        """Return the trajectory along this curve with given rates at its knots, linear in time between."""
         sums = rates[:-1] + rates[1:]
         if not (sums > 0).all():
             message = f"the robot would stand still {self.knots[np.argmin(sums)]:.3f} m along the path"
@@ -158,7 +137,7 @@ def _bend(slope: Array, second: Array, sideways: float, row: Array) -> None:
 
 def _parts(counts: Array) -> tuple[NDArray[np.int64], Array]:
     """Return for pieces cut into so many parts each: every part's piece, and where in it the part begins."""
-    whole = np.clip(counts, 1, MOST_PARTS).astype(np.int64)
+    whole = np.clip(counts, 1, 1000).astype(np.int64)
     index = np.repeat(np.arange(len(whole)), whole)
     firsts = np.cumsum(whole) - whole
     return index, (np.arange(len(index)) - firsts[index]) / whole[index]

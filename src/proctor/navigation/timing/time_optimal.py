@@ -19,9 +19,7 @@ from proctor.robots.dynamics import Dynamics
 
 PRECISION = 1e-9
 STILL = 1e-10
-IN_PLACE_MPS = 1e-6
-MOST_FORCED = 0.75
-"""The share of the square of its rate that a robot may be forced to lose within one piece."""
+MOST_FORCED = 0.75  # the share of the square of its rate that a robot may be forced to lose within one piece
 
 
 def fastest_rates(curve: Curve, dynamics: Dynamics, start_rate: float) -> tuple[Array, float]:
@@ -46,7 +44,7 @@ def slowest_rates(curve: Curve, dynamics: Dynamics) -> tuple[Array, float]:
     """
     first, last = curve.bends(sideways=dynamics.drive == "holonomic")
     for bends in (first, last):
-        bends[bends[:, 0] > IN_PLACE_MPS, 3:] = 0.0
+        bends[bends[:, 0] > 1e-6, 3:] = 0.0
     lengths, limits = np.diff(curve.knots), (dynamics.a_max, dynamics.alpha_max)
     squares = _run(lengths, first, last, np.ones(len(curve.knots)), 1.0, 0.0, limits)
     stops = np.flatnonzero(squares < STILL)
@@ -61,10 +59,7 @@ def slowest_rates(curve: Curve, dynamics: Dynamics) -> tuple[Array, float]:
 
 @compiled
 def _within(a: float, b: float, c: float, step: float, limit: float, square: float) -> tuple[float, float]:
-    """Return the range of gains u with |(a u + b y, c y)| <= limit, where y = square + step u.
-
-    An empty range has its lower end above its upper one.
-    """
+    """Return the range of u with |(a u + b y, c y)| <= limit, y = square + step u; low > high if empty."""
     ahead, aside = a + step * b, step * c
     lead = ahead * ahead + aside * aside
     half = (ahead * b + aside * c) * square
@@ -91,12 +86,7 @@ def _gains(
 ) -> tuple[float, float]:
     """Return the range of gains of the rate over a piece that keep all limits at both of its ends.
 
-    Args:
-        length: Of the piece.
-        first: Bends at its beginning.
-        last: Bends at its end.
-        square: The rate's square at its beginning.
-        limits: Linear and angular acceleration.
+    `first` and `last` are the bends at its ends, `square` is the square of the rate at its beginning.
     """
     step = 2.0 * length
     low, high = -square / step, math.inf

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,70 +19,42 @@ from proctor.core.types import Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
 from proctor.navigation.timing.curve import Curve
-from proctor.navigation.timing.headings import turning_on_the_way
 from proctor.navigation.timing.moves import turn, turn_to, turn_to_stop_rad
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
+
+if TYPE_CHECKING:
+    from proctor.navigation.process.requests import Motion
 
 METHODS = {
     "fast": "proctor.navigation.timing.time_optimal",
     "toppra": "proctor.navigation.timing.toppra_timing",
 }
 """The modules whose `fastest_rates` does the timing."""
-REST_MPS, REST_RADPS = 0.01, 0.01
-"""Slower is at rest."""
-ALIGNED_RAD = math.radians(0.2)
-"""A smaller turn is not worth a stop: it is made up on the way."""
-ASTRAY_RAD = 0.05
-"""By how much a robot in motion may point elsewhere than the path begins."""
-LATE_S = 0.2
-"""A yaw rate that differs from the path's by what the robot can change in this time is taken for it."""
+REST_MPS, REST_RADPS = 0.01, 0.01  # slower is at rest
+ALIGNED_RAD = math.radians(0.2)  # a smaller turn is not worth a stop: it is made up on the way
+ASTRAY_RAD = 0.05  # by how much a robot in motion may point elsewhere than the path begins
+LATE_S = 0.2  # a yaw rate counts as the path's if the robot can change it to that in this time
 BETWEEN = np.array([0.25, 0.5, 0.75])  # of the time from one point to the next
-ROUNDS = 4
-TOLERANCE = 1.01
-"""Where a trajectory is above this share of a limit, its path is divided more finely."""
-TOO_FAST = 1.01
-"""A start that is faster than the highest by less than this is slowed to it."""
-
-
-class StartMotion(Protocol):
-    """How the robot moves when the trajectory begins."""
-
-    @property
-    def yaw(self) -> float:
-        """Heading in the world."""
-
-    @property
-    def v(self) -> float:
-        """Metres per second along the path."""
-
-    @property
-    def omega(self) -> float:
-        """Radians per second."""
+TOLERANCE = 1.01  # where a trajectory is above this share of a limit, its path is divided more finely
+TOO_FAST = 1.01  # a start that is faster than the highest by less than this is slowed to it
 
 
 def time_path(
     legs: Sequence[Leg],
     dynamics: Dynamics,
     *,
-    start: StartMotion,
+    start: Motion,
     goal_yaw: float | None = None,
     method: str = "fast",
 ) -> Trajectory:
     """Return the fastest trajectory along the legs of a path, at rest at the end of each.
 
-    Args:
-        legs: What is driven, one after the other; at least one.
-        dynamics: The robot's limits.
-        start: How it moves at the first point. In motion, it must move along the path.
-        goal_yaw: The heading at the end, or None if any will do: a differential drive then keeps that of the
-            path, a holonomic base its own.
-        method: `fast`, or `toppra` for the library of that name.
+    A robot in motion must move along the path at its first point. Without `goal_yaw` a differential drive
+    ends with the heading of the path, a holonomic base with its own. `method` is `fast`, or `toppra` for the
+    library of that name.
 
-    Raises:
-        NavigationFailure: `INFEASIBLE_TRAJECTORY`: the robot cannot follow the path from how it moves.
-        UnknownName: There is no such method.
-        MissingDependency: The method's library is not installed.
+    Raises NavigationFailure (INFEASIBLE_TRAJECTORY) if the robot cannot follow the path from how it moves.
     """
     if not np.isfinite([start.yaw, start.v, start.omega, goal_yaw or 0.0]).all():
         raise _infeasible(f"expected finite numbers, found {start} and the goal's yaw {goal_yaw}")
@@ -108,7 +80,7 @@ def time_path(
     return Trajectory.joined(parts)
 
 
-def _start_speed(start: StartMotion, ways: list[Curve], dynamics: Dynamics) -> float:
+def _start_speed(start: Motion, ways: list[Curve], dynamics: Dynamics) -> float:
     """Return the speed to begin with, 0 at rest, after checking that it leads along the path."""
     if abs(start.v) <= REST_MPS:
         return 0.0
@@ -135,7 +107,7 @@ def _driven(curve: Curve, dynamics: Dynamics, speed: float, method: str) -> Traj
         fastest_rates = importlib.import_module(METHODS[method]).fastest_rates
     except ModuleNotFoundError as error:
         raise missing_extra(f"the timing method '{method}'", error) or error from None
-    for _ in range(ROUNDS):
+    for _ in range(4):
         rates, highest = fastest_rates(curve, dynamics, speed)
         if speed > TOO_FAST * highest:
             limits = f"at most {highest:.2f} m/s there keeps the limits further on"
@@ -173,9 +145,9 @@ def _turned(before: Trajectory, yaw: float, dynamics: Dynamics, omega: float) ->
 
 
 def _facing(curve: Curve, before: Trajectory, *, moving: bool) -> Curve:
-    """Return a curve whose heading goes on from a trajectory's last, without a jump by whole turns.
+    """Return a curve whose heading continues a trajectory's last, without a jump by whole turns.
 
-    What a turn that was left out would have brought is spread over the way.
+    What a turn that was left out would have brought is spread over the path.
     """
     yaw = float(before.poses[-1, 2])
     rest_rad = wrap_angle(yaw - float(curve.poses[0, 2]))
@@ -189,3 +161,49 @@ def _facing(curve: Curve, before: Trajectory, *, moving: bool) -> Curve:
 
 def _infeasible(message: str) -> NavigationFailure:
     return NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)
+
+
+def turning_on_the_way(
+    ways: Sequence[Curve], dynamics: Dynamics, start: tuple[float, float, float], goal_yaw: float | None
+) -> list[Curve]:
+    """Return paths with headings that go evenly from the start's to the goal's, the short direction around.
+
+    Evenly is about the quickest: either the path or the turn takes as long as it would alone. `start` is
+    yaw, speed and yaw rate. In motion, the yaw rate changes to an even one over a distance in which the
+    robot can do it; at rest, the robot has stopped turning when it starts. Without `goal_yaw` the last
+    heading is that in which the robot can stop turning.
+    """
+    if not ways:
+        return []
+    yaw, speed, omega = start
+    total_m = sum(curve.length for curve in ways)
+    stop_rad = turn_to_stop_rad(omega, dynamics)
+    if speed <= 0:
+        yaw, stop_rad = yaw + stop_rad, 0.0
+    angle_rad = stop_rad if goal_yaw is None else stop_rad + wrap_angle(goal_yaw - yaw - stop_rad)
+    turned: list[Curve] = []
+    passed_m = 0.0
+    slope, more, ramp_m = _ramp(angle_rad, total_m, speed, omega, dynamics)
+    for curve in ways:
+        way_m = passed_m + curve.knots - curve.knots[0]
+        gone = np.minimum(way_m / ramp_m, 1.0)
+        yaws = yaw + slope * way_m + more * ramp_m * gone * (1 - gone / 2)
+        turned.append(curve.with_yaw(yaws, slope + more * (1 - gone)))
+        passed_m += curve.length
+    return turned
+
+
+def _ramp(
+    angle_rad: float, total_m: float, speed: float, omega: float, dynamics: Dynamics
+) -> tuple[float, float, float]:
+    """Return the turn per metre, how much more of it there is at first, and the way until that is gone."""
+    slope = angle_rad / total_m
+    if speed <= 0:
+        return slope, 0.0, total_m
+    first, ramp_m = omega / speed, 0.0
+    for _ in range(12):  # the two depend on each other; a few rounds settle them
+        # With half of the yaw acceleration, so that the robot can also speed up.
+        square = min(speed**2 + 2 * dynamics.a_max * ramp_m, max(dynamics.v_max, speed) ** 2)
+        ramp_m = min(max(2 * abs(first - slope) * square / dynamics.alpha_max, 1e-3), total_m)
+        slope = (angle_rad - first * ramp_m / 2) / (total_m - ramp_m / 2)
+    return slope, first - slope, ramp_m

@@ -1,4 +1,4 @@
-"""The fastest way along a curve as the toppra library finds it: slower to compute, and not ours."""
+"""The fastest motion along a curve as the toppra library finds it: slower to compute than ours."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from proctor.core.types import Array
 from proctor.navigation.timing.curve import Curve
 from proctor.robots.dynamics import Dynamics
 
-SIDES = 64
-"""Of the polygon within the circle of allowed accelerations; toppra takes straight limits only."""
+SIDES = 64  # of the polygon within the circle of allowed accelerations; toppra takes straight limits only
 NO_LIMIT = 1e3
 
 # What it warns of, a start that is too fast, is told by the caller.
@@ -22,10 +21,7 @@ logging.getLogger("toppra").setLevel(logging.ERROR)
 
 
 def fastest_rates(curve: Curve, dynamics: Dynamics, start_rate: float) -> tuple[Array, float]:
-    """Return the highest rates at the knots of a curve over metres that end at rest, and the highest start.
-
-    A start that is faster than the highest is not possible; the rates then begin with the highest.
-    """
+    """Do what `time_optimal.fastest_rates` does."""
     if dynamics.drive == "holonomic":
         constraints, coordinates = _holonomic(curve, dynamics)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -18,16 +18,8 @@ MOVING_MPS = 1e-3
 class Trajectory(Sequence[Point]):
     """Poses and velocities over time; as a sequence, `[(t, [x, y, yaw], [vx, vy, omega]), ...]`.
 
-    All in the world frame, `yaw` unwrapped. Between two points the pose is a cubic in time that has the
-    velocities of both; after the last point the robot rests there.
-
-    Args:
-        times_s: (N,) increasing, from 0.
-        poses: (N, 3).
-        velocities: (N, 3).
-
-    Raises:
-        ValueError: The arrays do not belong together, hold what is not finite, or time does not increase.
+    All in the world frame, `yaw` unwrapped; times increase from 0. Between two points the pose is a cubic
+    in time that has the velocities of both; after the last point the robot rests there.
     """
 
     def __init__(self, times_s: ArrayLike, poses: ArrayLike, velocities: ArrayLike) -> None:
@@ -45,13 +37,10 @@ class Trajectory(Sequence[Point]):
 
     @classmethod
     def of(cls, points: Trajectory | Iterable[Any]) -> Trajectory:
-        """Take a trajectory as it is, or as `[(t, pos, vel), ...]`.
+        """Take a trajectory, or make one of `[(t, pos, vel), ...]`; ValueError if it is neither.
 
-        If all positions have 0 as their third number, as a list of points on the floor has, the headings are
-        those of the velocities.
-
-        Raises:
-            ValueError: It is no such list.
+        If all positions have 0 as their third number, as a list of points on the floor has, the
+        headings are those of the velocities.
         """
         if isinstance(points, cls):
             return points
@@ -112,9 +101,6 @@ class Trajectory(Sequence[Point]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         return float(self.times_s[index]), self.poses[index].tolist(), self.velocities[index].tolist()
-
-    def __iter__(self) -> Iterator[Point]:
-        return (self[index] for index in range(len(self)))
 
 
 def _headings(velocities: Array) -> Array:

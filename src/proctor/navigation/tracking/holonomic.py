@@ -1,4 +1,4 @@
-"""Prediction for a holonomic drive: in the world frame it is linear, and turning is a problem of its own."""
+"""Prediction for a holonomic drive: linear in the world frame, and turning is a separate problem."""
 
 from __future__ import annotations
 
@@ -20,18 +20,13 @@ TURNING = np.ones((1, 1))
 
 
 class Holonomic:
-    """Plans accelerations of a drive that moves and turns as it likes.
-
-    Args:
-        horizon: How far to look ahead.
-    """
+    """Plans accelerations of a drive that moves and turns independently."""
 
     def __init__(self, horizon: Horizon) -> None:
-        self._horizon, blocks = horizon, len(horizon.ends)
+        self._horizon, self._soft, blocks = horizon, horizon.clearance_rows, len(horizon.ends)
         self._move = Axis.of(horizon, mpc.POSITION, mpc.SPEED, mpc.ACCELERATION)
         self._turn = Axis.of(horizon, mpc.HEADING, mpc.TURN_RATE, mpc.TURN_ACCELERATION)
-        self._moves = np.zeros((2, horizon.stages, 2 * blocks))
-        """How x and y change with the unknowns."""
+        self._moves = np.zeros((2, horizon.stages, 2 * blocks))  # how x and y change with the unknowns
         self._moves[0, :, :blocks] = self._moves[1, :, blocks:] = horizon.positions
         no_obstacle = np.eye(1, 2 * blocks).repeat(horizon.clearance_rows, axis=0)
         speeds = horizon.speeds[horizon.ends]
@@ -61,14 +56,9 @@ class Holonomic:
     ) -> Array | None:
         """Return the accelerations [x, y, turning] in the world frame to have from now on, or None.
 
-        Args:
-            pose: [x, y, yaw], the yaw within half a turn of the reference's.
-            velocity: [vx, vy, omega] in the world frame, to go on from.
-            reference: (N + 1, 6) poses and velocities in the world frame, from now on.
-            dynamics: The limits.
-            passed_s: Since the last plan.
-            field: The clearances, or None for no regard to obstacles.
-            radius_m: The robot's.
+        The yaw of `pose` is within half a turn of the reference's. `velocity` [vx, vy, omega] is in
+        the world frame, `reference` (N + 1, 6) poses and velocities in the world frame from now on.
+        Without `field` obstacles are ignored.
         """
         wanted = np.diff(reference[:, 3:], axis=0) / STAGE_S
         plan = wanted.copy()
@@ -81,7 +71,11 @@ class Holonomic:
         plan[:, 2:] = turn
         states = predict(pose, velocity, plan, STAGE_S)
         errors, extra = states - reference[1:], plan - wanted
-        near = self._fill_clearance(states, reference, field, radius_m)
+        soft, soft_lower = self._rows[-self._soft :], self._lower[-self._soft :]
+        soft_lower[:] = -FREE
+        near = field is not None and mpc.fill_clearance(
+            field, radius_m, states, reference[1:], self._moves, soft, soft_lower
+        )
         move_limits = np.array([[-dynamics.v_max, dynamics.v_max, dynamics.a_max]]).repeat(len(FACES), axis=0)
         ends, lower, upper = self._horizon.ends, self._lower, self._upper
         mpc.fill_bounds(FACES, move, velocity[:2], move_limits, ends, lower, upper)
@@ -97,17 +91,6 @@ class Holonomic:
         plan += self._horizon.spread @ np.vstack([moved.reshape(2, -1), turned]).T
         self._plan = plan
         return np.array(plan[0])
-
-    def _fill_clearance(
-        self, states: Array, reference: Array, field: ClearanceField | None, radius_m: float
-    ) -> bool:
-        rows = self._horizon.clearance_rows
-        self._lower[-rows:] = -FREE
-        if field is None:
-            return False
-        return mpc.fill_clearance(
-            field, radius_m, states, reference[1:], self._moves, self._rows[-rows:], self._lower[-rows:]
-        )
 
 
 @compiled

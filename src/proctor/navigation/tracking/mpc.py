@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,61 +17,67 @@ from proctor.core.types import Array
 from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
 from proctor.navigation.tracking.holonomic import Holonomic
-from proctor.navigation.tracking.mobile_robot import MobileRobot
 from proctor.navigation.tracking.mpc_problem import STAGE_S, Horizon
-from proctor.navigation.tracking.settling import Settling
-from proctor.navigation.tracking.tracking_law import follow, within_limits
+from proctor.navigation.tracking.tracking_law import Settling, follow, within_limits
 from proctor.navigation.tracking.unicycle import Unicycle
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.wheeled import WheeledRobot
 
 PERIOD_S = 1 / 60
-MISSED, CATCH_UP_S = 1.5, 0.1
-"""From so many periods on a tick was missed, and so much of the time without one is made up for."""
-FULLY_TURNED_RAD = 4.0
-"""A heading error beyond half a turn, and some: the shorter way round is better again."""
+MISSED, CATCH_UP_S = 1.5, 0.1  # periods after which a tick was missed, and how much is made up for
+FULLY_TURNED_RAD = 4.0  # a heading error beyond half a turn, and some: the shorter way round is better again
 Command = tuple[float, float, float]
+
+
+class MobileRobot(Protocol):
+    """A mobile base that takes velocities, be it simulated in process or behind ROS 2.
+
+    Poses are in the world frame; velocities are in the robot's own frame, x ahead and y to the left.
+    """
+
+    target_linear_velocity: Array  # [vx, vy, 0], what the base is to do until it is told otherwise
+    target_angular_velocity: Array  # [0, 0, omega]
+
+    def get_world_pose(self) -> tuple[Array, Array]:
+        """Return the position [x, y, z] and quaternion [qx, qy, qz, qw]; SimulationError if unknown."""
+
+    def get_velocity(self) -> Array:
+        """Return [vx, vy, omega] as measured."""
+
+    def get_dynamics_constraints(self) -> Mapping[str, Any]:
+        """Return the limits: `v_max`, `omega_max`, `a_max`, `alpha_max`, and `drive`."""
+
+    def is_collision_detected(self) -> bool:
+        """Tell whether the robot has touched anything but the floor since the last tick."""
 
 
 class ControlReport(NamedTuple):
     """What the controller did in its latest tick, for monitoring."""
 
     time_s: float
-    command: Command
-    """(vx, vy, omega) in the robot's frame."""
-    pose: Array
-    """[x, y, yaw] as measured, the yaw unwrapped as the reference's is."""
-    target: Array
-    """[x, y, yaw] of the reference."""
+    command: Command  # (vx, vy, omega) in the robot's frame
+    pose: Array  # [x, y, yaw] as measured, the yaw unwrapped as the reference's is
+    target: Array  # [x, y, yaw] of the reference
     position_error_m: float
     heading_error_rad: float
-    cross_track_error_m: float
-    """Distance from the reference across its direction of motion, or of its heading while it stands."""
-    fallback: bool
-    """The optimiser failed, and the plain feedback law made the command."""
-    resting: bool
-    """The reference is at its end and the robot near enough: it stands."""
+    cross_track_error_m: float  # across the reference's motion, or its heading while it stands
+    fallback: bool  # the optimiser failed, and the plain feedback law made the command
+    resting: bool  # the reference is at its end and the robot near enough: it stands
     solve_time_s: float
 
 
 class MpcController:
     """Tracks a reference trajectory and sets the robot's target velocity.
 
-    Each tick it plans the accelerations of the next `horizon_s` that keep the robot on the reference, within
-    its limits and off obstacles, and sends the first of them as the velocity to have at the next tick. Two
-    commands that follow one another never differ by more than the limits allow. It goes on from the velocity
-    that it sent last, not from the measured one, which lags behind; if someone else has set another velocity
-    since, it goes on from the measured one, and after `stop` from rest. After the end of the reference the
-    robot is kept there.
+    Each tick it plans the accelerations of the next `horizon_s` (in stages of 0.05 s) that keep the robot
+    on the reference, within its limits and off obstacles, and sends the first of them as the velocity to
+    have at the next tick. Two commands that follow one another never differ by more than the limits
+    allow. It continues from the velocity that it sent last, not from the measured one, which lags behind;
+    if someone else has set another velocity since, it continues from the measured one, and after `stop`
+    from rest. After the end of the reference the robot is kept there.
 
-    Args:
-        robot: What is driven.
-        now_s: The clock, of the simulation if there is one.
-        field: Gives the newest clearance field, or None for no regard to obstacles.
-        radius_m: The robot's.
-        horizon_s: How far it looks ahead, in stages of 0.05 s.
-        period_s: Between two ticks.
-        on_command: Is told each tick's report.
+    `now_s` is the clock, of the simulation if there is one. `field` returns the newest clearance field,
+    or None to ignore obstacles. `on_command` receives each tick's report.
     """
 
     def __init__(
@@ -93,25 +99,19 @@ class MpcController:
         self._models: dict[str, Unicycle | Holonomic] = {}
         self._reference: Trajectory | None = None
         self._start_s = 0.0
-        self._is_new = False
-        """The reference has been set since the last tick."""
+        self._is_new = False  # the reference has been set since the last tick
         self._settling = Settling()
         self._heading_error_rad: float | None = None
         self._velocity_before, self._velocity = np.zeros(3), np.zeros(3)
         """What the last tick went on from, and what it sent, in the frame of the drive's model."""
         self._has_stopped = False
-        self.last: ControlReport | None = None
-        """The latest tick's report; None until there is one, and after `stop`."""
+        self.last: ControlReport | None = None  # the latest report; None before one and after `stop`
         self._model(Dynamics.of(robot.get_dynamics_constraints()))
 
     def set_reference_trajectory(
         self, trajectory: Trajectory | Iterable[Any], start_time_s: float | None = None
     ) -> None:
-        """Follow a trajectory from now on, or as if it had begun at a time of the clock.
-
-        Raises:
-            ValueError: It is no trajectory, or the time is none.
-        """
+        """Follow a trajectory from now on, or as if it had begun at a time of the clock."""
         start_s = self._now_s() if start_time_s is None else start_time_s
         if not math.isfinite(start_s):
             raise ValueError(f"expected a finite time to begin at, found {start_s}")
@@ -121,7 +121,7 @@ class MpcController:
         self._settling.forget()
 
     def clear_reference_trajectory(self) -> None:
-        """Forget the reference; the robot keeps the velocity it was told last."""
+        """Forget the reference; the robot keeps its last commanded velocity."""
         self._reference = None
 
     def has_reference_trajectory(self) -> bool:
@@ -129,11 +129,7 @@ class MpcController:
         return self._reference is not None
 
     def get_trajectory_segment(self, t: float, horizon: float | None = None) -> Trajectory:
-        """Return the reference from a time of the clock on, its own times from 0.
-
-        Raises:
-            UserError: There is no reference, or the horizon is not positive.
-        """
+        """Return the reference from a time of the clock on, with times from 0; UserError if none is set."""
         if self._reference is None:
             raise UserError("there is no reference trajectory; set one with set_reference_trajectory")
         horizon_s = self.mpc_horizon if horizon is None else horizon
@@ -152,17 +148,10 @@ class MpcController:
         """Return the velocity (vx, vy, omega) in the robot's frame to have at the next tick.
 
         Each call counts as one tick: the plan of the call before is where it starts from.
-
-        Args:
-            current_state: A pose, and a velocity [vx, vy, omega] in the robot's frame. The pose is
-                [x, y, yaw], or what `get_world_pose` returns: a position and a quaternion [qx, qy, qz, qw].
-            reference: A segment from now on, times from 0. One that is shorter than the horizon goes on with
-                its last velocity.
-            constraints: The limits.
-
-        Raises:
-            SimulationError: The state is not finite.
-            UserError: The limits are not as they should be.
+        `current_state` is a pose, and a velocity [vx, vy, omega] in the robot's frame. The pose is
+        [x, y, yaw], or what `get_world_pose` returns: a position and a quaternion [qx, qy, qz, qw].
+        `reference` is a segment from now on, times from 0; one that is shorter than the horizon
+        continues with its last velocity. Raises SimulationError if the state is not finite.
         """
         dynamics = Dynamics.of(constraints)
         segment = Trajectory.of(reference)
@@ -184,10 +173,8 @@ class MpcController:
     def control_loop(self) -> None:
         """Make one command and set it as the robot's target velocity, unless there is no reference.
 
-        Called again at the same time of the clock, it sends the same command again.
-
-        Raises:
-            SimulationError: The robot's pose is not known or not finite. The robot is stopped.
+        Called again at the same time of the clock, it sends the same command again. If the robot's
+        pose is not known or not finite, the robot is stopped and SimulationError raised.
         """
         self.clock_callback(self._now_s())
 
@@ -334,11 +321,7 @@ class MpcController:
 
 
 def pose_of(pose: Any) -> Array:
-    """Return [x, y, yaw] of such a list, or of a position and a quaternion [qx, qy, qz, qw].
-
-    Raises:
-        SimulationError: It is neither, or not finite.
-    """
+    """Return [x, y, yaw] of such a list, or of a position and a quaternion [qx, qy, qz, qw]."""
     if len(pose) == 2:
         position, (x, y, z, w) = pose
         yaw = yaw_of_quaternion(np.array([w, x, y, z]))

@@ -20,8 +20,7 @@ from proctor.navigation.maps.clearance import clearance_at
 from proctor.navigation.maps.clearance_field import ClearanceField
 
 STAGE_S: Final = 0.05
-BLOCKS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5)
-"""How many stages each block of unknowns lasts."""
+BLOCKS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5)  # how many stages each block of unknowns lasts
 
 POSITION: Final = 60.0
 HEADING: Final = 60.0
@@ -29,38 +28,25 @@ SPEED: Final = 1.0
 TURN_RATE: Final = 10.0
 ACCELERATION: Final = 0.1
 TURN_ACCELERATION: Final = 0.05
-LAST_STAGE: Final = 50.0
-"""The weights of the last stage's state, times this."""
+LAST_STAGE: Final = 50.0  # the weights of the last stage's state, times this
 
-CLEARANCE_EVERY: Final = 2
-"""One clearance row per so many stages: at 1 m/s they are two cells apart."""
-NEAR_M: Final = 0.15
-"""Beyond the robot's radius: what is farther away does not matter yet."""
-MARGIN_M: Final = 0.05
-"""How much more than its radius the robot likes to keep, unless its reference does not."""
-BESIDE_M: Final = 0.1
-"""Up to this distance from the reference a slope of the clearance field tells the room there."""
+CLEARANCE_EVERY: Final = 2  # one clearance row per so many stages: at 1 m/s they are two cells apart
+NEAR_M: Final = 0.15  # beyond the robot's radius: what is farther away does not matter yet
+MARGIN_M: Final = 0.05  # how much more than its radius the robot likes to keep, unless its reference does not
+BESIDE_M: Final = 0.1  # so near to the reference, a slope of the field tells the room there
 CLEARANCE_WEIGHT: Final = 1000.0
-FREE: Final = 1e30
-"""A bound that is none."""
-SOFT: Final = 8
-"""The solver's mark of a row that may be broken at a price."""
+FREE: Final = 1e30  # stands for "unbounded" in the quadratic program
 
 
 class Horizon(NamedTuple):
     """The stages ahead, N of them, and the B blocks of unknowns."""
 
     stages: int
-    ends: NDArray[np.int64]
-    """(B,), the last stage of each block."""
-    spread: Array
-    """(N, B): 1 where a stage belongs to a block."""
-    speeds: Array
-    """(N, B): how a speed at the end of each stage changes with an acceleration in each block."""
-    positions: Array
-    """(N, B): how a position changes with it."""
-    weights: Array
-    """(N,): how much each stage's errors count."""
+    ends: NDArray[np.int64]  # (B,), the last stage of each block
+    spread: Array  # (N, B): 1 where a stage belongs to a block
+    speeds: Array  # (N, B): how a speed at the end of each stage changes with an acceleration in each block
+    positions: Array  # (N, B): how a position changes with it
+    weights: Array  # (N,): how much each stage's errors count
     clearance_rows: int
 
     @classmethod
@@ -82,12 +68,10 @@ class Horizon(NamedTuple):
 class Axis(NamedTuple):
     """Position, speed and acceleration along an axis that nothing turns, and what their errors cost."""
 
-    position_pull: Array
-    """(B, N): the slope of the cost of each block per error of position at each stage."""
+    position_pull: Array  # (B, N): the slope of the cost of each block per error of position at each stage
     speed_pull: Array
     acceleration_pull: Array
-    cost: Array
-    """(B, B)."""
+    cost: Array  # (B, B)
 
     @classmethod
     def of(cls, horizon: Horizon, position: float, speed: float, acceleration: float) -> Axis:
@@ -144,16 +128,10 @@ def fill_bounds(
 ) -> None:
     """Fill the bounds of changes of a plan: first of the accelerations of each face, then of the speeds.
 
-    A speed that starts outside its bounds comes back as fast as it can, so that there is a solution.
-
-    Args:
-        faces: (F, axes), the directions in which there are limits.
-        plan: (N, axes), the present accelerations.
-        start: (axes,), the speeds to start from.
-        limits: (F, 3), the least and the greatest speed, and the acceleration.
-        ends: (B,), the last stage of each block.
-        lower: (2 F B,) or more, filled.
-        upper: (2 F B,) or more, filled.
+    A speed that starts outside its bounds comes back as fast as it can, so that there is a solution. `faces`
+    (F, axes) are the directions in which there are limits, `plan` (N, axes) the present accelerations,
+    `start` (axes,) the speeds to start from, `limits` (F, 3) the least and the greatest speed and the
+    acceleration, `ends` (B,) the last stage of each block. `lower` and `upper` are (2 F B,) or more.
     """
     blocks = ends.shape[0]
     speed_rows = faces.shape[0] * blocks
@@ -193,15 +171,9 @@ def fill_clearance(
     """Fill the half-planes that keep the robot off obstacles, and tell whether there is any.
 
     The room that a valid reference has is always enough: a robot is not pushed off it in a narrow door.
-
-    Args:
-        field: The clearances.
-        radius_m: The robot's.
-        points: (N, 2 or more), where the robot is predicted to be at the ends of the stages.
-        reference: (N, 2 or more), where it should be.
-        moves: (2, N, unknowns), how x and y change.
-        rows: (R, unknowns), filled for those stages that are near obstacles.
-        lower: (R,), filled.
+    `points` (N, 2 or more) are where the robot is predicted to be at the ends of the stages, `reference`
+    where it should be, `moves` (2, N, unknowns) how x and y change. Filled: `rows` (R, unknowns), `lower`
+    (R,).
     """
     just_fits, any_near = radius_m - 0.75 * field.resolution_m, False
     for row in range(lower.shape[0]):
@@ -228,19 +200,15 @@ def fill_clearance(
 class Solver:
     """Solves quadratic programs of one shape, each from the active rows of the one before.
 
-    All unknowns have bounds, and these come before the bounds of the rows.
-
-    Args:
-        cost: (unknowns, unknowns), unless another one comes with the problem.
-        rows: (rows, unknowns), the same.
-        soft_rows: How many of the rows, at the end, may be broken at a price.
+    All unknowns have bounds, and these come before the bounds of the rows. `cost` (unknowns, unknowns)
+    and `rows` (rows, unknowns) are defaults; the last `soft_rows` of the rows may be broken at a price.
     """
 
     def __init__(self, cost: Array, rows: Array, soft_rows: int) -> None:
         self._cost, self._rows = cost, rows
         bounds = len(cost) + len(rows)
         self._senses: NDArray[np.intc] = np.zeros(bounds, dtype=np.intc)
-        self._senses[bounds - soft_rows :] = SOFT
+        self._senses[bounds - soft_rows :] = 8  # the solver's mark of a row that may be broken at a price
         self._softness = np.full(bounds, 1 / CLEARANCE_WEIGHT)
         self._model: Any = None
 
@@ -253,10 +221,7 @@ class Solver:
         cost: Array | None = None,
         rows: Array | None = None,
     ) -> Array | None:
-        """Return the minimum of x @ cost @ x / 2 + slope @ x within the bounds, or None if none was found.
-
-        A matrix that is not given is that of the time before.
-        """
+        """Minimise x @ cost @ x / 2 + slope @ x within the bounds; a matrix not given is the one before."""
         if self._model is None:
             model = daqp.Model()
             cost, rows = self._cost if cost is None else cost, self._rows if rows is None else rows

@@ -1,4 +1,4 @@
-"""A plain feedback law that follows a reference: what the controller does when its optimiser fails."""
+"""The feedback law for when the optimiser fails, and the rule for when to stop correcting at the end."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ import numpy as np
 from proctor.core.types import Array
 from proctor.robots.dynamics import Dynamics
 
-POSITION_PER_S = 1.5
-"""How fast an error of position is taken back; by a differential drive, only the part ahead."""
-ACROSS_PER_M2 = 6.0
-"""Turn towards the path, per metre driven and per metre of error."""
+POSITION_PER_S = 1.5  # how fast an error is corrected; by a differential drive, only ahead
+ACROSS_PER_M2 = 6.0  # turn towards the path, per metre driven and per metre of error
 HEADING_PER_S = 3.0
+MEAN_S = 0.3  # errors are averaged over this time: noise must not keep a robot awake
+REST_M, WAKE_M = 0.004, 0.008
+REST_RAD, WAKE_RAD = math.radians(0.2), math.radians(0.4)
+SLOW_MPS, SLOW_RADPS = 0.03, 0.05
 
 
 def follow(pose: Array, velocity: Array, target: Array, dynamics: Dynamics, period_s: float) -> Array:
-    """Return the velocity to have one period later.
+    """Return the velocity to have one period later, within the limits.
 
-    Args:
-        pose: [x, y, yaw], the yaw within half a turn of the target's.
-        velocity: [vx, vy, omega] to go on from. This and the answer are in the world frame for a holonomic
-            drive, in the robot's frame for a differential one.
-        target: [x, y, yaw, vx, vy, omega] of the reference now, in the world frame.
-        dynamics: The limits, which the answer keeps.
-        period_s: Until the velocity is to be there.
+    The yaw of `pose` [x, y, yaw] is within half a turn of the target's. `target` [x, y, yaw, vx, vy,
+    omega] is in the world frame; `velocity` and the answer are in the world frame for a holonomic drive,
+    in the robot's frame for a differential one.
     """
     off, heading = target[:2] - pose[:2], target[2] - pose[2]
     wanted = np.array([0.0, 0.0, target[5] + HEADING_PER_S * heading])
@@ -50,3 +48,26 @@ def within_limits(wanted: Array, velocity: Array, dynamics: Dynamics, period_s: 
     turn = dynamics.alpha_max * period_s
     step[2] = min(max(step[2], -turn), turn)
     return np.asarray(velocity + step)
+
+
+class Settling:
+    """Decides between correcting the pose and resting, with a gap between the two."""
+
+    def __init__(self) -> None:
+        self._mean: Array | None = None
+        self.rests = False
+
+    def forget(self) -> None:
+        """The robot has somewhere to go again."""
+        self._mean, self.rests = None, False
+
+    def update(self, error: Array, velocity: Array, passed_s: float) -> None:
+        """Take the error [x, y, yaw] that the drive can correct, and the velocity to have now."""
+        if self._mean is None:
+            self._mean = np.array(error)
+        self._mean += min(passed_s / MEAN_S, 1.0) * (error - self._mean)
+        off_m, off_rad = math.hypot(self._mean[0], self._mean[1]), abs(self._mean[2])
+        if self.rests:
+            self.rests = off_m < WAKE_M and off_rad < WAKE_RAD
+        elif off_m < REST_M and off_rad < REST_RAD:
+            self.rests = math.hypot(velocity[0], velocity[1]) < SLOW_MPS and abs(velocity[2]) < SLOW_RADPS

@@ -14,27 +14,21 @@ from proctor.navigation.tracking import mpc_problem as mpc
 from proctor.navigation.tracking.mpc_problem import FREE, STAGE_S, Axis, Horizon, Solver
 from proctor.robots.dynamics import Dynamics
 
-REVERSE = 0.2
-"""How much of its greatest speed the robot may use backwards when its reference goes only forwards."""
+REVERSE = 0.2  # share of the speed that may be used backwards if the reference goes forwards
 FACES = np.eye(2)
 
 
 class Unicycle:
-    """Plans accelerations (ahead, turning) of a differential drive along a reference.
-
-    Args:
-        horizon: How far to look ahead.
-    """
+    """Plans accelerations (ahead, turning) of a differential drive along a reference."""
 
     def __init__(self, horizon: Horizon) -> None:
-        self._horizon, blocks = horizon, len(horizon.ends)
+        self._horizon, self._soft, blocks = horizon, horizon.clearance_rows, len(horizon.ends)
         self._unknowns = 2 * blocks
         self._block_of = np.argmax(horizon.spread, axis=1)
         self._position_weights = mpc.POSITION * horizon.weights
         self._ahead = Axis.of(horizon, 0.0, mpc.SPEED, mpc.ACCELERATION)
         self._turn = Axis.of(horizon, mpc.HEADING, mpc.TURN_RATE, mpc.TURN_ACCELERATION)
-        self._own_cost = np.zeros((self._unknowns, self._unknowns))
-        """All of the cost that does not depend on where the robot is."""
+        self._own_cost = np.zeros((self._unknowns, self._unknowns))  # does not depend on the pose
         self._own_cost[:blocks, :blocks], self._own_cost[blocks:, blocks:] = self._ahead.cost, self._turn.cost
         no_obstacle = np.eye(1, self._unknowns).repeat(horizon.clearance_rows, axis=0)
         self._rows = np.vstack([np.kron(FACES, horizon.speeds[horizon.ends]), no_obstacle])
@@ -58,17 +52,7 @@ class Unicycle:
         field: ClearanceField | None,
         radius_m: float,
     ) -> Array | None:
-        """Return the accelerations [ahead, left, turning] to have from now on, or None.
-
-        Args:
-            pose: [x, y, yaw], the yaw within half a turn of the reference's.
-            velocity: [vx, vy, omega] in the robot's frame, to go on from.
-            reference: (N + 1, 6) poses and velocities in the world frame, from now on.
-            dynamics: The limits.
-            passed_s: Since the last plan.
-            field: The clearances, or None for no regard to obstacles.
-            radius_m: The robot's.
-        """
+        """Return the accelerations [ahead, left, turning], as `Holonomic.plan`, all in the robot's frame."""
         targets = targets_of(reference)
         wanted = np.diff(targets[:, 3:], axis=0) / STAGE_S
         backwards = 1.0 if targets[:, 3].min() < -0.01 else REVERSE
@@ -89,24 +73,18 @@ class Unicycle:
         slope[: self._unknowns // 2] += self._ahead.slope(errors[:, 0], errors[:, 3], extra[:, 0])
         slope[self._unknowns // 2 :] += self._turn.slope(errors[:, 2], errors[:, 4], extra[:, 1])
         mpc.fill_bounds(FACES, plan, start[3:], limits, self._horizon.ends, self._lower, self._upper)
-        rows = self._rows if self._fill_clearance(states, reference, moves, field, radius_m) else None
+        soft, soft_lower = self._rows[-self._soft :], self._lower[-self._soft :]
+        soft_lower[:] = -FREE
+        near = field is not None and mpc.fill_clearance(
+            field, radius_m, states[1:], reference[1:], moves, soft, soft_lower
+        )
+        rows = self._rows if near else None
         change = self._solver.solve(slope, self._lower, self._upper, cost=cost, rows=rows)
         if change is None:
             self.forget()
             return None
         self._plan = plan + self._horizon.spread @ change.reshape(2, -1).T
         return np.array([self._plan[0, 0], 0.0, self._plan[0, 1]])
-
-    def _fill_clearance(
-        self, states: Array, reference: Array, moves: Array, field: ClearanceField | None, radius_m: float
-    ) -> bool:
-        rows = self._horizon.clearance_rows
-        self._lower[-rows:] = -FREE
-        if field is None:
-            return False
-        return mpc.fill_clearance(
-            field, radius_m, states[1:], reference[1:], moves, self._rows[-rows:], self._lower[-rows:]
-        )
 
 
 @compiled
@@ -162,14 +140,7 @@ def predict(
 
 @compiled
 def condense(errors: Array, weights: Array, moves: Array, own_cost: Array) -> tuple[Array, Array]:
-    """Return cost and slope of a quadratic program: of errors of x and y, added to a cost of its own.
-
-    Args:
-        errors: (N, 2 or more), of x and y first.
-        weights: (N,).
-        moves: (2, N, unknowns) of x and y.
-        own_cost: (unknowns, unknowns).
-    """
+    """Return cost and slope of a quadratic program: of errors of x and y, added to `own_cost`."""
     cost, slope = own_cost.copy(), np.zeros(own_cost.shape[0])
     for stage in range(errors.shape[0]):
         for axis in range(2):
