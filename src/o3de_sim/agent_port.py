@@ -9,11 +9,7 @@ from o3de_sim.errors import O3DEError
 
 
 def agent_port(given: int | str | None = None) -> int:
-    """Return the port that is given, else that of O3DE_AGENT_PORT, else 8080.
-
-    Raises:
-        O3DEError: bad_request: It is none.
-    """
+    """Return the given port, else that of O3DE_AGENT_PORT, else 8080; O3DEError if it is not a port."""
     value = (os.environ.get(PORT_VARIABLE) or DEFAULT_PORT) if given is None else given
     text = str(value)
     if not text.isascii() or not text.isdigit() or len(text) > 5 or not 0 < int(text) < 65536:

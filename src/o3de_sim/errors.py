@@ -19,12 +19,7 @@ Code = Literal[
 
 
 class O3DEError(Exception):
-    """An operation failed.
-
-    Args:
-        code: What kind of failure.
-        message: What was asked, what was found, and what would be right.
-    """
+    """An operation failed. The message says what was asked, what was found, and what would be right."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)

@@ -12,11 +12,7 @@ SIMULATOR_MODES = (
 
 
 def require_proctors_python(version: tuple[int, ...] = sys.version_info[:2]) -> None:
-    """Refuse the Python of the Editor, where Proctor's imports would fail one after the other.
-
-    Raises:
-        ImportError: This Python is too old; says what to use.
-    """
+    """Raise ImportError in the Editor's Python, where Proctor's imports would fail one after the other."""
     if version < (3, 11):
         found = ".".join(map(str, version))
         raise ImportError(f"Proctor needs Python 3.11 or newer, found {found}. {SIMULATOR_MODES}")

@@ -11,14 +11,13 @@ from scipy.spatial.transform import Rotation
 
 from o3de_sim.constants import GROUND
 from proctor.core.types import Pose2, Vector3
+from proctor.o3de.robot_prefab import ROBOT_PREFAB
 from proctor.o3de.standin.asset_catalog import PRIMITIVES
-from proctor.o3de.standin.call_table import calls
-from proctor.o3de.standin.component_table import component_kinds
-from proctor.o3de.standin.fake_azlmbr import DEEDS
+from proctor.o3de.standin.fake_azlmbr import CALL_HANDLERS, calls
 from proctor.o3de.standin.fake_editor import EditorHang, FakeEditor
+from proctor.o3de.standin.level import component_kinds
 from proctor.o3de.standin.level_scene import scene_of_level
-from proctor.o3de.standin.project_files import ROBOT_PRODUCT, prepare_project
-from proctor.o3de_export.project import ROBOT_PREFAB
+from proctor.o3de.standin.prefab_files import ROBOT_PRODUCT, prepare_project
 from proctor.scenes.frames import frame_of, frame_of_part
 
 NAMES = ("bus", "editor", "entity", "components", "math", "asset", "prefab", "physics", "atom", "paths")
@@ -116,7 +115,7 @@ def scene(editor):
 def test_every_call_of_the_table_can_be_made():
     for call in calls():
         if call.kind in ("event", "broadcast", "function"):
-            assert (call.bus or call.module, call.name) in DEEDS, call
+            assert (call.bus or call.module, call.name) in CALL_HANDLERS, call
         assert call.source
     assert len({(call.module, call.bus, call.kind, call.name) for call in calls()}) == len(calls())
 

@@ -8,8 +8,8 @@ from o3de_editors import LEVEL, TOKEN, editor_with_level, running_agent
 from o3de_sim.constants import O3DE_AGENT_PEB_MODE, O3DE_AGENT_SOCKET_MODE
 from o3de_sim.editor.operation_table import TABLE
 from o3de_sim.errors import O3DEError
-from o3de_sim.o3de_api.interface.entity_id import EntityId
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion
+from o3de_sim.o3de_api.interface.tools import EntityId
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from o3de_sim.o3de_api.peb_extras import ros2_tool, simulation_tool
 from o3de_sim.o3de_api.peb_extras.default_agent import default_agent

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import o3de_sim
-from proctor.o3de.standin.call_table import calls
+from proctor.o3de.standin.fake_azlmbr import calls
 
 PACKAGE = Path(o3de_sim.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -130,7 +130,7 @@ def test_only_the_standard_library_is_needed():
 
 def test_without_the_engine_the_modules_can_be_imported_and_say_so():
     code = (
-        "from o3de_sim.editor import azlmbr_calls, bootstrap, dispatcher, pump, selftest, server\n"
+        "from o3de_sim.editor import azlmbr_calls, bootstrap, dispatcher, selftest, server\n"
         "from o3de_sim.editor import start_agent\n"
         "from o3de_sim.errors import O3DEError\n"
         "assert not azlmbr_calls.azlmbr_is_here()\n"

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import trimesh
 from PIL import Image
+from running import finished
 
 from proctor import cli
 from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
-from proctor.exams.results import read_journal
 from proctor.navigation.maps.grid_map import map_of_scene
-from proctor.o3de_export.import_settings import TURN_BACK
+from proctor.o3de_export.gltf import TURN_BACK
 from proctor.o3de_export.project import export_scene, export_scenes, export_suite
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.frames import frame_of, frame_of_part
@@ -199,7 +199,7 @@ def test_the_oracle_drives_the_same_way_through_the_exported_house(exam, project
     ways = []
     for name, *exam_of in (("a", "--suite", "houses-v1"), ("b", "--dataset", str(project / "episodes.json"))):
         assert cli.main([*drive, *exam_of, "--out", str(tmp_path / name)]) == 0
-        (result,) = read_journal(tmp_path / name / "episodes.jsonl").values()
+        (result,) = finished(tmp_path / name).values()
         assert result.success
         ways.append((result.trajectory, result.metrics))
     assert ways[0] == ways[1]

@@ -15,10 +15,10 @@ from websockets.sync.server import serve
 
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api import socket_link
-from o3de_sim.o3de_api.connection import speaks_http
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
+from o3de_sim.o3de_api.socket_link import speaks_http
 from o3de_sim.o3de_api.wire import FrameReader, encode
-from proctor.agents.connection_faults import no_handshake
+from proctor.agents.connection import no_handshake
 
 INFO = {"protocol": 1, "engine": "", "project": "", "level": "", "in_game_mode": False, "operations": []}
 

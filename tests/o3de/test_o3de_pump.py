@@ -14,7 +14,7 @@ from editor_agents import TOKEN, Client
 import o3de_sim.editor
 from o3de_sim.agent_port import agent_port
 from o3de_sim.editor import start_agent
-from o3de_sim.editor.pump import PERIOD_MS, start_pump
+from o3de_sim.editor.azlmbr_calls import PERIOD_MS, start_pump
 from o3de_sim.editor.selftest import LEVEL, RECORD, run
 from o3de_sim.errors import O3DEError
 from proctor.o3de.standin.fake_editor import FakeEditor

@@ -14,15 +14,14 @@ from hypothesis import strategies as st
 from o3de_editors import TOKEN, editor_with_level, running_agent
 
 import proctor
-from o3de_sim.common.light_units import from_engine, to_engine
-from o3de_sim.common.scene_builder import BasicSceneBuilder
-from o3de_sim.common.scene_node import InvalidScene
+from o3de_sim.common.scene_builder import BasicSceneBuilder, from_engine, to_engine
+from o3de_sim.common.scene_file import InvalidScene
 from o3de_sim.constants import GROUND
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.o3de.standin.level_scene import scene_of_level
 from proctor.o3de_export.folder import ExportFolder
-from proctor.o3de_export.scene import put_scene
+from proctor.o3de_export.project import put_scene
 from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.meshes import load_drawn_surfaces
 from proctor.scenes.scene_config import SceneConfig, save_scene

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proctor
-from o3de_sim.common.export_paths import file_name
 from o3de_sim.common.scene_checks import MESH_SUFFIXES, TEXTURES, check_scene, load_scene
-from o3de_sim.common.scene_file import read_scene_file
-from o3de_sim.common.scene_node import InvalidScene
+from o3de_sim.common.scene_file import InvalidScene, read_scene_file
+from o3de_sim.common.scene_meshes import file_name
 from proctor.core.documents import convert, read_json
 from proctor.core.errors import InvalidFile
 from proctor.scenes import mesh_files, scene_config

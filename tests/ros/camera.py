@@ -32,7 +32,7 @@ class Camera(RosNode):
             lambda: all(self._out[name].get_subscription_count() for name in topics), MATCH_S
         )
         assert self.wait_until(self._clock.get_subscription_count, MATCH_S)
-        subscriptions = [topic._subscription for topic in topics.values()]
+        subscriptions = [topic.subscription for topic in topics.values()]
         assert listener.node.wait_until(lambda: all(s.get_publisher_count() for s in subscriptions), MATCH_S)
 
     def look(self, time_s, *, depth_s=None, names=("rgb", "depth"), encodings=("rgb8", "16UC1")):

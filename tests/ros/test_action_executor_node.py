@@ -16,8 +16,7 @@ from sensor_msgs.msg import LaserScan
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import wrap_angle
-from proctor.ros2.action_executor import VLNActionExecutor
-from proctor.ros2.action_executor_wrapper import ActionExecutorWrapper
+from proctor.ros2.action_executor import ActionExecutorWrapper, VLNActionExecutor
 from proctor.ros2.qos import SENSORS
 
 TIMEOUT_S = 0.7

@@ -11,17 +11,18 @@ from served_world import save_yard, yard_episode
 
 from o3de_sim.o3de_api.interface import math as o3de_math
 from proctor.core.errors import SimulationError, UserError
-from proctor.core.registry import ONLY_FOR, load, suite_path
+from proctor.core.registry import load, suite_path
 from proctor.core.types import Action
 from proctor.envs.embedded import VLNEnv
 from proctor.envs.o3de import O3DEEnv
 from proctor.envs.o3de_simulator import O3DESimulator
 from proctor.exams.datasets import load_dataset
+from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.oracle import OraclePolicy
 from proctor.o3de.agent_manager import BUILT, BUILT_PLAIN
 from proctor.o3de_export.project import export_scene
 from proctor.ros2.node import RosNode
-from proctor.runs.evaluator import VLNEvaluator
+from vln_evaluator.evaluators import VLNEvaluator
 
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
 THRESHOLD_M = 0.3
@@ -149,8 +150,8 @@ def test_a_new_simulator_takes_over_from_one_that_was_never_closed(editor, scene
 @pytest.mark.parametrize(
     ("episode", "complaint"),
     [
-        (O3DESimulator.Episode(scene_id="nowhere"), "no level 'nowhere'"),
-        (O3DESimulator.Episode(), "needs a scene"),
+        (Episode(scene_id="nowhere"), "no level 'nowhere'"),
+        (Episode(), "needs a scene"),
     ],
 )
 def test_episodes_without_a_world_are_told_what_they_lack(simulator, episode, complaint):
@@ -224,7 +225,6 @@ def oracle_means(env, episodes):
 
 def test_the_registry_knows_it():
     assert load("env", "o3de") is O3DEEnv
-    assert O3DEEnv.tasks == (ONLY_FOR["env"]["o3de"],)
 
 
 def shortest(count, scene_id=""):

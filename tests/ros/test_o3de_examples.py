@@ -11,6 +11,7 @@ from served_agents import Agent, served
 from served_world import save_yard
 
 from proctor.envs.o3de_simulator import O3DESimulator
+from proctor.exams.vln.episode import Episode
 
 REPOSITORY = Path(__file__).parent.parent.parent
 H, W = 48, 64
@@ -220,7 +221,7 @@ def test_the_executors_example(workspace, capsys):
 
 def test_the_test_plan(workspace):
     def create_test_episode():
-        return O3DESimulator.Episode(scene_id="scene_001", instruction="Go", goal_position=(1, 0, 0))
+        return Episode(scene_id="scene_001", instruction="Go", goal_position=(1, 0, 0))
 
     plan = run(
         "from o3de_simulator import O3DESimulator\n"

@@ -15,13 +15,11 @@ from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.cli import main
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
-from proctor.o3de.standin.game_world import WorldSettings
-from proctor.o3de.standin.standin import StandIn
-from proctor.o3de_export.project import ROBOT_PREFAB
-from proctor.ros2.domain import Domain
+from proctor.o3de.robot_prefab import ROBOT_PREFAB
+from proctor.o3de.standin.standin import StandIn, WorldSettings
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import COMMANDS, SENSORS
-from proctor.ros2.sim_host_process import SimHostProcess
+from proctor.ros2.sim_host_process import Domain, SimHostProcess
 from proctor.ros2.simulation_client import Scope, SimulationClient
 
 HEARD_S = 20.0

@@ -11,7 +11,7 @@ from served_world import save_yard, yard_episode
 
 from proctor.cli import main
 from proctor.core.errors import SimulationError, UserError
-from proctor.core.registry import ONLY_FOR, load
+from proctor.core.registry import load
 from proctor.core.types import Action, Vector3
 from proctor.envs.embedded import VLNEnv
 from proctor.envs.ros2 import Ros2Env
@@ -176,7 +176,6 @@ def test_options_that_make_no_sense_are_refused(options, problem):
 
 def test_the_registry_knows_it():
     assert load("env", "ros2") is Ros2Env
-    assert Ros2Env.tasks == (ONLY_FOR["env"]["ros2"],)
 
 
 def test_the_command_line_says_what_attach_is_for(capsys):

@@ -18,9 +18,8 @@ from proctor.core.geometry import pose_out_of
 from proctor.core.types import Pose2, Vector3
 from proctor.ros2.convert import pose2, quaternion, seconds, yaw_of
 from proctor.ros2.node import RosNode
-from proctor.ros2.pacer import LAG_S, Pacer
 from proctor.ros2.qos import CLOCK, COMMANDS, LATCHED, SENSORS
-from proctor.ros2.sim_host import SimHost, State
+from proctor.ros2.sim_host import LAG_S, Pacer, SimHost, State
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
 WALL = SceneObject(
@@ -375,7 +374,7 @@ def test_a_long_step_ends_when_the_host_is_stopped(make):
 
 def test_the_pacer_keeps_its_pace_and_does_not_chase_lost_time(monkeypatch):
     now_s = [100.0]
-    monkeypatch.setattr("proctor.ros2.pacer.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("proctor.ros2.sim_host.time.monotonic", lambda: now_s[0])
     pacer = Pacer(0.01, 2.0)
     for _ in range(100):
         now_s[0] += pacer.left_s() + 0.001  # each time a little late

@@ -30,8 +30,8 @@ from proctor.core.types import Pose2
 from proctor.ros2 import simulation_client
 from proctor.ros2.node import RosNode
 from proctor.ros2.robot_clock import RobotClock
+from proctor.ros2.simulation_checks import ROBOT_URI
 from proctor.ros2.simulation_client import Scope, SimulationClient
-from proctor.ros2.simulation_rules import ROBOT_URI
 from proctor.ros2.simulation_services import FEATURES
 
 POSE = Pose2(1.0, 2.0, 0.5)

@@ -30,8 +30,7 @@ from proctor.ros2.convert import quaternion
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import SENSORS
 from proctor.ros2.sim_host import SimHost
-from proctor.ros2.simulation_checks import Refusal
-from proctor.ros2.simulation_rules import ROBOT_URI
+from proctor.ros2.simulation_checks import ROBOT_URI, Refusal
 from proctor.ros2.simulation_services import FEATURES, MAX_ROBOTS, MAX_STEPS, SimulationServices
 from proctor.scenes.scene_config import SceneConfig
 

@@ -7,30 +7,26 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from o3de_sim.common.light_units import to_engine
 from o3de_sim.common.scene_checks import ONE, Light, Scene, SceneObject, load_scene
 from o3de_sim.common.scene_meshes import Mesh, find_meshes
 from o3de_sim.constants import ENVIRONMENT, GROUND
 from o3de_sim.editor.arguments import MAX_LIST, MAX_NAME
 from o3de_sim.errors import O3DEError
-from o3de_sim.o3de_api.interface.entity_id import EntityId
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion, turn_from_y
-from o3de_sim.o3de_api.interface.physics import Collider
+from o3de_sim.o3de_api.interface.tools import Collider, EntityId
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 
 Progress = Callable[[int, int, str], None]
 """Is told how many things are built, of how many, and what comes next."""
 
-UPRIGHT = euler_to_quaternion([90, 0, 0])
-"""Turns what is Y up to Z up."""
-GROUND_M = 50.0
-"""How far the ground reaches at least, from the origin and from every object."""
-THINNEST_M = 0.001
-"""Of what is seen: the least that the engine scales a primitive to."""
-DENSITY = 300.0
-"""Of a dynamic object whose mass is not given, in kg/m³; the engine's own guess would be 1000."""
+UPRIGHT = euler_to_quaternion([90, 0, 0])  # turns what is Y up to Z up
+GROUND_M = 50.0  # how far the ground reaches at least, from the origin and from every object
+THINNEST_M = 0.001  # of what is seen: the least that the engine scales a primitive to
+LightType = Literal["point", "directional"]
+SUN_EV, LAMP_LM = 4.0, 2000.0
+"""What an intensity of 1 means: the engine's own sun, 40 lux, and a lamp as bright from 2 m away."""
 
 
 @dataclass
@@ -53,14 +49,10 @@ class SceneReport:
 
 
 class BasicSceneBuilder:
-    """Puts the objects, lights and ground of a scene into the level that is open.
+    """Puts the objects, lights and ground of a scene into the open level.
 
-    Each object is an entity at the object's pose, with its body and colliders; what is seen hangs below it.
-
-    Args:
-        agent: The way to the engine.
-        progress: Who wants to know how far it is.
-        taken: Names that no entity of a scene may have, such as the robot's.
+    Each object is an entity at the object's pose, with its body and colliders; what is seen is below it. No
+    entity gets a name in `taken`, such as the robot's.
     """
 
     def __init__(
@@ -71,14 +63,9 @@ class BasicSceneBuilder:
         self._taken = taken
 
     def build_scene(self, config: Mapping[str, Any] | str | Path) -> SceneReport:
-        """Build a scene.
+        """Build a scene, given as the content of a scene file, or as its path.
 
-        Args:
-            config: What a scene file holds, or the file.
-
-        Raises:
-            InvalidScene: The scene is wrong; nothing was built.
-            O3DEError: The engine failed at an object, which the message names.
+        InvalidScene: nothing was built. O3DEError: the engine failed at an object, which the message names.
         """
         scene = load_scene(config)
         meshes = find_meshes(self._agent, scene)
@@ -183,7 +170,8 @@ class BasicSceneBuilder:
             return
         mass = item.mass
         if mass is None and item.rigid_body_type == "dynamic":
-            mass = DENSITY * sum(map(_volume_m3, colliders))
+            # In kg/m³; the engine's own guess would be 1000.
+            mass = 300.0 * sum(map(_volume_m3, colliders))
         is_static = item.rigid_body_type == "static"
         self._agent.pc.add_rigid_body(entity, item.rigid_body_type, None if is_static else mass)
         for start in range(0, len(colliders), MAX_LIST):
@@ -241,11 +229,18 @@ def _volume_m3(collider: Collider) -> float:
 
 
 def entity_name(name: str, taken: Collection[str] = ()) -> str:
-    """Return a name as the engine takes it; scenes are free to call things what they like.
-
-    Args:
-        name: Of an object or a light.
-        taken: Names by which others are found, besides the ground's and that of what each level has.
-    """
+    """Return an object's name as the engine accepts it, different from names by which others are found."""
     printable = "".join(letter if letter.isprintable() else "_" for letter in name)[:MAX_NAME] or "object"
     return f"{printable} of the scene" if printable in (GROUND, ENVIRONMENT, *taken) else printable
+
+
+def to_engine(type_: LightType, intensity: float) -> float:
+    """Return the EV100 (illuminance) of a directional light, or the lumen of a point light."""
+    if type_ == "point":
+        return LAMP_LM * intensity
+    return max(SUN_EV + math.log2(intensity), 0.0)
+
+
+def from_engine(type_: LightType, value: float) -> float:
+    """Return the intensity that `to_engine` made a value of."""
+    return value / LAMP_LM if type_ == "point" else float(2.0 ** (value - SUN_EV))

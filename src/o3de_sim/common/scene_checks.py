@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, cast
 
-from o3de_sim.common.scene_file import read_scene_file
-from o3de_sim.common.scene_node import InvalidScene, Node
+from o3de_sim.common.scene_file import InvalidScene, Node, read_scene_file
 from o3de_sim.o3de_api.interface.math import ORIGIN, Vector3
 
 Shape = Literal["box", "cylinder", "sphere"]
-SHAPES = ("box", "cylinder", "sphere")
 TEXTURES = (
     *("plaster", "stripes", "ornament", "brick", "tiles", "mosaic", "checks", "marble", "wood", "planks"),
     *("parquet", "carpet", "pattern", "fabric", "leaves", "books", "painting", "landscape"),
@@ -24,15 +22,11 @@ TEXTURES = (
 MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
 SMALLEST_M = 0.0005
 ONE = Vector3(1.0, 1.0, 1.0)
-DOWN = Vector3(0.0, 0.0, -1.0)
 
-SCENE_KEYS = ("scene_name", "scene_type", "objects", "lights", "notes")
 OBJECT_KEYS = (
     *("name", "category", "color", "room", "translate", "rotate", "scale", "asset_path", "parts"),
     *("rigid_body_type", "mass", "collision"),
 )
-PART_KEYS = ("shape", "size", "translate", "rotate", "color", "texture", "collision")
-LIGHT_KEYS = ("name", "type", "translate", "direction", "color", "intensity")
 
 
 @dataclass(frozen=True)
@@ -40,11 +34,9 @@ class Part:
     """A primitive shape, placed in its object's frame by its centre."""
 
     shape: Shape
-    size: Vector3
-    """Full extents in metres. Cylinders stand along z."""
+    size: Vector3  # full extents in metres. Cylinders stand along z.
     translate: Vector3
-    rotate: Vector3
-    """Degrees, Z·Y·X."""
+    rotate: Vector3  # degrees, Z·Y·X
     color: tuple[float, ...]
     texture: str | None
     collision: bool
@@ -56,15 +48,12 @@ class SceneObject:
 
     name: str
     translate: Vector3
-    rotate: Vector3
-    """Degrees, Z·Y·X."""
+    rotate: Vector3  # degrees, Z·Y·X
     scale: Vector3
-    asset_path: str | None
-    """Relative to the scene file's folder."""
+    asset_path: str | None  # relative to the scene file's folder
     parts: tuple[Part, ...]
     rigid_body_type: Literal["static", "dynamic", "kinematic", "none"]
-    mass: float | None
-    """Kilograms."""
+    mass: float | None  # kilograms
     collision: Literal["hull", "surface"]
 
 
@@ -91,11 +80,7 @@ class Scene:
 
 
 def load_scene(config: Mapping[str, Any] | str | Path) -> Scene:
-    """Check a scene, given as what its file holds, or as the file.
-
-    Raises:
-        InvalidScene: It is missing or wrong.
-    """
+    """Check a scene, given as the content of its file, or as the path."""
     if isinstance(config, Mapping):
         return check_scene(config)
     path = Path(config)
@@ -108,17 +93,9 @@ def load_scene(config: Mapping[str, Any] | str | Path) -> Scene:
 
 
 def check_scene(value: Any, file: str = "the scene") -> Scene:
-    """Check a scene.
-
-    Args:
-        value: What a scene file holds.
-        file: Its name, for complaints.
-
-    Raises:
-        InvalidScene: It is wrong.
-    """
+    """Check the content of a scene file; `file` is its name in messages."""
     node = Node(value, file)
-    fields = node.fields(SCENE_KEYS, ["scene_name"])
+    fields = node.fields(("scene_name", "scene_type", "objects", "lights", "notes"), ["scene_name"])
     name = fields["scene_name"].text()
     _text(fields, "scene_type", "indoor")
     objects = tuple(map(_object, _items(fields, "objects")))
@@ -136,7 +113,9 @@ def _object(node: Node) -> SceneObject:
     for key in ("category", "color", "room"):
         _text(fields, key, "")
     asset_path, mass = _given(fields, "asset_path"), _given(fields, "mass")
-    body = fields["rigid_body_type"].choice(BODIES) if "rigid_body_type" in fields else "static"
+    body = "static"
+    if "rigid_body_type" in fields:
+        body = fields["rigid_body_type"].choice(("static", "dynamic", "kinematic", "none"))
     collision = fields["collision"].choice(("hull", "surface")) if "collision" in fields else "hull"
     item = SceneObject(
         name=fields["name"].text(),
@@ -151,9 +130,6 @@ def _object(node: Node) -> SceneObject:
     )
     _check_object(node, item)
     return item
-
-
-BODIES = ("static", "dynamic", "kinematic", "none")
 
 
 def _check_object(node: Node, item: SceneObject) -> None:
@@ -177,8 +153,10 @@ def _check_object(node: Node, item: SceneObject) -> None:
 
 
 def _part(node: Node) -> Part:
-    fields = node.fields(PART_KEYS, ["shape", "size"])
-    shape, size = fields["shape"].choice(SHAPES), fields["size"].vector()
+    fields = node.fields(
+        ("shape", "size", "translate", "rotate", "color", "texture", "collision"), ["shape", "size"]
+    )
+    shape, size = fields["shape"].choice(("box", "cylinder", "sphere")), fields["size"].vector()
     if min(size) < SMALLEST_M:
         raise node.error(f"expected at least {SMALLEST_M} m, found {size.to_list()}", "size")
     if (shape != "box" and size.x != size.y) or (shape == "sphere" and size.x != size.z):
@@ -196,9 +174,9 @@ def _part(node: Node) -> Part:
 
 
 def _light(node: Node) -> Light:
-    fields = node.fields(LIGHT_KEYS, [])
+    fields = node.fields(("name", "type", "translate", "direction", "color", "intensity"), [])
     kind = fields["type"].choice(("point", "directional")) if "type" in fields else "point"
-    direction = _vector(fields, "direction", DOWN)
+    direction = _vector(fields, "direction", Vector3(0.0, 0.0, -1.0))
     if direction == ORIGIN:
         raise node.error("expected one that is not zero", "direction")
     intensity = fields["intensity"].number() if "intensity" in fields else 1.0

@@ -30,10 +30,9 @@ class Unfit(Exception):
 class Kind:
     """A kind of argument.
 
-    Args:
-        check: Returns the value as the operation gets it.
-        is_entity: It is the text of an entity's id, or a list of them, which is looked up before the call.
-        must_be_edited: Such an entity may not be one of the running game.
+    `check` returns the value as the operation gets it. `is_entity`: it is the text of an entity's id, or a
+    list of them, which is looked up before the call. `must_be_edited`: the entity may not be one of the
+    running game.
     """
 
     check: Callable[[Any], Any]
@@ -43,14 +42,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of an operation.
-
-    Args:
-        name: Its name.
-        kind: What it must be.
-        is_needed: Whether it must be given.
-        default: What it is otherwise. `null` is taken for it, too, if it is None.
-    """
+    """An argument of an operation. `null` also stands for the default, if that is None."""
 
     name: str
     kind: Kind
@@ -58,11 +50,7 @@ class Argument:
     default: Any = None
 
     def value(self, operation: str, given: dict[str, Any]) -> Any:
-        """Return the checked value.
-
-        Raises:
-            O3DEError: bad_request: It is missing, or not of its kind.
-        """
+        """Return the checked value; O3DEError bad_request if it is missing, or not of its kind."""
         if self.name not in given:
             if self.is_needed:
                 raise O3DEError("bad_request", f'{operation} needs the argument "{self.name}"')
@@ -185,12 +173,8 @@ def _collider(value: Any) -> Collider:
         f'an object with "shape" ({", ".join(SHAPES)}), "size" (three lengths in metres), and if need be '
         '"translate" (three metres) and "rotate" (a quaternion [x, y, z, w])'
     )
-    if not isinstance(value, dict) or not {"shape", "size"} <= set(value) <= {
-        "shape",
-        "size",
-        "translate",
-        "rotate",
-    }:
+    known = {"shape", "size", "translate", "rotate"}
+    if not isinstance(value, dict) or not {"shape", "size"} <= set(value) <= known:
         raise Unfit(right)
     if not isinstance(value["shape"], str) or value["shape"] not in SHAPES:
         raise Unfit(right)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from o3de_sim.errors import O3DEError
 
@@ -20,6 +20,7 @@ CAUSE = (
 Values = tuple[float, ...]
 Returns = Literal["value", "outcome", "nothing", "perhaps"]
 Stop = Callable[[], None]
+PERIOD_MS = 10
 
 
 def azlmbr_is_here() -> bool:
@@ -42,11 +43,7 @@ def when_editor_is_ready(callback: Callable[[], object]) -> Stop:
 
 
 def loop_callback_slot() -> Any:
-    """Return the helpers of the Gem QtForPython, whose one loop callback is free to be set.
-
-    Raises:
-        ImportError: The Gem is not enabled, or somebody else has the callback.
-    """
+    """Return the helpers of the Gem QtForPython; ImportError unless their one loop callback is free."""
     helpers = import_module("azlmbr.qt_helpers")
     if helpers.loop_is_running():
         raise ImportError("the loop callback of azlmbr.qt_helpers is in use")
@@ -57,19 +54,11 @@ def _handled(module: str, handler: str, event: str, callback: Callable[[], objec
     bus_handler = getattr(import_module(f"azlmbr.{module}"), handler)()
     bus_handler.connect()
     bus_handler.add_callback(event, lambda _arguments: callback())
-
-    def stop() -> None:
-        bus_handler.disconnect()
-
-    return stop
+    return cast(Stop, bus_handler.disconnect)
 
 
 class Engine:
-    """The engine as the operations see it. It may only be called on the Editor's main thread.
-
-    Raises:
-        O3DEError: bad_state: This is not the Editor's Python.
-    """
+    """The engine as the operations see it. It may only be called on the Editor's main thread."""
 
     def __init__(self) -> None:
         if not azlmbr_is_here():
@@ -89,16 +78,10 @@ class Engine:
     def broadcast(self, bus: str, event: str, *arguments: Any, returns: Returns = "value") -> Any:
         """Ask everybody on a bus, such as `editor.ToolsApplicationRequestBus`.
 
-        Args:
-            bus: The module of azlmbr and the bus in it.
-            event: What to ask.
-            arguments: With what.
-            returns: What is due: a value, an `Outcome` whose value is taken out of it, nothing, or perhaps a
-                value, if somebody answers. It must be said, because an object that is asked for what it has
-                not answers None, and warns.
-
-        Raises:
-            O3DEError: az_call_failed: nothing came back though a value is due, or an outcome is a failure.
+        `returns` says what is due: a value, an `Outcome` whose value is taken out of it, nothing, or a value
+        if somebody answers. It must be said, because an object returns None, with a warning, for an attribute
+        that it does not have. O3DEError az_call_failed: a value is due and is missing, or an outcome is a
+        failure.
         """
         answer = self._bus(bus)(_module("bus").Broadcast, event, *arguments)
         return _due(answer, returns, f"{bus} {event}")
@@ -197,11 +180,7 @@ class Engine:
 
         handler.connect(capture)
         handler.add_callback("OnFrameCaptureFinished", finished)
-
-        def stop() -> None:
-            handler.disconnect()
-
-        return stop
+        return cast(Stop, handler.disconnect)
 
     def _count_frame(self) -> None:
         self._frames += 1
@@ -237,3 +216,32 @@ def _due(answer: Any, returns: Returns, call: str) -> Any:
     if not answer.IsSuccess():
         raise O3DEError("az_call_failed", f"{call} failed: {answer.GetError()}")
     return answer.GetValue()
+
+
+def start_pump(callback: Callable[[], object]) -> Stop:
+    """Call a function often, as long as the Editor lives; return what ends it. It must return soon.
+
+    A timer of Qt runs also while the Editor has no focus. Without PySide there is the loop callback of the
+    Gem QtForPython, and without that the tick of each frame, which stands still when frames do.
+    """
+    for name in ("PySide6.QtCore", "PySide2.QtCore"):
+        try:
+            core = import_module(name)
+        except ImportError:
+            continue
+        if core.QCoreApplication.instance() is not None:
+            return _start_timer(core, callback)
+    try:
+        helpers = loop_callback_slot()
+    except ImportError:
+        return on_each_tick(callback)
+    helpers.set_loop_callback(callback)
+    return cast(Stop, helpers.clear_loop_callback)
+
+
+def _start_timer(core: Any, callback: Callable[[], object]) -> Stop:
+    timer = core.QTimer(core.QCoreApplication.instance())
+    timer.setInterval(PERIOD_MS)
+    timer.timeout.connect(callback)
+    timer.start()
+    return cast(Stop, timer.stop)

@@ -10,12 +10,9 @@ from o3de_sim.o3de_api.wire import FrameReader, Message, WireError, encode
 
 READ_BYTES = 256 * 1024
 MAX_UNSENT_BYTES = 2 * MAX_FRAME_BYTES
-HELLO_S = 5.0
-"""How long a client may take to say hello."""
-FRAME_S = 10.0
-"""How long a frame may take to arrive, and an answer to be taken."""
-FAREWELL_S = 1.0
-"""How long a client that is let go may take to read why."""
+HELLO_S = 5.0  # how long a client may take to say hello
+FRAME_S = 10.0  # how long a frame may take to arrive, and an answer to be taken
+FAREWELL_S = 1.0  # how long a client that is let go may take to read why
 WEB = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI")
 NOT_WEB = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
@@ -24,18 +21,13 @@ NOT_WEB = (
 
 
 class Client:
-    """A connected client.
-
-    Args:
-        sock: Its socket.
-    """
+    """A connected client."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.settimeout(0)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a second answer waits for 40 ms
         self.socket = sock
-        self.is_known = False
-        """It has said hello with the right token."""
+        self.is_known = False  # it has said hello with the right token
         self.is_open = True
         self._reader = FrameReader()
         self._first = b""
@@ -45,11 +37,7 @@ class Client:
         self._send_deadline: float | None = None
 
     def receive(self) -> list[Message]:
-        """Return the messages that have arrived.
-
-        Raises:
-            WireError: What has arrived is no frame. Nothing can be read after it.
-        """
+        """Return the messages that have arrived. After a WireError nothing more can be read."""
         data = self._read()
         if self._is_leaving or not data:
             self._check_deadlines()
@@ -70,11 +58,7 @@ class Client:
         self._deadline = monotonic() + FRAME_S if self._reader.is_amid_frame else None
 
     def send(self, message: Message) -> None:
-        """Have a message sent, as the client takes it.
-
-        Raises:
-            WireError: It cannot be said in a frame.
-        """
+        """Queue a message, to be sent as the client takes it; WireError if it does not fit a frame."""
         data = encode(message)
         if self.is_open and not self._is_leaving:
             self._put(data)

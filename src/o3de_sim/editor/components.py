@@ -26,11 +26,7 @@ def find_type(engine: Engine, name: str) -> Any | None:
 
 
 def type_of(engine: Engine, name: str) -> Any:
-    """Return the type of a component.
-
-    Raises:
-        O3DEError: not_found: There is none, with names that are like it.
-    """
+    """Return the type of a component; O3DEError not_found shows similar names."""
     found = find_type(engine, name)
     if found is None:
         close = get_close_matches(name, names(engine), n=3, cutoff=0.5)

@@ -8,18 +8,13 @@ from typing import Any
 
 from o3de_sim.editor.arguments import Argument, shown
 from o3de_sim.editor.azlmbr_calls import Engine
-from o3de_sim.editor.handles import Entity
 from o3de_sim.editor.operation_table import TABLE, Operation
-from o3de_sim.editor.session import Session
+from o3de_sim.editor.session import Entity, Session
 from o3de_sim.errors import O3DEError
 
 
 class Dispatcher:
-    """Starts operations.
-
-    Args:
-        engine: The engine.
-    """
+    """Starts operations."""
 
     def __init__(self, engine: Engine) -> None:
         self._session = Session(engine)
@@ -34,17 +29,9 @@ class Dispatcher:
         return self._session.engine.frame_count
 
     def start(self, op: str, args: dict[str, Any]) -> Generator[None, None, Any]:
-        """Check everything, and return the operation, ready to run.
+        """Check everything, and return the operation, ready to run: resume it once in each frame.
 
-        Args:
-            op: Its name.
-            args: Its arguments, as they come from JSON.
-
-        Returns:
-            What to resume once in each frame. It returns the result, which JSON can say.
-
-        Raises:
-            O3DEError: Now or when it runs.
+        It returns the result, which is JSON. O3DEError comes now or when it runs.
         """
         operation = TABLE.get(op)
         if operation is None:
@@ -66,11 +53,7 @@ class Dispatcher:
         return _run(self._session, operation, values)
 
     def why_late(self, frames: int) -> str:
-        """Return what probably keeps an operation from its end.
-
-        Args:
-            frames: How many frames have passed since it began.
-        """
+        """Return what probably keeps an operation from its end, `frames` frames after it began."""
         waited = self._session.waiting_for or "its end"
         if frames == 0:
             return (

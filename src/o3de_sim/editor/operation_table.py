@@ -40,17 +40,15 @@ from o3de_sim.editor.operations import (
     transform,
 )
 from o3de_sim.editor.operations.selftest import selftest
+from o3de_sim.editor.session import Session
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that can be asked for.
+    """An operation that clients can call.
 
-    Args:
-        name: Tool and operation.
-        function: Called with the session and the checked arguments; a generator if it needs frames.
-        arguments: What it takes.
-        edits: It changes the level, which cannot be done in game mode.
+    The function gets the session and the checked arguments; it is a generator if it needs frames. `edits`: it
+    changes the level, which is not possible in game mode.
     """
 
     name: str
@@ -68,7 +66,6 @@ def _edits(name: str, function: Callable[..., Any], *arguments: Argument) -> Ope
 
 
 ORIGIN = (0.0, 0.0, 0.0)
-UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 ANY = Argument("entity", ENTITY)
 EDITED = Argument("entity", EDITED_ENTITY)
 PARENT = optional("parent", EDITED_ENTITY)
@@ -98,11 +95,11 @@ OPERATIONS = (
     _edits("editor_tool.open_level", editor_tool.open_level, LEVEL_NAME),
     _edits("editor_tool.save_level", editor_tool.save_level),
     _asks("editor_tool.level_exists", editor_tool.level_exists, LEVEL_NAME),
-    _asks("editor_tool.current_level", editor_tool.current_level),
+    _asks("editor_tool.current_level", Session.level),
     _asks("tc.get_position", transform.get_position, ANY),
-    _edits("tc.set_position", transform.set_position, EDITED, WHERE),
+    _edits("tc.set_position", transform.set_pose, EDITED, WHERE),
     _asks("tc.get_rotation", transform.get_rotation, ANY),
-    _edits("tc.set_rotation", transform.set_rotation, EDITED, Argument("rotation", ROTATION)),
+    _edits("tc.set_rotation", transform.set_pose, EDITED, Argument("rotation", ROTATION)),
     _edits("tc.set_pose", transform.set_pose, EDITED, WHERE, Argument("rotation", ROTATION)),
     _edits("tc.set_scale", transform.set_scale, EDITED, Argument("scale", SCALE)),
     _edits(
@@ -138,7 +135,7 @@ OPERATIONS = (
         prefab_tool.instantiate,
         FILE,
         optional("position", POSITION, ORIGIN),
-        optional("rotation", ROTATION, UPRIGHT),
+        optional("rotation", ROTATION, (0.0, 0.0, 0.0, 1.0)),
         optional("name", NAME),
     ),
     _edits("prefab_tool.create", prefab_tool.create, Argument("entities", list_of(EDITED_ENTITY)), FILE),
@@ -149,7 +146,7 @@ OPERATIONS = (
     ),
     _asks("simulation_tool.enter_game_mode", simulation_tool.enter_game_mode),
     _asks("simulation_tool.exit_game_mode", simulation_tool.exit_game_mode),
-    _asks("simulation_tool.is_in_game_mode", simulation_tool.is_in_game_mode),
+    _asks("simulation_tool.is_in_game_mode", Session.is_in_game_mode),
     _asks("simulation_tool.toggle_physics", simulation_tool.toggle_physics, Argument("enabled", FLAG)),
     _asks("ros2_tool.is_available", ros2_tool.is_available),
     _asks("ros2_tool.missing_components", ros2_tool.missing_components, EDITED),

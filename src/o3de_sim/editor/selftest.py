@@ -16,14 +16,12 @@ from typing import Any
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from o3de_sim.editor.azlmbr_calls import Engine, Stop
+from o3de_sim.editor.azlmbr_calls import Engine, Stop, start_pump
 from o3de_sim.editor.dispatcher import Dispatcher
-from o3de_sim.editor.pump import start_pump
 from o3de_sim.errors import O3DEError
 
 LEVEL = "o3de_sim_selftest"
 RECORD = "user/o3de_sim_selftest.json"
-TIMEOUT_S = 300.0
 Record = list[dict[str, Any]]
 
 
@@ -37,19 +35,14 @@ def checks(dispatcher: Dispatcher) -> Generator[None, None, Record]:
 
 
 class SelfTest:
-    """Runs the checks a step at a time.
-
-    Args:
-        engine: The engine.
-        finished: Called when the record is written.
-    """
+    """Runs the checks one step at a time; calls `finished` when the record is written."""
 
     def __init__(self, engine: Engine, finished: Callable[[], object]) -> None:
         self._file = engine.project / RECORD
         self._finished = finished
         self._dispatcher = Dispatcher(engine)
         self._steps = checks(self._dispatcher)
-        self._deadline = monotonic() + TIMEOUT_S
+        self._deadline = monotonic() + 300.0
         self._is_running = False
 
     def step(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import os
+import secrets
 import socket
 from collections import deque
 from collections.abc import Generator
@@ -15,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from o3de_sim.constants import (
     DEFAULT_HOST,
@@ -24,30 +25,49 @@ from o3de_sim.constants import (
     MAX_TIMEOUT_S,
     PORT_VARIABLE,
     PROTOCOL,
+    TOKEN_FOLDER,
+    TOKEN_VARIABLE,
 )
 from o3de_sim.editor.arguments import shown
 from o3de_sim.editor.client import Client
-from o3de_sim.editor.token_file import TokenFile, given_token
 from o3de_sim.errors import Code, O3DEError
 from o3de_sim.o3de_api.wire import Message, WireError
+
+if TYPE_CHECKING:
+    from o3de_sim.editor.dispatcher import Dispatcher
 
 MAX_CONNECTIONS = 8
 MAX_QUEUE = 64
 REQUEST = {"v", "id", "op", "args", "timeout_s"}
 
 
-class Starter(Protocol):
-    """What the server needs of a dispatcher."""
+def given_token() -> str | None:
+    """Return the token of the environment, if there is one."""
+    return os.environ.get(TOKEN_VARIABLE) or None
 
-    @property
-    def frame_count(self) -> int:
-        """How many frames have passed."""
 
-    def start(self, op: str, args: dict[str, Any]) -> Generator[None, None, Any]:
-        """Return an operation that is ready to run."""
+class TokenFile:
+    """A new token, in a file that only this user can read. The agent's port is in its name."""
 
-    def why_late(self, frames: int) -> str:
-        """Return why an operation has not ended."""
+    def __init__(self, port: int) -> None:
+        self.token = secrets.token_urlsafe(32)
+        folder = Path.home() / TOKEN_FOLDER
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+        self.path = folder / f"token-{port}"
+        new = folder / f".token-{port}-{secrets.token_hex(8)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        with os.fdopen(os.open(new, flags, 0o600), "w", encoding="ascii") as file:
+            file.write(self.token)
+        new.replace(self.path)
+
+    def remove(self) -> None:
+        """Remove the file, if it is still this one."""
+        try:
+            if self.path.read_text(encoding="ascii") == self.token:
+                self.path.unlink()
+        except (OSError, ValueError):  # another agent's, or gone
+            return
 
 
 @dataclass(frozen=True)
@@ -70,19 +90,13 @@ class _Job:
 class AgentServer:
     """Serves one client on this machine.
 
-    Args:
-        dispatcher: Starts the operations.
-        host: A loopback address.
-        port: 0 for any free one.
-        token: What clients must know; else that of the environment, else a new one in a file of this user.
-
-    Raises:
-        O3DEError: bad_request: The address is not a loopback one. bad_state: The port is taken.
+    The host must be a loopback address; port 0 is any free one. Without a token it takes that of the
+    environment, else it writes a new one to a file of this user. O3DEError bad_state: the port is taken.
     """
 
     def __init__(
         self,
-        dispatcher: Starter,
+        dispatcher: Dispatcher,
         host: str = DEFAULT_HOST,
         port: int = DEFAULT_PORT,
         token: str | None = None,
@@ -218,42 +232,36 @@ class AgentServer:
         if job is None:
             return
         reply: Message | None = None
-        is_handled = False
         frames = self._dispatcher.frame_count - job.first_frame
         try:
             next(job.steps)
             if monotonic() > job.deadline:
                 reply = self._give_up(job, frames)
-            is_handled = True
         except StopIteration as done:
             reply = {"v": PROTOCOL, "id": job.request.id, "ok": True, "result": done.value, "frames": frames}
-            is_handled = True
         except O3DEError as error:
             reply = _failure(job.request.id, error.code, error.message)
-            is_handled = True
-        finally:  # anything else goes on up, to the Editor's log, but is answered first
-            if not is_handled:
-                reply = _internal(job.request)
-            if reply is not None:
-                self._job = None
-                _answer(job.request, reply)
+        except BaseException:  # is answered first, then raised for the Editor's log
+            self._job = None
+            _answer(job.request, _internal(job.request))
+            raise
+        if reply is not None:
+            self._job = None
+            _answer(job.request, reply)
 
     def _start_next(self) -> bool:
         while self._queue:
             request = self._queue.popleft()
             if not request.client.is_open:
                 continue
-            is_handled = False
             try:
                 steps = self._dispatcher.start(request.op, request.args)
-                is_handled = True
             except O3DEError as error:
-                is_handled = True
                 _answer(request, _failure(request.id, error.code, error.message))
                 return False
-            finally:
-                if not is_handled:
-                    _answer(request, _internal(request))
+            except BaseException:
+                _answer(request, _internal(request))
+                raise
             self._job = _Job(request, steps, monotonic() + request.timeout_s, self._dispatcher.frame_count)
             return True
         return False

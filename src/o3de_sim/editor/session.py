@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from o3de_sim.editor.azlmbr_calls import Engine
-from o3de_sim.editor.handles import Entity, Handles
 from o3de_sim.errors import O3DEError
 
 T = TypeVar("T")
@@ -15,12 +15,69 @@ Frames = Generator[None, None, T]
 """An operation that needs frames: each `yield` hands the thread back until a later frame."""
 
 
-class Session:
-    """One Editor with its open level.
+class Entity(NamedTuple):
+    """An entity that an operation was given."""
 
-    Args:
-        engine: The engine.
-    """
+    text: str
+    id: Any  # the engine's own `EntityId`. Never a key of a dict: its hash is that of its address.
+    is_in_game: bool  # it belongs to the running game, and is not the one that is edited
+
+
+class Handles:
+    """Text to id, because the engine makes no id of a number. What was forgotten cannot be guessed."""
+
+    def __init__(self) -> None:
+        self._edited: dict[str, Any] = {}
+        self._in_game: dict[str, Any] = {}
+
+    def remember(self, entity_id: Any) -> str:
+        """Take an id of an entity that is edited; return its text."""
+        text = str(entity_id.ToString())
+        self._edited[text] = entity_id
+        return text
+
+    def remember_in_game(self, entity_id: Any) -> str:
+        """Take an id of an entity of the running game; return its text."""
+        text = str(entity_id.ToString())
+        self._in_game[text] = entity_id
+        return text
+
+    def find(self, text: str) -> Entity | None:
+        """Return the entity of a text, if it is known."""
+        if text in self._in_game:
+            return Entity(text, self._in_game[text], is_in_game=True)
+        if text in self._edited:
+            return Entity(text, self._edited[text], is_in_game=False)
+        return None
+
+    def get(self, text: str) -> Entity:
+        """Return the entity of a text; O3DEError not_found."""
+        found = self.find(text)
+        if found is None:
+            raise O3DEError(
+                "not_found",
+                f"no entity {text} is known here: ids come from entity_tool.create and find, and are "
+                "forgotten when the level changes and, those of the game, when game mode ends",
+            )
+        return found
+
+    def forget(self, text: str) -> None:
+        """Forget one entity, such as a deleted one."""
+        self._edited.pop(text, None)
+        self._in_game.pop(text, None)
+
+    def forget_game(self) -> None:
+        """Forget what was in the game, which has ended."""
+        self._in_game.clear()
+
+    def forget_all(self) -> None:
+        """Forget everything: another level is open."""
+        self._edited.clear()
+        self._in_game.clear()
+
+
+class Session:
+    """One Editor with its open level."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -43,9 +100,9 @@ class Session:
         return bool(self.engine.general("is_in_simulation_mode"))
 
     def what_ends_play(self) -> str | None:
-        """Return by what the level can be edited again; None if it can be.
+        """Return what makes the level editable again; None if it is editable.
 
-        In both modes the engine switches its entities off, and runs others in their stead.
+        In both modes the engine switches its entities off, and runs others in their place.
         """
         if self.is_in_game_mode():
             return "simulation_tool.exit_game_mode"
@@ -61,11 +118,7 @@ class Session:
             self.handles.forget_game()
 
     def entity(self, text: str) -> Entity:
-        """Return a known entity that exists.
-
-        Raises:
-            O3DEError: not_found.
-        """
+        """Return a known entity that exists; O3DEError not_found."""
         found = self.handles.get(text)
         if not found.is_in_game and not self.exists(found):
             self.handles.forget(text)
@@ -77,11 +130,7 @@ class Session:
         return bool(self.engine.broadcast("editor.ToolsApplicationRequestBus", "EntityExists", entity.id))
 
     def file(self, path: str) -> Path:
-        """Return the file of a path in the project.
-
-        Raises:
-            O3DEError: bad_request: It leads out of the project by a symbolic link, or cannot be looked at.
-        """
+        """Return the file of a path in the project; bad_request if a symbolic link leads out of it."""
         try:
             found = (self.project / path).resolve()
             found.exists()
@@ -104,13 +153,24 @@ class Session:
 
 
 def valid_id(entity_id: Any, what: str) -> Any:
-    """Return an id that the engine gave.
-
-    Raises:
-        O3DEError: az_call_failed: It is that of no entity.
-    """
+    """Return an id that the engine gave; O3DEError az_call_failed if it is that of no entity."""
     if not entity_id.IsValid():
         raise O3DEError(
             "az_call_failed", f"{what}: the engine gave no entity. Is a level open, and out of game mode?"
         )
     return entity_id
+
+
+@contextmanager
+def undo_batch(engine: Engine, label: str, entity_id: Any) -> Iterator[None]:
+    """Record what is done to an entity inside.
+
+    Without it a change of a transform is seen in the viewport and lost when the level is saved or played,
+    because those take the prefab's template, and only what is dirty within a batch is written there.
+    """
+    engine.broadcast("editor.ToolsApplicationRequestBus", "BeginUndoBatch", label, returns="nothing")
+    try:
+        engine.broadcast("editor.ToolsApplicationRequestBus", "AddDirtyEntity", entity_id, returns="nothing")
+        yield
+    finally:
+        engine.broadcast("editor.ToolsApplicationRequestBus", "EndUndoBatch", returns="nothing")

@@ -13,9 +13,8 @@ if __package__ in (None, ""):  # run as a script, where the package may be in no
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from o3de_sim.agent_port import agent_port
-from o3de_sim.editor.azlmbr_calls import Engine, Stop, when_editor_is_ready
+from o3de_sim.editor.azlmbr_calls import Engine, Stop, start_pump, when_editor_is_ready
 from o3de_sim.editor.dispatcher import Dispatcher
-from o3de_sim.editor.pump import start_pump
 from o3de_sim.editor.server import AgentServer
 from o3de_sim.errors import O3DEError
 
@@ -54,14 +53,7 @@ _running: list[_Agent] = []  # at most one
 
 
 def start(port: int | None = None) -> AgentServer:
-    """Start the agent, or return the one that runs.
-
-    Args:
-        port: Where it listens; else what O3DE_AGENT_PORT says, else 8080.
-
-    Raises:
-        O3DEError: The port is taken, or is none.
-    """
+    """Start the agent, or return the running one. Without a port, O3DE_AGENT_PORT, else 8080."""
     if not _running:
         agent = _Agent(agent_port(port))
         _running.append(agent)

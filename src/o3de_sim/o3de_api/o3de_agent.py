@@ -1,41 +1,96 @@
-"""The way to the engine, and all that can be asked of it."""
+"""The agent: all operations of the engine, from inside the Editor's Python or through a socket."""
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 from o3de_sim.constants import DEFAULT_TIMEOUT_S, O3DE_AGENT_PEB_MODE, O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.errors import O3DEError
-from o3de_sim.o3de_api.interface.asset_tool import AssetTool
-from o3de_sim.o3de_api.interface.editor_tool import EditorTool
-from o3de_sim.o3de_api.interface.entity_tool import EntityTool
-from o3de_sim.o3de_api.interface.general import GeneralTool
-from o3de_sim.o3de_api.interface.physics import PhysicsTool
-from o3de_sim.o3de_api.interface.prefab_tool import PrefabTool
-from o3de_sim.o3de_api.interface.render_tool import RenderTool
-from o3de_sim.o3de_api.interface.transform import TransformTool
-from o3de_sim.o3de_api.interface_extras.ros2_tool import Ros2Tool
-from o3de_sim.o3de_api.interface_extras.simulation_tool import SimulationTool
-from o3de_sim.o3de_api.link import Link
-from o3de_sim.o3de_api.peb_link import PebLink
+from o3de_sim.o3de_api.interface.tools import (
+    AssetTool,
+    EditorTool,
+    EntityTool,
+    GeneralTool,
+    PhysicsTool,
+    PrefabTool,
+    RenderTool,
+    Ros2Tool,
+    SimulationTool,
+    TransformTool,
+)
 from o3de_sim.o3de_api.socket_link import SocketLink
+
+if TYPE_CHECKING:
+    from o3de_sim.editor.azlmbr_calls import Engine
+    from o3de_sim.editor.dispatcher import Dispatcher
+
+
+class PebLink:
+    """Does operations in this process.
+
+    While one waits for a frame the Editor goes on, so this is for scripts and not for what itself runs in a
+    frame, such as a tick handler: there the engine would wait for itself.
+    """
+
+    def __init__(self) -> None:
+        from o3de_sim.editor.azlmbr_calls import azlmbr_is_here  # noqa: PLC0415 - only in this mode
+
+        if not azlmbr_is_here():
+            raise O3DEError(
+                "connection",
+                "mode 'peb' works only in the Python of the O3DE Editor, where azlmbr can be imported; from "
+                "other processes use mode 'socket'",
+            )
+        self._engine: Engine | None = None
+        self._dispatcher: Dispatcher | None = None
+        self._info: dict[str, Any] | None = None
+
+    def greet(self, timeout_s: float) -> dict[str, Any]:
+        """Return what the agent says of itself."""
+        if self._info is None:
+            self._info = dict(self.call("hello", {}, timeout_s))
+        return self._info
+
+    def call(self, op: str, args: dict[str, Any], timeout_s: float) -> Any:
+        """Do an operation and return its result."""
+        engine, dispatcher = self._start()
+        ends = time.monotonic() + timeout_s
+        steps = dispatcher.start(op, args)
+        try:
+            while True:
+                next(steps)
+                if time.monotonic() > ends:
+                    raise O3DEError("timeout", f"{op} was not done after {timeout_s:g} s")
+                engine.idle_wait_frames(1)
+        except StopIteration as done:
+            return done.value
+        finally:
+            steps.close()
+
+    def close(self) -> None:
+        """Stop counting frames, and forget the entities that were asked for."""
+        if self._engine is not None:
+            self._engine.close()
+        self._engine = self._dispatcher = self._info = None
+
+    def _start(self) -> tuple[Engine, Dispatcher]:
+        from o3de_sim.editor.azlmbr_calls import Engine  # noqa: PLC0415 - only in this mode
+        from o3de_sim.editor.dispatcher import Dispatcher  # noqa: PLC0415
+
+        if self._engine is None or self._dispatcher is None:
+            self._engine = Engine()
+            self._dispatcher = Dispatcher(self._engine)
+        return self._engine, self._dispatcher
 
 
 class O3DEAgent:
     """The engine, seen from Python. Both modes do the same operations with the same results.
 
-    Nothing is connected before the first call.
-
-    Args:
-        mode: `socket`, from another process, or `peb`, inside the Editor's own Python.
-        host: Where the Editor runs; this machine if missing.
-        port: Of the agent in the Editor; from O3DE_AGENT_PORT, else 8080, if missing.
-        token: What the agent wants to hear; from O3DE_AGENT_TOKEN or the file it left, if missing.
-        timeout_s: How long an operation may take, unless a call says otherwise.
-
-    Raises:
-        O3DEError: The mode is neither, the port is none, or the mode is `peb` and this is not the Editor.
+    Nothing is connected before the first call. The mode is `socket`, from another process, or `peb`, inside
+    the Editor's own Python. The defaults: this machine, the port of O3DE_AGENT_PORT or 8080, the token of
+    O3DE_AGENT_TOKEN or of the file that the agent left. `timeout_s` is for each operation, unless a call says
+    otherwise.
     """
 
     def __init__(
@@ -50,7 +105,7 @@ class O3DEAgent:
             raise O3DEError("bad_request", f"mode: expected 'socket' or 'peb', found {mode!r}")
         self.mode = mode
         self.timeout_s = timeout_s
-        self._link: Link = PebLink() if mode == O3DE_AGENT_PEB_MODE else SocketLink(host, port, token)
+        self._link = PebLink() if mode == O3DE_AGENT_PEB_MODE else SocketLink(host, port, token)
         self.entity_tool = EntityTool(self.call)
         self.editor_tool = EditorTool(self.call)
         self.tc = TransformTool(self.call)
@@ -64,23 +119,13 @@ class O3DEAgent:
 
     @property
     def info(self) -> dict[str, Any]:
-        """Return what the agent in the Editor said of itself at first: protocol, engine, project, level, ...
-
-        Raises:
-            O3DEError: It cannot be reached.
-        """
+        """The agent's first answer: protocol, engine, project, level, ..."""
         return self._link.greet(self.timeout_s)
 
     def call(self, op: str, args: dict[str, Any], timeout_s: float | None = None) -> Any:
-        """Do an operation of the table and return its result.
+        """Do an operation of the table, such as `tc.get_position`, and return its result.
 
-        Args:
-            op: Its name, such as `tc.get_position`.
-            args: By name, as they stand on the wire: lists for vectors, quaternions x, y, z, w.
-            timeout_s: How long it may take in the Editor.
-
-        Raises:
-            O3DEError: It failed; the code says of what kind.
+        The arguments are as on the wire: lists for vectors, quaternions x, y, z, w.
         """
         return self._link.call(op, args, self.timeout_s if timeout_s is None else timeout_s)
 
@@ -99,7 +144,5 @@ class O3DEAgent:
     def __enter__(self) -> O3DEAgent:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -11,25 +12,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from o3de_sim.agent_port import agent_port
-from o3de_sim.constants import (
-    DEFAULT_HOST,
-    PORT_VARIABLE,
-    PROTOCOL,
-    TOKEN_FOLDER,
-    TOKEN_VARIABLE,
-)
+from o3de_sim.constants import DEFAULT_HOST, PORT_VARIABLE, PROTOCOL, TOKEN_FOLDER, TOKEN_VARIABLE
 from o3de_sim.errors import Code, O3DEError
-from o3de_sim.o3de_api.connection import Connection, WebServerFound, speaks_http
-from o3de_sim.o3de_api.wire import Message, WireError
+from o3de_sim.o3de_api.wire import FrameReader, Message, WireError, encode
 
-CONNECT_TIMEOUT_S = 5.0
-MARGIN_S = 5.0
-"""How much longer than the agent this end waits: the agent's own word of a timeout says more."""
-PATIENCE_S = 2.0
-"""After this long without a greeting it is asked whether a web server listens there."""
+CHUNK_BYTES = 65536
+MARGIN_S = 5.0  # how much longer than the agent this end waits: the agent's own word of a timeout says more
+PATIENCE_S = 2.0  # after this long without a greeting it is asked whether a web server listens there
 BUSY_S, BUSY_PAUSE_S = 1.0, 0.03
 """How long a busy agent is asked again, and how often: it may not have noticed yet that its client left."""
-MAX_TOKEN_BYTES = 4096
 HOW_TO_START = (
     "Start the O3DE Editor with its agent (`Editor --project-path PROJECT --runpython "
     f".../o3de_sim/editor/start_agent.py --runpythonargs PORT`); {PORT_VARIABLE} says which port both use"
@@ -44,17 +35,75 @@ WEB_SERVER = (
 )
 
 
+class WebServerFound(Exception):
+    """What answered speaks HTTP."""
+
+
+class Connection:
+    """A connection that has been made. All waiting is up to a moment of `time.monotonic`."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = connected
+        self._reader = FrameReader()
+        self._waiting: list[Message] = []
+        self._has_heard = False
+
+    def is_stale(self) -> bool:
+        """Return whether the other end has closed, or said something that nobody asked for."""
+        return (
+            bool(self._waiting)
+            or self._reader.is_amid_frame
+            or bool(select.select([self._socket], [], [], 0)[0])
+        )
+
+    def send(self, message: Message, ends: float) -> None:
+        """Send a message. After a WireError nothing was sent; OSError: broken, or the time is over."""
+        frame = encode(message)
+        self._wait_until(ends)
+        self._socket.sendall(frame)
+
+    def receive(self, ends: float) -> Message:
+        """Wait for a message.
+
+        WebServerFound: what came is HTTP. WireError: it is not a frame. OSError: the connection broke or
+        ended, or the time is over (TimeoutError).
+        """
+        while not self._waiting:
+            self._wait_until(ends)
+            data = self._socket.recv(CHUNK_BYTES)
+            if not data:
+                raise ConnectionResetError("the other end closed the connection")
+            if not self._has_heard and data.startswith(b"HTTP"[: len(data)]):
+                raise WebServerFound
+            self._has_heard = True
+            self._waiting += self._reader.feed(data)
+        return self._waiting.pop(0)
+
+    def close(self) -> None:
+        """End it."""
+        self._socket.close()
+
+    def _wait_until(self, ends: float) -> None:
+        remaining_s = ends - time.monotonic()
+        if remaining_s <= 0:
+            raise TimeoutError
+        self._socket.settimeout(remaining_s)
+
+
+def speaks_http(address: tuple[str, int], timeout_s: float) -> bool:
+    """Return whether a request for a page is answered as web servers do. The agent answers otherwise."""
+    try:
+        with socket.create_connection(address, timeout_s) as probe:
+            probe.sendall(b"GET / HTTP/1.1\r\nHost: o3de\r\nConnection: close\r\n\r\n")
+            answer = probe.recv(CHUNK_BYTES)
+    except OSError:
+        return False
+    return answer.startswith(b"HTTP") and b"O3DE" not in answer
+
+
 class SocketLink:
-    """A connection that is made when it is needed, and made anew after it broke.
-
-    Args:
-        host: Where the Editor runs; this machine if missing.
-        port: From O3DE_AGENT_PORT, else 8080, if missing.
-        token: From O3DE_AGENT_TOKEN, else from the file that the agent left, if missing.
-
-    Raises:
-        O3DEError: The port is none.
-    """
+    """A connection that is made when it is needed, and again after it broke. Defaults: see `O3DEAgent`."""
 
     def __init__(self, host: str | None = None, port: int | None = None, token: str | None = None) -> None:
         self.host = host or DEFAULT_HOST
@@ -70,11 +119,7 @@ class SocketLink:
         return self._connection is not None
 
     def greet(self, timeout_s: float) -> dict[str, Any]:
-        """Return what the agent said when the connection was made, which is now if there is none.
-
-        Raises:
-            O3DEError: There is no agent, or it does not want us.
-        """
+        """Return the agent's answer to the handshake, after connecting if need be."""
         self._connected(timeout_s)
         return self._info
 
@@ -82,10 +127,7 @@ class SocketLink:
         """Do an operation and return its result.
 
         A request is never sent twice: where the connection breaks or the time is over, the operation may have
-        been done, or may still be under way.
-
-        Raises:
-            O3DEError: It failed, the time is over, or the connection broke. The next call makes a new one.
+        been done, or may still be running. The next call makes a new connection.
         """
         connection = self._connected(timeout_s)
         with self._closing(op, timeout_s):
@@ -119,7 +161,7 @@ class SocketLink:
 
     def _connect_once(self, timeout_s: float) -> Connection:
         try:
-            connected = socket.create_connection((self.host, self.port), min(CONNECT_TIMEOUT_S, timeout_s))
+            connected = socket.create_connection((self.host, self.port), min(5.0, timeout_s))
         except ConnectionRefusedError:
             raise O3DEError("connection", f"nothing listens on {self._place}. {HOW_TO_START}") from None
         except OSError as error:
@@ -223,7 +265,7 @@ class SocketLink:
         path = Path.home() / TOKEN_FOLDER / f"token-{self.port}"
         try:
             with path.open("rb") as stream:
-                token = stream.read(MAX_TOKEN_BYTES).decode().strip()
+                token = stream.read(4096).decode().strip()
         except (OSError, UnicodeDecodeError) as error:
             problem = error.strerror if isinstance(error, OSError) else "not text"
             raise O3DEError(

@@ -17,11 +17,7 @@ class WireError(ValueError):
 
 
 def encode(message: Message) -> bytes:
-    """Return the bytes of a message.
-
-    Raises:
-        WireError: It is too long, or holds what JSON cannot say, such as NaN.
-    """
+    """Return the bytes of a message; WireError if it is too long, or holds what is not JSON, such as NaN."""
     try:
         body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -43,11 +39,7 @@ class FrameReader:
         return bool(self._bytes)
 
     def feed(self, data: bytes) -> list[Message]:
-        """Take some bytes.
-
-        Raises:
-            WireError: They are no frames of ours.
-        """
+        """Add some bytes and return the messages that are complete."""
         self._bytes += data
         messages = []
         while len(self._bytes) >= LENGTH.size:

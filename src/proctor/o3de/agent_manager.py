@@ -14,16 +14,14 @@ from o3de_sim.common.scene_checks import check_scene
 from o3de_sim.common.scene_meshes import find_meshes
 from o3de_sim.constants import GROUND, O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.errors import O3DEError
-from o3de_sim.o3de_api.interface.entity_id import EntityId
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion
+from o3de_sim.o3de_api.interface.tools import EntityId
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.o3de.config import O3DEConfig, config_of
-from proctor.o3de_export.scene import solid_scene
+from proctor.o3de.solid_scene import solid_scene
 from proctor.scenes.scene_config import SceneConfig, load_scene
 
-LEVEL_TIMEOUT_S = 300.0
-"""Of making or opening a level, and of entering game mode in it."""
-NAME_LENGTH = 48
+LEVEL_TIMEOUT_S = 300.0  # of making or opening a level, and of entering game mode in it
 BUILT, BUILT_PLAIN = "proctor_built", "proctor_built_without_meshes"
 """The entity that is made last is one of these. A level without it was given up half-way."""
 BUILD = 2
@@ -33,17 +31,7 @@ BUILD = 2
 class O3DEAgentManager:
     """Holds the connection to the Editor and does there what an episode needs.
 
-    Args:
-        mode: `socket`, or `peb` inside the Editor.
-        config: Where the agent is, and which robot it is about.
-
-    Attributes:
-        agent: The engine, with all its tools.
-        robot_entity_id: The robot that is there now: in game mode the one that lives, else the one in the
-            level. None before there is one.
-
-    Raises:
-        O3DEError: The mode is `peb` and this is not the Editor.
+    `robot_entity_id` is the robot that is there now: in game mode the live one, else the one in the level.
     """
 
     def __init__(self, mode: Mode = O3DE_AGENT_SOCKET_MODE, *, config: O3DEConfig | None = None) -> None:
@@ -60,14 +48,9 @@ class O3DEAgentManager:
         self._built: str | None = None
 
     def create_scene(self, scene_config_path: str | Path) -> str:
-        """Open the level of a scene; if there is none yet, build and save it.
+        """Open the level of a scene, or build and save it; return the level's name.
 
-        Returns:
-            The level's name. It tells the scene's content, so a scene that was changed gets a new one.
-
-        Raises:
-            InvalidFile: The scene is wrong.
-            O3DEError: The engine cannot.
+        The name depends on the scene's content, so a changed scene gets a new level.
         """
         path = Path(scene_config_path)
         scene = load_scene(path)
@@ -83,11 +66,7 @@ class O3DEAgentManager:
         return level
 
     def open_level(self, level: str) -> bool:
-        """Open a level unless it is open, and return whether the project has it.
-
-        Raises:
-            O3DEError: The engine cannot.
-        """
+        """Open a level unless it is open, and return whether the project has it."""
         editor = self.agent.editor_tool
         if not editor.level_exists(level):
             self.leave_game_mode()
@@ -99,11 +78,7 @@ class O3DEAgentManager:
         return True
 
     def lacking_meshes(self, scene: SceneConfig) -> list[str]:
-        """Return the objects of a scene that the project has no meshes of, so that they look plain.
-
-        Raises:
-            O3DEError: The engine does not answer.
-        """
+        """Return the objects of a scene that the project has no meshes of, so that they look plain."""
         meshes = find_meshes(self.agent, check_scene(msgspec.to_builtins(scene)))
         return [item.name for item in scene.objects if item.name not in meshes]
 
@@ -126,12 +101,7 @@ class O3DEAgentManager:
         self.agent.editor_tool.save_level(timeout_s=LEVEL_TIMEOUT_S)
 
     def create_robot(self, position: Any, rotation: Any) -> EntityId:
-        """Put the robot's prefab into the level.
-
-        Args:
-            position: In the world, in metres.
-            rotation: A quaternion, or Euler angles in degrees, applied Z·Y·X.
-        """
+        """Put the robot's prefab into the level; the rotation is a quaternion, or Euler degrees, Z·Y·X."""
         self.leave_game_mode()
         self._placed = self.robot_entity_id = self.agent.prefab_tool.instantiate(
             self._config.robot_prefab,
@@ -194,7 +164,7 @@ class O3DEAgentManager:
 def level_of(scene: SceneConfig) -> str:
     """Return the name of the level that a scene becomes."""
     digest = hashlib.sha256(f"{BUILD}".encode() + msgspec.json.encode(scene)).hexdigest()[:8]
-    name = re.sub("[^A-Za-z0-9_-]+", "_", scene.scene_name)[:NAME_LENGTH] or "scene"
+    name = re.sub("[^A-Za-z0-9_-]+", "_", scene.scene_name)[:48] or "scene"
     return f"{name}_{digest}"
 
 

@@ -66,13 +66,7 @@ O3DE_SIMULATOR_CONFIG: dict[str, Any] = msgspec.to_builtins(O3DEConfig())
 
 
 def config_of(keys: Mapping[str, Any]) -> O3DEConfig:
-    """Return a configuration that differs from the default in some keys.
-
-    Where they name no port, O3DE_AGENT_PORT may.
-
-    Raises:
-        UserError: A key or a value is wrong.
-    """
+    """Return a configuration that differs from the default in some keys; O3DE_AGENT_PORT may set the port."""
     unknown = next((key for key in keys if key not in O3DE_SIMULATOR_CONFIG), None)
     if unknown is not None:
         hint = did_you_mean(str(unknown), list(O3DE_SIMULATOR_CONFIG))

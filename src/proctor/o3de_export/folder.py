@@ -1,7 +1,4 @@
-"""The project's folder that is written to. Files that are already right are left alone.
-
-The engine's Asset Processor works on every file that changes, and a house has hundreds.
-"""
+"""The project folder to write to. Unchanged files stay untouched: the Asset Processor handles each change."""
 
 from __future__ import annotations
 
@@ -14,18 +11,12 @@ from PIL import Image
 
 
 class ExportFolder:
-    """Writes files below a folder, and knows which.
-
-    Args:
-        root: The project's folder, which need not exist.
-    """
+    """Writes files below a folder, which need not exist, and knows which."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.sizes: dict[str, int] = {}
-        """Of all files put here, in bytes, by their path below the root."""
-        self.changed = 0
-        """How many of them were new or other than what was there."""
+        self.sizes: dict[str, int] = {}  # of all files put here, in bytes, by their path below the root
+        self.changed = 0  # how many of them were new or other than what was there
 
     def put(self, path: str, content: bytes) -> None:
         """Write a file, unless it is there."""

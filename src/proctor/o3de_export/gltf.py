@@ -1,21 +1,26 @@
-"""Surfaces as glTF files that O3DE, MuJoCo and everybody else read alike.
+"""Surfaces as glTF files that O3DE, MuJoCo and other readers show alike, and their import settings in O3DE.
 
-glTF is Y up. Vertices are kept Z up all the same, below a root node that turns them: readers of glTF
-apply it, and O3DE, which does not turn glTF files and leaves out the transform of the root node,
-gets what it wants without it. (A setting of the project changes that: see `import_settings.py`.)
+glTF is Y up. Vertices are kept Z up all the same, below a root node that turns them: readers of glTF apply
+it, and O3DE, which does not turn glTF files and leaves out the transform of the root node, gets what it wants
+without it. A project may say that root nodes count: then the engine turns glTF upright, but to face the other
+way. And it makes colliders of no mesh unless an `.assetinfo` file says so, as a house that is a mesh needs
+it. See `put_import_settings`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from pathlib import PurePosixPath
+import uuid
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.core.documents import read_json
+from proctor.core.errors import InvalidFile
 from proctor.core.types import Array
 from proctor.o3de_export.folder import ExportFolder
 from proctor.scenes.meshes import Surface
@@ -24,8 +29,14 @@ Z_UP_TO_Y_UP = [1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1]  # column by co
 ROOT_NODE = "z_up"
 FLOAT, UINT16, UINT32 = 5126, 5123, 5125
 VERTICES, INDICES = 34962, 34963
-ROUGHNESS = 0.9
-"""Nothing in our scenes shines."""
+ROOT_SETTING = "AssImpReadRootTransform"
+SEEN, SOLID = (
+    "{07B356B7-3635-40B5-878A-FAC4EFD5AD86} MeshGroup",
+    "{5B03C8E6-8CEE-4DA0-A7FA-CD88689DD45B} MeshGroup",
+)
+TURN_BACK = {"$type": "CoordinateSystemRule", "useAdvancedData": True, "rotation": [0.0, 0.0, 1.0, 0.0]}
+"""By half a turn about the vertical."""
+SPACE = uuid.UUID("b6f8b2b4-6e0c-4f0e-9c3a-7d1d7f5b8f11")
 
 
 def write_gltf(
@@ -38,12 +49,8 @@ def write_gltf(
 ) -> None:
     """Write a glTF file with its `.bin` beside it, and its images.
 
-    Args:
-        folder: Where to.
-        path: The file's, below that.
-        surfaces: In the object's frame, Z up, with the name of the image if that has one.
-        textures: The images' folder, one folder over from the file.
-        double_sided: Whether triangles are seen from behind, too.
+    Surfaces are in the object's frame, Z up, each with the name of its image if it has one. `textures` is the
+    images' folder, one folder over from the file. `double_sided` triangles are seen from behind, too.
     """
     document = _Document(PurePosixPath(path), f"../{PurePosixPath(textures).name}", double_sided=double_sided)
     for surface, image_name in surfaces:
@@ -103,7 +110,7 @@ class _Document:
         look: dict[str, Any] = {
             "baseColorFactor": [*(round(linear(channel), 6) for channel in shown), alpha],
             "metallicFactor": 0.0,
-            "roughnessFactor": ROUGHNESS,
+            "roughnessFactor": 0.9,  # nothing in our scenes shines
         }
         if image is not None:
             if image not in self._images:
@@ -168,3 +175,56 @@ def _unit(normals: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _digest(image: NDArray[np.uint8]) -> str:
     return hashlib.sha256(repr(image.shape).encode() + image.tobytes()).hexdigest()[:16]
+
+
+def put_import_settings(folder: ExportFolder, path: str, *, solid: bool, turned: bool) -> None:
+    """Write the settings of a glTF file of `write_gltf` if it needs any, else remove ours.
+
+    `solid`: its triangles collide. `turned`: the project makes the engine apply root nodes.
+    """
+    file = f"{path}.assetinfo"
+    if solid or turned:
+        folder.put(file, _settings(path, solid=solid, turned=turned))
+    else:
+        folder.take_back(file, _settings(path, solid=False, turned=True))
+
+
+def files_that_turn(project: Path) -> list[Path]:
+    """Return the project's settings files that make the engine mind root nodes."""
+    return [file for file in sorted(project.glob("Registry/*.setreg")) if _turns(file)]
+
+
+def _turns(file: Path) -> bool:
+    try:
+        value = read_json(file)
+    except InvalidFile:  # the engine's settings may hold comments
+        return ROOT_SETTING.encode() in file.read_bytes()
+    for key in ("O3DE", "Preferences", "SceneAPI", ROOT_SETTING):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value is True
+
+
+def _settings(path: str, *, solid: bool, turned: bool) -> bytes:
+    name = PurePosixPath(path).stem
+    nodes = {"selectedNodes": [ROOT_NODE, f"{ROOT_NODE}.{name}"]}
+    rules = {"rules": {"rules": [TURN_BACK]}} if turned else {}
+    groups: list[dict[str, Any]] = [
+        {"$type": SEEN, "name": name, "nodeSelectionList": nodes, **rules, "id": _id(path, SEEN)}
+    ]
+    if solid:
+        groups.append(
+            {
+                "$type": SOLID,
+                "id": _id(path, SOLID),
+                "name": name,
+                "NodeSelectionList": nodes,
+                "export method": 0,  # triangles
+                "PhysicsMaterialSlots": {"Slots": [{"Name": "Entire object"}]},
+                **rules,
+            }
+        )
+    return msgspec.json.format(msgspec.json.encode({"values": groups}), indent=4) + b"\n"
+
+
+def _id(path: str, kind: str) -> str:
+    return f"{{{str(uuid.uuid5(SPACE, f'{path} {kind}')).upper()}}}"

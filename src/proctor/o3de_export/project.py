@@ -5,38 +5,164 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from importlib import resources
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
-from o3de_sim.constants import EXPORT_FOLDER
+import o3de_sim
+from o3de_sim.common.scene_checks import check_scene
+from o3de_sim.common.scene_meshes import mesh_path, scene_folder
+from o3de_sim.constants import DEFAULT_PORT, EXPORT_FOLDER
 from proctor.core.errors import InvalidFile, UserError
-from proctor.exams.datasets import Dataset, document_of_walks
+from proctor.exams.datasets import Dataset, episodes_of
 from proctor.exams.vln.episode import Episode
-from proctor.o3de_export.editor_scripts import BOOTSTRAP, SCRIPTS, put_editor_scripts
+from proctor.exams.vln.files import document_of_walks
+from proctor.o3de.robot_prefab import ROBOT_PREFAB, robot_prefab
+from proctor.o3de.solid_scene import locate_mesh_errors, solid_scene
 from proctor.o3de_export.folder import ExportFolder
-from proctor.o3de_export.import_settings import ROOT_SETTING, files_that_turn
-from proctor.o3de_export.readme import readme
-from proctor.o3de_export.robot_notes import robot_notes
-from proctor.o3de_export.robot_prefab import robot_prefab
-from proctor.o3de_export.scene import SCENE_FILE, TEXTURES, ExportedScene, put_scene
+from proctor.o3de_export.gltf import ROOT_SETTING, files_that_turn, put_import_settings, write_gltf
 from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.frames import Frame, frame_of, frame_of_part
+from proctor.scenes.mesh_files import folder_of_scene
+from proctor.scenes.meshes import Surface, load_drawn_surfaces, load_mesh_asset, load_surfaces
+from proctor.scenes.part_surfaces import surfaces_of_parts
+from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file, load_scene
 
+SCENE_FILE = "scene.json"
+TEXTURES = f"{EXPORT_FOLDER}/textures"
+SCRIPTS = "Editor/Scripts"  # in a project: on the path of the Editor's Python
+BOOTSTRAP = f"{SCRIPTS}/bootstrap.py"
+START_LINE = "import o3de_sim.editor.bootstrap"
 EPISODES = "episodes.json"
 README = f"{EXPORT_FOLDER}/README.md"
 ROBOT_NOTES = "Assets/Models/robot/ROBOT.md"
-ROBOT_PREFAB = "Assets/Models/robot/robot.prefab"
-NAMES = {
-    EPISODES: "episodes",
-    README: "what to do next",
-    ROBOT_NOTES: "robot's notes",
-    ROBOT_PREFAB: "robot",
-}
-
-
+NAMES = {EPISODES: "episodes", README: "what to do next", ROBOT_NOTES: "robot's notes", ROBOT_PREFAB: "robot"}
 Tell = Callable[[int], None]
+
+
+class ExportedScene(NamedTuple):
+    """A scene in a project."""
+
+    file: str  # its scene file, below the project's folder
+    notes: list[str]  # what is other than it was
+
+
+def put_scene(folder: ExportFolder, scene_path: Path, *, file_name: str = SCENE_FILE) -> ExportedScene:
+    """Write a scene file, or a mesh that is a whole house, into a project.
+
+    `file_name` is the new scene file's, where another scene of the same name has the usual one.
+    """
+    scene = load_scene(scene_path)
+    name = scene.scene_name
+    turned = bool(files_that_turn(folder.root))
+    notes: list[str] = []
+    objects = []
+    checked = check_scene(msgspec.to_builtins(scene), str(scene_path)).objects
+    for index, (item, solid) in enumerate(
+        zip(scene.objects, solid_scene(scene, scene_path).objects, strict=True)
+    ):
+        with locate_mesh_errors(scene_path, index):
+            look = _look(item, scene_path)
+        path = mesh_path(name, checked[index])
+        # The walls of a house that is a mesh are often sheets, and seen from both sides.
+        write_gltf(folder, path, look, textures=TEXTURES, double_sided=item.collision == "surface")
+        put_import_settings(folder, path, solid=item.collision == "surface", turned=turned)
+        if solid is not item:
+            count = "a box" if len(solid.parts) == 1 else f"{len(solid.parts)} boxes"
+            notes.append(f"'{item.name}' of {name} collides as {count} around its mesh, not as its hull")
+        objects.append(msgspec.structs.replace(item, asset_path=PurePosixPath(path).name, parts=solid.parts))
+    file = f"{scene_folder(name)}/{file_name}"
+    folder.put(file, content_of(msgspec.structs.replace(scene, objects=objects)))
+    return ExportedScene(file, notes)
+
+
+def content_of(scene: SceneConfig) -> bytes:
+    """Return a scene as `save_scene` writes it."""
+    return msgspec.json.encode(scene) + b"\n"
+
+
+def _look(item: SceneObject, scene_path: Path) -> list[tuple[Surface, str | None]]:
+    """Return what is seen of an object, in its own frame, with the names of the images that have one."""
+    if item.asset_path is None:
+        placed = _drawing_frame(item)
+        parts = surfaces_of_parts((part, frame_of_part(part, placed)) for part in item.parts)
+        return [(_unplaced(surface, placed), texture) for surface, texture in parts]
+    file, root = asset_file(scene_path, item.asset_path), folder_of_scene(scene_path)
+    if item.collision == "surface":
+        return [(surface, None) for surface in load_surfaces(file, root)]
+    surfaces = load_drawn_surfaces(file, root) if item.parts else load_mesh_asset(file, root).surfaces
+    return [(surface, None) for surface in surfaces]
+
+
+def _drawing_frame(item: SceneObject) -> Frame:
+    """Return the frame in which textures are measured: the world's of what stands, its own of what moves."""
+    frame = frame_of(item)
+    if item.rigid_body_type in ("dynamic", "kinematic"):
+        return Frame(frame.size, np.eye(3), np.zeros(3))
+    return frame
+
+
+def _unplaced(surface: Surface, frame: Frame) -> Surface:
+    """Return a surface in the frame of the object that was placed by a frame."""
+    vertices = (surface.vertices - frame.translation) @ frame.rotation / frame.size
+    # What is stretched more along one axis than another has normals along the axes only.
+    return surface._replace(vertices=vertices, normals=surface.normals @ frame.rotation)
+
+
+def put_editor_scripts(folder: ExportFolder) -> list[str]:
+    """Write the agent into a project, and return what its owner must do by hand."""
+    package = Path(o3de_sim.__file__).parent
+    for file in sorted([*package.rglob("*.py"), package / "py.typed"]):
+        folder.put(f"{SCRIPTS}/o3de_sim/{file.relative_to(package).as_posix()}", file.read_bytes())
+    ours = (package / "editor" / "bootstrap.py").read_bytes()
+    there = folder.root / BOOTSTRAP
+    if there.is_file() and not _is_ours(found := there.read_bytes(), ours):
+        is_called = any(line.strip() == START_LINE.encode() for line in found.splitlines())
+        return [] if is_called else [f"{BOOTSTRAP} is your own and was left alone: add the line {START_LINE}"]
+    folder.put(BOOTSTRAP, ours)
+    return []
+
+
+def _is_ours(found: bytes, ours: bytes) -> bool:
+    """Tell whether a file is ours, of this version or another."""
+    return found.splitlines()[:1] == ours.splitlines()[:1]
+
+
+def robot_notes(robot: WheeledRobot) -> str:
+    """Return the notes on a robot, as Markdown."""
+    notes = resources.files(__package__).joinpath("robot.md").read_text(encoding="utf-8")
+    camera, lidar = robot.camera, robot.lidar
+    body_m = robot.height_m - robot.ground_clearance_m
+    way = "up" if camera.pitch_deg > 0 else "down"
+    return notes.format(
+        lidar_z=lidar.height_m,
+        camera_z=camera.height_m,
+        camera_turn=90 - camera.pitch_deg,
+        pitch=f", {abs(camera.pitch_deg):g}° {way}" if camera.pitch_deg else "",
+        radius=robot.radius_m,
+        body_height=body_m,
+        body_z=robot.ground_clearance_m + body_m / 2,
+        clearance=robot.ground_clearance_m,
+        mass=robot.mass_kg,
+        width=camera.width,
+        height=camera.height,
+        fov=camera.fov_deg,
+        near=camera.near_m,
+        far=camera.far_m,
+        beams=lidar.beams,
+        range_min=lidar.range_min_m,
+        range_max=lidar.range_max_m,
+        port=DEFAULT_PORT,
+    )
+
+
+def readme(scene_files: Sequence[str]) -> str:
+    """Return the text for a folder with these scene files."""
+    text = resources.files(__package__).joinpath("folder.md").read_text(encoding="utf-8")
+    return text.format(scenes="\n".join(f"- `{file}`" for file in scene_files))
 
 
 class Row(NamedTuple):
@@ -52,10 +178,8 @@ class Export(NamedTuple):
     """What an export wrote."""
 
     rows: list[Row]
-    changed: int
-    """How many files are new or other than before."""
-    notes: list[str]
-    """What its owner should know or do."""
+    changed: int  # how many files are new or other than before
+    notes: list[str]  # what its owner should know or do
 
 
 def export_suite(
@@ -63,16 +187,9 @@ def export_suite(
 ) -> Export:
     """Write the scenes of an exam, its episodes, and what an O3DE project needs to run them.
 
-    Args:
-        dataset: The exam.
-        project: The folder of an O3DE project, or one to be copied into it.
-        robot: The robot of the exam, of which the project needs its own.
-        tell: Called with the number of scenes done.
-
-    Raises:
-        UserError: The episodes are of another task, have no scenes, or the folder cannot be written to.
+    The project may also be a folder to copy into one. `tell` is called with the number of scenes done.
     """
-    episodes = dataset.of(Episode)
+    episodes = episodes_of(dataset, Episode)
     paths = scenes_of(episodes, dataset.path)
     with _writing(project) as folder:
         scenes = _put_scenes(folder, paths, tell)
@@ -88,38 +205,22 @@ def export_suite(
 
 
 def export_scenes(
-    scene_paths: Sequence[Path],
-    project: Path,
-    *,
-    robot: WheeledRobot | None = None,
-    tell: Tell | None = None,
+    scene_paths: Sequence[Path], project: Path, *, robot: WheeledRobot | None = None, tell: Tell | None = None
 ) -> Export:
-    """Write scenes without episodes, as `export_suite` does.
-
-    Raises:
-        UserError: A scene is wrong, or the folder cannot be written to.
-    """
+    """Write scenes without episodes, as `export_suite` does."""
     with _writing(project) as folder:
         scenes = _put_scenes(folder, [path.resolve() for path in scene_paths], tell)
         return _finish(folder, scenes, robot or WheeledRobot())
 
 
 def export_scene(scene_path: Path, project: Path) -> Path:
-    """Write one scene and nothing else, and return its new scene file.
-
-    Raises:
-        UserError: The scene is wrong, or the folder cannot be written to.
-    """
+    """Write one scene and nothing else, and return its new scene file."""
     with _writing(project) as folder:
         return project / put_scene(folder, scene_path).file
 
 
 def scenes_of(episodes: Sequence[Episode], file: Path) -> list[Path]:
-    """Return the scene files of episodes, each once, in their order.
-
-    Raises:
-        InvalidFile: An episode has none.
-    """
+    """Return the scene files of episodes, each once, in their order; InvalidFile if an episode has none."""
     for index, episode in enumerate(episodes):
         if episode.scene_config_path is None or not Path(episode.scene_config_path).is_file():
             problem = f"the scene '{episode.scene_id}' has no file to export"

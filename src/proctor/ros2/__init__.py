@@ -1,7 +1,4 @@
-"""Robots on ROS 2, and being one. All that imports rclpy is here.
-
-Importing this package without ROS 2 says how to get it.
-"""
+"""ROS 2 clients (drive a robot) and servers (act as a robot). Only this package imports rclpy."""
 
 from importlib.util import find_spec
 

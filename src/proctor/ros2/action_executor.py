@@ -1,10 +1,10 @@
-"""The node that does the four actions on a robot behind ROS 2."""
+"""The node that executes the four actions on a robot behind ROS 2, and its wrapper by action number."""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -12,37 +12,24 @@ from proctor.control.action_executor import ActionExecutor, Motion
 from proctor.control.clearance import clearance_ahead_m
 from proctor.control.landing import WITH_LATENCY
 from proctor.core.errors import SimulationError, UserError
-from proctor.core.types import STEP_M, TURN_RAD, Scan
+from proctor.core.types import STEP_M, TURN_RAD, Action, Scan, checked_action
 from proctor.ros2.convert import yaw_of
 from proctor.ros2.node import RosNode
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.robot_port import RosRobotPort
 
-SIGNS = {"left": 1.0, "right": -1.0}
-
 
 class VLNActionExecutor(RosNode):
     """Moves a robot by 25 cm or 15°, by its odometry, and stops it before it hits something.
 
-    It listens to `odom` and `scan`, speaks on `cmd_vel`, and goes by the robot's time: that of `/clock`, or
-    else of the messages' stamps. Moves return when the robot stands; one is made at a time, by any thread.
-    A robot whose `scan` nobody publishes drives without collision detection, and the log says so once.
-
-    A subclass adds an action: it sets `is_running` to True and `collision_detected` to False, publishes on
-    `cmd_pub`, and ends with `stop_robot`. Meanwhile a range ahead below the threshold sets
-    `collision_detected` and counts, once.
-
-    Args:
-        node_name: Of the node.
-        namespace: The topics are below this.
-        ros_args: What ROS 2 takes after `--ros-args`, such as `-r`, `scan:=/lidar`.
-        linear_speed: Of forward moves, in m/s.
-        angular_speed: Of turns, in rad/s.
-        collision_threshold: Forward moves end when the scan shows something nearer than this, in metres.
-        silence_timeout_s: So long the robot may be silent, in real time.
-
-    Raises:
-        UserError: A speed, threshold or timeout is not a number above 0.
+    It listens to `odom` and `scan`, publishes `cmd_vel`, and uses the robot's time: that of `/clock`, or else
+    of the messages' stamps. Moves return when the robot stands; one is made at a time, by any thread. A robot
+    whose `scan` nobody publishes drives without collision detection, and the log says so once. Forward moves
+    end when the scan shows something nearer than `collision_threshold` metres. The robot may be silent for
+    `silence_timeout_s` of real time. Speeds are in m/s and rad/s. `ros_args` is what follows `--ros-args`,
+    such as `-r`, `scan:=/lidar`. A subclass adds an action: it sets `is_running` to True and
+    `collision_detected` to False, publishes on `cmd_pub`, and ends with `stop_robot`. Meanwhile a range ahead
+    below the threshold sets `collision_detected` and counts, once.
     """
 
     def __init__(
@@ -69,8 +56,7 @@ class VLNActionExecutor(RosNode):
         )
         self._motion = ActionExecutor(self._port, landing=WITH_LATENCY, **speeds)
         self._one_at_a_time = threading.Lock()
-        self._runs_other_action = False
-        """Whether a subclass makes a move of its own."""
+        self._runs_other_action = False  # whether a subclass makes a move of its own
         self.collision_log = self.get_logger().get_child("collisions")
         """Logs each collision of the moves here."""
         self.cmd_pub = self._port.cmd_vel.publisher
@@ -136,34 +122,20 @@ class VLNActionExecutor(RosNode):
         self._motion.collision_count = int(count)
 
     def execute_forward_25cm(self) -> Motion:
-        """Drive 25 cm ahead, or until something is in the way.
-
-        Raises:
-            SimulationError: The robot is silent, does not obey, or its simulator was started anew.
-        """
+        """Drive 25 cm ahead, or up to an obstacle. SimulationError if the robot is silent or disobeys."""
         with self._moving():
             return self._motion.forward(STEP_M)
 
     def execute_rotate_15deg(self, direction: Literal["left", "right"] | str = "left") -> Motion:
-        """Turn on the spot by 15°.
-
-        Raises:
-            UserError: The direction is neither left nor right.
-            SimulationError: The robot is silent, does not obey, or its simulator was started anew.
-        """
-        sign = SIGNS.get(direction)
+        """Turn on the spot by 15°. SimulationError if the robot is silent or disobeys."""
+        sign = {"left": 1.0, "right": -1.0}.get(direction)
         if sign is None:
             raise UserError(f"expected the direction 'left' or 'right', found {direction!r}")
         with self._moving():
             return self._motion.rotate(sign * TURN_RAD)
 
     def move_timed(self, linear_x: float = 0.0, angular_z: float = 0.0, duration_sec: float = 1.0) -> Motion:
-        """Drive at this velocity for so much of the robot's time, without odometry.
-
-        Raises:
-            UserError: A number is not finite, or the duration is below 0.
-            SimulationError: The robot's time stands still, or nobody listens.
-        """
+        """Drive at this velocity (m/s, rad/s) for this much of the robot's time, without odometry."""
         if not (all(map(math.isfinite, (linear_x, angular_z, duration_sec))) and duration_sec >= 0):
             raise UserError(
                 "expected finite velocities and a duration of at least 0 s, found"
@@ -183,11 +155,7 @@ class VLNActionExecutor(RosNode):
         return 0.0 if pose is None else yaw_of(pose.orientation)
 
     def wait_for_odom(self, timeout_sec: float = 5.0, newer_than_s: float = 0.0) -> bool:
-        """Wait for odometry of the robot's time `newer_than_s` or later.
-
-        Returns:
-            Whether there is any.
-        """
+        """Wait for odometry of the robot's time `newer_than_s` or later; return whether there is any."""
 
         def is_there() -> bool:
             newest = self._port.odom.newest
@@ -252,3 +220,55 @@ def _above_0(name: str, value: float) -> float:
     if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
         raise UserError(f"{name}: expected a number above 0, found {value!r}")
     return float(value)
+
+
+class ActionExecutorWrapper:
+    """Executes a policy's answers: 0 stop, 1 forward, 2 left, 3 right. Speeds are in m/s and rad/s."""
+
+    def __init__(
+        self,
+        linear_speed: float = 0.1,
+        angular_speed: float = 0.3,
+        *,
+        executor: VLNActionExecutor | None = None,
+    ) -> None:
+        self._is_owner = executor is None
+        self.executor = executor or VLNActionExecutor(linear_speed=linear_speed, angular_speed=angular_speed)
+        self.executor.LINEAR_SPEED, self.executor.ANGULAR_SPEED = linear_speed, angular_speed
+
+    def execute_action(self, action: int) -> None:
+        """Execute an action, and return when it is done."""
+        try:
+            checked = checked_action(action)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        moves: dict[Action, Callable[[], None]] = {
+            Action.STOP: self.stop,
+            Action.FORWARD: self.forward_25cm,
+            Action.LEFT: lambda: self.rotate_15deg("left"),
+            Action.RIGHT: lambda: self.rotate_15deg("right"),
+        }
+        moves[checked]()
+
+    def forward_25cm(self) -> None:
+        """Drive 25 cm ahead."""
+        self.executor.execute_forward_25cm()
+
+    def rotate_15deg(self, direction: str) -> None:
+        """Turn by 15° to the `left` or `right`."""
+        self.executor.execute_rotate_15deg(direction)
+
+    def stop(self) -> None:
+        """Stop the robot."""
+        self.executor.stop_robot()
+
+    def get_collision_count(self) -> int:
+        """Return the collisions of all moves so far."""
+        return self.executor.collision_count
+
+    def close(self) -> None:
+        """Stop the robot, and close the executor if it was made here."""
+        if self._is_owner:
+            self.executor.close()
+        else:
+            self.executor.stop_robot()

@@ -11,36 +11,21 @@ from rclpy.qos import QoSProfile
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import pose_into, pose_out_of
 from proctor.core.types import Action, Observation, Pose2, Vector3
-from proctor.ros2.action_executor import VLNActionExecutor
-from proctor.ros2.action_executor_wrapper import ActionExecutorWrapper
+from proctor.ros2.action_executor import ActionExecutorWrapper, VLNActionExecutor
 from proctor.ros2.convert import pose2
 from proctor.ros2.sensors import SensorSubscriber
 from proctor.ros2.simulation_client import SimulationClient
 
-SERVICES_S = 5.0
-"""So long, at most, is looked for the services of a simulator."""
+SERVICES_S = 5.0  # so long, at most, is looked for the services of a simulator
 
 
 class ExamRobot:
-    """A robot whose simulator, if it has one, is told where it starts and asked where it is.
+    """A robot for episodes; if its simulator offers `simulation_interfaces`, that places and locates it.
 
-    Without the services of `simulation_interfaces` it is a real robot, or as good as one: a person puts it
-    at the start, and its odometry tells where it is.
-
-    Args:
-        executor: Moves it. Who made it closes it, and with it all that listens here.
-        name: Of the robot in the simulator.
-        namespace: Of its topics.
-        uri: What the simulator is to spawn.
-        prefix: Of the names of the simulator's services.
-        sensors: What an observation holds: out of rgb, depth, scan and odom.
-        depth_far_m: The far clip distance of the depth camera, see `images.depth_of`.
-        qos: How to listen to the sensors; as they usually publish, if it is None.
-        timeout_s: How long to wait for a sensor or a service, in real time.
-
-    Attributes:
-        actions: Does the four actions.
-        sensors: Hears what observations are made of.
+    Without these services it counts as a real robot: a person puts it at the start, and its odometry says
+    where it is. `name` is its name in the simulator, `uri` what the simulator spawns, `prefix` that of the
+    services' names. `sensors` are some of rgb, depth, scan and odom; for `depth_far_m` see `depth_of`.
+    `timeout_s` is real time. Whoever made the executor closes it, and with it all subscriptions.
     """
 
     def __init__(  # noqa: PLR0913  (all but one are named)
@@ -72,8 +57,7 @@ class ExamRobot:
         )
         self._start = Pose2(0.0, 0.0, 0.0)
         self._floor_z = 0.0
-        self._origin = Pose2(0.0, 0.0, 0.0)
-        """What odometry said at the start."""
+        self._origin = Pose2(0.0, 0.0, 0.0)  # what odometry said at the start
         self._world: Path | str | None = None
         self._has_simulator = False
         """In this episode. A simulator that goes away in it is an error, and not a robot without one."""
@@ -83,14 +67,7 @@ class ExamRobot:
         return self._simulation.is_available(min(SERVICES_S, self._timeout_s))
 
     def load_world(self, scene: Path | str) -> None:
-        """Have a scene loaded, if the simulator can; else it is taken to be in it.
-
-        Args:
-            scene: A file, or the address of what only the simulator knows.
-
-        Raises:
-            SimulationError: The simulator refuses.
-        """
+        """Load a scene file, or a URI that only the simulator knows, if the simulator can load worlds."""
         if scene != self._world and self.is_simulated() and "WORLD_LOADING" in self._simulation.features():
             self._simulation.load_world(str(scene.resolve() if isinstance(scene, Path) else scene))
         self._world = scene
@@ -98,13 +75,9 @@ class ExamRobot:
     def begin(self, start: Pose2, floor_z: float, *, is_placed: bool = False) -> None:
         """Put the robot at the start of an episode, and wait until it can sense and move.
 
-        Args:
-            start: Where it begins, in the world.
-            floor_z: Height of the floor there.
-            is_placed: Whether somebody has put it there already, so that no simulator is looked for.
-
-        Raises:
-            SimulationError: The simulator refuses, or a topic of the robot is silent or has two sources.
+        The start and the floor's height are in the world. With `is_placed` somebody has put the robot there
+        already, and no simulator is looked for. SimulationError: the simulator refuses, or a topic is silent
+        or has two sources.
         """
         self._start, self._floor_z = start, floor_z
         since_s = 0.0
@@ -129,11 +102,7 @@ class ExamRobot:
         return action is not Action.STOP and self._executor.collision_detected
 
     def observe(self) -> Observation:
-        """Return what the robot senses since its last action.
-
-        Raises:
-            SimulationError: A topic is silent, and why.
-        """
+        """Return what the robot has sensed since its last action, or say which topic is silent, and why."""
         observation = self.sensors.get_observation(self._timeout_s) if self._awaits_sensors else {}
         observation["odom"] = self._driven()
         return {name: observation[name] for name in self._wanted}

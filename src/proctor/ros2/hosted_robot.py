@@ -1,47 +1,155 @@
-"""A simulated robot's side of ROS 2: what it publishes, and the commands it obeys."""
+"""A simulated robot's side of ROS 2: what it publishes, how often, in which encodings, and the commands."""
 
 from __future__ import annotations
 
 import math
+import sys
 from array import array
 from typing import Any
 
+import msgspec
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped, Twist
 from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
 from rclpy.context import Context
 from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from rclpy.validate_namespace import validate_namespace
-from sensor_msgs.msg import LaserScan
+from sensor_msgs.msg import CameraInfo, Image, LaserScan
 from tf2_msgs.msg import TFMessage
 
-from proctor.core.errors import UserError
+from proctor.core.errors import UserError, did_you_mean
 from proctor.core.geometry import pose_into
 from proctor.core.types import Pose2, Vector3
+from proctor.robots.wheeled import Camera
 from proctor.ros2.convert import quaternion
-from proctor.ros2.hosted_camera import HostedCamera, camera_transform
 from proctor.ros2.qos import COMMANDS, LATCHED, SENSORS
-from proctor.ros2.signals import Signals, is_due
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.lidar import LaserScanner
-from proctor.sim.mobile_base import MobileBase
+from proctor.sim.mobile_base import TICK_S, MobileBase
 from proctor.sim.robot_body import RobotBody
 from proctor.sim.world import World
 
-ZERO_FRAMES = 3
-"""So many odometry messages at first have no time and no pose, as those of O3DE."""
-MAX_MPS, MAX_RADPS = 5.0, 10.0
-"""Nothing drives faster: it would pass through walls."""
+CHANNELS = {"rgb8": slice(3), "rgba8": slice(3), "bgr8": slice(None, None, -1)}
+"""Where red, green and blue are; a fourth byte is opaque."""
+PIXELS: dict[str, tuple[type, tuple[int, ...]]] = {
+    "rgb8": (np.uint8, (3,)),
+    "bgr8": (np.uint8, (3,)),
+    "rgba8": (np.uint8, (4,)),
+    "16UC1": (np.uint16, ()),
+    "32FC1": (np.float32, ()),
+}
+TICKS_PER_S = round(1 / TICK_S)
+RGB_ENCODINGS = ("rgb8", "rgba8", "bgr8")
+DEPTH_ENCODINGS = ("16UC1", "32FC1")
+MAX_MPS, MAX_RADPS = 5.0, 10.0  # nothing drives faster: it would pass through walls
+
+
+class HostedCamera:
+    """Publishes `rgb`, `depth` and `camera_info` with one stamp. What nobody listens to is not rendered.
+
+    The frame is the optical one: x right, y down, z ahead.
+    """
+
+    def __init__(self, node: Node, spec: Camera, signals: Signals, frame_id: str) -> None:
+        self._encodings = signals.rgb_encoding, signals.depth_encoding
+        self._rgb, self._rgb_pixels = _image(spec, signals.rgb_encoding, frame_id)
+        self._depth, self._depth_pixels = _image(spec, signals.depth_encoding, frame_id)
+        self._info = _camera_info(spec, frame_id)
+        self._rgb_publisher = node.create_publisher(Image, "rgb", SENSORS)
+        self._depth_publisher = node.create_publisher(Image, "depth", SENSORS)
+        self._info_publisher = node.create_publisher(CameraInfo, "camera_info", SENSORS)
+
+    def publish(self, now: Time, cameras: RgbdCamera, body: RobotBody) -> None:
+        """Take a picture and publish it."""
+        self._rgb.header.stamp = self._depth.header.stamp = self._info.header.stamp = now
+        if self._info_publisher.get_subscription_count():
+            self._info_publisher.publish(self._info)
+        if self._depth_publisher.get_subscription_count():
+            in_metres = self._encodings[1] == "32FC1"
+            rgb, self._depth_pixels[...] = cameras.render_metres(body) if in_metres else cameras.render(body)
+            self._publish_rgb(rgb)
+            self._depth_publisher.publish(self._depth)
+        elif self._rgb_publisher.get_subscription_count():
+            self._publish_rgb(cameras.render_rgb(body))
+
+    def _publish_rgb(self, rgb: NDArray[np.uint8]) -> None:
+        self._rgb_pixels[..., CHANNELS[self._encodings[0]]] = rgb
+        self._rgb_publisher.publish(self._rgb)
+
+
+def camera_transform(spec: Camera) -> TransformStamped:
+    """Return where the optical frame (x right, y down, z ahead) is on the robot."""
+    transform = TransformStamped()
+    transform.transform.translation.z = spec.height_m
+    # From the robot's axes to the optical ones, then pitched about the optical x axis, which is the right.
+    half = math.radians(spec.pitch_deg) / 2
+    cos, sin, rotation = math.cos(half), math.sin(half), transform.transform.rotation
+    rotation.x, rotation.y = (sin - cos) / 2, (cos - sin) / 2
+    rotation.z, rotation.w = -(cos + sin) / 2, (cos + sin) / 2
+    return transform
+
+
+def _image(spec: Camera, encoding: str, frame_id: str) -> tuple[Image, NDArray[Any]]:
+    """Return a message, and its pixels as an array in the same memory: it is filled and sent again and again.
+
+    rclpy copies an array of bytes as a whole, but looks at other sequences element by element.
+    """
+    kind, channels = PIXELS[encoding]
+    pixels: NDArray[Any] = np.full((spec.height, spec.width, *channels), 255, kind)
+    image = Image(
+        height=spec.height, width=spec.width, encoding=encoding, is_bigendian=sys.byteorder == "big"
+    )
+    image.header.frame_id, image.step = frame_id, pixels.strides[0]
+    image.data = array("B", pixels.tobytes())
+    return image, np.frombuffer(image.data, kind).reshape(pixels.shape)
+
+
+def _camera_info(spec: Camera, frame_id: str) -> CameraInfo:
+    focal_px = spec.height / 2 / math.tan(math.radians(spec.fov_deg) / 2)
+    info = CameraInfo(height=spec.height, width=spec.width, distortion_model="plumb_bob")
+    info.header.frame_id = frame_id
+    x, y = spec.width / 2, spec.height / 2
+    info.d = [0.0] * 5
+    info.k = [focal_px, 0.0, x, 0.0, focal_px, y, 0.0, 0.0, 1.0]
+    info.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+    info.p = [focal_px, 0.0, x, 0.0, 0.0, focal_px, y, 0.0, 0.0, 0.0, 1.0, 0.0]
+    return info
+
+
+class Signals(msgspec.Struct, frozen=True, kw_only=True):
+    """Of all robots of a simulator."""
+
+    camera_hz: float  # in simulated time; 0 for no camera
+    scan_hz: float
+    rgb_encoding: str
+    depth_encoding: str
+    cmd_vel_timeout_s: float | None  # simulated seconds after which a robot that hears no command stops
+
+    def checked(self) -> Signals:
+        """Return this, or raise UserError if a setting is invalid."""
+        for what, rate_hz in (("pictures", self.camera_hz), ("scans", self.scan_hz)):
+            if not 0 <= rate_hz <= TICKS_PER_S:
+                raise UserError(f"expected 0 to {TICKS_PER_S} {what} in a second, found {rate_hz}")
+        for encoding, known in ((self.rgb_encoding, RGB_ENCODINGS), (self.depth_encoding, DEPTH_ENCODINGS)):
+            if encoding not in known:
+                hint = did_you_mean(encoding, known)
+                raise UserError(f"unknown encoding '{encoding}'{hint}; expected {' or '.join(known)}")
+        timeout_s = self.cmd_vel_timeout_s
+        if timeout_s is not None and not (timeout_s > 0 and math.isfinite(timeout_s)):
+            raise UserError(f"expected a timeout of commands above 0 s, found {timeout_s}")
+        return self
+
+
+def is_due(ticks: int, rate_hz: float) -> bool:
+    """Tell whether something that happens at this rate happens in this tick."""
+    return math.floor(ticks * rate_hz / TICKS_PER_S) > math.floor((ticks - 1) * rate_hz / TICKS_PER_S)
 
 
 def check_name(name: str, namespace: str) -> None:
-    """Check what a robot is to be called.
-
-    Raises:
-        UserError: ROS 2 takes no such name or namespace.
-    """
+    """Raise UserError if ROS 2 does not allow this name or namespace of a robot."""
     if not (name.isascii() and name.replace("_", "a").isalnum()):
         raise UserError(f"a robot's name is of letters, digits and underscores, found '{name}'")
     try:
@@ -51,16 +159,9 @@ def check_name(name: str, namespace: str) -> None:
 
 
 class HostedRobot:
-    """A robot of a world, on ROS 2: a node of its own in its namespace.
+    """A robot of a world, on ROS 2: a node in its own namespace. Its odometry begins where it is now.
 
     Nobody spins the node. Commands wait in the subscription until the robot looks at them, once in a tick.
-
-    Args:
-        context: Whose participant the node is of.
-        world: The world.
-        body: The robot in it. Where it is now, its odometry begins.
-        namespace: Its topics and frames are below this.
-        signals: What it publishes.
     """
 
     def __init__(
@@ -71,7 +172,7 @@ class HostedRobot:
         self._world, self._body, self._signals = world, body, signals
         self._scanner = LaserScanner(world, body)
         self._commanded_s = 0.0
-        self._zero_frames = ZERO_FRAMES
+        self._zero_frames = 3  # O3DE's first odometry messages have no time and no pose
         self.node = Node(
             f"simulated_{self.name}",
             namespace=namespace,

@@ -1,4 +1,4 @@
-"""A robot on ROS 2 topics as navigation drives it: odometry in, velocities out."""
+"""The base of a robot on ROS 2 topics: odometry and transforms in, velocities out."""
 
 from __future__ import annotations
 
@@ -10,37 +10,68 @@ import numpy as np
 from nav_msgs.msg import Odometry
 from rclpy.exceptions import NameValidationException
 from rclpy.validate_namespace import validate_namespace
+from tf2_msgs.msg import TFMessage
 
 from proctor.control.held import Held
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Array, Pose2
 from proctor.robots.dynamics import Dynamics
+from proctor.ros2.convert import yaw_of
 from proctor.ros2.node import RosNode
 from proctor.ros2.odometry import STALE_S, Moved, Track, read_odometry
+from proctor.ros2.qos import SENSORS, sensor_qos
 from proctor.ros2.robot_clock import RobotClock
-from proctor.ros2.topic import Topic
-from proctor.ros2.transforms import Transforms
-from proctor.ros2.twist_topic import TwistTopic
+from proctor.ros2.topic import Topic, TwistTopic
 
+ALL_LATCHED = sensor_qos("RELIABLE", "TRANSIENT_LOCAL", 100)
+"""Each robot has its own publisher of static transforms, and all of them send at once when we subscribe."""
+MOST_FRAMES = 1000
 MAP_FRAME = "map"
 
 
+class Transforms:
+    """Keeps the newest transform of each frame; older ones are not remembered."""
+
+    def __init__(self, node: RosNode) -> None:
+        self._parents: dict[str, tuple[str, Any]] = {}
+        node.create_subscription(TFMessage, "/tf", self._hear, SENSORS)
+        node.create_subscription(TFMessage, "/tf_static", self._hear, ALL_LATCHED)
+
+    def pose_of(self, frame: str, parent: str) -> Pose2 | None:
+        """Return where a frame is in another one, seen from above, or None if nobody tells."""
+        pose, name, parent = Pose2(0.0, 0.0, 0.0), _plain(frame), _plain(parent)
+        for _ in range(32):  # a longer chain is a ring
+            if name == parent:
+                return pose
+            if name not in self._parents:
+                return None
+            name, transform = self._parents[name]
+            step = Pose2(transform.translation.x, transform.translation.y, yaw_of(transform.rotation))
+            pose = pose_out_of(step, pose)
+        return None
+
+    def _hear(self, message: TFMessage) -> None:
+        for told in message.transforms:
+            place, turn = told.transform.translation, told.transform.rotation
+            child = _plain(told.child_frame_id)
+            finite = math.isfinite(place.x + place.y + turn.x + turn.y + turn.z + turn.w)
+            if finite and (child in self._parents or len(self._parents) < MOST_FRAMES):
+                self._parents[child] = _plain(told.header.frame_id), told.transform
+
+
+def _plain(frame: str) -> str:
+    """Return a frame's name without the slash that older robots begin it with."""
+    return frame.removeprefix("/")
+
+
 class RosBase:
-    """The base of a robot that publishes `odom` and obeys `cmd_vel` (see `navigation.tracking.mobile_robot`).
+    """The base of a robot that publishes `odom` and obeys `cmd_vel` (see `navigation.tracking.mpc`).
 
-    Its pose is that of the odometry in the map, carried on to the present by the velocity. Where the odometry
-    begins in the map is what `/tf` tells of its frame, or `odom_origin` if nobody does. Velocities are sent
-    by `publish` only. It counts as collided when it is told to move and does not.
-
-    Args:
-        node: Who listens and publishes.
-        clock: The robot's; takes the stamps of the odometry if there is no `/clock`.
-        robot_namespace: Where the topics are: "" for `/odom`, `robot_0` for `/robot_0/odom`, None for the
-            node's own namespace.
-        dynamics: What the base can do.
-        map_frame: The frame in which poses are told.
-        odom_origin: Where in the map the odometry begins, if no transform tells.
+    Its pose is that of the odometry in the map, extrapolated to the present by the velocity. Where the
+    odometry begins in the map is what `/tf` says of its frame, or else `odom_origin`. Velocities are sent by
+    `publish` only. It counts as collided when it is commanded to move and does not. Topics are in
+    `robot_namespace`: "" for `/odom`, `robot_0` for `/robot_0/odom`, None for the node's own namespace.
     """
 
     def __init__(
@@ -55,11 +86,9 @@ class RosBase:
     ) -> None:
         self._clock, self._map_frame = clock, map_frame
         self._odom_origin = odom_origin or Pose2(0.0, 0.0, 0.0)
-        self.dynamics = dynamics or Dynamics()
-        """What the base can do; may be set."""
+        self.dynamics = dynamics or Dynamics()  # what the base can do; may be set
         self.target_linear_velocity, self.target_angular_velocity = np.zeros(3), np.zeros(3)
-        self.frame = "base_link"
-        """The name of the robot's own frame."""
+        self.frame = "base_link"  # the name of the robot's own frame
         self._odom_frame, self._newest_s = "odom", 0.0
         self._track, self._held = Track(), Held()
         self.transforms = Transforms(node)
@@ -84,11 +113,7 @@ class RosBase:
         return None if self._cmd_vel.is_heard() else self._cmd_vel.diagnosis()
 
     def pose(self) -> Pose2:
-        """Return where the robot is in the map.
-
-        Raises:
-            SimulationError: There is no odometry, or none of the last moments.
-        """
+        """Return where the robot is in the map; SimulationError if there is no recent odometry."""
         pose = self.pose_at(self._clock.now_s)
         if pose is None or self._age_s() > STALE_S:
             raise SimulationError(f"the robot's pose is not known: {self.odometry.diagnosis()}")
@@ -107,11 +132,7 @@ class RosBase:
         return self._track.covers(time_s)
 
     def get_world_pose(self) -> tuple[Array, Array]:
-        """Return the position [x, y, z] and the quaternion [qx, qy, qz, qw], in the map.
-
-        Raises:
-            SimulationError: There is no odometry, or none of the last moments.
-        """
+        """Return the position [x, y, z] and the quaternion [qx, qy, qz, qw], in the map."""
         pose = self.pose()
         half = pose.yaw / 2
         return np.array([pose.x, pose.y, 0.0]), np.array([0.0, 0.0, math.sin(half), math.cos(half)])
@@ -168,11 +189,7 @@ class RosBase:
 
 
 def topic_in(namespace: str | None, name: str) -> str:
-    """Return the name of a topic in a namespace; relative to the node's if there is none.
-
-    Raises:
-        UserError: ROS 2 takes no such namespace.
-    """
+    """Return the name of a topic in a namespace; relative to the node's if it is None."""
     if namespace is None:
         return name
     path = f"/{namespace.strip('/')}"

@@ -27,15 +27,8 @@ class NodeMpcController(RosNode):
     """Keeps a robot on a reference trajectory, with a command at each tick of `/clock`, at most 60 a second.
 
     Without `/clock` the stamps of the odometry are the ticks. If the odometry falls silent or time goes back,
-    the robot is stopped, the reference forgotten, and `problem` says why.
-
-    Args:
-        node_name: Of the node.
-        namespace: See `RosNode`.
-        robot_namespace: Where the robot's topics are, if not in the node's namespace; "" for `/odom`.
-        dynamics: What the base can do.
-        odom_origin: Where in the map the odometry begins, if no transform tells.
-        ros_args: See `RosNode`.
+    the robot is stopped, the reference forgotten, and `problem` says why. For the arguments see `RosNode` and
+    `RosBase`.
     """
 
     def __init__(
@@ -50,8 +43,7 @@ class NodeMpcController(RosNode):
     ) -> None:
         topic_in(robot_namespace, "odom")  # raises before there is a node to close
         super().__init__(node_name, namespace=namespace, ros_args=ros_args, starts=False)
-        self._lock = threading.RLock()
-        """References come from any thread, ticks from the node's."""
+        self._lock = threading.RLock()  # references come from any thread, ticks from the node's
         self.robot_clock = RobotClock(self, self._on_time)
         self.robot = RosBase(
             self,
@@ -61,13 +53,10 @@ class NodeMpcController(RosNode):
             odom_origin=odom_origin,
         )
         self.mpc_controller = MpcController(self.robot, now_s=self.get_current_time, period_s=PERIOD_S)
-        self.mpc_horizon = self.mpc_controller.mpc_horizon
-        """Seconds that the controller looks ahead."""
-        self.problem: str | None = None
-        """Why the latest reference was given up, if it was."""
+        self.mpc_horizon = self.mpc_controller.mpc_horizon  # seconds that the controller looks ahead
+        self.problem: str | None = None  # why the latest reference was given up, if it was
         self._ticked_s, self._jumps = 0.0, 0
-        self._heard_s: float | None = None
-        """When time was last told, on this machine's clock."""
+        self._heard_s: float | None = None  # when time was last told, on this machine's clock
         self.create_timer(WATCH_S, self._watch, clock=RclpyClock(clock_type=ClockType.STEADY_TIME))
         self.start()
 
@@ -85,12 +74,7 @@ class NodeMpcController(RosNode):
     ) -> None:
         """Follow a trajectory from now on, or as if it had begun at a time of the robot's clock.
 
-        Args:
-            trajectory: A trajectory, its plan_msgs/TrajectoryPoint messages, or `[(t, pos, vel), ...]`.
-            start_time_s: When it begins.
-
-        Raises:
-            ValueError: It is no trajectory, or the time is none.
+        It is a trajectory, its plan_msgs/TrajectoryPoint messages, or `[(t, pos, vel), ...]`.
         """
         reference = trajectory_of(trajectory)
         with self._lock:
@@ -102,11 +86,7 @@ class NodeMpcController(RosNode):
         return self.mpc_controller.has_reference_trajectory()
 
     def get_trajectory_segment(self, t: float, horizon: float | None = None) -> Trajectory:
-        """Return the reference from a time of the robot's clock on, its own times from 0.
-
-        Raises:
-            UserError: There is no reference, or the horizon is not positive.
-        """
+        """Return the reference from a time of the robot's clock on, its own times from 0."""
         with self._lock:
             return self.mpc_controller.get_trajectory_segment(t, horizon)
 

@@ -1,12 +1,16 @@
-"""`navigate_to` for a robot on ROS 2 topics: base, live map, planner and controller put together."""
+"""`navigate_to` for a robot on ROS 2 topics: base, live map, planner and controller, and views for RViz."""
 
 from __future__ import annotations
 
+import array
 import math
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from nav_msgs.msg import OccupancyGrid
+from nav_msgs.msg import Path as PathMessage
+from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import LaserScan
 
 from proctor.core.geometry import pose_out_of
@@ -15,26 +19,30 @@ from proctor.navigation.maps.beams import Beams
 from proctor.navigation.maps.clearance_field import ClearanceField
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.maps.live_map import LiveMap
+from proctor.navigation.maps.occupancy import Occupancy
+from proctor.navigation.path import Path
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.timing.moves import straight
 from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
 from proctor.robots.dynamics import Dynamics
-from proctor.ros2.convert import scan_of, seconds
-from proctor.ros2.mobile_base import RosBase, topic_in
+from proctor.ros2.convert import scan_of, seconds, stamp
+from proctor.ros2.mobile_base import MAP_FRAME, RosBase, topic_in
 from proctor.ros2.node import RosNode
+from proctor.ros2.path_messages import directions_of, path_message
+from proctor.ros2.qos import LATCHED
 from proctor.ros2.robot_clock import RobotClock
 from proctor.ros2.topic import Topic
-from proctor.skills.course import Course
 from proctor.skills.manager import SkillManager
 from proctor.skills.navigate_to import NavigateTo
 from proctor.skills.params import NavigationParams
+from proctor.skills.pilot import Course
+from proctor.skills.states import OVER
 
-SCAN_STALE_S = 1.0
-"""A robot whose scanner has been silent for longer than this, in its own time, does not drive."""
-MARK_S = 0.045
-"""Scans that come so soon after one that was marked on the map are not: 20 in a second are enough."""
 LIVE_PARAMS = NavigationParams(path_ticks=0, trajectory_ticks=0, lead_s=0.3)
 """For a robot that does not wait: plans are taken when they come, and have a little longer for it."""
+MAP_S, PATHS_S = 1.0, 0.2
+STEP_M, MOST_DRIVEN = 0.1, 500
+"""Between poses of the driven path, and how many of them are shown: the latest fifty metres."""
 
 
 class NavigatorOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,15 +68,7 @@ class _Unmarked(NamedTuple):
 
 
 class RosNavigator:
-    """What a node needs to let a robot navigate. All methods are for the node's thread.
-
-    Args:
-        node: Who listens and publishes.
-        clock: The robot's.
-        grid: What is known of the surroundings.
-        options: How to navigate.
-        client: A planner to share with others; by default it has one of its own.
-    """
+    """What a node needs to let a robot navigate. All methods are for the node's thread."""
 
     def __init__(
         self,
@@ -118,17 +118,13 @@ class RosNavigator:
         problem = self.base.problem()
         if problem is None and self.scan is not None:
             newest = self.scan.newest
-            is_old = self.now_s() - newest.stamp_s > SCAN_STALE_S
+            is_old = self.now_s() - newest.stamp_s > 1.0  # of the robot's time
             if newest.value is None or self.scan.problem is not None or is_old:
                 return self.scan.diagnosis()
         return problem
 
     def control(self) -> None:
-        """Let the controller make one command, and send it.
-
-        Raises:
-            SimulationError: The robot's pose is not known.
-        """
+        """Compute one command and send it; SimulationError if the robot's pose is not known."""
         self.controller.clock_callback(self.now_s())
         self.base.publish()
 
@@ -148,13 +144,9 @@ class RosNavigator:
             self.client.close()
 
     def _read_scan(self, message: Any) -> tuple[float, Scan]:
-        """Read a scan and put it onto the map, if it is known by now where it was taken.
-
-        Raises:
-            ValueError: It is no scan.
-        """
+        """Read a scan and put it onto the map, if it is known by now where it was taken."""
         scan, stamp_s = scan_of(message), seconds(message.header.stamp)
-        if not 0 <= stamp_s - self._marked_s < MARK_S:
+        if not 0 <= stamp_s - self._marked_s < 0.045:  # 20 scans in a second are enough
             Beams.of(scan, Pose2(0.0, 0.0, 0.0))  # raises if it is none
             self._unmarked = _Unmarked(scan, stamp_s, message.header.frame_id)
             self.look()
@@ -187,3 +179,68 @@ class RosNavigator:
         course.block_ahead_m(self.live_map.field(0.0), 0.0, math.inf)
         course.braked(0.5, self._options.dynamics)
         self.live_map.clear()
+
+
+class Views:
+    """Publishes `map` (nav_msgs/OccupancyGrid), `plan` and `driven` (nav_msgs/Path) of a navigator, latched.
+
+    The map comes again when it has changed, at most once a second of this machine's clock.
+    """
+
+    def __init__(self, node: RosNode, navigator: RosNavigator) -> None:
+        self._navigator = navigator
+        self._map_out = node.create_publisher(OccupancyGrid, "map", LATCHED)
+        self._plan_out = node.create_publisher(PathMessage, "plan", LATCHED)
+        self._driven_out = node.create_publisher(PathMessage, "driven", LATCHED)
+        self._version: int | None = None
+        self._plan: Path | None = None
+        self._driven = path_message(np.zeros((0, 2)), np.zeros(0), frame=MAP_FRAME, time_s=0.0)
+        wall = Clock(clock_type=ClockType.STEADY_TIME)
+        self._publish_map()
+        node.create_timer(MAP_S, self._publish_map, clock=wall)
+        node.create_timer(PATHS_S, self._publish_paths, clock=wall)
+
+    def _publish_map(self) -> None:
+        live_map = self._navigator.live_map
+        if self._version != live_map.version:
+            self._version = live_map.version
+            self._map_out.publish(map_message(live_map.snapshot(), self._navigator.now_s()))
+
+    def _publish_paths(self) -> None:
+        skill = self._navigator.navigate_to
+        if skill.state in OVER:
+            return
+        plans, now_s = skill.planning.paths, self._navigator.now_s()
+        if plans and plans[-1] is not self._plan:
+            if len(plans) == 1:
+                self._driven.poses.clear()  # to another goal
+            self._plan = plans[-1]
+            self._plan_out.publish(
+                path_message(self._plan.points, directions_of(self._plan), frame=MAP_FRAME, time_s=now_s)
+            )
+        pose = self._navigator.base.pose_at(now_s)
+        if pose is not None:
+            self._drive_to(pose, now_s)
+
+    def _drive_to(self, pose: Pose2, now_s: float) -> None:
+        """Publish the driven path if it has got longer."""
+        poses = self._driven.poses
+        if poses:
+            last = poses[-1].pose.position
+            if math.dist((last.x, last.y), (pose.x, pose.y)) < STEP_M:
+                return
+        here = path_message(np.array([[pose.x, pose.y]]), np.array([pose.yaw]), frame=MAP_FRAME, time_s=now_s)
+        self._driven.header = here.header
+        self._driven.poses = [*poses[1 - MOST_DRIVEN :], *here.poses]
+        self._driven_out.publish(self._driven)
+
+
+def map_message(grid: GridMap, time_s: float) -> OccupancyGrid:
+    """Return a map as a message."""
+    occupancy, message = Occupancy.of(grid), OccupancyGrid()
+    message.header.frame_id, message.header.stamp = MAP_FRAME, stamp(time_s)
+    message.info.width, message.info.height = occupancy.width, occupancy.height
+    message.info.resolution = occupancy.resolution_m
+    message.info.origin.position.x, message.info.origin.position.y = occupancy.origin_world
+    message.data = array.array("b", np.asarray(occupancy.data, dtype=np.int8).tobytes())
+    return message

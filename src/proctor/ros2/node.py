@@ -3,39 +3,58 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from types import TracebackType
+from pathlib import Path
 from typing import Any, Self
 
+import rclpy
+from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle, NameValidationException
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from proctor.core.errors import SimulationError, UserError
-from proctor.ros2.context import open_context
 
+PROFILE_VARIABLES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+"""The names in Fast DDS 2 and 3."""
+PROFILE_FILE = Path(__file__).with_name("fastdds.xml")
+LAST_DOMAIN = 232  # those above have no ports; Fast DDS ends the process then, without a word to Python
 JOIN_S = 5.0
-WAKE_S = 0.1
-"""How often those who wait look again when no message comes: who publishes and listens changes silently."""
+
+
+def use_profile() -> None:
+    """Let Fast DDS read our profile, unless the user has one. Comes before the process's first context."""
+    if not any(os.environ.get(variable) for variable in PROFILE_VARIABLES):
+        os.environ.update(dict.fromkeys(PROFILE_VARIABLES, str(PROFILE_FILE)))
+
+
+def open_context(ros_args: Sequence[str] = ()) -> Context:
+    """Return a new context, so that one process can open and close any number of them."""
+    domain = os.environ.get("ROS_DOMAIN_ID", "")
+    if domain and not (domain.isdecimal() and int(domain) <= LAST_DOMAIN):
+        raise UserError(f"ROS_DOMAIN_ID: expected a number from 0 to {LAST_DOMAIN}, found '{domain}'")
+    use_profile()
+    context = Context()
+    try:
+        rclpy.init(args=["--ros-args", *ros_args] if ros_args else [], context=context)
+    except RuntimeError as error:
+        if not ros_args:
+            raise
+        raise UserError(f"ROS 2 does not take --ros-args {' '.join(ros_args)}: {error}") from None
+    return context
 
 
 class RosNode(Node):
-    """A node with a context of its own, so that any number may come and go in one process.
+    """A node with a context of its own, so that one process can open and close any number of them.
 
     Callbacks run one after the other in a thread of the node's; whoever waits for what they bring calls
-    `wait_until`. The domain is that of the environment variable ROS_DOMAIN_ID.
-
-    Args:
-        name: Of the node.
-        namespace: Its topics are below this: `robot_0` makes `rgb` to `/robot_0/rgb`.
-        ros_args: What ROS 2 takes after `--ros-args`, such as `-r`, `rgb:=/camera/image`.
-        starts: Whether callbacks run from now on; else from `start` on, when all they need is there.
-
-    Raises:
-        UserError: ROS 2 does not take the namespace or the arguments.
+    `wait_until`. The domain is that of the environment variable ROS_DOMAIN_ID. Topics are below the
+    namespace: `robot_0` makes `rgb` to `/robot_0/rgb`. `ros_args` is what follows `--ros-args`, such as `-r`,
+    `rgb:=/camera/image`. Without `starts`, callbacks run from `start` on, when everything they need exists.
     """
 
     def __init__(
@@ -51,8 +70,7 @@ class RosNode(Node):
             raise UserError(f"ROS 2 does not take the name: {error}") from None
         self._news = threading.Condition()
         self._closing, self._deaf = False, False
-        self._visited: Executor | None = None
-        """Of the user's, waits for a callback of this node."""
+        self._visited: Executor | None = None  # of the user's, waits for a callback of this node
         self._spinner = SingleThreadedExecutor(context=self._own_context)
         self._spinner.add_node(self)
         self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
@@ -66,13 +84,9 @@ class RosNode(Node):
         atexit.register(self.close)
 
     def wait_until(self, happened: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until something holds that callbacks bring about; it is looked at after each of them.
+        """Wait until a condition holds, checked after each callback; return whether it holds.
 
-        Returns:
-            Whether it holds.
-
-        Raises:
-            SimulationError: The node was closed, or a callback of it has failed.
+        SimulationError: the node was closed, or one of its callbacks failed.
         """
         if threading.current_thread() is self._thread:
             raise RuntimeError("a callback that waits for callbacks would wait for ever")
@@ -130,15 +144,14 @@ class RosNode(Node):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _spin(self) -> None:
         try:
             while not self._closing:
-                self._spinner.spin_once(timeout_sec=WAKE_S)
+                # Publishers and subscribers change without a message.
+                self._spinner.spin_once(timeout_sec=0.1)
                 visited, self._visited = self._visited, None
                 if visited is not None:
                     with suppress(AttributeError, InvalidHandle):  # rclpy.shutdown has ended it meanwhile

@@ -14,18 +14,14 @@ from proctor.core.types import Array, Pose2
 from proctor.ros2.convert import check_rotation, pose2, seconds
 from proctor.ros2.robot_clock import JUMP_S
 
-KEPT = 128
-"""Messages that are remembered: two seconds at 60 Hz."""
 ZERO, ZERO_W = 1e-6, 1e-3
 """An empty pose is one within these of the origin, and of the quaternion without a turn."""
 SAME_S = 1e-3
 GAP_S = 0.15
 """Between two messages that are further apart nobody knows where the robot was: it may have turned."""
-SPEED_S = 0.1
 STALE_S = 0.5
 """What is older than this, in the robot's time, no longer tells where it is: it is not driven on by that."""
-EXTRAPOLATED_S = 0.1
-"""A robot is taken to go on as it did for this long after the newest message."""
+EXTRAPOLATED_S = 0.1  # a robot is taken to go on as it did for this long after the newest message
 
 
 class Moved(NamedTuple):
@@ -33,8 +29,7 @@ class Moved(NamedTuple):
 
     stamp_s: float
     pose_odom: Pose2
-    velocity: Array
-    """[vx, vy, omega] in the robot's frame."""
+    velocity: Array  # [vx, vy, omega] in the robot's frame
 
     def after(self, passed_s: float) -> Pose2:
         """Return where the robot is after a while if it goes on like this."""
@@ -48,12 +43,8 @@ class Moved(NamedTuple):
 def read_odometry(message: Any, heard_s: float) -> tuple[float, Moved] | None:
     """Read a nav_msgs/Odometry; None if it is one of the empty ones that simulators send when they start.
 
-    Args:
-        message: The message.
-        heard_s: The robot's time now; taken for the stamp of a message that has none (0).
-
-    Raises:
-        ValueError: It holds what is not finite, or is no orientation.
+    `heard_s`, the robot's time now, stands for the stamp of a message that has none (0). ValueError: a number
+    is not finite, or the orientation is not a rotation.
     """
     if is_empty(message):
         return None
@@ -78,7 +69,7 @@ class Track:
     """Where a robot was in the last seconds, in its odometry frame."""
 
     def __init__(self) -> None:
-        self._moves: deque[Moved] = deque(maxlen=KEPT)
+        self._moves: deque[Moved] = deque(maxlen=128)  # two seconds at 60 Hz
 
     def add(self, moved: Moved) -> None:
         """Take in a message; one that was overtaken by newer ones is left out."""
@@ -111,7 +102,7 @@ class Track:
         if len(self._moves) < 2:
             return 0.0, 0.0
         newest = self._moves[-1]
-        index = bisect_left(self._moves, newest.stamp_s - SPEED_S, key=lambda moved: moved.stamp_s)
+        index = bisect_left(self._moves, newest.stamp_s - 0.1, key=lambda moved: moved.stamp_s)
         before = self._moves[min(index, len(self._moves) - 2)]
         passed_s, a, b = newest.stamp_s - before.stamp_s, before.pose_odom, newest.pose_odom
         return math.dist((a.x, a.y), (b.x, b.y)) / passed_s, abs(wrap_angle(b.yaw - a.yaw)) / passed_s

@@ -20,8 +20,6 @@ from proctor.navigation.timing.trajectory import Trajectory
 from proctor.ros2.convert import quaternion, stamp
 
 MOST_POINTS = 100_000
-SAME_M = 1e-4
-"""Points nearer to each other than this are one."""
 CORNER_RAD = math.radians(20)
 """Where a path turns by more than this from one point to the next, it is driven with a stop and a turn."""
 SPACING_M = 0.05
@@ -44,11 +42,7 @@ def path_message(
 
 
 def points_of(message: PathMessage) -> Array:
-    """Return the (N, 2) points of a path.
-
-    Raises:
-        UserError: They are too few or too many, or not finite.
-    """
+    """Return the (N, 2) points of a path; UserError if they are too few, too many or not finite."""
     if not 2 <= len(message.poses) <= MOST_POINTS:
         raise UserError(f"expected a path of 2 to {MOST_POINTS} poses, found {len(message.poses)}")
     points = np.array([[pose.pose.position.x, pose.pose.position.y] for pose in message.poses])
@@ -58,12 +52,8 @@ def points_of(message: PathMessage) -> Array:
 
 
 def path_of(points: Array) -> Path:
-    """Return a path along (N, 2) points, whoever made them: dense ones of a curve, or only its corners.
-
-    Raises:
-        UserError: They are all at one place.
-    """
-    moved = np.linalg.norm(np.diff(points, axis=0), axis=1) > SAME_M
+    """Return a path along (N, 2) points, dense ones of a curve or only its corners."""
+    moved = np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-4  # else they are one point
     points = points[np.concatenate([[True], moved])]
     if len(points) < 2:
         raise UserError("expected a path that leads somewhere, found one whose points are all the same")
@@ -102,11 +92,7 @@ def trajectory_messages(trajectory: Trajectory) -> list[TrajectoryPoint]:
 
 
 def trajectory_of(points: Trajectory | Iterable[Any]) -> Trajectory:
-    """Take a trajectory as it is, as plan_msgs/TrajectoryPoint messages, or as `[(t, pos, vel), ...]`.
-
-    Raises:
-        ValueError: It is none of these.
-    """
+    """Convert plan_msgs/TrajectoryPoint messages or `[(t, pos, vel), ...]`; a Trajectory stays."""
     if isinstance(points, Trajectory):
         return points
     return Trajectory.of((p.t, p.pos, p.vel) if isinstance(p, TrajectoryPoint) else p for p in points)

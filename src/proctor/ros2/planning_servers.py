@@ -6,13 +6,14 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from plan_msgs.action import ComputePathToPose, GenerateTrajectory
+from rclpy.action import ActionServer, CancelResponse
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 
-from proctor.core.errors import ProctorError, UserError
+from proctor.core.errors import ProctorError, SimulationError, UserError
 from proctor.core.types import Pose2
 from proctor.navigation.failure import NavigationFailure, Reason
 from proctor.navigation.path import Path
@@ -21,17 +22,87 @@ from proctor.navigation.process.requests import Motion, PathRequest, Reply, Traj
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.ros2.convert import pose2
-from proctor.ros2.goal_server import GoalServer, reason_of
 from proctor.ros2.mobile_base import MAP_FRAME
 from proctor.ros2.navigator import RosNavigator
 from proctor.ros2.node import RosNode
 from proctor.ros2.path_messages import directions_of, path_message, path_of, points_of, trajectory_messages
 from proctor.skills.planning import GRACE_S, START_UP_S, eased
 
-POLL_S = 0.005
+End = Literal["succeeded", "aborted"]
 MOST_JOBS = 16
-HERE_M = 0.2
-"""A robot that is no further from where a path begins is the one that is to drive it."""
+ReadGoal = Callable[[Any], tuple[Callable[[], int], Callable[[Any], Any]]]
+"""Returns how to ask the planner for a goal, and how to make the message of the plan."""
+
+
+class GoalServer(ActionServer):
+    """Accepts goals and leaves it to others to end them.
+
+    rclpy gives each goal a coroutine, and an executor that has one does nothing but look at it, over and
+    over, until it is done. Here a goal is executing from the moment it is accepted until `finish`, and in
+    between nothing runs but what others do in their callbacks. `on_goal` gets each goal's handle: all goals
+    are accepted, so that an invalid one gets a message. `on_cancel` gets the handle of a goal to cancel, and
+    must see that it is finished.
+    """
+
+    def __init__(
+        self,
+        node: RosNode,
+        action_type: Any,
+        name: str,
+        *,
+        on_goal: Callable[[Any], None],
+        on_cancel: Callable[[Any], None],
+    ) -> None:
+        self._on_goal, self._on_cancel = on_goal, on_cancel
+        self.unsent = 0  # goals that are finished, but whose results are not on their way yet
+        super().__init__(
+            node,
+            action_type,
+            name,
+            execute_callback=_never,
+            handle_accepted_callback=self._begin,
+            cancel_callback=self._cancel,
+        )
+
+    def notify_execute(self, goal_handle: Any, execute_callback: Callable[[Any], Any] | None) -> None:
+        """Let a goal be executed; without a callback that is whatever happens until `finish`."""
+        if execute_callback is not None:
+            super().notify_execute(goal_handle, execute_callback)
+
+    def finish(self, goal_handle: Any, end: End, result: Any) -> None:
+        """End a goal and send its result. One that was to be cancelled and did not succeed is `canceled`."""
+        if end == "succeeded":
+            goal_handle.succeed()
+        elif goal_handle.is_cancel_requested:
+            goal_handle.canceled()
+        else:
+            goal_handle.abort()
+        self.unsent += 1
+        self.notify_execute(goal_handle, lambda _: self._sent(result))
+
+    def _sent(self, result: Any) -> Any:
+        self.unsent -= 1
+        return result
+
+    def _begin(self, goal_handle: Any) -> None:
+        goal_handle.execute()
+        self._on_goal(goal_handle)
+
+    def _cancel(self, goal_handle: Any) -> CancelResponse:
+        self._on_cancel(goal_handle)
+        return CancelResponse.ACCEPT
+
+
+def reason_of(error: ProctorError) -> Reason:
+    """Return the `reason` that a client gets for an error."""
+    if isinstance(error, NavigationFailure):
+        return error.reason
+    return Reason.POSE_UNKNOWN if isinstance(error, SimulationError) else Reason.INVALID_GOAL
+
+
+def _never(goal_handle: Any) -> None:
+    """Stand where rclpy wants a function."""
+    raise AssertionError(f"goal {goal_handle.goal_id} was executed by rclpy")
 
 
 class Job(NamedTuple):
@@ -39,47 +110,29 @@ class Job(NamedTuple):
 
     server: GoalServer
     handle: Any
-    submit: Callable[[], int]
-    """Asks the planner and returns the id of the request."""
-    result: Callable[[Any], Any]
-    """Returns the message of a path or a trajectory."""
-    failed: Callable[[str, str], Any]
-    """Returns the message of a failure, from its reason and what happened."""
+    submit: Callable[[], int]  # asks the planner and returns the id of the request
+    result: Callable[[Any], Any]  # returns the message of a path or a trajectory
+    failed: Callable[[str, str], Any]  # returns the message of a failure, from its reason and what happened
 
 
 class PlanningServers:
     """Offers a navigator's planner and map as actions.
 
-    There is one planner, and the skill under way comes first: when it asks for a plan, what the planner does
-    for others begins anew afterwards. Jobs are done one after the other. The answers are looked for by this
+    There is one planner, and the running skill comes first: when it asks for a plan, what the planner does
+    for others begins again afterwards. Jobs are done one after the other. The answers are looked for by this
     machine's clock, so that plans can also be made while the robot's time stands still.
-
-    Args:
-        node: Whose actions these are.
-        navigator: Has the planner, the map and the robot.
     """
 
     def __init__(self, node: RosNode, navigator: RosNavigator) -> None:
         self._navigator, self._client = navigator, navigator.client
-        self._jobs: deque[Job] = deque()
-        """The first one is under way."""
+        self._jobs: deque[Job] = deque()  # the first one is under way
         self._request_id: int | None = None
         self._deadline_s = 0.0
-        self._timer = node.create_timer(POLL_S, self._poll, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = node.create_timer(0.005, self._poll, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._timer.cancel()
-        self.paths = GoalServer(
-            node,
-            ComputePathToPose,
-            "compute_path_to_pose",
-            on_goal=self._take_path_goal,
-            on_cancel=lambda handle: node.executor.create_task(self._drop, handle),
-        )
-        self.trajectories = GoalServer(
-            node,
-            GenerateTrajectory,
-            "generate_trajectory",
-            on_goal=self._take_trajectory_goal,
-            on_cancel=lambda handle: node.executor.create_task(self._drop, handle),
+        self.paths = self._server(node, ComputePathToPose, "compute_path_to_pose", self._path_job)
+        self.trajectories = self._server(
+            node, GenerateTrajectory, "generate_trajectory", self._trajectory_job
         )
 
     def close(self) -> None:
@@ -92,26 +145,23 @@ class PlanningServers:
         """Goals that are finished, but whose results are not on their way yet."""
         return self.paths.unsent + self.trajectories.unsent
 
-    def _take_path_goal(self, handle: Any) -> None:
+    def _server(self, node: RosNode, action: Any, name: str, read: ReadGoal) -> GoalServer:
         def failed(reason: str, message: str) -> Any:
-            return ComputePathToPose.Result(status="failed", message=message, reason=reason)
+            return action.Result(status="failed", message=message, reason=reason)
 
-        self._take(handle, self.paths, self._path_job, failed)
-
-    def _take_trajectory_goal(self, handle: Any) -> None:
-        def failed(reason: str, message: str) -> Any:
-            return GenerateTrajectory.Result(status="failed", message=message, reason=reason)
-
-        self._take(handle, self.trajectories, self._trajectory_job, failed)
+        server = GoalServer(
+            node,
+            action,
+            name,
+            on_goal=lambda handle: self._take(handle, server, read, failed),
+            on_cancel=lambda handle: node.executor.create_task(self._drop, handle),
+        )
+        return server
 
     def _take(
-        self,
-        handle: Any,
-        server: GoalServer,
-        read: Callable[[Any], tuple[Callable[[], int], Callable[[Any], Any]]],
-        failed: Callable[[str, str], Any],
+        self, handle: Any, server: GoalServer, read: ReadGoal, failed: Callable[[str, str], Any]
     ) -> None:
-        """Put a goal into the queue, or abort it if it makes no sense."""
+        """Put a goal into the queue, or abort it if it is invalid."""
         try:
             if len(self._jobs) >= MOST_JOBS:
                 raise UserError(f"{MOST_JOBS} plans are asked for already; try again later")
@@ -123,7 +173,6 @@ class PlanningServers:
         self._timer.reset()
 
     def _path_job(self, goal: Any) -> tuple[Callable[[], int], Callable[[Any], Any]]:
-        """Return how to ask for the path of a goal, and how to tell it."""
         navigator, params = self._navigator, self._navigator.params
         planner = planner_name(goal.planner_id or params.planner)
         to = _pose_in_map(goal.goal, "goal")
@@ -143,13 +192,8 @@ class PlanningServers:
             message = ComputePathToPose.Result(
                 status="success", message=f"a path of {path.length_m:.2f} m was found"
             )
-            message.path = path_message(
-                path.points,
-                directions_of(path),
-                frame=MAP_FRAME,
-                time_s=navigator.now_s(),
-                goal_yaw=to.yaw,
-            )
+            yaws, now_s = directions_of(path), navigator.now_s()
+            message.path = path_message(path.points, yaws, frame=MAP_FRAME, time_s=now_s, goal_yaw=to.yaw)
             message.planning_time = Duration(seconds=sum(path.timings_s.values())).to_msg()
             return message
 
@@ -159,7 +203,6 @@ class PlanningServers:
         return submit, result
 
     def _trajectory_job(self, goal: Any) -> tuple[Callable[[], int], Callable[[Any], Any]]:
-        """Return how to ask for the trajectory along a path, and how to tell it."""
         points = points_of(goal.path)
         first, last = (pose2(pose.pose) for pose in (goal.path.poses[0], goal.path.poses[-1]))
         request = TrajectoryRequest(
@@ -184,7 +227,8 @@ class PlanningServers:
     def _start_yaw(self, first: Pose2) -> float:
         """Return with which heading a path is begun: the robot's if it stands there, else the path's."""
         robot = self._navigator.base.pose_at(self._navigator.now_s())
-        if robot is not None and math.dist((robot.x, robot.y), (first.x, first.y)) <= HERE_M:
+        # Metres: it is the robot that is to drive the path.
+        if robot is not None and math.dist((robot.x, robot.y), (first.x, first.y)) <= 0.2:
             return robot.yaw
         return first.yaw
 
@@ -239,11 +283,7 @@ class PlanningServers:
 
 
 def _pose_in_map(stamped: Any, what: str) -> Pose2:
-    """Return a pose of a message.
-
-    Raises:
-        UserError: It is in another frame, or not finite.
-    """
+    """Return a pose of a message; UserError if it is in another frame, or not finite."""
     frame = stamped.header.frame_id.removeprefix("/")
     if frame not in ("", MAP_FRAME):
         raise UserError(f"{what}: expected a pose in the frame '{MAP_FRAME}', found '{frame}'")
@@ -254,10 +294,6 @@ def _pose_in_map(stamped: Any, what: str) -> Pose2:
 
 
 def limits_of(message: Any, own: Dynamics) -> Dynamics:
-    """Return the limits of a plan_msgs/Dynamics; what it leaves open is the robot's own.
-
-    Raises:
-        UserError: A limit makes no sense.
-    """
+    """Return the limits of a plan_msgs/Dynamics; those it leaves out are the robot's own."""
     told = {name: getattr(message, name) or getattr(own, name) for name in Dynamics.__struct_fields__}
     return Dynamics.of(told)

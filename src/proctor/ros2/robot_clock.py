@@ -14,28 +14,21 @@ from proctor.ros2.topic import Topic
 BLIND_S, WATCH_S = 0.5, 0.1
 """A robot whose time is that of its messages is stopped after so long without any, for it may still move; and
 how often to look."""
-EARLY = 0.9
-"""Ticks of the clock are due after this share of their period, for stamps are rounded."""
-JUMP_S = 0.5
-"""Messages overtake each other by less than this; a clock that is further back was set back."""
+EARLY = 0.9  # ticks of the clock are due after this share of their period, for stamps are rounded
+JUMP_S = 0.5  # messages overtake each other by less than this; a clock that is further back was set back
 
 
 class RobotClock:
-    """Hears `/clock`; where nobody publishes it, the stamps of the robot's messages tell the time.
+    """Listens to `/clock`; where nobody publishes it, the stamps of the robot's messages are the time.
 
-    Args:
-        node: Who listens.
-        on_time: Is called after each message that tells the time, in the node's thread; also while the time
-            stands still.
+    `on_time` is called after each message with a time, in the node's thread, also while the time stands
+    still.
     """
 
     def __init__(self, node: RosNode, on_time: Callable[[], None] | None = None) -> None:
-        self.now_s = 0.0
-        """The newest time heard of."""
-        self.jumps = 0
-        """How often time went back: the simulator was started or reset anew."""
-        self.is_simulated = False
-        """Whether `/clock` is heard."""
+        self.now_s = 0.0  # the newest time heard of
+        self.jumps = 0  # how often time went back: the simulator was started or reset anew
+        self.is_simulated = False  # whether `/clock` is heard
         self._on_time, self._told_s = on_time, 0.0
         self._topic = Topic(
             node, Clock, "/clock", self._read, on_value=lambda: self.hear(self._told_s), qos=CLOCK

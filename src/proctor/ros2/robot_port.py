@@ -17,35 +17,26 @@ from proctor.ros2.convert import scan_of, seconds
 from proctor.ros2.node import RosNode
 from proctor.ros2.odometry import STALE_S, Moved, Track, read_odometry
 from proctor.ros2.robot_clock import RobotClock
-from proctor.ros2.topic import Topic, Value
-from proctor.ros2.twist_topic import TwistTopic
+from proctor.ros2.topic import Topic, TwistTopic, Value
 
-ROUNDING_S = 1e-6
 SCANNER_S = 2.0
 """So long, in real time, a driver waits for the publisher of scans of a new robot to be discovered."""
-NO_SCAN = Scan(np.empty(0), 0.0, 0.0, 0.0, 0.0)
-"""Of a robot without a scanner."""
+NO_SCAN = Scan(np.empty(0), 0.0, 0.0, 0.0, 0.0)  # of a robot without a scanner
 
 
 class _Heard(NamedTuple):
     moved: Moved
-    message: Any
-    """The geometry_msgs/Pose."""
+    message: Any  # the geometry_msgs/Pose
 
 
 class RosRobotPort:
     """Drives a robot by its `odom` and `scan`, through `cmd_vel`, in the robot's own time.
 
-    A robot whose odometry or scan is late or broken is told to stop until they are back. What stays away for
-    longer than the timeout raises SimulationError, as does time that stands still, or jumps back while the
-    robot moves, and a `cmd_vel` that nobody listens to: the message says what the graph of nodes shows.
-    A robot whose `scan` nobody publishes is driven without one, and the log says so once.
-
-    Args:
-        node: Who listens and speaks.
-        clock: The robot's time.
-        silence_timeout_s: In real time.
-        on_scan: Is given each scan, in the node's thread.
+    A robot whose odometry or scan is late or broken is commanded to stop until they are back. What is missing
+    for longer than the timeout (in real time) raises SimulationError, as does time that stands still, or
+    jumps back while the robot moves, and a `cmd_vel` that nobody listens to: the message says what the graph
+    of nodes shows. A robot whose `scan` nobody publishes is driven without one, and the log says so once.
+    `on_scan` gets each scan, in the node's thread.
     """
 
     def __init__(
@@ -93,11 +84,7 @@ class RosRobotPort:
         return self._held.is_held and not self.cmd_vel.is_closed
 
     def command(self, linear_mps: float, angular_radps: float) -> None:
-        """Drive at this velocity until the next command.
-
-        Raises:
-            SimulationError: Nobody listens. A stop never raises.
-        """
+        """Drive at this velocity until the next command. If nobody listens, all but a stop raise."""
         moves = linear_mps != 0 or angular_radps != 0
         if not self._is_moving:
             self._jumps = self._clock.jumps  # that time was set back while the robot stood is no fault
@@ -114,12 +101,8 @@ class RosRobotPort:
         return self._clock.now_s
 
     def wait(self, duration_s: float, alarm: Callable[[], bool] | None = None) -> None:
-        """Let this much of the robot's time pass; ends early if after a message there is an alarm.
-
-        Raises:
-            SimulationError: Time stands still, or jumped back while the robot moves.
-        """
-        until_s, jumps, silent_s = self.now_s() + duration_s - ROUNDING_S, self._clock.jumps, 0.0
+        """Let this much of the robot's time pass; ends early if after a message there is an alarm."""
+        until_s, jumps, silent_s = self.now_s() + duration_s - 1e-6, self._clock.jumps, 0.0
         while self.now_s() < until_s and not (alarm is not None and alarm()):
             before_s, begin_s = self.now_s(), time.monotonic()
             self._await_message(self._timeout_s - silent_s)
@@ -132,9 +115,6 @@ class RosRobotPort:
 
         Shortly after the start, and after a robot with a scanner was forgotten, also wait until the publisher
         of scans is discovered.
-
-        Raises:
-            SimulationError: It stands still.
         """
         now_s = self.now_s()
         if not self._node.wait_until(lambda: self.now_s() != now_s, self._timeout_s):

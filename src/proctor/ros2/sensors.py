@@ -6,7 +6,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Image, LaserScan
@@ -14,39 +14,56 @@ from sensor_msgs.msg import Image, LaserScan
 from proctor.control.clearance import clearance_ahead_m
 from proctor.core.errors import SimulationError
 from proctor.core.types import Observation, Scan
-from proctor.ros2.convert import scan_of, seconds
-from proctor.ros2.images import Depth, Rgb, depth_of, rgb_of
+from proctor.ros2.convert import Depth, Rgb, depth_of, rgb_of, scan_of, seconds
 from proctor.ros2.node import RosNode
-from proctor.ros2.pairing import TOLERANCE_S, Frame, newest_pair
 from proctor.ros2.qos import SENSORS
 from proctor.ros2.robot_clock import JUMP_S, RobotClock
 from proctor.ros2.topic import Topic
 
+Value = TypeVar("Value")
+Other = TypeVar("Other")
+
+TOLERANCE_S = 0.02  # pictures of a robot that stamps them apart belong together if it is by no more than this
 SENSOR_NAMES = ("rgb", "depth", "scan")
-KEPT = 10
-"""Frames per sensor that may still find their partner."""
+
+
+class Frame(NamedTuple, Generic[Value]):
+    """Something sensed, and when."""
+
+    stamp_s: float
+    value: Value
+
+
+def newest_pair(
+    ones: Sequence[Frame[Value]], others: Sequence[Frame[Other]], after_s: float
+) -> tuple[Frame[Value], Frame[Other]] | None:
+    """Return the newest pair of frames taken after a time, None if none yet. Both are in order of stamps.
+
+    Frames of the same stamp are a pair. Frames that are a little apart are one as soon as neither can get a
+    better partner, since the stamps of each kind rise.
+    """
+    ones = [frame for frame in ones if frame.stamp_s > after_s]
+    others = [frame for frame in others if frame.stamp_s > after_s]
+    if not ones or not others:
+        return None
+    complete_s = min(ones[-1].stamp_s, others[-1].stamp_s)  # up to here, all is there that will be
+    for one in reversed(ones):
+        other = min(others, key=lambda frame: abs(frame.stamp_s - one.stamp_s))
+        apart_s = abs(other.stamp_s - one.stamp_s)
+        if apart_s == 0 or (apart_s <= TOLERANCE_S and max(one.stamp_s, other.stamp_s) <= complete_s):
+            return one, other
+    return None
 
 
 class SensorSubscriber:
-    """Hears `rgb`, `depth` and `scan` and hands out what belongs together.
+    """Listens to `rgb`, `depth` and `scan` and returns what belongs together.
 
     Pictures of one stamp make an observation. What was sensed before the last action ended never does, nor
-    what comes from a simulator's life before its time was set back.
-
-    Args:
-        qos_profile: How to listen; as sensors usually publish, if it is None.
-        namespace: Of the robot, if the node is to be made here.
-        node: Who listens; one of its own, if it is None.
-        clock: The robot's clock, if somebody has it already.
-        sensors: What an observation holds: some of rgb, depth, scan.
-        collision_threshold_m: A range below this within 30° of straight ahead is a collision.
-        depth_far_m: The far clip distance of the depth camera, see `images.depth_of`.
-        ros_args: What ROS 2 takes after `--ros-args`, if the node is to be made here.
-
-    Attributes:
-        node: Who listens.
-        collision_detected: Whether there was a collision; stays so until it is set to False.
-        collision_count: How often something came too near. As long as it stays there, that is once.
+    what a simulator sent before its time was set back. `sensors` is what an observation holds: some of rgb,
+    depth, scan. A range below `collision_threshold_m` within 30° of straight ahead is a collision:
+    `collision_detected` stays True until it is set to False, and `collision_count` counts an obstacle once as
+    long as it stays near. For `depth_far_m` see `depth_of`. `namespace` and `ros_args` are for a node that is
+    made here.
     """
 
     def __init__(  # noqa: PLR0913  (all but one are named)
@@ -77,7 +94,8 @@ class SensorSubscriber:
         self._clock = clock or RobotClock(self.node)
         self._lock = threading.RLock()
         self._jumps, self._after_s = self._clock.jumps, -math.inf
-        self._frames: dict[str, deque[Frame[Any]]] = {name: deque(maxlen=KEPT) for name in SENSOR_NAMES}
+        # Those that may still find their partner.
+        self._frames: dict[str, deque[Frame[Any]]] = {name: deque(maxlen=10) for name in SENSOR_NAMES}
         self.collision_detected, self.collision_count, self._is_near = False, 0, False
         kinds: dict[str, tuple[Any, Callable[[Any], Any]]] = {
             "rgb": (Image, rgb_of),
@@ -143,17 +161,10 @@ class SensorSubscriber:
             self.collision_detected, self.collision_count, self._is_near = False, 0, False
 
     def get_observation(self, timeout_s: float = 5.0, newer_than_s: float | None = None) -> Observation:
-        """Return what is sensed after the last action.
+        """Return what is sensed after the last action, or after `newer_than_s` of the robot's time.
 
-        Args:
-            timeout_s: How long to wait for it, in real time.
-            newer_than_s: The robot's time that it must be after; that of `mark_action` if it is None.
-
-        Returns:
-            `rgb` uint8 (H, W, 3), `depth` uint16 millimetres (H, W), and `scan` as a `Scan`: those asked for.
-
-        Raises:
-            SimulationError: It did not come in time. The error says which topic is silent, and why.
+        `rgb` is uint8 (H, W, 3), `depth` uint16 millimetres (H, W), and `scan` a `Scan`. The timeout is real
+        time; the SimulationError after it says which topic is silent, and why.
         """
         if newer_than_s is not None:
             self.mark_action(newer_than_s)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import os
 import threading
+import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -21,21 +22,53 @@ from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Pose2, Vector3
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import Camera, WheeledRobot
-from proctor.ros2.context import open_context
 from proctor.ros2.convert import stamp
-from proctor.ros2.hosted_robot import HostedRobot, check_name
-from proctor.ros2.pacer import Pacer
+from proctor.ros2.hosted_robot import HostedRobot, Signals, check_name
+from proctor.ros2.node import open_context
 from proctor.ros2.qos import CLOCK
-from proctor.ros2.signals import Signals
 from proctor.scenes.scene_config import SceneConfig, load_scene
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.mobile_base import TICK_S, TIMESTEP_S, advance_together
 from proctor.sim.world import World
 
+LAG_S = 0.25
+"""A world that is late by more than this does not hurry to catch up: it would only be late elsewhere."""
 TICKS_PER_S = round(1 / TICK_S)
-NAP_S = 0.05
-"""No wait is longer than this, so that signals are answered."""
+NAP_S = 0.05  # no wait is longer than this, so that signals are answered
 MAX_PIXELS = 4096
+
+
+class Pacer:
+    """Says when the next tick is due, None for as fast as possible. Never decides what happens in it."""
+
+    def __init__(self, tick_s: float, real_time_factor: float | None) -> None:
+        self._tick_s = tick_s
+        self._period_s = 0.0 if real_time_factor is None else tick_s / real_time_factor
+        self._due_s = time.monotonic()
+        self._ticks: deque[float] = deque()
+        self.real_time_factor = 0.0  # what was reached in the last seconds
+
+    def left_s(self) -> float:
+        """Return the seconds until the next tick is due, or 0."""
+        return max(0.0, self._due_s - time.monotonic())
+
+    def tick(self) -> None:
+        """Note that a tick has begun."""
+        now_s = time.monotonic()
+        # Due times do not drift: being late once is made up for.
+        self._due_s = max(self._due_s + self._period_s, now_s - LAG_S)
+        self._ticks.append(now_s)
+        while self._ticks[0] < now_s - 2.0:  # seconds over which the real-time factor is measured
+            self._ticks.popleft()
+        passed_s = now_s - self._ticks[0]
+        if passed_s > 0:
+            self.real_time_factor = (len(self._ticks) - 1) * self._tick_s / passed_s
+
+    def restart(self) -> None:
+        """Begin anew: the world has stood still."""
+        self._due_s = time.monotonic()
+        self._ticks.clear()
+        self.real_time_factor = 0.0
 
 
 class State(enum.IntEnum):
@@ -49,29 +82,14 @@ class State(enum.IntEnum):
 class SimHost:
     """A world whose robots are driven and sensed over ROS 2.
 
-    Physics, publishing and callbacks take turns in one thread, that of `run`. Simulated time goes in ticks
-    of 1/60 s, and what happens in a tick depends on the commands that came before it, never on the wall
-    clock. All is done in one thread, because of OpenGL also the making; only `stop` may be called from
-    another one, or from a signal handler.
-
-    Args:
-        scene_path: What stands where; without one the world is empty until `load_world`.
-        real_time_factor: Simulated seconds in a second; None is as fast as possible. 0 begins with PAUSED,
-            and is 1 from then on.
-        floor_z: A height on the floor to use, in a house that is a mesh; its lowest if missing.
-        camera_hz: Pictures in a simulated second; 0 for no camera.
-        scan_hz: Scans in a simulated second.
-        width: Of a picture.
-        height: Of a picture.
-        rgb_encoding: rgb8, rgba8 or bgr8.
-        depth_encoding: 16UC1 in millimetres with 0 for no return, or 32FC1 in metres with the farthest.
-        cmd_vel_timeout_s: Simulated seconds after which a robot that hears no command stops; None is never.
-        name: Of the node.
-        ros_args: What ROS 2 takes after `--ros-args`.
-
-    Raises:
-        InvalidFile: The scene or one of its assets is missing or wrong.
-        UserError: A setting makes no sense.
+    Physics, publishing and callbacks take turns in one thread, that of `run`. Simulated time goes in ticks of
+    1/60 s, and what happens in a tick depends on the commands that came before it, never on the wall clock.
+    Because of OpenGL, it must also be made in that thread; only `stop` may be called from another one, or
+    from a signal handler. Without a scene the world is empty until `load_world`. A `real_time_factor` of None
+    is as fast as possible; 0 begins with PAUSED, and is 1 from then on. `floor_z` is a height on the floor to
+    use, in a house that is a mesh; by default its lowest. A `camera_hz` of 0 is no camera; rates are per
+    simulated second. `depth_encoding` is 16UC1 in millimetres with 0 for no return, or 32FC1 in metres with
+    the farthest. A robot that hears no command for `cmd_vel_timeout_s` of simulated time stops.
     """
 
     def __init__(  # noqa: PLR0913  (what a simulator can be told, all by keyword)
@@ -101,10 +119,8 @@ class SimHost:
             depth_encoding=depth_encoding,
             cmd_vel_timeout_s=cmd_vel_timeout_s,
         ).checked()
-        self.robot = WheeledRobot(camera=Camera(width=width, height=height))
-        """What all robots are like."""
-        self.scene: SceneConfig | None = None
-        """What stands in the world, if there is one."""
+        self.robot = WheeledRobot(camera=Camera(width=width, height=height))  # what all robots are like
+        self.scene: SceneConfig | None = None  # what stands in the world, if there is one
         self.state = State.PAUSED if real_time_factor == 0 else State.PLAYING
         self._pacer = Pacer(TICK_S, 1.0 if real_time_factor == 0 else real_time_factor)
         self._robots: dict[str, HostedRobot] = {}
@@ -131,11 +147,7 @@ class SimHost:
     # What is in the world
 
     def load_world(self, scene_path: Path, *, floor_z: float | None = None) -> None:
-        """Begin anew in a scene with no robot in it, at time 0.
-
-        Raises:
-            InvalidFile: The scene or one of its assets is missing or wrong. The old world stays.
-        """
+        """Start again in a scene without robots, at time 0. If the scene is invalid, the old world stays."""
         floor_z, scene = floor_of_scene(scene_path, floor_z), load_scene(scene_path)
         world = World(
             scene,
@@ -153,10 +165,9 @@ class SimHost:
         self.reset_time()
 
     def use_floor(self, at: Vector3) -> None:
-        """Let the world be the floor that a point lies on; a house that is a mesh may have several.
+        """Use the floor that a point lies on; a house that is a mesh may have several.
 
-        Raises:
-            UserError: There is no world, or there are robots on another floor of it.
+        UserError: there is no world, or there are robots on another floor of it.
         """
         world, path, ticks = self._loaded_world(), self._scene_path, self._ticks
         if path is None or (floor_z := floor_of_scene(path, at)) == world.floor_z:
@@ -167,11 +178,7 @@ class SimHost:
         self._ticks = ticks  # for those who listen it is the same world
 
     def spawn(self, name: str, namespace: str, pose: Pose2) -> None:
-        """Put a robot into the world. Its topics are below the namespace, which may be empty.
-
-        Raises:
-            UserError: There is no world, or the name or the namespace is taken.
-        """
+        """Put a robot into the world. Its topics are below the namespace, which may be empty."""
         world = self._loaded_world()
         namespace = namespace.strip("/")
         if name in self._robots:
@@ -187,11 +194,7 @@ class SimHost:
         self._renew_cameras()
 
     def delete(self, name: str) -> None:
-        """Take a robot out of the world.
-
-        Raises:
-            UnknownName: There is none of this name.
-        """
+        """Take a robot out of the world."""
         self._robot_called(name).close()
         del self._robots[name]
         self._loaded_world().remove_robot(name)
@@ -202,27 +205,15 @@ class SimHost:
         return list(self._robots)
 
     def namespace_of(self, name: str) -> str:
-        """Return the namespace of a robot.
-
-        Raises:
-            UnknownName: There is none of this name.
-        """
+        """Return the namespace of a robot."""
         return self._robot_called(name).namespace
 
     def state_of(self, name: str) -> tuple[Vector3, tuple[float, ...], Vector3, Vector3]:
-        """Return position, quaternion xyzw, linear and angular velocity, all in the world frame.
-
-        Raises:
-            UnknownName: There is none of this name.
-        """
+        """Return position, quaternion xyzw, linear and angular velocity, all in the world frame."""
         return self._robot_called(name).state()
 
     def place(self, name: str, position: Vector3, quaternion_xyzw: Sequence[float]) -> None:
-        """Put a robot elsewhere on its floor, at rest. Its odometry still begins where it was spawned.
-
-        Raises:
-            UnknownName: There is none of this name.
-        """
+        """Put a robot elsewhere on its floor, at rest. Its odometry still begins where it was spawned."""
         x, y, z, w = quaternion_xyzw
         robot = self._robot_called(name)
         robot.put(Pose2(position.x, position.y, yaw_of_quaternion(np.array([w, x, y, z]))))
@@ -268,11 +259,7 @@ class SimHost:
             robot.base.rest()
 
     def step(self, ticks: int = 1) -> int:
-        """Let ticks pass as fast as possible, whatever the state.
-
-        Returns:
-            How many did: what ends `run` ends this early.
-        """
+        """Simulate ticks as fast as possible in any state; return how many. What ends `run` ends it early."""
         for done in range(ticks):
             if self._is_over():
                 return done
@@ -280,12 +267,7 @@ class SimHost:
         return ticks
 
     def run(self, until: threading.Event | None = None, *, parent_pid: int | None = None) -> None:
-        """Let time pass, and answer, until `until` is set or `stop` is called.
-
-        Args:
-            until: Ends it when set.
-            parent_pid: Ends it as well when this process is no longer our parent.
-        """
+        """Simulate and answer until `until` is set, `stop` is called, or `parent_pid` is not our parent."""
         self._until, self._parent_pid = until, parent_pid
         self._pacer.restart()
         while not self._is_over():
@@ -293,11 +275,7 @@ class SimHost:
         self._until = self._parent_pid = None
 
     def turn(self, nap_s: float = NAP_S) -> None:
-        """Answer a request, or wait for one, and let a tick pass if it is due: one round of `run`.
-
-        Args:
-            nap_s: How long to wait at most.
-        """
+        """Answer or wait for a request (at most `nap_s`), and simulate a tick if due: one round of `run`."""
         is_due = self._answer(nap_s)
         if self.state is not State.PLAYING:
             self._publish_clock()
@@ -333,9 +311,7 @@ class SimHost:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _answer(self, nap_s: float) -> bool:

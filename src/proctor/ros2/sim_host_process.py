@@ -1,33 +1,74 @@
-"""`proctor sim-host`, or a command like it, as a process of its own, for those who need a robot."""
+"""`proctor sim-host`, or a command like it, as a process, and the ROS 2 domain that it runs in."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import selectors
 import subprocess
 import sys
 import tempfile
 import time
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Self
 
 from proctor.core.errors import SimulationError
 
-READY = b"ready"
+DOMAINS = range(1, 102)  # those whose ports lie below the range that the system hands out
+LOCKS = Path(tempfile.gettempdir()) / f"proctor-ros-domains-{os.getuid()}"
 STOP_S = 5.0
-TAIL_CHARACTERS = 2000
+
+
+class Domain:
+    """A domain that no other of our processes on this machine has, and that stays on this machine."""
+
+    def __init__(self) -> None:
+        LOCKS.mkdir(mode=0o700, exist_ok=True)
+        first = os.getpid() % len(DOMAINS)
+        for number in [*DOMAINS[first:], *DOMAINS[:first]]:
+            lock = (LOCKS / str(number)).open("w")
+            if _taken(lock):
+                self.number = number
+                self._lock = lock
+                return
+            lock.close()
+        raise SimulationError(f"all ROS 2 domains from {DOMAINS[0]} to {DOMAINS[-1]} are in use")
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Nodes and processes that are started within are in this domain, for as long as they live."""
+        here = {"ROS_DOMAIN_ID": str(self.number), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+        before = {name: os.environ.get(name) for name in here}
+        os.environ.update(here)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+    def close(self) -> None:
+        """Let others have it."""
+        self._lock.close()
+
+
+def _taken(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class SimHostProcess:
-    """Starts the command, and is there when its robots are. Ends it when closed, and it ends when we do.
+    """Starts `sim-host`, or another command that prints `ready` and takes `--parent`, and waits for it.
 
-    Args:
-        arguments: Those of the command, such as `"--scene", "house.json", "--start", "1,2,0"`.
-        command: What to start: `sim-host`, or another that says `ready` and takes `--parent`.
-        timeout_s: How long it may take to start.
-
-    Raises:
-        SimulationError: It does not start; says what it has said.
+    It ends when closed, and when this process ends. SimulationError shows what a command printed that does
+    not start within the timeout.
     """
 
     def __init__(self, *arguments: str, command: str = "sim-host", timeout_s: float = 60.0) -> None:
@@ -63,7 +104,7 @@ class SimHostProcess:
         if self._errors.closed:
             return self._said
         size = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, size - TAIL_CHARACTERS))
+        self._errors.seek(max(0, size - 2000))
         return self._errors.read().decode(errors="replace").strip()
 
     def close(self) -> int:
@@ -84,9 +125,7 @@ class SimHostProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _hears_ready(self, deadline_s: float) -> bool:
@@ -95,7 +134,7 @@ class SimHostProcess:
             raise RuntimeError("its output is a pipe")
         with selectors.DefaultSelector() as selector:
             selector.register(out, selectors.EVENT_READ)
-            while READY not in heard.splitlines():
+            while b"ready" not in heard.splitlines():
                 if not selector.select(max(0.0, deadline_s - time.monotonic())):
                     return False
                 more = os.read(out.fileno(), 4096)

@@ -1,10 +1,11 @@
-"""What a simulator checks in the requests of simulation_interfaces, which anybody on the network may send."""
+"""Checks of simulation_interfaces requests, which anybody on the network may send, and simulators' rules."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -18,26 +19,19 @@ from proctor.core.types import Pose2, Vector3
 from proctor.ros2.convert import yaw_of
 from proctor.scenes.mesh_files import MESH_SUFFIXES
 
-FRAMES = ("", "world", "map")
-"""Frames in which a pose may be given. All are the same here."""
 MAX_NAME = 64
-MAX_URI = 4096
-WORLD_M = 1e4
-"""No coordinate is larger."""
+WORLD_M = 1e4  # no coordinate is larger
 TILT_RAD = 0.01
 NAME = re.compile("[a-zA-Z0-9_]+")
 NAMESPACE = re.compile("/?[a-zA-Z_][a-zA-Z0-9_]*(/[a-zA-Z_][a-zA-Z0-9_]*)*")
 UNSAFE_IN_FILTER = re.compile(r"[(){}\\]|([*+?].*){3}|\[[^\]]*(\[|--|&&|~~|\|\|)")
 """Of regular expressions, what takes time out of proportion to their length, and sets within sets."""
+ROBOT_URI = "proctor://robots/wheeled"
+SPAWNABLES = {ROBOT_URI: "a round differential drive with an RGB-D camera and a 2D lidar"}
 
 
 class Refusal(ProctorError):
-    """A request that is not granted.
-
-    Args:
-        code: The result, as the service's type numbers it.
-        reason: What was found and what would be right.
-    """
+    """A request that is not granted. The code is the result, as the service's type numbers it."""
 
     def __init__(self, code: int, reason: str) -> None:
         self.code = code
@@ -69,20 +63,14 @@ def check_namespace(namespace: str) -> None:
 
 def check_frame(frame_id: str) -> None:
     """Refuse poses in a frame that is not the world's."""
-    if frame_id not in FRAMES:
+    if frame_id not in ("", "world", "map"):  # all are the same here
         raise Refusal(
-            Result.RESULT_OPERATION_FAILED,
-            f"expected the frame world, map or none, found {shown(frame_id)}",
+            Result.RESULT_OPERATION_FAILED, f"expected the frame world, map or none, found {shown(frame_id)}"
         )
 
 
 def standing_pose(pose: Any, invalid: int) -> Pose2:
-    """Return where a geometry_msgs/Pose puts a robot that stands on the floor.
-
-    Args:
-        pose: The pose in the world.
-        invalid: The service's result for poses that cannot be.
-    """
+    """Return where a pose in the world puts a robot that stands on the floor, or refuse with `invalid`."""
     p, q = pose.position, pose.orientation
     if not all(abs(value) <= WORLD_M for value in (p.x, p.y, p.z)):  # also false for NaN
         raise Refusal(invalid, f"position: expected up to {WORLD_M:g} m, found {p.x}, {p.y}, {p.z}")
@@ -95,7 +83,7 @@ def standing_pose(pose: Any, invalid: int) -> Pose2:
 
 
 def name_filter(pattern: str) -> Callable[[str], bool]:
-    """Return what tells whether a name has a match of a regular expression in it.
+    """Return a predicate: whether a regular expression matches somewhere in a name.
 
     Groups, counts, escapes, and more than two of `*`, `+` and `?` are refused: such expressions can take
     hours.
@@ -149,7 +137,7 @@ def missing_world(uri: str, expected: str) -> Refusal:
 
 def scene_file(uri: str) -> Path:
     """Return the file of a world: a path, or a file:// address."""
-    if len(uri) > MAX_URI or "\0" in uri:
+    if len(uri) > 4096 or "\0" in uri:
         raise no_world(uri, "a path")
     try:
         address = urlsplit(uri)
@@ -173,3 +161,16 @@ def scene_file(uri: str) -> Path:
     if not found:
         raise Refusal(LoadWorld.Response.NO_RESOURCE, f"uri: there is no file {shown(uri)}")
     return path
+
+
+@dataclass(frozen=True)
+class SimulationRules:
+    """What a simulator allows. These are those of `proctor sim-host`, which allows most."""
+
+    name: str = "Proctor's sim-host"
+    spawnables: Mapping[str, str] = field(default_factory=lambda: SPAWNABLES)
+    """The addresses of what can be spawned, with descriptions. All are the same robot."""
+    world_file: Callable[[str], Path] | None = scene_file
+    """Returns the scene file of a world's address, or raises Refusal; None if worlds cannot be loaded."""
+    can_stop: bool = True  # whether the simulation may be STOPPED, and reset as a whole, once it has begun
+    adds_scopes: bool = True  # whether a reset may name several scopes at once

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import enum
 import math
+import threading
+import time
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
+from rclpy.exceptions import InvalidHandle, NameValidationException
+from rclpy.node import NodeNameNonExistentError
 from simulation_interfaces.msg import Result, SimulationState, SimulatorFeatures
 from simulation_interfaces.srv import (
     DeleteEntity,
@@ -23,18 +27,11 @@ from simulation_interfaces.srv import (
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.plain_text import plain
 from proctor.core.types import Pose2, Vector3
-from proctor.ros2.convert import check_rotation, quaternion, yaw_of
+from proctor.ros2.convert import check_rotation, quaternion, resource_of, yaw_of
 from proctor.ros2.node import RosNode
 from proctor.ros2.robot_clock import RobotClock
-from proctor.ros2.service import Service
-from proctor.ros2.simulation_versions import resource_of
 
-REPEAT_S = 1.0
-"""So long without an answer, what does no harm twice is asked again."""
-STEP_PATIENCE_S = 0.1
-"""How long a step may take, on top of the usual time for an answer: ten frames a second."""
-MAX_MESSAGE = 300
-"""Characters of a simulator's error message that are shown."""
+REPEAT_S = 1.0  # so long without an answer, what does no harm twice is asked again
 FEATURES: dict[int, str] = {
     value: name
     for name, value in vars(SimulatorFeatures).items()
@@ -45,11 +42,142 @@ STATES: dict[int, str] = {
 }
 
 
+class Service:
+    """Calls one service from any thread but the node's own.
+
+    Some simulators remember only the newest request on a service and would send it the answer to an older
+    one. So the next request waits for the answer to the last, and an answer that nobody waits for any more is
+    dropped. And a new server may drop its first answers, since it has not discovered the client yet: requests
+    that do no harm twice can be repeated.
+    """
+
+    def __init__(self, node: RosNode, kind: Any, name: str) -> None:
+        self.kind = kind
+        self._node = node
+        self._turn = threading.Lock()
+        self._unanswered: list[Any] = []  # a request, and its repetitions
+        try:
+            self._client = node.create_client(kind, name)
+        except NameValidationException as error:
+            raise UserError(f"'{name}' cannot be the name of a service: {error}") from None
+        self.name: str = self._client.srv_name
+
+    def is_served(self) -> bool:
+        """Return whether somebody serves it."""
+        try:
+            return bool(self._client.service_is_ready())
+        except InvalidHandle:
+            raise SimulationError(f"{self.name} cannot be called: the node was closed") from None
+
+    def call(self, request: Any, timeout_s: float, *, repeat_s: float = math.inf) -> Any:
+        """Send a request and return the answer; after `repeat_s` without one, send it again. Times are real.
+
+        SimulationError: nobody serves it, there was no answer in time, or the node was closed.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        if not self._turn.acquire(timeout=timeout_s):
+            raise SimulationError(f"{self.name} was busy with another request for {timeout_s:g} s")
+        try:
+            self._let_settle(deadline_s, timeout_s)
+            if not self._node.wait_until(self.is_served, deadline_s - time.monotonic()):
+                raise SimulationError(self.diagnosis())
+            while True:
+                self._unanswered.append(self._client.call_async(request))
+                left_s = deadline_s - time.monotonic()
+                if self._has_answer(min(left_s, repeat_s)):
+                    return self._answer()
+                if left_s <= repeat_s:
+                    raise SimulationError(f"no answer in {timeout_s:g} s: {self.diagnosis()}")
+        except InvalidHandle:
+            raise SimulationError(f"{self.name} cannot be called: the node was closed") from None
+        finally:
+            self._turn.release()
+
+    def sources(self) -> list[str]:
+        """Return the names of the nodes that serve it."""
+        return sorted({node for node, name, _ in self._servers() if name == self.name})
+
+    def diagnosis(self) -> str:
+        """Return why nobody answers, as far as the graph of nodes tells."""
+        wanted = f"{self.kind.__module__.split('.')[0]}/srv/{self.kind.__name__}"
+        servers = self._servers()
+        types = sorted({kind for _, name, kind in servers if name == self.name})
+        if types and wanted not in types:
+            return f"{self.name} is {', '.join(types)}, expected {wanted}"
+        who = self.sources()
+        if who:
+            return (
+                f"{self.name} is served by {', '.join(who)}, but does not answer: is the simulator busy, "
+                "stalled, or an O3DE Editor without focus (set ed_keepEditorActive to 1)?"
+            )
+        elsewhere = sorted({name for _, name, kind in servers if kind == wanted})
+        if elsewhere:
+            return f"nobody serves {self.name}, but there is {', '.join(elsewhere)}: is the prefix right?"
+        return (
+            f"nobody serves {self.name}: is the simulator running (an O3DE Editor: in game mode), "
+            "with the same ROS_DOMAIN_ID and discovery range?"
+        )
+
+    def _let_settle(self, deadline_s: float, timeout_s: float) -> None:
+        """Wait for the answer to an earlier request that came too late, or never will."""
+        if not self._unanswered or self._is_answered():
+            self._forget()
+            return
+        is_settled = self._node.wait_until(
+            lambda: self._is_answered() or not self.is_served(), deadline_s - time.monotonic()
+        )
+        self._forget()
+        if not is_settled:
+            raise SimulationError(
+                f"an earlier request is still unanswered after {timeout_s:g} s more: {self.diagnosis()}"
+            )
+
+    def _is_answered(self) -> bool:
+        return any(future.done() for future in self._unanswered)
+
+    def _has_answer(self, wait_s: float) -> bool:
+        """Wait for an answer; SimulationError if its server is gone."""
+        self._node.wait_until(lambda: self._is_answered() or not self.is_served(), max(0.0, wait_s))
+        if not self._is_answered() and not self.is_served():
+            # An answer may still be on its way when its sender has left.
+            self._node.wait_until(self._is_answered, 0.5)
+            if not self._is_answered():
+                self._forget()
+                raise SimulationError(f"its server left before it answered: {self.diagnosis()}")
+        return self._is_answered()
+
+    def _answer(self) -> Any:
+        answered = next(future for future in self._unanswered if future.done())
+        self._forget()
+        return answered.result()
+
+    def _forget(self) -> None:
+        for future in self._unanswered:
+            self._client.remove_pending_request(future)
+        self._unanswered = []
+
+    def _servers(self) -> list[tuple[str, str, str]]:
+        """Return who serves a service of this name in any namespace: the node, the service and its type."""
+        last = self.name.rpartition("/")[2]
+        found = []
+        for name, namespace in self._node.get_node_names_and_namespaces():
+            try:
+                services = self._node.get_service_names_and_types_by_node(name, namespace)
+            except NodeNameNonExistentError:
+                continue  # it has just left
+            found += [
+                (f"{namespace.rstrip('/')}/{name}", service, kind)
+                for service, kinds in services
+                if service.rpartition("/")[2] == last
+                for kind in kinds
+            ]
+        return found
+
+
 class Scope(enum.IntFlag):
     """What a reset resets. TIME, STATE and SPAWNED may be combined."""
 
-    DEFAULT = 0
-    """As ALL."""
+    DEFAULT = 0  # as ALL
     TIME = 1
     STATE = 2
     SPAWNED = 4
@@ -59,14 +187,8 @@ class Scope(enum.IntFlag):
 class SimulationClient:
     """Controls a simulator that serves simulation_interfaces, version 1 or 2: O3DE, Gazebo, `sim-host`.
 
-    Args:
-        node: Who calls. Its thread brings the answers, so calls come from other threads.
-        prefix: What stands before the services' names: `gzserver` makes `/gzserver/spawn_entity`.
-        timeout_s: How long to wait for each answer, in real time.
-        clock: The clock of the simulation, if the caller listens to it already.
-
-    Raises:
-        UserError: The prefix cannot be part of a name, or the timeout is not above 0.
+    The node's thread brings the answers, so calls come from other threads. A prefix `gzserver` makes
+    `/gzserver/spawn_entity`. The timeout is for each answer, in real time.
     """
 
     def __init__(
@@ -101,33 +223,18 @@ class SimulationClient:
         return frozenset(FEATURES.get(int(number), f"FEATURE_{number}") for number in numbers)
 
     def load_world(self, uri: str) -> None:
-        """Load a world. All robots are gone then, and the simulation is stopped.
-
-        Raises:
-            SimulationError: The simulator cannot, or does not answer.
-        """
+        """Load a world. It has no robots, and the simulation is stopped."""
         request = LoadWorld.Request()
         resource_of(request, "world_resource").uri = uri
         self._ask(self._load, request)
 
     def respawn(self, name: str, pose: Pose2, z: float = 0.0, *, uri: str, namespace: str = "") -> float:
-        """Begin an episode: a new robot in place of the one of this name, and the simulation plays.
+        """Begin an episode: spawn a new robot in place of the one of this name, and play the simulation.
 
         A robot that was only moved would keep its velocity and its odometry, and in O3DE its lidar stays
-        where it was.
-
-        Args:
-            name: Of the robot: letters, digits and underscores.
-            pose: Where it begins, in the world.
-            z: Height of the floor there.
-            uri: What to spawn, for O3DE `product_asset:///assets/robot.spawnable`.
-            namespace: Its topics are below this.
-
-        Returns:
-            Simulated time: what sensors stamp later is of the new robot.
-
-        Raises:
-            SimulationError: The simulator refuses, does not answer, or its clock stands still.
+        where it was. The pose and the floor's height `z` are in the world; `uri` is for O3DE
+        `product_asset:///assets/robot.spawnable`. Returns simulated time: what sensors stamp later is of the
+        new robot.
         """
         self.delete(name)
         request = spawn_request(SpawnEntity.Request(), name, pose, z, uri=uri, namespace=namespace)
@@ -186,15 +293,11 @@ class SimulationClient:
         if steps < 1:
             raise UserError(f"steps: expected 1 or more, found {steps}")
         request = StepSimulation.Request(steps=steps)
-        self._ask(self._step, request, timeout_s=self._timeout_s + STEP_PATIENCE_S * steps)
+        # A step may take 0.1 s more than a usual answer.
+        self._ask(self._step, request, timeout_s=self._timeout_s + 0.1 * steps)
 
     def reset(self, scope: Scope = Scope.ALL) -> None:
-        """Reset parts of the simulation, or all of it.
-
-        Raises:
-            SimulationError: The simulator does not know a scope; the O3DE Editor knows all but ALL.
-            UserError: There is no such scope.
-        """
+        """Reset parts of the simulation, or all of it. The O3DE Editor knows all scopes but ALL."""
         if scope != Scope.ALL and scope not in range(8):
             raise UserError(f"scope: expected TIME, STATE, SPAWNED, a sum of these, or ALL, found {scope!r}")
         # O3DE knows no combinations: they are asked for one by one.
@@ -216,15 +319,11 @@ class SimulationClient:
         timeout_s: float | None = None,
         repeat_s: float = math.inf,
     ) -> Any:
-        """Call a service and check its result.
-
-        Raises:
-            SimulationError: The result is neither OK nor among those accepted.
-        """
+        """Call a service; SimulationError if its result is neither OK nor among those accepted."""
         answer = service.call(request, timeout_s or self._timeout_s, repeat_s=repeat_s)
         code = int(answer.result.result)
         if code != Result.RESULT_OK and code not in accept:
-            said = plain(answer.result.error_message[:MAX_MESSAGE]) or "it does not say why"
+            said = plain(answer.result.error_message[:300]) or "it does not say why"
             if len(who := service.sources()) > 1:
                 said += f" ({' and '.join(who)} serve it: two simulators with one ROS_DOMAIN_ID?)"
             raise SimulationError(f"{service.name} failed with {result_name(service.kind, code)}: {said}")

@@ -36,11 +36,12 @@ from simulation_interfaces.srv import (
 
 from proctor.core.errors import InvalidFile, ProctorError, UserError
 from proctor.core.types import Vector3
-from proctor.ros2.convert import stamp
+from proctor.ros2.convert import resource_of, stamp
 from proctor.ros2.sim_host import SimHost, State
 from proctor.ros2.simulation_checks import (
     MAX_NAME,
     Refusal,
+    SimulationRules,
     check_frame,
     check_name,
     check_namespace,
@@ -49,13 +50,10 @@ from proctor.ros2.simulation_checks import (
     shown,
     standing_pose,
 )
-from proctor.ros2.simulation_rules import SimulationRules
-from proctor.ros2.simulation_versions import resource_of
 from proctor.scenes.scene_config import SceneConfig, load_scene
 
 MAX_ROBOTS = 16
-MAX_STEPS = 3600
-"""A minute of simulated time, in which nothing else is answered."""
+MAX_STEPS = 3600  # a minute of simulated time, in which nothing else is answered
 SINGLE_SCOPES = (
     ResetSimulation.Request.SCOPE_TIME,
     ResetSimulation.Request.SCOPE_STATE,
@@ -88,15 +86,8 @@ class SimulationServices:
     """Serves simulation_interfaces, version 1 or 2, with the rules and results of O3DE.
 
     The entities are the robots; what stands in the scene belongs to the world. Robots that were there when
-    the services began are not among the spawned ones that a reset removes.
-
-    Args:
-        host: The world. Requests are answered in its loop.
-        prefix: What stands before the services' names: `sim` makes `/sim/spawn_entity`.
-        rules: What this simulator allows.
-
-    Raises:
-        UserError: The prefix cannot be part of a name.
+    the services began are not among the spawned ones that a reset removes. Requests are answered in the
+    host's loop. A prefix `sim` makes `/sim/spawn_entity`.
     """
 
     def __init__(self, host: SimHost, *, prefix: str = "", rules: SimulationRules | None = None) -> None:

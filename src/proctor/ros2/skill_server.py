@@ -1,58 +1,104 @@
-"""Skills as a ROS 2 action: `navigate_to` for whoever speaks ROS 2."""
+"""Skills as a ROS 2 action: `navigate_to` for any ROS 2 client."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from plan_msgs.action import SkillExecution
 from rclpy.clock import Clock, ClockType
 
-from proctor.core.errors import ProctorError, SimulationError, UserError
+from proctor.core.errors import ProctorError, SimulationError, UnknownName, UserError
 from proctor.navigation.failure import Reason
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.tracking.mpc import PERIOD_S
-from proctor.ros2.goal_server import End, GoalServer, reason_of
 from proctor.ros2.mobile_base import topic_in
-from proctor.ros2.navigator import NavigatorOptions, RosNavigator
+from proctor.ros2.navigator import NavigatorOptions, RosNavigator, Views
 from proctor.ros2.node import RosNode
-from proctor.ros2.planning_servers import PlanningServers
+from proctor.ros2.planning_servers import End, GoalServer, PlanningServers, reason_of
 from proctor.ros2.robot_clock import BLIND_S, EARLY, WATCH_S, RobotClock
-from proctor.ros2.skill_request import SkillCall, read_request
-from proctor.ros2.views import Views
 from proctor.skills.goal import MAX_TIMEOUT_S, Goal, asked_for
 
-SILENCE_S = 5.0
-"""After so long without the robot's time, odometry or scans a goal fails."""
-BLIND_TICKS = 3
-"""So many ticks in a row must find nothing new: when this machine stalls, the clock is heard first."""
-REST_S = 0.5
-"""For so long after the end of a goal the robot is told to stand: who listens may miss a single message."""
-CLOSE_S = 2.0
-LINGER_S = 0.2
-"""What a client has not received when the server goes is lost, and nothing in ROS 2 tells when it has."""
+MOST_SKILLS, MOST_PARAMS, LONGEST_KEY, LONGEST_VALUE = 100, 50, 60, 10_000
+SILENCE_S = 5.0  # after so long without the robot's time, odometry or scans a goal fails
+
+
+class SkillCall(NamedTuple):
+    """One skill and what it is told."""
+
+    skill: str
+    params: dict[str, Any]
+
+
+def _check_navigate_to(params: dict[str, Any]) -> None:
+    asked = asked_for(params)
+    if isinstance(asked, str):
+        raise UserError(f"navigate_to: {asked}")
+
+
+SKILLS: Mapping[str, Callable[[dict[str, Any]], None]] = {"navigate_to": _check_navigate_to}
+"""The skills there are, and what raises UserError if their parameters make no sense."""
+
+
+def read_request(request: Any) -> list[SkillCall]:
+    """Read a plan_msgs/SkillRequest; UserError says what would be right."""
+    count = len(request.skill_list)
+    if not 0 < count <= MOST_SKILLS:
+        raise UserError(f"skill_list: expected 1 to {MOST_SKILLS} skills, found {count}")
+    return [_read_call(call, f"skill_list[{index}]") for index, call in enumerate(request.skill_list)]
+
+
+def _read_call(call: Any, place: str) -> SkillCall:
+    if call.skill not in SKILLS:
+        raise UnknownName("skill", _shown(call.skill), SKILLS)
+    if len(call.params) > MOST_PARAMS:
+        raise UserError(
+            f"{place}.params: expected at most {MOST_PARAMS} parameters, found {len(call.params)}"
+        )
+    params: dict[str, Any] = {}
+    for param in call.params:
+        if len(param.key) > LONGEST_KEY:
+            raise UserError(f"{place}: there is no parameter '{_shown(param.key)}'")
+        if param.key in params:
+            raise UserError(f"{place}: the parameter '{param.key}' is given twice")
+        params[param.key] = _read_value(param.value, f"{place}: the parameter '{param.key}'")
+    try:
+        SKILLS[call.skill](params)
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from None
+    except RecursionError:  # to show a value that could just be read
+        raise UserError(f"{place}: a value has too many brackets in brackets") from None
+    return SkillCall(call.skill, params)
+
+
+def _read_value(text: str, what: str) -> Any:
+    if len(text) > LONGEST_VALUE:
+        raise UserError(f"{what} has {len(text)} characters, expected at most {LONGEST_VALUE}")
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:  # the latter for brackets in brackets in brackets
+        raise UserError(
+            f"{what} is not JSON: '{_shown(text)}' ({error}); expected a value such as [10, 20, 0] or 60.0"
+        ) from None
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 class SkillGoal:
-    """A goal that was accepted.
-
-    Args:
-        handle: rclpy's.
-        calls: The skills to execute.
-        now_s: The robot's time.
-    """
+    """A goal that was accepted."""
 
     def __init__(self, handle: Any, calls: list[SkillCall], now_s: float) -> None:
         self.handle, self.calls, self.begun_s = handle, calls, now_s
         self.index = 0
-        self.distance_m = math.nan
-        """To the goal of the skill, at the latest tick."""
-        self.elapsed_s = 0.0
-        """Of the skill, at the latest tick."""
+        self.distance_m = math.nan  # to the goal of the skill, at the latest tick
+        self.elapsed_s = 0.0  # of the skill, at the latest tick
 
     @property
     def call(self) -> SkillCall:
@@ -60,7 +106,7 @@ class SkillGoal:
         return self.calls[self.index]
 
     def followed_by(self, call: SkillCall) -> SkillCall:
-        """Return a skill that takes the place of the present one, so that its time counts from then on.
+        """Return a skill that replaces the present one, so that its time counts from then on.
 
         The skill takes the same goal for the one that it pursues already, whose time goes on.
         """
@@ -77,19 +123,11 @@ class SkillServer(RosNode):
     """Offers the action `skill_execution`, and beside it planning as actions and views for RViz.
 
     The control loop is driven by the robot's clock: at each of its ticks, at most 60 in a second of it, the
-    skill goes on, the controller commands, and the client gets feedback. A new goal takes the place of the
-    one under way while the robot keeps moving; one that makes no sense is aborted with a message and changes
-    nothing. Whatever the end of a goal, the robot is commanded to stop. A goal whose client has gone is
-    pursued to its end.
-
-    Args:
-        grid: The map.
-        namespace: Of the actions and views.
-        options: How to navigate, and where the robot's topics are.
-        silence_timeout_s: How long, on this machine's clock, the robot's time, odometry or scans may be
-            missing.
-        client: A planner to share with others; by default it has one of its own.
-        ros_args: See `RosNode`.
+    skill goes on, the controller commands, and the client gets feedback. A new goal replaces the current one
+    while the robot keeps moving; an invalid one is aborted with a message and changes nothing. Whatever the
+    end of a goal, the robot is commanded to stop. A goal whose client has gone is pursued to its end. The
+    robot's time, odometry or scans may be missing for `silence_timeout_s` of this machine's clock. Without a
+    `client` it starts a planner of its own.
     """
 
     def __init__(
@@ -114,13 +152,11 @@ class SkillServer(RosNode):
         self._goal: SkillGoal | None = None
         self._ticked_s, self._jumps = -math.inf, 0
         self._rests_until_s = -math.inf
-        self._problem: str | None = None
-        """Why the robot could not be driven at the latest tick."""
+        self._problem: str | None = None  # why the robot could not be driven at the latest tick
         self._problem_ticks = 0
         self._blind_until_s: float | None = None
         """While the robot stands because of that, until when at least; else None."""
-        self._fine_s = time.monotonic()
-        """When it could last be driven, on this machine's clock."""
+        self._fine_s = time.monotonic()  # when it could last be driven, on this machine's clock
         self._is_ready, self._is_closed = False, False
         self._server = GoalServer(
             self, SkillExecution, "skill_execution", on_goal=self._take, on_cancel=self._cancel
@@ -148,9 +184,10 @@ class SkillServer(RosNode):
             if self.executor is not None:
                 had_goal = self._goal is not None
                 ended = self.executor.create_task(self._end_all)
-                self.wait_until(lambda: ended.done() and not self._unsent(), CLOSE_S)
+                self.wait_until(lambda: ended.done() and not self._unsent(), 2.0)
                 if had_goal:
-                    self.wait_until(lambda: False, LINGER_S)
+                    # Results not received yet would be lost, and ROS 2 cannot tell.
+                    self.wait_until(lambda: False, 0.2)
         except SimulationError:
             pass  # its thread has ended already
         finally:
@@ -242,7 +279,7 @@ class SkillServer(RosNode):
         navigator = self.navigator
         self._problem = navigator.problem()
         self._problem_ticks = 0 if self._problem is None else self._problem_ticks + 1
-        if 0 < self._problem_ticks < BLIND_TICKS:
+        if 0 < self._problem_ticks < 3:  # ticks: when this machine stalls, the clock is heard first
             return
         if self._problem is not None:
             self._stand_blind()
@@ -294,7 +331,8 @@ class SkillServer(RosNode):
         """Stop the robot and tell the client how its goal ended."""
         self._stop()
         self._goal = self._blind_until_s = None
-        self._rests_until_s = self.navigator.now_s() + REST_S
+        # Standing is commanded for so long: a single message may be lost.
+        self._rests_until_s = self.navigator.now_s() + 0.5
         self._finish(goal, end, result)
 
     def _finish(self, goal: SkillGoal, end: End, result: dict[str, Any]) -> None:

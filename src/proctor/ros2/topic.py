@@ -1,19 +1,24 @@
-"""One topic that is listened to: its newest message, and why there is none."""
+"""Topics: the newest message of one, velocities sent on another, and why there is no peer."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from geometry_msgs.msg import Twist
+from rclpy.duration import Duration
 from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
 
-from proctor.ros2.node import RosNode
-from proctor.ros2.profile import FILE, VARIABLES
-from proctor.ros2.qos import SENSORS
+from proctor.ros2.node import PROFILE_FILE, PROFILE_VARIABLES, RosNode, open_context
+from proctor.ros2.qos import COMMANDS, SENSORS
 
 Value = TypeVar("Value")
+GONE_S = 1.0  # so long a last message may take to reach those who listen
 
 
 def type_name(message_type: Any) -> str:
@@ -40,18 +45,11 @@ class Newest(NamedTuple, Generic[Value]):
 
 
 class Topic(Generic[Value]):
-    """Keeps the newest value of a topic.
+    """Keeps the newest value of a topic, below the node's namespace unless the name begins with a slash.
 
-    Other threads may read it: stamp and value are replaced in one assignment. Who needs both reads `newest`.
-
-    Args:
-        node: Who listens.
-        message_type: The class of its messages.
-        name: Its name, below the node's namespace unless it begins with a slash.
-        read: Returns the stamp of a message in seconds and its value, or None if the message is to be
-            ignored; a ValueError says what is wrong with the message.
-        on_value: Is called after each value, in the node's thread.
-        qos: How to listen.
+    Other threads may read it: stamp and value are replaced in one assignment. To get both, read `newest`.
+    `read` returns the stamp of a message in seconds and its value, or None to ignore the message; a
+    ValueError says what is wrong with it. `on_value` is called after each value, in the node's thread.
     """
 
     def __init__(
@@ -66,25 +64,22 @@ class Topic(Generic[Value]):
     ) -> None:
         self._node, self._read, self._on_value = node, read, on_value
         self.newest: Newest[Value] = Newest(0.0, None)
-        self.count = 0
-        """Values that came."""
-        self.problem: str | None = None
-        """What is wrong with the newest message, if anything."""
-        self.lost = 0
-        """Messages that were sent and never came, as far as is known."""
+        self.count = 0  # values that came
+        self.problem: str | None = None  # what is wrong with the newest message, if anything
+        self.lost = 0  # messages that were sent and never came, as far as is known
         self._heard_s, self._ignored = time.monotonic(), 0
         events = SubscriptionEventCallbacks(message_lost=self._lose)
         try:
-            self._subscription = node.create_subscription(
+            self.subscription = node.create_subscription(
                 message_type, name, self.hear, qos, event_callbacks=events
             )
         except UnsupportedEventTypeError:  # not every DDS tells what it has lost
-            self._subscription = node.create_subscription(message_type, name, self.hear, qos)
+            self.subscription = node.create_subscription(message_type, name, self.hear, qos)
 
     @property
     def name(self) -> str:
         """The full name of the topic."""
-        return str(self._subscription.topic_name)
+        return str(self.subscription.topic_name)
 
     @property
     def value(self) -> Value | None:
@@ -95,11 +90,6 @@ class Topic(Generic[Value]):
     def stamp_s(self) -> float:
         """The stamp of the value, 0 before there is one."""
         return self.newest.stamp_s
-
-    @property
-    def subscription(self) -> Any:
-        """The subscription of rclpy."""
-        return self._subscription
 
     def forget(self) -> None:
         """Drop the value: what comes next is of another episode or another simulator."""
@@ -127,7 +117,7 @@ class Topic(Generic[Value]):
             reason.strip("; ")
             for publisher in publishers
             for verdict, reason in [
-                qos_check_compatible(publisher.qos_profile, self._subscription.qos_profile)
+                qos_check_compatible(publisher.qos_profile, self.subscription.qos_profile)
             ]
             if verdict == QoSCompatibility.ERROR
         ]
@@ -143,7 +133,7 @@ class Topic(Generic[Value]):
         return f"{self.name} has {count} ({who}), but was silent for {silent_s:.1f} s{lost}"
 
     def _type_name(self) -> str:
-        return type_name(self._subscription.msg_type)
+        return type_name(self.subscription.msg_type)
 
     def hear(self, message: Any) -> None:
         """Take in a message; the subscription does this, in the node's thread."""
@@ -166,6 +156,90 @@ class Topic(Generic[Value]):
         self.lost = event.total_count
         self._node.get_logger().warning(
             f"messages of {self.name} get lost. If they are pictures, start who sends them with "
-            f"{VARIABLES[0]}={FILE}, and with at least 20 MB free in /dev/shm",
+            f"{PROFILE_VARIABLES[0]}={PROFILE_FILE}, and with at least 20 MB free in /dev/shm",
             once=True,
         )
+
+
+class TwistTopic:
+    """Sends velocities to a robot, from any thread."""
+
+    def __init__(self, node: RosNode, name: str = "cmd_vel") -> None:
+        self._node = node
+        self.publisher = node.create_publisher(Twist, name, COMMANDS)
+        self.name = str(self.publisher.topic_name)
+        self._lock, self.is_closed, self._moves = threading.Lock(), False, False
+
+    def publish(self, linear_x: float, angular_z: float, linear_y: float = 0.0) -> None:
+        """Send a velocity in the robot's frame, in m/s and rad/s.
+
+        Nothing is sent after `close`, nor after a signal has shut the node's context down.
+        """
+        message = Twist()
+        message.linear.x, message.linear.y, message.angular.z = linear_x, linear_y, angular_z
+        with self._lock:
+            if not self.is_closed and self._node.context.ok():
+                self._moves = message != Twist()
+                self.publisher.publish(message)
+
+    def is_heard(self) -> bool:
+        """Tell whether anyone gets what is sent."""
+        with self._lock:
+            is_open = not self.is_closed and self._node.context.ok()
+            return is_open and self.publisher.get_subscription_count() > 0
+
+    def close(self) -> None:
+        """Stop the robot for good, before the node goes; if it moves, wait a second that it gets the stop.
+
+        The signal handlers of `rclpy.init` shut all contexts down, also the node's. Then the stop is sent
+        through another one.
+        """
+        with self._lock:
+            if self.is_closed:
+                return
+            self.is_closed = True
+            if not self._node.context.ok():
+                _send_stop(self.name)
+                return
+            self.publisher.publish(Twist())
+            if self._moves:
+                self.publisher.wait_for_all_acked(Duration(seconds=GONE_S))
+
+    def diagnosis(self) -> str:
+        """Return why nobody gets what is sent, as far as the graph of nodes tells."""
+        wanted = type_name(Twist)
+        listeners = self._node.get_subscriptions_info_by_topic(self.name)
+        if not listeners:
+            return f"nobody listens to {self.name}{elsewhere(self._node, self.name, wanted)}"
+        who = ", ".join(sorted({f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in listeners}))
+        types = sorted({one.topic_type for one in listeners})
+        if wanted not in types:
+            return f"{who} expects {', '.join(types)} on {self.name}, which is {wanted}"
+        clashes = [
+            reason.strip("; ")
+            for one in listeners
+            for verdict, reason in [qos_check_compatible(COMMANDS, one.qos_profile)]
+            if verdict == QoSCompatibility.ERROR
+        ]
+        if clashes:
+            return f"{who} listens to {self.name} with an incompatible QoS: {'; '.join(clashes)}"
+        return f"{who} listens to {self.name}, but is not connected"
+
+
+def _send_stop(topic_name: str) -> None:
+    """Send a velocity of zero through a context of its own, if anyone listens within a second."""
+    context = open_context()
+    node = Node("stop", context=context, start_parameter_services=False, enable_rosout=False)
+    executor = SingleThreadedExecutor(context=context)
+    try:
+        executor.add_node(node)
+        publisher = node.create_publisher(Twist, topic_name, COMMANDS)
+        deadline_s = time.monotonic() + GONE_S
+        while publisher.get_subscription_count() == 0 and time.monotonic() < deadline_s:
+            executor.spin_once(timeout_sec=0.02)
+        publisher.publish(Twist())
+        publisher.wait_for_all_acked(Duration(seconds=GONE_S))
+    finally:
+        executor.shutdown(timeout_sec=GONE_S)
+        node.destroy_node()
+        context.try_shutdown()

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from o3de_sim.editor.handles import Entity
 from o3de_sim.editor.operations.entity_tool import delete, find, make
-from o3de_sim.editor.session import Frames, Session
+from o3de_sim.editor.session import Entity, Frames, Session
 from o3de_sim.errors import O3DEError
 
 TEMPLATES = ("Basic", "Default_Level")
 """What a new level is made of: sky, sun and camera, of the first of these that the engine has."""
-EXHIBITS = ("Ground", "Shader Ball")
-"""What stands in the way in the default level."""
 FAILURES = {1: "it exists", 2: "its folder cannot be made", 3: "its path is too long"}
 
 
@@ -44,7 +41,7 @@ def create_level(session: Session, name: str) -> Frames[None]:
             "az_call_failed", f"the level {name} was not made: {FAILURES.get(code, f'code {code}')}"
         )
     yield from _until_open(session, name)
-    for exhibit in EXHIBITS:
+    for exhibit in ("Ground", "Shader Ball"):  # obstacles of the default level
         for text in find(session, exhibit):
             yield from delete(session, session.handles.get(text))
 
@@ -79,11 +76,6 @@ def save_level(session: Session) -> None:
 def level_exists(session: Session, name: str) -> bool:
     """Return whether the project has a level of this name."""
     return session.file(f"Levels/{name}/{name}.prefab").is_file()
-
-
-def current_level(session: Session) -> str:
-    """Return the name of the open level; empty if none is."""
-    return session.level()
 
 
 def _until_open(session: Session, name: str) -> Frames[None]:

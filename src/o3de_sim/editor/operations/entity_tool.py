@@ -7,13 +7,9 @@ from typing import Any
 
 from o3de_sim.editor import components
 from o3de_sim.editor.azlmbr_calls import Values
-from o3de_sim.editor.handles import Entity
 from o3de_sim.editor.operations.transform import place
-from o3de_sim.editor.session import Frames, Session, valid_id
-from o3de_sim.editor.undo import undo_batch
+from o3de_sim.editor.session import Entity, Frames, Session, undo_batch, valid_id
 from o3de_sim.errors import O3DEError
-
-MAX_DESCENDANTS = 10_000
 
 
 def make(session: Session, position: Values, parent: Entity | None) -> Any:
@@ -51,7 +47,7 @@ def child_ids(session: Session, entity_id: Any) -> list[Any]:
 def with_descendants(session: Session, entity_id: Any) -> Iterator[Any]:
     """Give the ids of an entity and of those below it, up to a bounded number."""
     waiting = [entity_id]
-    for _ in range(MAX_DESCENDANTS):
+    for _ in range(10_000):
         if not waiting:
             return
         one = waiting.pop()

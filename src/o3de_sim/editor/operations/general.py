@@ -8,8 +8,6 @@ from typing import Any
 from o3de_sim.constants import PROTOCOL
 from o3de_sim.editor.session import Frames, Session
 
-MAX_MANIFEST_BYTES = 1024 * 1024
-
 
 def wait_for_propagation(session: Session, frames: int) -> Frames[None]:
     """Let frames pass, so that edits reach the prefabs."""
@@ -37,11 +35,10 @@ def _engine_version(session: Session) -> str:
     manifest = session.engine.engine_folder / "engine.json"
     try:
         with manifest.open("rb") as file:
-            found = json.loads(file.read(MAX_MANIFEST_BYTES))
+            found = json.loads(file.read(1024 * 1024))
     except (OSError, ValueError, RecursionError):
         return "unknown"
     if not isinstance(found, dict):
         return "unknown"
-    return str(found.get("display_version") or found.get("version") or found.get("O3DEVersion") or "unknown")[
-        :64
-    ]
+    version = found.get("display_version") or found.get("version") or found.get("O3DEVersion")
+    return str(version or "unknown")[:64]

@@ -7,9 +7,8 @@ from typing import Any
 from o3de_sim.editor import components
 from o3de_sim.editor.arguments import Collider
 from o3de_sim.editor.azlmbr_calls import Engine
-from o3de_sim.editor.handles import Entity
 from o3de_sim.editor.operations.asset_tool import product
-from o3de_sim.editor.session import Session
+from o3de_sim.editor.session import Entity, Session
 from o3de_sim.errors import O3DEError
 
 STATIC = "PhysX Static Rigid Body"
@@ -17,7 +16,6 @@ DYNAMIC = "PhysX Dynamic Rigid Body"
 PRIMITIVE = "PhysX Primitive Collider"
 MESH = "PhysX Mesh Collider"
 KINEMATIC = "Configuration|Type"  # a flag, for all its name
-CAPSULE = 2  # ShapeType_Capsule is not given to Python
 
 
 def add_rigid_body(session: Session, entity: Entity, kind: str, mass: float | None) -> None:
@@ -101,4 +99,5 @@ def _add_primitive(engine: Engine, entity_id: Any, collider: Collider) -> None:
 
 
 def _shape(engine: Engine, shape: str) -> Any:
-    return CAPSULE if shape == "capsule" else engine.constant("physics", f"ShapeType_{shape.capitalize()}")
+    # ShapeType_Capsule, which is 2, is not given to Python.
+    return 2 if shape == "capsule" else engine.constant("physics", f"ShapeType_{shape.capitalize()}")

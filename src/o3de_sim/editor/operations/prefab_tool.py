@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from o3de_sim.editor.azlmbr_calls import Values
-from o3de_sim.editor.handles import Entity
 from o3de_sim.editor.operations.entity_tool import give_name
 from o3de_sim.editor.operations.transform import place
-from o3de_sim.editor.session import Frames, Session, valid_id
+from o3de_sim.editor.session import Entity, Frames, Session, valid_id
 from o3de_sim.errors import O3DEError
 
 SUFFIX = ".prefab"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from o3de_sim.editor import components
 from o3de_sim.editor.azlmbr_calls import Values
-from o3de_sim.editor.handles import Entity
 from o3de_sim.editor.operations.asset_tool import MODEL, product
-from o3de_sim.editor.session import Frames, Session
+from o3de_sim.editor.session import Entity, Frames, Session
 from o3de_sim.errors import O3DEError
 
 BOX = "objects/_primitives/_box_1x1.fbx"
@@ -17,8 +16,6 @@ PRIMITIVES = {  # of the Gem PrimitiveAssets; all are one metre wide, and a plan
     "plane": BOX,
 }
 LIGHTS = {"point": "Light", "directional": "Directional Light"}
-SIMPLE_POINT = 6  # of the light types
-PICTURES = (".png", ".ppm")
 PICTURE_FOLDER = "user/screenshots"
 
 
@@ -36,7 +33,7 @@ def add_light(session: Session, entity: Entity, kind: str, color: Values, intens
     engine = session.engine
     light = components.add(engine, entity.id, LIGHTS[kind])
     if kind == "point":
-        components.write(engine, light, "Controller|Configuration|Light type", SIMPLE_POINT)
+        components.write(engine, light, "Controller|Configuration|Light type", 6)  # the simple point
     components.write(engine, light, "Controller|Configuration|Color", engine.color(color))
     if intensity is not None:
         components.write(engine, light, "Controller|Configuration|Intensity", intensity)
@@ -50,7 +47,7 @@ def screenshot(session: Session, path: str) -> Frames[str]:
     """
     if "/" not in path:
         path = f"{PICTURE_FOLDER}/{path}"
-    if not path.startswith("user/") or not path.lower().endswith(PICTURES):
+    if not path.startswith("user/") or not path.lower().endswith((".png", ".ppm")):
         raise O3DEError(
             "bad_request",
             f'render_tool.screenshot: "path" must be a .png or .ppm file below user/; found {path}',

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from o3de_sim.editor import components
-from o3de_sim.editor.handles import Entity
 from o3de_sim.editor.operations.entity_tool import with_descendants
-from o3de_sim.editor.session import Session
+from o3de_sim.editor.session import Entity, Session
 
 ROBOT = (
     "ROS2 Frame",

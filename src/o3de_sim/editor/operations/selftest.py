@@ -9,7 +9,6 @@ from typing import Any
 
 from o3de_sim.editor import components
 from o3de_sim.editor.arguments import Collider
-from o3de_sim.editor.handles import Entity
 from o3de_sim.editor.operations import (
     entity_tool,
     physics,
@@ -18,7 +17,7 @@ from o3de_sim.editor.operations import (
     simulation_tool,
     transform,
 )
-from o3de_sim.editor.session import Frames, Session
+from o3de_sim.editor.session import Entity, Frames, Session
 from o3de_sim.errors import O3DEError
 
 NAME = "o3de_sim_selftest"
@@ -50,10 +49,7 @@ def _checked(record: Record, name: str) -> Iterator[list[str]]:
 
 
 def selftest(session: Session) -> Frames[Record]:
-    """Try what scenes are built with on an entity of its own; return how each check went.
-
-    The level is left as it was. Nothing is saved.
-    """
+    """Try what scenes are built with on a new entity, then remove it; return how each check went."""
     record: Record = []
     with _checked(record, "components") as detail:
         known = components.names(session.engine)
@@ -93,9 +89,8 @@ def _edit(session: Session, entity: Entity, record: Record) -> Frames[None]:
         with _checked(record, f"properties of {name}") as detail:
             component = components.get(engine, entity.id, name)
             detail.extend(components.properties(engine, component))
-    with _checked(
-        record, "set and read pose"
-    ) as detail:  # last, because the other edits record the entity, too
+    # Last, because the other edits record the entity, too.
+    with _checked(record, "set and read pose") as detail:
         transform.place(engine, entity.id, POSITION, ROTATION)
         yield from session.pass_frames()
         detail.append(_pose(session, entity))
@@ -116,11 +111,7 @@ def _play(session: Session, record: Record) -> Frames[None]:
 
 
 def _pose(session: Session, entity: Entity) -> str:
-    """Return the pose in words.
-
-    Raises:
-        O3DEError: It is not the one that was set: the edit was lost.
-    """
+    """Return the pose as text; O3DEError if it is not the one that was set, so the edit was lost."""
     position = transform.position_of(session.engine, entity.id)
     rotation = transform.rotation_of(session.engine, entity.id)
     text = f"position {position}, rotation {rotation}"

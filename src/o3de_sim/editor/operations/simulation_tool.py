@@ -26,11 +26,6 @@ def exit_game_mode(session: Session) -> Frames[None]:
     session.notice_changes()
 
 
-def is_in_game_mode(session: Session) -> bool:
-    """Return whether the game runs."""
-    return session.is_in_game_mode()
-
-
 def toggle_physics(session: Session, enabled: bool) -> Frames[None]:  # noqa: FBT001  (as it comes from outside)
     """Let the Editor's physics run or stand. In game mode it runs anyway, and nothing is done."""
     if session.is_in_game_mode() or session.is_in_simulation_mode() == enabled:

@@ -8,9 +8,7 @@ from typing import Any
 
 from o3de_sim.editor import components
 from o3de_sim.editor.azlmbr_calls import Engine, Values
-from o3de_sim.editor.handles import Entity
-from o3de_sim.editor.session import Session
-from o3de_sim.editor.undo import undo_batch
+from o3de_sim.editor.session import Entity, Session, undo_batch
 from o3de_sim.errors import O3DEError
 
 NON_UNIFORM = "Non-uniform Scale"  # the component, and the property in it
@@ -28,18 +26,10 @@ def get_rotation(session: Session, entity: Entity) -> list[float]:
     return rotation_of(session.engine, entity.id)
 
 
-def set_position(session: Session, entity: Entity, position: Values) -> None:
-    """Put it somewhere."""
-    place(session.engine, entity.id, position, None)
-
-
-def set_rotation(session: Session, entity: Entity, rotation: Values) -> None:
-    """Turn it."""
-    place(session.engine, entity.id, None, rotation)
-
-
-def set_pose(session: Session, entity: Entity, position: Values, rotation: Values) -> None:
-    """Put it somewhere and turn it."""
+def set_pose(
+    session: Session, entity: Entity, position: Values | None = None, rotation: Values | None = None
+) -> None:
+    """Move it, turn it, or both."""
     place(session.engine, entity.id, position, rotation)
 
 
@@ -85,7 +75,7 @@ def place(engine: Engine, entity_id: Any, position: Values | None, rotation: Val
                 "components.TransformBus", "SetWorldRotationQuaternion", entity_id, turn, returns="nothing"
             )
     if position is not None:
-        _must_be(position, position_of(engine, entity_id), _distance, "SetWorldTranslation")
+        _must_be(position, position_of(engine, entity_id), math.dist, "SetWorldTranslation")
     if rotation is not None:
         _must_be(rotation, rotation_of(engine, entity_id), _turn, "SetWorldRotationQuaternion")
 
@@ -106,10 +96,6 @@ def _must_be(
 ) -> None:
     if not gap(asked, found) < 1e-3 * max(1.0, *map(abs, asked)):  # the engine has 32-bit numbers
         raise O3DEError("az_call_failed", f"{call} was asked for {list(asked)}, and it is {found}")
-
-
-def _distance(asked: Values, found: list[float]) -> float:
-    return math.dist(asked, found)
 
 
 def _turn(asked: Values, found: list[float]) -> float:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-NORM_TOLERANCE = 1e-3
 LOCKED = 1e-7
 
 
@@ -55,11 +54,7 @@ class Vector3:
 
     @classmethod
     def of(cls, value: Any) -> Vector3:
-        """Make a vector from a vector, a mapping or an object with x, y and z, or three numbers.
-
-        Raises:
-            ValueError: The value is none of these, or a coordinate is not a finite number.
-        """
+        """Make a vector from a vector, a mapping or an object with x, y and z, or three finite numbers."""
         return value if isinstance(value, cls) else cls(*_numbers(value, "xyz"))
 
     def __iter__(self) -> Iterator[float]:
@@ -108,7 +103,7 @@ class Quaternion:
     def __post_init__(self) -> None:
         _set_numbers(self, "w", "x", "y", "z")
         norm = math.hypot(self.w, self.x, self.y, self.z)
-        if abs(norm - 1) > NORM_TOLERANCE:
+        if abs(norm - 1) > 1e-3:
             found = [self.w, self.x, self.y, self.z]
             raise ValueError(f"expected a quaternion of length 1, found {found} of length {norm:.4g}")
         for name in "wxyz":
@@ -116,11 +111,7 @@ class Quaternion:
 
     @classmethod
     def of(cls, value: Any) -> Quaternion:
-        """Make a rotation from a mapping or an object with w, x, y and z, or four numbers in this order.
-
-        Raises:
-            ValueError: The value is none of these, or no rotation.
-        """
+        """Make a rotation from a mapping or an object with w, x, y and z, or four numbers in this order."""
         return value if isinstance(value, cls) else cls(*_numbers(value, "wxyz"))
 
     @classmethod
@@ -206,11 +197,7 @@ def to_o3de_euler_degrees(rotation: Any) -> Vector3:
 
 
 def turn_from_y(direction: Any) -> Quaternion:
-    """Return a rotation that turns +y, along which the engine's directional lights shine, into a direction.
-
-    Raises:
-        ValueError: The direction is zero.
-    """
+    """Return a rotation that turns +y, along which the engine's directional lights shine, to a direction."""
     given = Vector3.of(direction)
     if given.length() == 0:
         raise ValueError("expected a direction that is not zero")

@@ -1,1 +1,1 @@
-"""The tools of `interface_extras` as plain functions, on an agent of their own."""
+"""The tools `simulation_tool` and `ros2_tool` as plain functions, on an agent of their own."""

@@ -1,10 +1,75 @@
-"""The values that go in and out of azlmbr, as forgetful as the real ones: what they lack reads as None."""
+"""The values of `azlmbr`: transforms, ids, assets, outcomes, and which of them fit which types."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import math
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple
 
-from proctor.o3de.standin.az_transform import Placement, Quadruple, Triple
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+Triple = tuple[float, float, float]
+Quadruple = tuple[float, float, float, float]
+NUMBERS = (int, float)
+PLAIN: dict[str, Any] = {"bool": bool, "int": int, "EntityType": int, "float": NUMBERS, "str": str}
+
+
+class Placement(NamedTuple):
+    """Where something is, in its parent or in the world."""
+
+    translation: Triple = (0.0, 0.0, 0.0)
+    rotation_xyzw: Quadruple = (0.0, 0.0, 0.0, 1.0)
+    scale: float = 1.0
+
+    def of(self, inner: Placement) -> Placement:
+        """Return what is placed in this one as seen from outside."""
+        turn = self._turn
+        shift = turn.apply(np.multiply(inner.translation, self.scale)) + self.translation
+        return Placement(triple(shift), _quadruple(turn * inner._turn), self.scale * inner.scale)
+
+    def inverse(self) -> Placement:
+        """Return the placement that undoes this one."""
+        back = self._turn.inv()
+        shift = back.apply(np.negative(self.translation)) / self.scale
+        return Placement(triple(shift), _quadruple(back), 1 / self.scale)
+
+    def euler_xyz_rad(self) -> Triple:
+        """Return the angles whose turns about x, y and z, multiplied in this order, are the rotation."""
+        x, y, z = euler_zyx_rad(self._turn.inv())  # backwards, it is the other order
+        return -x, -y, -z
+
+    @property
+    def _turn(self) -> Rotation:
+        return Rotation.from_quat(self.rotation_xyzw)
+
+
+def quaternion_of_euler_xyz(angles: Triple, *, degrees: bool = False) -> Quadruple:
+    """Return the xyzw quaternion of angles in O3DE's order: qx·qy·qz."""
+    return _quadruple(Rotation.from_euler("XYZ", angles, degrees=degrees))
+
+
+def euler_zyx_rad(turn: Rotation) -> Triple:
+    """Return the angles about x, y and z whose turns, that about x first, are a rotation.
+
+    Straight up and down, where they are not unique, that about x is 0.
+    """
+    matrix = turn.as_matrix()
+    y = math.asin(min(1.0, max(-1.0, -matrix[2, 0])))
+    if math.hypot(matrix[2, 1], matrix[2, 2]) < 1e-9:
+        return 0.0, y, math.atan2(-matrix[0, 1], matrix[1, 1])
+    return math.atan2(matrix[2, 1], matrix[2, 2]), y, math.atan2(matrix[1, 0], matrix[0, 0])
+
+
+def triple(values: Iterable[float]) -> Triple:
+    """Return three numbers as a tuple."""
+    x, y, z = (float(value) for value in values)
+    return x, y, z
+
+
+def _quadruple(turn: Rotation) -> Quadruple:
+    x, y, z, w = (float(value) for value in turn.as_quat())
+    return x, y, z, w
 
 
 class AzValue:
@@ -13,8 +78,7 @@ class AzValue:
     Names that end with an underscore are the engine's side of it: no script can know them.
     """
 
-    MEMBERS: ClassVar[frozenset[str]] = frozenset()
-    """What scripts may use; the rest is for the engine."""
+    MEMBERS: ClassVar[frozenset[str]] = frozenset()  # what scripts may use; the rest is for the engine
     refused_: ClassVar[list[str]] = []
     """Where it is written down what is not there: the list of the editor that is installed."""
 
@@ -195,3 +259,51 @@ class Outcome(AzValue):
     def GetError(self) -> str | None:  # noqa: N802
         """Return why there is none."""
         return self.error_
+
+
+def fits(value: Any, kind: str) -> bool:
+    """Return whether a value can be an argument of a type, as the table of calls names it."""
+    if kind == "any":
+        return True
+    if kind == "callable":
+        return callable(value)
+    if kind.startswith("list["):
+        return isinstance(value, list | tuple) and all(fits(item, kind[5:-1]) for item in value)
+    if isinstance(value, bool):  # not a number here
+        return kind == "bool"
+    return isinstance(value, PLAIN[kind] if kind in PLAIN else globals()[kind])
+
+
+def fits_property(value: Any, kind: str) -> bool:
+    """Return whether a value can become a property's: whole and other numbers are taken for each other."""
+    if kind in ("int", "float"):
+        return isinstance(value, NUMBERS) and not isinstance(value, bool)
+    return fits(value, kind)
+
+
+def default_of(kind: str) -> Any:
+    """Return what a property of a type holds at first."""
+    plain = {"bool": False, "int": 0, "float": 0.0, "str": ""}
+    return plain[kind] if kind in plain else globals()[kind]()
+
+
+def as_json(value: Any) -> Any:
+    """Return a property's value for a level file."""
+    if isinstance(value, AssetId):
+        return value.product_
+    if isinstance(value, EntityId):
+        return value.number_
+    if isinstance(value, Vector3):
+        return list(value.triple_())
+    if isinstance(value, Quaternion | Color):
+        return list(value.quadruple_())
+    return value
+
+
+def from_json(value: Any, kind: str) -> Any:
+    """Return a property's value as a level file or the table of components has it."""
+    if kind == "AssetId":
+        return AssetId(product=value)
+    if kind in ("Vector3", "Quaternion", "Color"):
+        return globals()[kind](*value)
+    return float(value) if kind == "float" else value

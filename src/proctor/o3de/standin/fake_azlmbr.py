@@ -4,33 +4,57 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from proctor.o3de.standin import (
-    asset_calls,
-    az_values,
-    component_calls,
-    entity_calls,
-    general_calls,
-    transform_calls,
-)
-from proctor.o3de.standin.az_types import fits
-from proctor.o3de.standin.call_table import Call, calls
+import msgspec
+
+from proctor.core.documents import convert, read_json
+from proctor.o3de.standin import az_values, entity_calls, general_calls, transform_calls
+from proctor.o3de.standin.az_values import fits
 
 if TYPE_CHECKING:
     from proctor.o3de.standin.fake_editor import FakeEditor
 
+
+CALLS_FILE = Path(__file__).with_name("azlmbr_calls.json")
 PACKAGE = "azlmbr"
 QT_HELPERS = "azlmbr.qt_helpers"
-DEEDS: dict[tuple[str, str], Callable[..., Any]] = {
-    **asset_calls.DEEDS,
-    **component_calls.DEEDS,
-    **entity_calls.DEEDS,
-    **general_calls.DEEDS,
-    **transform_calls.DEEDS,
+CALL_HANDLERS: dict[tuple[str, str], Callable[..., Any]] = {
+    **entity_calls.CALL_HANDLERS,
+    **general_calls.CALL_HANDLERS,
+    **transform_calls.CALL_HANDLERS,
 }
 """What is done at a call, by its bus (or else its module) and its name; the first argument is the editor."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing that can be called, made or read."""
+
+    module: str
+    bus: str | None
+    kind: Literal["event", "broadcast", "function", "handler", "class", "constant"]
+    name: str
+    arguments: list[str]
+    """Their types. The first one of an event is its address; a class takes none of them or all."""
+    returns: str
+    source: str  # where it was read
+    members: list[str] = []  # what an object of a class has
+    value: Any = None  # of a constant; those that differ from project to project have none
+    address: str = "None"  # the type of what a handler connects to
+
+
+class _CallTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    about: str
+    calls: list[Call]
+
+
+@cache
+def calls() -> tuple[Call, ...]:
+    """Return all of them."""
+    return tuple(convert(read_json(CALLS_FILE), _CallTable, CALLS_FILE).calls)
 
 
 class EventType(enum.Enum):
@@ -132,7 +156,7 @@ def _add_bus(editor: FakeEditor, where: ModuleType, module: str, bus: str) -> No
 
 def _member(editor: FakeEditor, call: Call) -> Any:
     if call.kind == "constant":
-        return DEEDS[call.module, call.name](editor) if call.value is None else call.value
+        return CALL_HANDLERS[call.module, call.name](editor) if call.value is None else call.value
     if call.kind == "function":
         return lambda *arguments: _call(editor, call, arguments)
     made = getattr(az_values, call.name)
@@ -151,7 +175,7 @@ def _call(editor: FakeEditor, call: Call, arguments: tuple[Any, ...]) -> Any:
         given = ", ".join(type(argument).__name__ for argument in arguments)
         editor.note(f"{call.bus or call.module}.{call.name}({given}), expected ({', '.join(call.arguments)})")
         return None
-    return DEEDS[call.bus or call.module, call.name](editor, *arguments)
+    return CALL_HANDLERS[call.bus or call.module, call.name](editor, *arguments)
 
 
 def _match(arguments: tuple[Any, ...], call: Call) -> bool:

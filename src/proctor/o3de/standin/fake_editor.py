@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,17 +10,51 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from PIL import Image
+
 from proctor.o3de.standin.asset_catalog import AssetCatalog
-from proctor.o3de.standin.az_transform import Placement
-from proctor.o3de.standin.az_values import AzValue, EntityId
+from proctor.o3de.standin.az_values import AzValue, EntityId, Outcome, Placement
 from proctor.o3de.standin.fake_azlmbr import PACKAGE, QT_HELPERS, BusHandler, modules_of
-from proctor.o3de.standin.frame_capture import FrameCaptures
 from proctor.o3de.standin.level import Entities, Entity, Level
 from proctor.o3de.standin.prefab_files import load_entities, save_entities
 
+SUCCESS, FILE_WRITE_ERROR, UNSUPPORTED_FORMAT = 1, 2, 4
 FRAME_S = 1 / 60
-KEEP_ACTIVE = "ed_keepEditorActive"
 TICK, EDITOR_EVENTS = "TickBus", "EditorEventBus"
+
+
+class FrameCaptures:
+    """Takes pictures of the viewport, which is grey here. Relative paths are in the project."""
+
+    def __init__(self, project: Path) -> None:
+        self.has_renderer = True  # without one (the null RHI) there are no pictures
+        self._project = project
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Path] = {}
+
+    def take(self, path: str) -> Outcome:
+        """Order a picture."""
+        if not self.has_renderer:
+            return Outcome(error="Frame capture initialization failed. Frame capture not available.")
+        number = next(self._numbers)
+        self._waiting[number] = self._project / path
+        return Outcome(number)
+
+    def finish(self) -> list[tuple[int, int, str]]:
+        """Write what was ordered, and return the number, the result and a word about each."""
+        done = [(number, *_write(path)) for number, path in self._waiting.items()]
+        self._waiting.clear()
+        return done
+
+
+def _write(path: Path) -> tuple[int, str]:
+    if path.suffix.lower() not in (".png", ".ppm"):
+        return UNSUPPORTED_FORMAT, f"cannot write {path.suffix}"
+    try:
+        Image.new("RGB", (64, 36), (128, 128, 128)).save(path)
+    except OSError as error:
+        return FILE_WRITE_ERROR, str(error)
+    return SUCCESS, str(path)
 
 
 class EditorHang(RuntimeError):
@@ -27,15 +62,12 @@ class EditorHang(RuntimeError):
 
 
 class FakeEditor:
-    """Entities, levels and frames behind a made-up `azlmbr`.
+    """Entities, levels and frames behind a fake `azlmbr`.
 
-    Calls that the real Editor would not take give None, and are written down in `unknown_calls`. Nothing
-    happens by itself: every `frame` is somebody's call.
-
-    Args:
-        project: The folder of the project.
-        qt_helpers: Whether the gem QtForPython is on, which brings `azlmbr.qt_helpers`.
-        is_starting: Whether scripts are run before the main window is there: its first frame says that it is.
+    Calls that the real Editor would not take return None, and are recorded in `unknown_calls`. Nothing
+    happens by itself: every `frame` is somebody's call. `qt_helpers`: the gem QtForPython is enabled, which
+    brings `azlmbr.qt_helpers`. `is_starting`: scripts run before the main window is there; the first frame
+    announces it.
     """
 
     def __init__(self, project: Path, *, qt_helpers: bool = False, is_starting: bool = False) -> None:
@@ -55,20 +87,17 @@ class FakeEditor:
         self.is_idle_enabled = not is_starting
         self.wants_to_quit = False
         self.cvars: dict[str, str] = {}
-        self.view = Placement()
-        """Where the viewport's camera is; its rotation is not looked at."""
+        self.view = Placement()  # where the viewport's camera is; its rotation is not looked at
         self.view_rotation_deg = (0.0, 0.0, 0.0)
         self.level: Level | None = None
         self.game: Entities = {}
         """In game mode: the entities of the game, which have other ids than those of the level."""
-        self.without_physics: set[int] = set()
-        """Game entities whose physics was switched off."""
+        self.without_physics: set[int] = set()  # game entities whose physics was switched off
         self.prefabs_to_save: dict[Path, Entities] = {}
         self.frame_count = 0
         self.loop_callback: Callable[[], Any] | None = None
         """What QtForPython calls in each round of the event loop, focus or not."""
-        self.handlers: list[BusHandler] = []
-        """Those that are connected."""
+        self.handlers: list[BusHandler] = []  # those that are connected
         self._has_qt_helpers, self._is_starting = qt_helpers, is_starting
         self._is_in_tick = False
         self._wants_game_mode: bool | None = None
@@ -109,7 +138,7 @@ class FakeEditor:
     @property
     def ticks(self) -> bool:
         """Whether frames simulate anything: without focus they do not, unless the Editor is kept active."""
-        return self.has_focus or self.cvars.get(KEEP_ACTIVE, "0") != "0"
+        return self.has_focus or self.cvars.get("ed_keepEditorActive", "0") != "0"
 
     def frame(self) -> None:
         """Run one round of the Editor's main loop."""
@@ -122,11 +151,7 @@ class FakeEditor:
             self.loop_callback()
 
     def wait_frames(self, count: int) -> None:
-        """Run frames from inside a script.
-
-        Raises:
-            EditorHang: They would never come.
-        """
+        """Run frames from inside a script; EditorHang if they would never come."""
         if self._is_in_tick:
             raise EditorHang("idle_wait_frames under a tick: the tick that it waits for cannot come")
         if not (self.ticks and self.is_idle_enabled):
@@ -164,11 +189,7 @@ class FakeEditor:
         return self.project / "Levels"
 
     def open(self, name: str, path: Path) -> None:
-        """Load a level, which is there a frame later.
-
-        Raises:
-            InvalidFile: It cannot be read.
-        """
+        """Load a level, which is open a frame later."""
         self._next_level = Level(name, template=load_entities(path))
         self._next_level.revert()
 

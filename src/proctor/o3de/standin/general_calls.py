@@ -1,4 +1,4 @@
-"""What the Editor does at calls of `azlmbr.legacy.general` and `azlmbr.qt_helpers`."""
+"""What the Editor does at calls about levels, modes, the view, assets, prefabs, pictures and mathematics."""
 
 from __future__ import annotations
 
@@ -8,26 +8,107 @@ from typing import TYPE_CHECKING, Any
 
 from o3de_sim.constants import ENVIRONMENT
 from proctor.core.errors import InvalidFile
-from proctor.o3de.standin.az_values import EntityId, Vector3
-from proctor.o3de.standin.component_table import component_kinds
-from proctor.o3de.standin.level import Component, Entities, Entity
-from proctor.o3de.standin.prefab_files import save_entities
+from proctor.o3de.standin.az_values import (
+    AssetId,
+    EntityId,
+    Outcome,
+    Placement,
+    Quaternion,
+    Transform,
+    Uuid,
+    Vector3,
+    quaternion_of_euler_xyz,
+)
+from proctor.o3de.standin.level import (
+    Component,
+    Entities,
+    Entity,
+    component_kinds,
+    descendants,
+    new_number,
+    world_placement,
+)
+from proctor.o3de.standin.prefab_files import load_entities, save_entities
 
 if TYPE_CHECKING:
     from proctor.o3de.standin.fake_editor import FakeEditor
 
+
 LEVEL_MADE, LEVEL_EXISTS, NO_FOLDER, PATH_TOO_LONG = range(4)
-MAX_PATH = 255
 TEMPLATES = ("Prefabs/Basic.prefab", "Prefabs/Default_Level.prefab")
-"""The entity under which a new level has its sky and its sun."""
+
+
+def _asset_id(editor: FakeEditor, product: str, type_: Uuid, generate: bool) -> AssetId:  # noqa: FBT001
+    del type_, generate
+    return AssetId(product=product if editor.assets.has(product) else None)
+
+
+def _instantiate(editor: FakeEditor, path: str, parent: EntityId, position: Vector3) -> Outcome:
+    level, file = editor.editable(), editor.project / path
+    if level is None:
+        return Outcome(error="Could not instantiate prefab - no level can be edited")
+    if file.suffix != ".prefab" or not file.is_relative_to(editor.project):
+        return Outcome(error=f"Could not instantiate prefab - no prefab of this project: {path}")
+    try:
+        inside = load_entities(file)
+    except InvalidFile as error:
+        return Outcome(error=f"Could not instantiate prefab - {error.problem}")
+    source = str(file.relative_to(editor.project))
+    container = Entity(file.stem, placement=Placement(position.triple_()), prefab=source)
+    if parent.number_ in level.live:
+        outer = world_placement(level.live, level.live[parent.number_])
+        container.parent = parent.number_
+        container.placement = outer.inverse().of(container.placement)
+    for entity in inside.values():
+        if entity.parent is None:
+            entity.parent = container.number
+    level.live |= {container.number: container, **inside}
+    level.record(container.number, *inside)
+    return Outcome(EntityId.of_(container.number))
+
+
+def _create_prefab(editor: FakeEditor, entities: list[EntityId], path: str) -> Outcome:
+    level, file = editor.editable(), Path(editor.project / path)
+    if level is None or not entities or any(entity.number_ not in level.live for entity in entities):
+        return Outcome(error="CreatePrefab - the entities cannot be edited")
+    if file.suffix != ".prefab" or not file.is_relative_to(editor.project):
+        return Outcome(error=f"CreatePrefab - no place for a prefab of this project: {path}")
+    container = Entity(file.stem, prefab=str(file.relative_to(editor.project)))
+    moved = {entity.number_: level.live[entity.number_] for entity in entities}
+    for number in list(moved):
+        moved |= {below.number: below for below in descendants(level.live, number)}
+    placements = {entity.number_: world_placement(level.live, moved[entity.number_]) for entity in entities}
+    renumbered = {number: new_number() for number in moved}  # as in the Editor, they are others now
+    for number, entity in moved.items():
+        del level.live[number]
+        entity.number = renumbered[number]
+        is_top = number in placements
+        entity.placement = placements[number] if is_top else entity.placement
+        entity.parent = container.number if is_top else renumbered[entity.parent or 0]
+    level.live |= {container.number: container, **{entity.number: entity for entity in moved.values()}}
+    level.record(*renumbered, *level.live)
+    saved = {entity.number: entity.copied() for entity in moved.values()}
+    for entity in saved.values():
+        entity.parent = None if entity.parent == container.number else entity.parent
+    editor.prefabs_to_save[file] = saved
+    return Outcome(EntityId.of_(container.number))
+
+
+def _quaternion(editor: FakeEditor, angles_deg: Vector3) -> Quaternion:
+    del editor
+    return Quaternion(*quaternion_of_euler_xyz(angles_deg.triple_(), degrees=True))
+
+
+def _transform(editor: FakeEditor, turn: Quaternion, shift: Vector3) -> Transform:
+    del editor
+    return Transform(Placement(shift.triple_(), turn.quadruple_()))
+
+
+CATALOG, PREFABS = "AssetCatalogRequestBus", "PrefabPublicRequestBus"
 
 
 def _find_editor_entity(editor: FakeEditor, name: str) -> EntityId:
     return _named(editor.level.live if editor.level is not None else {}, name)
-
-
-def _find_game_entity(editor: FakeEditor, name: str) -> EntityId:
-    return _named(editor.game, name)
 
 
 def _named(entities: Entities, name: str) -> EntityId:
@@ -51,7 +132,7 @@ def _open_level(editor: FakeEditor, name: str) -> bool:
 
 def _create_level(editor: FakeEditor, template: str, name: str, *_terrain: Any) -> int:
     path = editor.levels / name / f"{Path(name).name}.prefab"
-    if len(str(path)) > MAX_PATH:
+    if len(str(path)) > 255:
         return PATH_TOO_LONG
     if path.exists():
         return LEVEL_EXISTS
@@ -88,61 +169,12 @@ def _exhibits(level: Entities) -> Entities:
     return {entity.number: entity for entity in shown}
 
 
-def _save_level(editor: FakeEditor) -> bool:
-    return editor.save()
-
-
-def _level_name(editor: FakeEditor) -> str:
-    return "" if editor.level is None else editor.level.name
-
-
 def _level_path(editor: FakeEditor) -> str:
     return "" if editor.level is None else str(editor.levels / editor.level.name)
 
 
-def _enter_game_mode(editor: FakeEditor) -> None:
-    editor.want_game_mode(is_on=True)
-
-
-def _exit_game_mode(editor: FakeEditor) -> None:
-    editor.want_game_mode(is_on=False)
-
-
-def _is_in_game_mode(editor: FakeEditor) -> bool:
-    return editor.is_in_game_mode
-
-
-def _enter_simulation_mode(editor: FakeEditor) -> None:
-    editor.switch_simulation_mode(is_on=not editor.is_in_game_mode)
-
-
-def _exit_simulation_mode(editor: FakeEditor) -> None:
-    editor.switch_simulation_mode(is_on=False)
-
-
-def _is_in_simulation_mode(editor: FakeEditor) -> bool:
-    return editor.is_in_simulation_mode
-
-
 def _idle_enable(editor: FakeEditor, is_on: bool) -> None:  # noqa: FBT001  (the engine calls it so)
     editor.is_idle_enabled = is_on
-
-
-def _idle_wait_frames(editor: FakeEditor, count: int) -> None:
-    editor.wait_frames(count)
-
-
-def _idle_wait(editor: FakeEditor, seconds: float) -> None:
-    del seconds  # which are no seconds of the wall's clock in the Editor either
-    editor.wait_frames(1)
-
-
-def _view_position(editor: FakeEditor) -> Vector3:
-    return Vector3(*editor.view.translation)
-
-
-def _view_rotation(editor: FakeEditor) -> Vector3:
-    return Vector3(*editor.view_rotation_deg)
 
 
 def _set_view_position(editor: FakeEditor, x: float, y: float, z: float) -> None:
@@ -151,10 +183,6 @@ def _set_view_position(editor: FakeEditor, x: float, y: float, z: float) -> None
 
 def _set_view_rotation(editor: FakeEditor, x: float, y: float, z: float) -> None:
     editor.view_rotation_deg = (x, y, z)
-
-
-def _get_cvar(editor: FakeEditor, name: str) -> str:
-    return editor.cvars.get(name, "")
 
 
 def _set_cvar(editor: FakeEditor, name: str, value: Any) -> None:
@@ -179,33 +207,32 @@ def _clear_loop_callback(editor: FakeEditor) -> None:
     editor.loop_callback = None
 
 
-def _loop_is_running(editor: FakeEditor) -> bool:
-    return editor.loop_callback is not None
-
-
 GENERAL, QT = "azlmbr.legacy.general", "azlmbr.qt_helpers"
-DEEDS: dict[tuple[str, str], Callable[..., Any]] = {
+CALL_HANDLERS: dict[tuple[str, str], Callable[..., Any]] = {
     (GENERAL, "find_editor_entity"): _find_editor_entity,
-    (GENERAL, "find_game_entity"): _find_game_entity,
+    (GENERAL, "find_game_entity"): lambda editor, name: _named(editor.game, name),
     (GENERAL, "open_level_no_prompt"): _open_level,
     (GENERAL, "create_level_no_prompt"): _create_level,
-    (GENERAL, "save_level"): _save_level,
-    (GENERAL, "get_current_level_name"): _level_name,
+    (GENERAL, "save_level"): lambda editor: editor.save(),
+    (GENERAL, "get_current_level_name"): lambda editor: "" if editor.level is None else editor.level.name,
     (GENERAL, "get_current_level_path"): _level_path,
-    (GENERAL, "enter_game_mode"): _enter_game_mode,
-    (GENERAL, "exit_game_mode"): _exit_game_mode,
-    (GENERAL, "is_in_game_mode"): _is_in_game_mode,
-    (GENERAL, "enter_simulation_mode"): _enter_simulation_mode,
-    (GENERAL, "exit_simulation_mode"): _exit_simulation_mode,
-    (GENERAL, "is_in_simulation_mode"): _is_in_simulation_mode,
+    (GENERAL, "enter_game_mode"): lambda editor: editor.want_game_mode(is_on=True),
+    (GENERAL, "exit_game_mode"): lambda editor: editor.want_game_mode(is_on=False),
+    (GENERAL, "is_in_game_mode"): lambda editor: editor.is_in_game_mode,
+    (GENERAL, "enter_simulation_mode"): lambda editor: editor.switch_simulation_mode(
+        is_on=not editor.is_in_game_mode
+    ),
+    (GENERAL, "exit_simulation_mode"): lambda editor: editor.switch_simulation_mode(is_on=False),
+    (GENERAL, "is_in_simulation_mode"): lambda editor: editor.is_in_simulation_mode,
     (GENERAL, "idle_enable"): _idle_enable,
-    (GENERAL, "idle_wait_frames"): _idle_wait_frames,
-    (GENERAL, "idle_wait"): _idle_wait,
-    (GENERAL, "get_current_view_position"): _view_position,
-    (GENERAL, "get_current_view_rotation"): _view_rotation,
+    (GENERAL, "idle_wait_frames"): lambda editor, count: editor.wait_frames(count),
+    # The Editor does not count these seconds by the wall clock either.
+    (GENERAL, "idle_wait"): lambda editor, seconds: editor.wait_frames(1),
+    (GENERAL, "get_current_view_position"): lambda editor: Vector3(*editor.view.translation),
+    (GENERAL, "get_current_view_rotation"): lambda editor: Vector3(*editor.view_rotation_deg),
     (GENERAL, "set_current_view_position"): _set_view_position,
     (GENERAL, "set_current_view_rotation"): _set_view_rotation,
-    (GENERAL, "get_cvar"): _get_cvar,
+    (GENERAL, "get_cvar"): lambda editor, name: editor.cvars.get(name, ""),
     (GENERAL, "set_cvar_integer"): _set_cvar,
     (GENERAL, "set_cvar_float"): _set_cvar,
     (GENERAL, "set_cvar_string"): _set_cvar,
@@ -213,5 +240,18 @@ DEEDS: dict[tuple[str, str], Callable[..., Any]] = {
     (GENERAL, "exit_no_prompt"): _quit,
     (QT, "set_loop_callback"): _set_loop_callback,
     (QT, "clear_loop_callback"): _clear_loop_callback,
-    (QT, "loop_is_running"): _loop_is_running,
+    (QT, "loop_is_running"): lambda editor: editor.loop_callback is not None,
+    (CATALOG, "GetAssetIdByPath"): _asset_id,
+    (CATALOG, "GetAssetPathById"): lambda editor, asset: asset.product_ or "",
+    (PREFABS, "InstantiatePrefab"): _instantiate,
+    (PREFABS, "CreatePrefabInMemory"): _create_prefab,
+    ("FrameCaptureRequestBus", "CaptureScreenshot"): lambda editor, path: editor.captures.take(path),
+    ("azlmbr.math", "Quaternion_CreateFromEulerDegreesXYZ"): _quaternion,
+    ("azlmbr.math", "Transform_CreateFromQuaternionAndTranslation"): _transform,
+    ("azlmbr.paths", "projectroot"): lambda editor: str(editor.project),
+    ("azlmbr.paths", "engroot"): lambda editor: str(editor.project / "Cache" / "engine"),
+    ("azlmbr.paths", "products"): lambda editor: str(editor.project / "Cache" / "linux"),
+    ("azlmbr.paths", "gemroot"): lambda editor, name: str(
+        editor.project / "Cache" / "engine" / "Gems" / name
+    ),
 }

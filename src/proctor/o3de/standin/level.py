@@ -6,13 +6,51 @@ import itertools
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from proctor.o3de.standin.az_transform import Placement
-from proctor.o3de.standin.az_types import default_of, from_json
-from proctor.o3de.standin.component_table import ComponentKind
+import msgspec
 
+from proctor.core.documents import convert, read_json
+from proctor.o3de.standin.az_values import Placement, default_of, from_json
+
+COMPONENTS_FILE = Path(__file__).with_name("components.json")
 _numbers = itertools.count(1)
+
+
+class ComponentKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A kind of component."""
+
+    name: str  # as the Editor's menu has it; upper and lower case count
+    type: str  # as prefab files have it, in `$type`
+    properties: dict[str, str]  # paths of what can be set, with the type of each value
+    source: str
+    provides: list[str] = []
+    requires: list[str] = []
+    """Services that others on the entity must provide: without them it stays pending and does nothing."""
+    incompatible: list[str] = []  # services that nobody before it may provide
+    defaults: dict[str, Any] = {}
+    wrapped: bool = False
+    """Not a component of the Editor: to touch its properties from Python corrupts memory."""
+
+
+class _ComponentTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    about: str
+    components: list[ComponentKind]
+
+
+@cache
+def component_kinds() -> dict[str, ComponentKind]:
+    """Return all of them by their names."""
+    table = convert(read_json(COMPONENTS_FILE), _ComponentTable, COMPONENTS_FILE)
+    return {kind.name: kind for kind in table.components}
+
+
+@cache
+def kinds_by_type() -> dict[str, ComponentKind]:
+    """Return them by what prefab files call them."""
+    return {kind.type: kind for kind in component_kinds().values()}
 
 
 def new_number() -> int:
@@ -43,13 +81,10 @@ class Entity:
     """An entity."""
 
     name: str
-    parent: int | None = None
-    """None is the level itself."""
-    placement: Placement = field(default_factory=Placement)
-    """In its parent."""
+    parent: int | None = None  # none is the level itself
+    placement: Placement = field(default_factory=Placement)  # in its parent
     components: list[Component] = field(default_factory=list)
-    prefab: str | None = None
-    """Of an instance: the prefab file, relative to the project."""
+    prefab: str | None = None  # of an instance: the prefab file, relative to the project
     number: int = field(default_factory=new_number)
 
     def copied(self) -> Entity:

@@ -10,31 +10,25 @@ import msgspec
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from o3de_sim.common.light_units import LightType, from_engine
+from o3de_sim.common.scene_builder import LightType, from_engine
 from o3de_sim.constants import ENVIRONMENT, GROUND
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Array, Pose2, Vector3
-from proctor.o3de.standin.asset_catalog import PRIMITIVES, AssetCatalog
-from proctor.o3de.standin.az_transform import Placement, euler_zyx_rad
+from proctor.o3de.standin.asset_catalog import PRIMITIVES, AssetCatalog, engine_turn
+from proctor.o3de.standin.az_values import Placement, euler_zyx_rad
 from proctor.o3de.standin.level import Component, Entities, Entity, children, world_placement
-from proctor.o3de.standin.mesh_import import engine_turn
 from proctor.scenes.scene_config import ONE, SMALLEST_M, Light, Part, SceneConfig, SceneObject
 
 STATIC, DYNAMIC = "PhysX Static Rigid Body", "PhysX Dynamic Rigid Body"
 PRIMITIVE_COLLIDER, MESH_COLLIDER = "PhysX Primitive Collider", "PhysX Mesh Collider"
-ROBOT_MARK = "ROS2 Frame"
 SPHERE, BOX, CAPSULE, CYLINDER = range(4)
-GREY = (0.62, 0.62, 0.62)
-"""Of the engine's primitives."""
 
 
 class LevelScene(NamedTuple):
     """What game mode is made of."""
 
-    scene: SceneConfig
-    """Its assets are relative to the project's folder."""
-    robots: list[tuple[str, Pose2]]
-    """Name and place of each robot prefab in the level."""
+    scene: SceneConfig  # its assets are relative to the project's folder
+    robots: list[tuple[str, Pose2]]  # name and place of each robot prefab in the level
 
 
 def scene_of_level(name: str, entities: Entities, assets: AssetCatalog) -> LevelScene:
@@ -54,12 +48,9 @@ class _Look(NamedTuple):
     """What is seen of an entity."""
 
     entity: Entity
-    at: Placement
-    """In the world."""
-    scale: Array
-    """Along its own axes, all in all."""
-    file: Path | None
-    """The project's mesh, or None for one of the engine's shapes."""
+    at: Placement  # in the world
+    scale: Array  # along its own axes, all in all
+    file: Path | None  # the project's mesh, or None for one of the engine's shapes
     shape: str
 
 
@@ -117,7 +108,7 @@ class _Builder:
         waiting = [entity]
         while waiting:
             one = waiting.pop()
-            if one.find(ROBOT_MARK) is not None:
+            if one.find("ROS2 Frame") is not None:
                 return True
             waiting += children(self.entities, one.number)
         return False
@@ -312,7 +303,7 @@ def _part(shape: str, size: Array, offset: Array, turn: Rotation, *, is_solid: b
         size=Vector3(*size.tolist()),
         translate=Vector3(*offset.tolist()),
         rotate=_euler_deg(turn),
-        color=GREY,
+        color=(0.62, 0.62, 0.62),  # as the engine's primitives
         collision=is_solid,
     )
 

@@ -1,21 +1,39 @@
-"""Prefab files: levels, and things to put into them."""
+"""Prefab files of levels and robots, and those that a project of the stand-in begins with."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
+from o3de_sim.constants import GROUND
 from proctor.core.documents import read_json, write_atomically
 from proctor.core.errors import InvalidFile
-from proctor.o3de.standin.az_transform import Placement, quaternion_of_euler_xyz, triple
-from proctor.o3de.standin.az_types import as_json, from_json
-from proctor.o3de.standin.component_table import ComponentKind, kinds_by_type
-from proctor.o3de.standin.level import Component, Entities, Entity
+from proctor.o3de.robot_prefab import ROBOT_PREFAB, robot_prefab
+from proctor.o3de.standin.az_values import (
+    AssetId,
+    Placement,
+    Vector3,
+    as_json,
+    from_json,
+    quaternion_of_euler_xyz,
+    triple,
+)
+from proctor.o3de.standin.level import (
+    Component,
+    ComponentKind,
+    Entities,
+    Entity,
+    component_kinds,
+    kinds_by_type,
+)
+from proctor.robots.wheeled import WheeledRobot
 
 WRAPPER, TRANSFORM = "GenericComponentWrapper", "TransformComponent"
+ROBOT_PRODUCT = str(PurePosixPath(ROBOT_PREFAB.lower()).with_suffix(".spawnable"))
+FIRST_LEVEL = "scene_001"
 
 
 def save_entities(path: Path, name: str, entities: Entities) -> None:
@@ -29,12 +47,9 @@ def save_entities(path: Path, name: str, entities: Entities) -> None:
 
 
 def load_entities(path: Path) -> Entities:
-    """Read a prefab file. All get new numbers, as in an Editor.
+    """Read a prefab file. All entities get new numbers, as in an Editor.
 
     Of components that the Editor wrote itself only the kinds are read, and of entities their places.
-
-    Raises:
-        InvalidFile: It is missing, or no prefab.
     """
     document = read_json(path)
     found = document.get("Entities", {}) if isinstance(document, dict) else None
@@ -96,3 +111,28 @@ def _component_of(written: dict[str, Any], kind: ComponentKind) -> Component:
     for path, value in written.get("Properties", {}).items():
         component.properties[path] = from_json(value, kind.properties[path])
     return component
+
+
+def prepare_project(project: Path) -> None:
+    """Write what is missing. What is there stays."""
+    robot = project / ROBOT_PREFAB
+    if not robot.exists():
+        robot.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(robot, robot_prefab(WheeledRobot()))
+    level = project / "Levels" / FIRST_LEVEL / f"{FIRST_LEVEL}.prefab"
+    if not level.exists():
+        ground = _ground()
+        save_entities(level, FIRST_LEVEL, {ground.number: ground})
+
+
+def _ground() -> Entity:
+    body, collider, mesh, scale = (
+        Component.new(component_kinds()[name])
+        for name in ("PhysX Static Rigid Body", "PhysX Primitive Collider", "Mesh", "Non-uniform Scale")
+    )
+    box = AssetId(product="objects/_primitives/_box_1x1.fbx.azmodel")
+    mesh.properties["Controller|Configuration|Model Asset"] = box
+    scale.properties["Non-uniform Scale"] = Vector3(100.0, 100.0, 1.0)
+    ground = Entity(GROUND, components=[body, collider, mesh, scale])
+    ground.placement = ground.placement._replace(translation=(0.0, 0.0, -0.5))
+    return ground

@@ -3,34 +3,124 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import threading
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from o3de_sim.editor.azlmbr_calls import Engine
 from o3de_sim.editor.dispatcher import Dispatcher
 from o3de_sim.editor.server import AgentServer
-from proctor.o3de.standin.az_transform import Placement
+from proctor.o3de.standin.asset_catalog import AssetCatalog
+from proctor.o3de.standin.az_values import Placement
 from proctor.o3de.standin.fake_editor import FRAME_S, FakeEditor
-from proctor.o3de.standin.game_world import GameWorld, WorldSettings
-from proctor.o3de.standin.project_files import prepare_project
+from proctor.o3de.standin.level import Entities
+from proctor.o3de.standin.level_scene import LevelScene, scene_of_level
+from proctor.o3de.standin.prefab_files import ROBOT_PRODUCT, load_entities, prepare_project
+from proctor.ros2.sim_host import SimHost, State
+from proctor.ros2.simulation_checks import SimulationRules, missing_world
+from proctor.ros2.simulation_services import SimulationServices
+from proctor.scenes.scene_config import save_scene
+
+SPAWNABLES = {"product_asset:///" + ROBOT_PRODUCT: "the robot of the project"}
+EDITOR_RULES = SimulationRules(
+    name="O3DE's Editor", spawnables=SPAWNABLES, world_file=None, can_stop=False, adds_scopes=False
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldSettings:
+    """How the robots see, and how fast time passes."""
+
+    real_time_factor: float | None = 1.0
+    camera_hz: float = 5.0
+    scan_hz: float = 30.0
+    width: int = 640
+    height: int = 480
+    has_simulation_interfaces: bool = True
+    """Whether the gem of this name is on. It begins STOPPED; without it, the game plays at once."""
+
+    def check(self) -> None:
+        """Raise UserError before the first game mode if a setting is invalid."""
+        self.open(None).close()
+
+    def open(self, scene: Path | None) -> SimHost:
+        """Return a world with O3DE's encodings, at time 0."""
+        return SimHost(
+            scene,
+            real_time_factor=self.real_time_factor,
+            camera_hz=self.camera_hz,
+            scan_hz=self.scan_hz,
+            width=self.width,
+            height=self.height,
+            rgb_encoding="rgba8",
+            depth_encoding="32FC1",
+            name="o3de_ros2_node",
+        )
+
+
+class GameWorld:
+    """The world of one game mode, from its beginning to its end."""
+
+    def __init__(self, level: str, entities: Entities, assets: AssetCatalog, settings: WorldSettings) -> None:
+        found = scene_of_level(level, entities, assets)
+        self.host = settings.open(save_level_scene(found, assets))
+        for index, (entity_name, pose) in enumerate(found.robots):
+            name = robot_name(entity_name)
+            self.host.spawn(name, "" if index == 0 else name, pose)
+        if settings.has_simulation_interfaces:
+            SimulationServices(self.host, rules=EDITOR_RULES)
+            self.host.set_state(State.STOPPED)
+
+    def placement(self, name: str) -> Placement | None:
+        """Return where a robot is, if there is one of this name."""
+        name = robot_name(name)
+        if name not in self.host.entity_names():
+            return None
+        position, (x, y, z, w), _, _ = self.host.state_of(name)
+        return Placement((position.x, position.y, position.z), (x, y, z, w))
+
+    def close(self) -> None:
+        """End it: ROS 2 is only there in game mode."""
+        self.host.close()
+
+
+def save_level_scene(found: LevelScene, assets: AssetCatalog) -> Path:
+    """Write the scene of a level to where its assets are found, and return its file."""
+    # In the project: what a scene shows lies below its file's folder.
+    path = assets.project / ".standin_world.json"
+    save_scene(found.scene, path)
+    return path
+
+
+def robot_name(name: str) -> str:
+    """Return an entity's name as ROS 2 can have it."""
+    return re.sub(r"[^a-zA-Z0-9_]", "_", name) or "robot"
+
+
+def launcher_rules(assets: AssetCatalog) -> SimulationRules:
+    """Return the rules of the GameLauncher of a project, which loads its levels and nothing else."""
+
+    def world_file(uri: str) -> Path:
+        # A level is named by its path in the asset catalog, and not, as robots are, by an address.
+        source = assets.source_of(uri) if uri.startswith("levels/") and uri == uri.lower() else None
+        if source is None:
+            raise missing_world(uri, "a level such as levels/x/x.spawnable")
+        return save_level_scene(scene_of_level(source.stem, load_entities(source), assets), assets)
+
+    return SimulationRules(
+        name="O3DE's GameLauncher", spawnables=SPAWNABLES, world_file=world_file, adds_scopes=False
+    )
 
 
 class StandIn:
     """Editor frames, the agent and the world take turns in one thread, that of `run`.
 
-    Only `stop` may be called from another one, or from a signal handler.
-
-    Args:
-        project: The project's folder; what it needs is written into it.
-        port: Where the agent listens; 0 for any free one.
-        settings: How robots see in game mode.
-
-    Raises:
-        O3DEError: The port is taken.
+    Only `stop` may be called from another one, or from a signal handler. Writes what is missing into the
+    project. Port 0 is any free one.
     """
 
     def __init__(self, project: Path, *, port: int = 8080, settings: WorldSettings | None = None) -> None:
@@ -38,8 +128,7 @@ class StandIn:
         self.editor = FakeEditor(project)
         self.editor.on_game_mode = self._switch_game_mode
         self.editor.game_transform = self._game_transform
-        self.world: GameWorld | None = None
-        """In game mode."""
+        self.world: GameWorld | None = None  # in game mode
         self._settings = settings or WorldSettings()
         self._stopped = threading.Event()
         with ExitStack() as stack:
@@ -51,11 +140,7 @@ class StandIn:
             self._stack = stack.pop_all()
 
     def run(self, *, parent_pid: int | None = None) -> None:
-        """Pass frames and answer until `stop` is called.
-
-        Args:
-            parent_pid: Ends it as well when this process is no longer our parent.
-        """
+        """Run frames and answer until `stop` is called, or until `parent_pid` is not our parent any more."""
         while not (self._stopped.is_set() or self.editor.wants_to_quit):
             if parent_pid is not None and os.getppid() != parent_pid:
                 return
@@ -85,9 +170,7 @@ class StandIn:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _switch_game_mode(self, is_on: bool) -> None:  # noqa: FBT001

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from proctor.o3de.standin.az_transform import Placement, quaternion_of_euler_xyz
-from proctor.o3de.standin.az_values import EntityId, Quaternion, Transform, Vector3
+from proctor.o3de.standin.az_values import (
+    EntityId,
+    Placement,
+    Quaternion,
+    Transform,
+    Vector3,
+    quaternion_of_euler_xyz,
+)
 from proctor.o3de.standin.level import Entities, Entity, descendants, world_placement
 
 if TYPE_CHECKING:
     from proctor.o3de.standin.fake_editor import FakeEditor
 
-DYNAMIC = "PhysX Dynamic Rigid Body"
-Read = Callable[[Placement], Any]
-Change = Callable[[Placement, Any], Placement]
-VALUES: dict[str, tuple[Read, Change]] = {
+VALUES: dict[str, tuple[Callable[[Placement], Any], Callable[[Placement, Any], Placement]]] = {
     "Translation": (
         lambda at: Vector3(*at.translation),
         lambda at, to: at._replace(translation=to.triple_()),
@@ -112,7 +115,7 @@ def _is_simulated(editor: FakeEditor, entity: Entity) -> bool:
 def _body(editor: FakeEditor, entity: EntityId) -> Entity | None:
     """Return an entity that listens to this bus: one of the game with a body that can move."""
     found = editor.game.get(entity.number_)
-    return found if found is not None and found.works(DYNAMIC) else None
+    return found if found is not None and found.works("PhysX Dynamic Rigid Body") else None
 
 
 def _enable_physics(editor: FakeEditor, entity: EntityId) -> None:
@@ -130,15 +133,6 @@ def _is_physics_enabled(editor: FakeEditor, entity: EntityId) -> bool | None:
     return None if body is None else _is_simulated(editor, body)
 
 
-def _get_velocity(editor: FakeEditor, entity: EntityId) -> Vector3 | None:
-    return None if _body(editor, entity) is None else Vector3()
-
-
-def _set_nothing(editor: FakeEditor, entity: EntityId, value: Any) -> None:
-    """Take a value that has no effect here: what moves in the embedded world are its robots."""
-    del editor, entity, value
-
-
 BUS, BODY, SIMULATED = "TransformBus", "RigidBodyRequestBus", "SimulatedBodyComponentRequestBus"
 NAMES = {
     f"{frame}{value}": (value, frame == "World")
@@ -146,16 +140,17 @@ NAMES = {
     for value in VALUES
     if (frame, value) != ("World", "UniformScale")
 }
-DEEDS: dict[tuple[str, str], Callable[..., Any]] = {
+CALL_HANDLERS: dict[tuple[str, str], Callable[..., Any]] = {
     **{(BUS, f"Get{name}"): _getter(value, is_world=is_world) for name, (value, is_world) in NAMES.items()},
     **{(BUS, f"Set{name}"): _setter(value, is_world=is_world) for name, (value, is_world) in NAMES.items()},
     (BUS, "GetEntityAndAllDescendants"): _with_descendants,
     **{(bus, "EnablePhysics"): _enable_physics for bus in (BODY, SIMULATED)},
     **{(bus, "DisablePhysics"): _disable_physics for bus in (BODY, SIMULATED)},
     (BODY, "IsPhysicsEnabled"): _is_physics_enabled,
-    (BODY, "GetLinearVelocity"): _get_velocity,
+    (BODY, "GetLinearVelocity"): lambda editor, entity: None if _body(editor, entity) is None else Vector3(),
+    # These have no effect here: what moves in the embedded world are its robots.
     **{
-        (BODY, name): _set_nothing
+        (BODY, name): lambda editor, entity, value: None
         for name in ("SetLinearVelocity", "SetAngularVelocity", "SetKinematic", "SetKinematicTarget")
     },
 }

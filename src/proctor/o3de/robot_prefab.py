@@ -9,6 +9,7 @@ import msgspec
 
 from proctor.robots.wheeled import Camera, Lidar, WheeledRobot
 
+ROBOT_PREFAB = "Assets/Models/robot/robot.prefab"  # where it is in a project
 TRANSFORM = "{27F1E1A1-8D9D-4C3B-BD3A-AFB9762449C0} TransformComponent"
 ENTITY_PARTS = (
     "EditorDisabledCompositionComponent",
@@ -23,7 +24,6 @@ ENTITY_PARTS = (
 """What every entity has in the Editor."""
 SENSOR_QOS = {"Reliability": 2, "Durability": 2, "Depth": 5}
 """Best effort and volatile, by the numbers of rmw."""
-EMPTY_NAMESPACE = 1
 CYLINDER, SUBDIVISION = 3, 64
 SENSOR_HZ, ODOMETRY_HZ = 10.0, 60.0
 Components = dict[str, dict[str, Any]]
@@ -61,7 +61,7 @@ def _base(robot: WheeledRobot) -> Components:
     height_m = robot.height_m - robot.ground_clearance_m
     middle_m = robot.ground_clearance_m + height_m / 2
     return {
-        **_frame("base_link", {"Namespace Strategy": EMPTY_NAMESPACE}),
+        **_frame("base_link", {"Namespace Strategy": 1}),  # an empty one
         "EditorRigidBodyComponent": {
             "Configuration": {
                 "entityId": "",

@@ -1,1 +1,0 @@
-"""The tools that not every engine has: simulation and ROS 2."""
