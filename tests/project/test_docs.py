@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import textwrap
 from pathlib import Path
 from typing import get_args
 
@@ -15,12 +16,12 @@ from proctor.core.registry import build, suite_path
 from proctor.core.types import EpisodeInfo
 from proctor.exams.datasets import load_dataset
 from proctor.exams.pick_place.env import PickPlaceEnv
-from proctor.exams.pick_place.episode import InitPose, RobotSetup, SimParams
 from proctor.exams.pick_place.exam import details_of
 from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.navigation.maps.map_files import save_map
-from proctor.runs.evaluator import PickPlaceEvaluator, evaluate_vln
 from proctor.scenes.scene_config import Texture
+from proctor.scenes.tabletop_parts import InitPose, RobotSetup, SimParams
+from vln_evaluator.evaluators import PickPlaceEvaluator, evaluate_vln
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -124,3 +125,17 @@ def test_the_docs_plan_on_a_map_file(tmp_path, monkeypatch, capsys):
     save_map(GridMap(occupied), tmp_path / "my_map.yaml")
     with pytest.raises(SystemExit, match="no_path: there is no way from"):
         exec(compile(code, "navigate-to.md", "exec"), {})
+
+
+def test_the_exam_of_the_docs_is_the_one_of_the_examples(tmp_path):
+    own = REPOSITORY / "examples" / "own_exam"
+    sources = "\n".join(path.read_text() for path in sorted([*own.rglob("*.py"), own / "pyproject.toml"]))
+    shown = [*blocks("writing-an-exam.md", "python"), *blocks("writing-an-exam.md", "toml")]
+    assert len(shown) > 10
+    inside = [textwrap.indent(block, "    ") for block in shown]  # methods are shown without their class
+    pairs = zip(shown, inside, strict=True)
+    assert [block for block, method in pairs if block not in sources and method not in sources] == []
+    (episodes,) = blocks("writing-an-exam.md", "json")
+    stored = json.loads((own / "pointgoal" / "suite" / "episodes.json").read_text())["episodes"][0]
+    (shown_episode,) = json.loads(episodes)["episodes"]
+    assert shown_episode.keys() == stored.keys()
