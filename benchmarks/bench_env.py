@@ -88,7 +88,7 @@ def move_blindly():
 
 def houses() -> list[Episode]:
     """Return the first episodes of some houses."""
-    episodes = load_dataset(suite_path("houses-v1")).of(Episode)
+    episodes = load_dataset(suite_path("houses-v1")).episodes
     return list({episode.scene_config_path: episode for episode in episodes}.values())[:HOUSES]
 
 

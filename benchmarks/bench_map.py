@@ -15,7 +15,7 @@ from scipy.ndimage import distance_transform_edt
 
 from benchmarks.rows import Row
 from proctor.core.types import Pose2, Scan
-from proctor.navigation.maps.distance_transform import compiled_clearances as clearances
+from proctor.navigation.maps.clearance import compiled_clearances as clearances
 from proctor.navigation.maps.grid_map import GridMap
 from proctor.navigation.maps.live_map import LiveMap
 from proctor.sim.mobile_base import TICK_S

@@ -12,10 +12,9 @@ import numpy as np
 from fastdtw import fastdtw
 
 from benchmarks.rows import Row
-from proctor.core.geometry import distance
-from proctor.core.types import Action, Vector3
-from proctor.exams.vln.episode import Episode
-from proctor.exams.vln.metrics import Ndtw, ndtw
+from proctor.core.types import Array
+from proctor.exams.dtw import IncrementalDtw
+from proctor.exams.vln.metrics import normalised_dtw
 
 MOVES = 200
 REFERENCE_POINTS = 27
@@ -23,56 +22,41 @@ THRESHOLD_M = 3.0
 REPEATS = 3
 
 
-class _Task:
-    def distance_m(self, a: Vector3, b: Vector3) -> float:
-        return distance(a, b)
-
-    def shortest_path_m(self, episode: Episode) -> float:
-        return distance(episode.start_position, episode.goal)
-
-    def success_threshold_m(self, episode: Episode) -> float:
-        return THRESHOLD_M
-
-
-def _random_walk(points: int, rng: np.random.Generator) -> list[Vector3]:
+def _random_walk(points: int, rng: np.random.Generator) -> Array:
     """Return a path of 25 cm moves whose heading drifts."""
     headings = np.cumsum(rng.normal(0.0, 0.3, size=points))
     steps = 0.25 * np.column_stack([np.cos(headings), np.sin(headings), np.zeros(points)])
-    return [Vector3(*map(float, row)) for row in np.cumsum(steps, axis=0)]
+    return np.cumsum(steps, axis=0)
 
 
-def _incremental(path: list[Vector3], episode: Episode) -> list[float]:
-    metric = Ndtw()
-    metric.reset(episode, _Task())
-    values = []
-    for position in path[1:]:
-        metric.update({"position": position, "action": Action.FORWARD, "collision": False})
-        values.append(metric.get_metric())
+def _incremental(path: Array, reference: Array) -> list[float]:
+    dtw, values = IncrementalDtw(len(reference)), []
+    for position in path:
+        dtw.add(np.linalg.norm(reference - position, axis=1))
+        values.append(_ndtw(dtw.distance))
     return values
 
 
-def _recomputed(path: list[Vector3], episode: Episode) -> list[float]:
-    reference = [(p.x, p.y, p.z) for p in episode.reference_path or ()]
-    locations = [(path[0].x, path[0].y, path[0].z)]
-    values = []
-    for position in path[1:]:
-        locations.append((position.x, position.y, position.z))
-        # math.dist is the fastest 3-D Euclidean distance that fastdtw takes.
-        dtw_m, _ = fastdtw(locations, reference, radius=1, dist=math.dist)
-        values.append(ndtw(dtw_m, reference_points=len(reference), threshold_m=THRESHOLD_M))
-    return values
+def _recomputed(path: Array, reference: Array) -> list[float]:
+    # math.dist is the fastest 3-D Euclidean distance that fastdtw takes.
+    return [
+        _ndtw(fastdtw(path[:taken], reference, radius=1, dist=math.dist)[0])
+        for taken in range(1, len(path) + 1)
+    ]
+
+
+def _ndtw(dtw_m: float) -> float:
+    return normalised_dtw(dtw_m, reference_points=REFERENCE_POINTS, threshold_m=THRESHOLD_M)
 
 
 def bench() -> list[Row]:
     """Time both on one episode."""
     rng = np.random.default_rng(0)
-    path = _random_walk(MOVES + 1, rng)
-    reference = _random_walk(REFERENCE_POINTS, rng)
-    episode = Episode(start_position=path[0], reference_path=reference)
+    path, reference = _random_walk(MOVES + 1, rng), _random_walk(REFERENCE_POINTS, rng)
     times_s: dict[str, float] = {}
     for function in (_incremental, _recomputed) * REPEATS:
         started_s = time.perf_counter()
-        function(path, episode)
+        function(path, reference)
         spent_s = time.perf_counter() - started_s
         times_s[function.__name__] = min(times_s.get(function.__name__, math.inf), spent_s)
     name = f"nDTW at each of {MOVES} moves, |R|={REFERENCE_POINTS}, vs fastdtw"

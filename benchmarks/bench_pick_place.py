@@ -106,7 +106,7 @@ def look(episode, times) -> None:
             start_s = time.process_time()
             bare.render(env._world.data)
             between_s = time.process_time()
-            env._observe(episode, env._state)
+            env._observe(episode, env._truth)
             times["seen"].append(time.process_time() - between_s)
             times["bare_seen"].append(between_s - start_s)
         try:

@@ -11,8 +11,8 @@ from benchmarks.rows import NotMeasured, Row
 from proctor.core.registry import suite_path
 from proctor.exams.datasets import load_dataset
 from proctor.runs.attempts import Attempts
-from proctor.runs.executors import WorkerPool
 from proctor.runs.job import Job
+from proctor.runs.pool import WorkerPool
 
 HOUSES, EPISODES_PER_HOUSE, ROUNDS = 6, 8, 3  # many: at the end, one worker waits for the other
 THREADS = "LP_NUM_THREADS"
@@ -40,10 +40,11 @@ def bench() -> list[Row | NotMeasured]:
 
 
 def run_s(episodes, workers) -> float:
-    pool = WorkerPool(Job(env="embedded", policy="replay"), workers)
+    pool = WorkerPool(Job(env="embedded", policy="replay", privileged=True), workers)
+    pool.start()
     start_s = time.perf_counter()
     results = list(pool.run(Attempts(episodes)))
     passed_s = time.perf_counter() - start_s
     pool.close()
-    assert all(result.success for result in results)
+    assert all(done.result.success for done in results)
     return passed_s

@@ -14,7 +14,7 @@ import numpy as np
 from sensor_msgs.msg import Image
 
 from benchmarks.ros_messages import image_message, numbered
-from proctor.ros2.images import depth_of, rgb_of
+from proctor.ros2.convert import depth_of, rgb_of
 from proctor.ros2.node import RosNode
 from proctor.ros2.qos import SENSORS
 

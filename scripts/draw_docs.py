@@ -16,9 +16,9 @@ from playwright.sync_api import sync_playwright
 
 from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
-from proctor.exams.results import JOURNAL, read_journal
 from proctor.plots.plan import draw_plan
 from proctor.robots.wheeled import WheeledRobot
+from proctor.runs.folder import RunFolder
 from proctor.scenes.scene_config import load_scene
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.world import World
@@ -75,7 +75,7 @@ def views(scene_path: Path) -> dict[str, Image.Image]:
 def draw_report() -> None:
     """Photograph the report of `make run`: its beginning, and an episode that went wrong."""
     report = Path("runs/first/report.html").resolve().as_uri()
-    episode = next(iter(read_journal(Path("runs/first/blind") / JOURNAL)))
+    episode = RunFolder.open(Path("runs/first/blind")).episodes[0].episode_id
     pictures = []
     with sync_playwright() as playwright:
         chromium = shutil.which("chromium") or shutil.which("google-chrome")
