@@ -238,13 +238,12 @@ def _findings(name: str, episodes: int, rescored: Any) -> list[str]:
         ]
         if len(rescored.differences) > LISTED:
             lines.append(f"  and {len(rescored.differences) - LISTED} more")
-    else:
-        lines.append(
-            f"{name}: {episodes - len(rescored.without_trace)} episodes rescored, all scores as stored."
-        )
+    elif done := episodes - len(rescored.without_trace):
+        lines.append(f"{name}: {done} episodes rescored, all scores as stored.")
     if rescored.new_metrics:
         lines.append(f"{name}: not measured by the run: {', '.join(rescored.new_metrics)}")
     if rescored.without_trace:
         count = len(rescored.without_trace)
-        lines.append(f"{name}: no trace was kept of {count} episodes, first '{rescored.without_trace[0]}'")
+        first = rescored.without_trace[0]
+        lines.append(f"{name}: {count} episodes keep their scores, as no trace was kept; first '{first}'")
     return lines
