@@ -200,6 +200,15 @@ class Exam(EpisodeFiles[EpisodeT], abc.ABC, Generic[EpisodeT, ActionT, StateT]):
     # Runs
 
     @classmethod
+    def completed_options(cls, given: Mapping[str, Any], env_options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options that were given, with those that follow from the env's.
+
+        Raises:
+            UserError: The two contradict each other.
+        """
+        return dict(given)
+
+    @classmethod
     def env_options(cls, options: Any, seed: int) -> dict[str, Any]:
         """Return the options of the env that follow from those of the exam."""
         return {}

@@ -49,10 +49,12 @@ def fit_job(job: Job, exam: type[AnyExam]) -> Job:
     Whether its policy is privileged is decided here, once: what the class says later changes nothing.
     """
     policy = load("policy", job.policy, all_baselines() | dict(exam.baselines))
-    options = read_exam_options(exam, job.exam_options)
+    given = exam.completed_options(job.exam_options, job.env_options)
+    options = read_exam_options(exam, given)
     job = msgspec.structs.replace(
         job,
         task=exam.name,
+        exam_options=given,
         env=job.env or exam.envs[0],
         env_options={**job.env_options, **exam.env_options(options, job.seed)},
         privileged=bool(policy.privileged) if job.privileged is None else job.privileged,

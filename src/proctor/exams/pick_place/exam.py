@@ -286,6 +286,11 @@ class PickPlaceExam(Exam[PickAndPlaceEpisode, ManipulationAction, PickPlaceState
         return verdict_of(episode, result)
 
     @classmethod
+    def completed_options(cls, given: Mapping[str, Any], env_options: Mapping[str, Any]) -> dict[str, Any]:
+        """Take over `object_info` that was told to the env, so that it is not combined with `hide_goal`."""
+        return ({"object_info": True} if env_options.get("object_info") else {}) | dict(given)
+
+    @classmethod
     def env_options(cls, options: PickPlaceOptions, seed: int) -> dict[str, Any]:
         """Return how the world looks. Level 0 is as stored, and the same run as one that names no level."""
         found: dict[str, Any] = {"level": options.level, "level_seed": seed} if options.level else {}

@@ -179,6 +179,12 @@ class VlnExam(DrivingExam[Episode]):
 
         return check_before_run(given) if given.is_run else check_dataset(given, self.envs[0])
 
+    @classmethod
+    def completed_options(cls, given: Mapping[str, Any], env_options: Mapping[str, Any]) -> dict[str, Any]:
+        """Take over a success threshold that was told to the env, as O3DE's configuration has one."""
+        own_m = env_options.get("success_threshold")
+        return ({"success_threshold_m": own_m} if isinstance(own_m, int | float) else {}) | dict(given)
+
     def distance(self, episode: Episode) -> PathDistance:
         """Return the distance on the map of the episode's scene, if it has one."""
         own_m = episode.success_threshold
