@@ -73,6 +73,8 @@ EXTRAS = {
     ),
     **dict.fromkeys(("av", "matplotlib", "ompl", "toppra", "yaml"), "nav"),
     "gymnasium": "gym",
+    "httpx": "chat",
+    **dict.fromkeys(("anyio", "mcp", "starlette", "uvicorn"), "mcp"),
     "pxr": "usd",
 }
 """Packages that only some parts of Proctor need, and the extra that brings them."""
@@ -111,11 +113,13 @@ class AgentUnavailable(AgentFault):
     """The agent is not there at present: its server or API cannot be reached, or is overloaded.
 
     Before the agent's first action of an episode that is nobody's fault: the episode is not scored, and
-    tried again later. After it the agent has broken off, and is at fault.
+    tried again later. After it the agent has broken off, and is at fault. `is_outage` says that a model's API
+    failed, which is nobody's fault at any time; only Proctor's own clients are believed that.
     """
 
-    def __init__(self, message: str, *, kind: str = "agent_unavailable") -> None:
+    def __init__(self, message: str, *, kind: str = "agent_unavailable", is_outage: bool = False) -> None:
         super().__init__(kind, message)
+        self.is_outage = is_outage
 
 
 class EvaluatorError(ProctorError):
