@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from importlib.util import find_spec
 
@@ -30,6 +31,21 @@ def pytest_report_to_serializable():
     """Replace halves of surrogate pairs, which hostile text logs and no worker could send as UTF-8."""
     report = yield
     return json.loads(json.dumps(report, ensure_ascii=False).encode(errors="replace"))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """The system's Chromium: what people open is tested in a real browser."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not there in .venv-ros
+
+    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if binary is None:
+        pytest.fail("pages are tested in Chromium; please run: sudo apt-get install -y chromium")
+    with sync_playwright() as driver:
+        # As root, and in most containers, Chromium's own sandbox cannot start.
+        chromium = driver.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")

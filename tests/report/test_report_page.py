@@ -1,6 +1,5 @@
 """The report in a real browser: it draws itself, filters, sorts, opens episodes, and trusts no text."""
 
-import shutil
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
@@ -8,7 +7,6 @@ from pkgutil import resolve_name
 import msgspec
 import pytest
 from house_runs import edit_journal, run_in_houses
-from playwright.sync_api import sync_playwright
 from running import finished
 
 from proctor import cli
@@ -21,18 +19,6 @@ PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>\u2028 & <b>bold</b> {x}"
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if binary is None:
-        pytest.fail("the report is tested in Chromium; please run: sudo apt-get install -y chromium")
-    with sync_playwright() as driver:
-        # As root, and in most containers, Chromium's own sandbox cannot start.
-        chromium = driver.chromium.launch(executable_path=binary, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

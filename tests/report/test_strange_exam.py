@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from test_report_page import browser  # noqa: F401  (a fixture)
 
 from proctor import cli
 from proctor.core.registry import BUILT_IN
@@ -71,7 +70,7 @@ def test_its_page_has_metrics_verdicts_paths_and_actions(runs):
     assert "plans" not in data
 
 
-def test_its_page_draws_itself(runs, browser):  # noqa: F811
+def test_its_page_draws_itself(runs, browser):
     problems = []
     page = browser.new_page()
     page.on("console", lambda message: problems.append(message.text))

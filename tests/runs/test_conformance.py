@@ -348,11 +348,11 @@ def test_the_commands_print_a_table_and_tell_by_their_exit_code(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     assert main(["check-env", "mock", "--dataset", str(dataset.path)]) == 0
     out = capsys.readouterr().out
-    assert "17 tried: 0 errors, 0 warnings" in out
+    assert "18 tried: 0 errors, 0 warnings" in out
     assert main(["check-env", "worlds.py:Broken", "--dataset", str(dataset.path)]) == 1
     out = " ".join(capsys.readouterr().out.split())
     assert "error close() may be called twice found: raised RuntimeError: stuck [red] remedy: let" in out
-    assert "17 tried: 1 errors, 0 warnings" in out
+    assert "18 tried: 1 errors, 0 warnings" in out
     assert main(["check-policy", "forward", "--env", "mock", "--dataset", str(dataset.path)]) == 0
     assert "8 tried: 0 errors" in capsys.readouterr().out
     assert main(["check-policy", "hold", "--dataset", str(dataset.path)]) == 2
@@ -361,3 +361,15 @@ def test_the_commands_print_a_table_and_tell_by_their_exit_code(tmp_path, monkey
     assert "holds episodes of vln, not of pick_and_place" in capsys.readouterr().err
     assert main(["check-env", "mok"]) == 2
     assert "did you mean 'mock'?" in capsys.readouterr().err
+
+
+class Stopped(MockEnv):
+    """A world whose clock stands while the agent thinks."""
+
+    def wait(self, duration_s, *, keep):
+        super().wait(0.0, keep=keep)
+
+
+def test_an_env_whose_time_stands_while_the_agent_thinks_is_noticed():
+    told = the_complaint(check_env(Stopped(), VlnExam(), EPISODES))
+    assert told == "error: wait() lets simulated time pass: in wait(0.5, keep=True) 0.000 s passed"

@@ -105,8 +105,10 @@ def test_results_are_saved_where_the_user_says(tmp_path):
     evaluator = VLNEvaluator(env=MockEnv(), policy=MockPolicy())
     results = evaluator.evaluate_dataset(SAMPLE)
     evaluator.save_results(results, tmp_path / "results" / "eval.json")
+    results.save(str(tmp_path / "copy.json"))
     evaluator.close()
     saved = json.loads((tmp_path / "results" / "eval.json").read_text())
+    assert json.loads((tmp_path / "copy.json").read_text()) == saved
     assert saved["summary"]["total_episodes"] == results.total_episodes == len(saved["episodes"])
     assert saved["summary"]["avg_steps"] == results.avg_steps
     assert results.success_count == sum(episode["success"] for episode in saved["episodes"])

@@ -342,20 +342,21 @@ def test_a_folder_that_cannot_be_made_costs_the_recordings_only(tmp_path):
 
 def test_a_full_disk_costs_the_recordings_only_and_gives_their_room_back(tmp_path):
     make_dataset(tmp_path)
-    command = [
-        *(sys.executable, "-m", "proctor.cli", "run", "--dataset", str(tmp_path / "episodes.json")),
-        *("--env", "test_recorder:Noisy", "--policy", "test_recorder:Scribbler", "--out"),
-    ]
-    subprocess.run([*command, str(tmp_path / "plain")], capture_output=True, check=True)
-    room = (tmp_path / "plain" / "results.json").stat().st_size  # the largest file of a run, but for frames
     code = (
         "import sys, test_recorder, numpy as np; from proctor.cli import main;"
         "test_recorder.Noisy.view = lambda self: {'rgb': np.random.default_rng(self.steps).integers("
         "0, 256, (400 if self.steps == 5 else 20, 400, 3)).astype(np.uint8)};"
         "sys.exit(main(sys.argv[1:]))"
     )
+    command = [
+        *(sys.executable, "-c", code, "run", "--dataset", str(tmp_path / "episodes.json")),
+        *("--env", "test_recorder:Noisy", "--policy", "test_recorder:Scribbler", "--out"),
+    ]
+    subprocess.run([*command, str(tmp_path / "plain")], capture_output=True, check=True)
+    files = [file for file in (tmp_path / "plain").iterdir() if file.is_file()]
+    room = 2 * max(file.stat().st_size for file in files)  # for all but the large frame
     done = subprocess.run(
-        [sys.executable, "-c", code, *command[3:], str(tmp_path / "full"), "--save-frames"],
+        [*command, str(tmp_path / "full"), "--save-frames"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
         capture_output=True,
         text=True,

@@ -163,7 +163,7 @@ def _read(path: Path) -> tuple[list[_Entry], list[str]]:
 def _of_run(run: RunFolder) -> _Entry:
     from proctor.exams.fault_words import loss_text
     from proctor.exams.results import distance_label
-    from proctor.report.tables import MeanRow
+    from proctor.report.tables import MeanRow, usage_lines
     from proctor.runs.summary import latency_of
 
     if not run.episodes:
@@ -175,7 +175,9 @@ def _of_run(run: RunFolder) -> _Entry:
     latency = latency_of(run.episodes)
     row = MeanRow(means, results.total_episodes - sum(summary.unscored.values()), run.is_privileged)
     lost = loss_text(summary.unscored, results.total_episodes)
-    said = [f"{measured}; {latency}" if latency else measured, *([lost] if lost else []), *run.notes]
+    used = usage_lines(results)
+    said = [f"{measured}; {latency}" if latency and not used else measured, *used]
+    said += [*([lost] if lost else []), *run.notes]
     name = run.agent_name if run.path.is_dir() else str(run.path)
     return _Entry(run.path, name, run.exam, row, said)
 

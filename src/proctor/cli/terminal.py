@@ -8,7 +8,7 @@ from rich.console import Console
 
 from proctor.core.plain_text import plain
 
-DONE, TOO_MANY_FAULTS, USER_ERROR, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, TOO_MANY_FAULTS, USER_ERROR, UNAVAILABLE, OVER_BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 class _Terminal(Console):

@@ -1,4 +1,8 @@
-"""Addresses of agents that are served elsewhere, `ws://host:port`, and the tokens that let one in there."""
+"""Addresses of agents that are served elsewhere, and the tokens that let one in there.
+
+`ws://host:port` is an agent behind a WebSocket, `gr00t+tcp://host:port` a GR00T server behind ZeroMQ,
+`chat+http://host:port/v1` the API of a chat model.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,20 @@ from urllib.parse import urlsplit
 from proctor.core.errors import UserError
 
 TOKEN_VARIABLE = "PROCTOR_AGENT_TOKEN"  # noqa: S105  (the name of a variable)
+KEY_VARIABLE = "PROCTOR_CHAT_KEY"
 DEFAULT_PORT = 8080
-RIGHT = "expected an address such as ws://localhost:8080 or wss://agents.example.org/mine"
+DEFAULT_PORTS = {"ws": 80, "wss": 443, "gr00t+tcp": 5555}
+"""Of agents behind a socket, by the scheme of their address."""
+CHAT_PREFIX = "chat+"
+CHAT_SCHEMES = tuple(
+    f"{CHAT_PREFIX}{wire}{scheme}"
+    for wire in ("", "responses+", "anthropic+")
+    for scheme in ("http", "https")
+)
+RIGHT = (
+    "expected an address such as ws://localhost:8080 or wss://agents.example.org/mine, "
+    "of a GR00T server: gr00t+tcp://localhost:5555, or of a chat model: chat+http://localhost:8000/v1"
+)
 
 
 def is_address(name: str) -> bool:
@@ -19,7 +35,18 @@ def is_address(name: str) -> bool:
 
 def replicas(name: str) -> list[str]:
     """Return the addresses that a policy's name consists of, all of the same agent; none for other names."""
-    return [agent_url(part) for part in name.split(",")] if is_address(name) else []
+    if not is_address(name):
+        return []
+    urls = [agent_url(part) for part in name.split(",")]
+    schemes = sorted({re.sub("(ws|http)s$", r"\1", url.partition("://")[0]) for url in urls})
+    if len(schemes) > 1:
+        raise UserError(f"host: expected addresses of one agent, found {' and '.join(schemes)} among them")
+    return urls
+
+
+def is_chat(name: str) -> bool:
+    """Tell whether a policy's name is the address of a chat model, good or bad."""
+    return is_address(name) and name.startswith(CHAT_PREFIX)
 
 
 def address_label(name: str) -> str:
@@ -54,7 +81,8 @@ def agent_url(host: str, port: int | str | None = None) -> str:
     if "@" in host or "?" in host or "#" in host:  # not quoted: it may be a secret
         raise UserError(
             "host: an address is written into the run's files, so it must not hold a user, a password or a "
-            f"query; give a token with the environment variable {TOKEN_VARIABLE}"
+            f"query; give a token with the environment variable {TOKEN_VARIABLE}, or the key of a chat model "
+            f"with {KEY_VARIABLE}"
         )
     if not is_address(host):
         return _of_host(host, port)
@@ -88,6 +116,6 @@ def _parts(url: str) -> tuple[str, str, int | None, str]:
         (parts.hostname or "").encode("idna")  # as the resolver will, which would not say whose name it is
     except ValueError as error:  # a UnicodeError is one, too
         raise UserError(f"host: {RIGHT}, {found}: {error}") from None
-    if parts.scheme not in ("ws", "wss") or not parts.hostname or port == 0:
+    if parts.scheme not in (*DEFAULT_PORTS, *CHAT_SCHEMES) or not parts.hostname or port == 0:
         raise UserError(f"host: {RIGHT}, {found}")
     return parts.scheme, parts.hostname, port, parts.path

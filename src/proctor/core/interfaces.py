@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from proctor.core.errors import SimulationError
-from proctor.core.types import EpisodeInfo, Info, Observation, Outcome, Vector3
+from proctor.core.types import CameraFacts, EpisodeInfo, Info, Observation, Outcome, Usage, Vector3
 
 TRUTH = "truth"
 """Key under which a privileged policy finds the environment's info in its observation."""
@@ -31,6 +31,11 @@ class Env(abc.ABC):
     success_threshold_m: float | None = None
     """How near to the goal a STOP counts, where the env was told so and the episode does not say it."""
 
+    max_open_scenes: int = 1
+    """How many scenes stay built between episodes, where building one takes long."""
+    camera_facts: CameraFacts | None = None
+    """How the robot's camera looks at the world, where the env knows it."""
+
     @abc.abstractmethod
     def reset(self, episode: Any) -> Observation:
         """Put the world into the episode's first state and return the first observation."""
@@ -43,6 +48,16 @@ class Env(abc.ABC):
     def close(self) -> None:
         """Release everything. May be called twice."""
 
+    @classmethod
+    def example_observation(cls, episode: Any, options: Mapping[str, Any]) -> Observation | None:
+        """Return an observation with the shapes that an env with these options shows, all zeros.
+
+        Optional: it builds no world, so that a process can be forked after it. None: only `reset` can tell.
+        Raises UserError for an option that makes no sense.
+        """
+        del episode, options
+        return None
+
     def check(self, episodes: Sequence[Any]) -> Sequence[str] | None:
         """Raise a UserError if one of these episodes cannot be done here, before the first one begins.
 
@@ -50,6 +65,18 @@ class Env(abc.ABC):
         """
         del episodes  # most envs can do any
         return None
+
+    def wait(self, duration_s: float, *, keep: bool) -> None:
+        """Let simulated time pass while the agent thinks. The robot keeps its last command, or stands.
+
+        Optional: runs that charge the agent's thinking time need it, and `time_s`. The next `step` begins
+        where the world has come to, and its info tells of collisions that happened meanwhile.
+        """
+        raise SimulationError(f"{type(self).__name__} has no wait(), which runs with --charge-latency need")
+
+    def time_s(self) -> float:
+        """Return the simulated seconds since `reset`. An env that can `wait` has it."""
+        raise SimulationError(f"{type(self).__name__} has no time_s(), which runs with --charge-latency need")
 
     def info(self) -> Info:
         """Return the ground truth of the present state, also right after `reset`.
@@ -59,6 +86,15 @@ class Env(abc.ABC):
         raise SimulationError(
             f"{type(self).__name__} has no info(), which privileged policies and pick-and-place need"
         )
+
+    def cameras(self) -> dict[str, Any]:
+        """Return the calibration of each camera by the name of its pictures, in plain values.
+
+        `width`, `height`, `fx`, `fy`, `cx` and `cy` in pixels; `frame`, the part of the robot that it is
+        mounted on; `position` (metres) and `rotation` (a quaternion wxyz) of its optical frame there, which
+        has z ahead, x to the right and y down.
+        """
+        raise SimulationError(f"{type(self).__name__} has no cameras(), which tells their calibration")
 
 
 class Policy(abc.ABC):
@@ -70,6 +106,14 @@ class Policy(abc.ABC):
     privileged: ClassVar[bool] = False
     """Oracles set this: they get the episode in `reset` and the ground truth in every observation."""
 
+    uses_chat_task: ClassVar[bool] = False
+    """Whether its agent gets the tools and texts of `Exam.chat`, and so needs what they are made from."""
+
+    @classmethod
+    def result_notes(cls, options: Mapping[str, Any]) -> list[str]:
+        """Return what a reader of the results must know about how an agent with these options took part."""
+        return []
+
     def reset(self, episode_info: EpisodeInfo) -> None:  # noqa: B027  (a policy without memory needs none)
         """Forget the last episode and read the new instruction."""
 
@@ -79,6 +123,21 @@ class Policy(abc.ABC):
 
     def episode_end(self, outcome: Outcome) -> None:  # noqa: B027  (most policies do not care)
         """Hear how the episode went that the last `reset` began. Nothing done here changes its score."""
+
+    def usage(self) -> Usage | None:
+        """Return what was used since the last call; None if the policy does not count it.
+
+        Called after each `act`, and once more after an error.
+        """
+        return None
+
+    def transcript(self) -> bytes:
+        """Return what was exchanged with the agent in this episode, as a gzip file of JSON lines.
+
+        Called once at the end of each episode, before `episode_end`. Empty if nothing is kept. The lines are
+        described in `docs/cost-and-transcripts.md`.
+        """
+        return b""
 
     def check(self) -> None:  # noqa: B027  (a policy that could be built can mostly act)
         """Raise a UserError if the agent behind this policy is not there; called before a run begins."""

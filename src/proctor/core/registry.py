@@ -4,7 +4,8 @@ A value is `module:Class` and is imported on use, so that a name costs nothing. 
 entry points in the groups `proctor.exams`, `proctor.suites`, `proctor.envs`, `proctor.policies`,
 `proctor.executors` and `proctor.dialects`; exams are found only there, Proctor's own like anybody's. Instead
 of a name, a class of the user's own is given as `module:Class` or `folder/file.py:Class`; a policy may
-also be the address of an agent that is served elsewhere: `ws://host:port`.
+also be the address of an agent that is served elsewhere, `ws://host:port`, or of the API of a chat model,
+`chat+http://host:port/v1`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Literal, get_args
 
-from proctor.core.addresses import is_address, replicas
+from proctor.core.addresses import is_address, is_chat, replicas
 from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean, missing_extra
 from proctor.core.interfaces import Env, Policy
 
@@ -42,6 +43,8 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "tabletop": "proctor.exams.pick_place.env:PickPlaceEnv",
     },
     "policy": {
+        "human": "proctor.contestants.seat:HumanSeat",
+        "mcp": "proctor.contestants.seat:McpSeat",
         "random": "proctor.exams.baselines:MockPolicy",
         "replay": "proctor.runs.replay:ReplayPolicy",
     },
@@ -50,9 +53,13 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "workers": "proctor.runs.pool:WorkerPool",
     },
     "dialect": {
+        "gr00t": "proctor.agents.dialects.gr00t:Gr00tDialect",
         "openpi": "proctor.agents.dialects.openpi:OpenPiDialect",
         "proctor": "proctor.agents.dialects.proctor:ProctorDialect",
+        "roboarena": "proctor.agents.dialects.roboarena:RoboArenaDialect",
         "vla-eval": "proctor.agents.dialects.vla_eval:VlaEvalDialect",
+        "vln-ce-docker": "proctor.agents.dialects.vln_ce_docker:VlnCeDockerDialect",
+        "xpolicylab": "proctor.agents.dialects.xpolicylab:XPolicyLabDialect",
     },
     "exam": {},
 }
@@ -61,6 +68,7 @@ USER_FILE = re.compile(r"(?P<file>[^:]+\.py)(:(?P<attribute>.*))?", re.DOTALL)
 _FILES_FOUND: dict[str, Path] = {}
 EMPTY: Mapping[str, str] = MappingProxyType({})
 REMOTE_POLICY = "proctor.agents.websocket_policy:WebSocketPolicy"
+CHAT_POLICY = "proctor.agents.chat.policy:ChatPolicy"
 BASES: dict[Kind, type | str] = {
     "env": Env,
     "policy": Policy,
@@ -97,7 +105,7 @@ def load(kind: Kind, name: str, more: Mapping[str, str] = EMPTY) -> Any:
         _check_unambiguous(kind, name)
     target = known.get(name, name)
     if kind == "policy" and replicas(name):
-        target = REMOTE_POLICY
+        target = CHAT_POLICY if is_chat(name) else REMOTE_POLICY
     if (found_file := USER_FILE.fullmatch(target)) is not None:
         module_name, attribute = found_file["file"], found_file["attribute"] or ""
     else:
@@ -235,6 +243,17 @@ def _only_class(kind: Kind, name: str, module: ModuleType) -> str:
 def build(kind: Kind, name: str, options: Mapping[str, Any], more: Mapping[str, str] = EMPTY) -> Any:
     """Make the object behind a name, or behind one address, with these constructor options."""
     class_ = load(kind, name, more)
+    check_options(kind, name, options, more)
+    address = [name] if kind == "policy" and is_address(name) else []
+    try:
+        return class_(*address, **options)
+    except SystemExit as error:  # else a script would take it for the end of a run
+        raise UserError(f"{kind} '{name}' called sys.exit({error.code}) while it was being built") from None
+
+
+def check_options(kind: Kind, name: str, options: Mapping[str, Any], more: Mapping[str, str] = EMPTY) -> None:
+    """Refuse constructor options that the class behind a name does not have."""
+    class_ = load(kind, name, more)
     address = [name] if kind == "policy" and is_address(name) else []
     try:
         inspect.signature(class_).bind(*address, **options)
@@ -243,10 +262,14 @@ def build(kind: Kind, name: str, options: Mapping[str, Any], more: Mapping[str, 
         wrong = next((key for key in options if key not in taken), "")
         hint = did_you_mean(wrong, taken) if wrong else ""
         raise UserError(f"{kind} '{name}': {error}{hint}; options: {', '.join(taken) or 'none'}") from None
-    try:
-        return class_(*address, **options)
-    except SystemExit as error:  # else a script would take it for the end of a run
-        raise UserError(f"{kind} '{name}' called sys.exit({error.code}) while it was being built") from None
+
+
+def is_served(policy: Policy) -> bool:
+    """Tell whether a policy is Proctor's connection to an agent elsewhere.
+
+    Only our own classes are: one that an agent derives from them is the agent.
+    """
+    return f"{type(policy).__module__}:{type(policy).__qualname__}" in (REMOTE_POLICY, CHAT_POLICY)
 
 
 def suite_path(name: str) -> Path:

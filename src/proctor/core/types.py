@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -129,7 +129,7 @@ class Sensor(msgspec.Struct, frozen=True, kw_only=True):
 class SentObservation(msgspec.Struct, frozen=True, kw_only=True):
     """What the servers of one dialect are sent of an observation, unless a mapping file says otherwise."""
 
-    entries: dict[str, str | dict[str, str]]
+    entries: dict[str, str | dict[str, str | dict[str, str]]]
     """The server's key -> the observation's entry, or a map of them. `instruction` is the text."""
     resize: dict[str, tuple[int, int]] = {}
     """The observation's entry -> (height, width) that its picture is fitted into."""
@@ -147,6 +147,17 @@ class DialectDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """Kind of action -> how many numbers a row of that kind has. Kinds: `agents/dialects/mapping.py`."""
     default_kind: str | None = None
     """The kind of a row, unless a mapping file names one. None: the row's length decides."""
+
+
+class CameraFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """How the camera of a robot on wheels looks at the world; it looks ahead."""
+
+    fov_deg: float
+    """Vertical field of view."""
+    height_m: float
+    """Above the floor."""
+    pitch_deg: float = 0.0
+    """Positive looks up."""
 
 
 class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,8 +180,52 @@ class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What else the exam tells every agent, such as `task_goal` and `robot_config`."""
     dialects: DialectDefaults = DialectDefaults()
     """How the exam is put to policy servers of other protocols. Never sent."""
+    chat: str = ""
+    """How the exam is put to chat models, as `module:Class` of a `ChatTask`. Never sent."""
+    camera: CameraFacts | None = None
+    """What the env says of its camera, for texts about it. Never sent."""
     episode: Any = None
     """The whole episode, goal included: set for privileged policies only."""
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent has used, such as the tokens of a model."""
+
+    decisions: int = 0
+    """Replies that led to actions."""
+    requests: int = 0
+    repairs: int = 0
+    """Requests that asked the agent to correct a reply."""
+    input_tokens: int = 0
+    """All of them, cached ones included."""
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """None if no price is known."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return total_usage((self, other))
+
+    @property
+    def tokens(self) -> int:
+        """Input and output."""
+        return self.input_tokens + self.output_tokens
+
+
+def total_usage(parts: Iterable[Usage]) -> Usage:
+    """Return the sum. Its cost is None if that of any tokens in it is not known."""
+    parts = list(parts)
+    costs = [part.cost_usd for part in parts if part.cost_usd is not None]
+    is_known = bool(costs) and not any(part.tokens for part in parts if part.cost_usd is None)
+    return Usage(
+        decisions=sum(part.decisions for part in parts),
+        requests=sum(part.requests for part in parts),
+        repairs=sum(part.repairs for part in parts),
+        input_tokens=sum(part.input_tokens for part in parts),
+        cached_tokens=sum(part.cached_tokens for part in parts),
+        output_tokens=sum(part.output_tokens for part in parts),
+        cost_usd=math.fsum(costs) if is_known else None,
+    )
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
+from proctor.agents.chat.faults import ChatFault
 from proctor.agents.messages import WireFault
 from proctor.core.answers import INVALID_ACTION, NOT_FINITE, UNSTABLE_PHYSICS, WRONG_LENGTH
 from proctor.exams.results import Fault
@@ -26,6 +27,21 @@ WORDS: dict[str, str] = {
     WireFault.STALE_REPLY: "a reply to an earlier request",
     WireFault.UNASKED: "a message that nobody had asked for",
     WireFault.AGENT_ERROR: "the agent said that it had failed",
+    ChatFault.REFUSAL: "the model declined to answer",
+    ChatFault.NO_ACTION: "a reply without an action",
+    ChatFault.CONTRADICTION: "tool calls that contradict each other",
+    ChatFault.TRUNCATED: "a reply that was cut off",
+    ChatFault.TOO_LARGE: "a reply above the size limit",
+    ChatFault.TIMEOUT: "a reply that began but did not end in time",
+    ChatFault.UNKNOWN_TOOL: "a call of a tool that does not exist",
+    ChatFault.BAD_ARGUMENTS: "a tool call with unusable arguments",
+    ChatFault.DECISION_LIMIT: "all decisions of the episode were used up",
+    ChatFault.UNREACHABLE: "the model's server did not answer",
+    ChatFault.OVERLOADED: "the model's server was overloaded",
+    ChatFault.KEY_REFUSED: "the model's server refused the key",
+    ChatFault.NO_CREDIT: "the account has no credit left",
+    ChatFault.REQUEST_REFUSED: "the model's server refused the request",
+    ChatFault.UNREADABLE: "what answered does not speak a model's API",
     INVALID_ACTION: "an action that does not exist",
     WRONG_LENGTH: "an action with too few or too many numbers",
     NOT_FINITE: "an action with NaN or infinity in it",

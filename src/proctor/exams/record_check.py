@@ -43,6 +43,10 @@ def _problems(exam: type[AnyExam], result: EpisodeResult) -> Iterator[tuple[str,
     for name, count in (("steps", result.steps), ("collision_count", result.collision_count)):
         if count is not None and count < 0:
             yield name, f"expected a number from 0 up, found {count}"
+    if result.usage is not UNSET:
+        for name, value in msgspec.structs.asdict(result.usage).items():
+            if value is not None and not 0 <= value <= LARGEST_NUMBER:
+                yield f"usage.{name}", f"expected a number from 0 to {LARGEST_NUMBER:.0e}, found {value:g}"
     yield from _outcome_problems(result)
     yield from _length_problems(result)
     yield from exam.record_problems(result)
@@ -75,6 +79,9 @@ def _length_problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
             "headings",
             f"expected {points}, one for each point of the trajectory, found {len(result.headings)}",
         )
+    if result.thinking is not UNSET and len(result.thinking.charged_s) != steps:
+        found = len(result.thinking.charged_s)
+        yield "thinking.charged_s", f"expected {steps}, one for each step, found {found}"
     for step in result.collision_steps:
         if not 1 <= step <= steps:
             yield "collision_steps", f"expected steps from 1 to {steps}, found {step}"
@@ -90,6 +97,9 @@ def _numbers(result: EpisodeResult) -> Iterator[tuple[str, float]]:
     yield from _listed("headings", result.headings)
     if result.timing is not UNSET:
         yield from _listed("timing.act_s", result.timing.act_s)
+        yield from _listed("timing.decision_s", result.timing.decision_s or [])
+    if result.thinking is not UNSET:
+        yield from _numbers_in("thinking", result.thinking)
     for name in sorted(set(result.__struct_fields__) - set(EpisodeResult.__struct_fields__)):
         yield from _numbers_in(name, getattr(result, name))
 

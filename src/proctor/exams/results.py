@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from proctor.core.documents import write_atomically
-from proctor.core.types import Vector3
+from proctor.core.types import Sensor, Usage, Vector3
 
 Side: TypeAlias = Literal["agent", "evaluator", "unavailable", "unknown"]
 """Whose fault it is that an episode has no end. `unavailable`: nobody's, the agent was not there when it
@@ -43,6 +43,17 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """All but env and policy."""
     act_s: list[float] = []
     """How long the agent took for each action; over a network, its way there and back included."""
+    decision_s: list[float] | UnsetType = UNSET
+    """Of these, the times of actions for which the agent decided anew, where its policy counts decisions."""
+
+
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
+    """Simulated time of an episode in which the agent's thinking was charged."""
+
+    charged_s: list[float]
+    """How much passed before each action while the agent thought."""
+    simulated_s: float
+    """How long the whole episode took in the world."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +65,32 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Where it went wrong, as a number of steps done: the index into the trajectory."""
     sentence: str
     """For people."""
+
+
+class Informed(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent was told and shown, read off the first briefing and the first observation."""
+
+    sensors: dict[str, Sensor]
+    """The arrays of an observation."""
+    resolution: dict[str, tuple[int, int]]
+    """Width and height of each picture."""
+    entries: list[str]
+    """All entries of an observation, also those that are not arrays."""
+    details: list[str]
+    """What the briefing says beyond the instruction and the limits."""
+    calibration: bool
+    odometry: bool
+    pose: bool
+    map: bool
+    goal: bool
+    """Whether it was given coordinates of the goal."""
+    truth: bool = False
+    """Whether it is privileged: it gets the episode and the ground truth, whatever else is withheld."""
+    history: int = 0
+    """How many earlier observations come with each one. What agents keep themselves does not count."""
+    inform: tuple[str, ...] = ("default",)
+    instructions: str = "original"
+    pictures: str = "original"
 
 
 class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +127,14 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     """In the journal only: `results.json` holds nothing that differs between two equal runs."""
     verdict: Verdict | UnsetType = UNSET
     """Missing in runs of versions that did not keep it."""
+    thinking: Thinking | UnsetType = UNSET
+    """Missing where thinking is free."""
+    delivered_instruction: str | UnsetType = UNSET
+    """The text that the agent got, where it is not `instruction`."""
+    informed: Informed | UnsetType = UNSET
+    """In the journal only: the summary says it for the run."""
+    usage: Usage | UnsetType = UNSET
+    """What the agent used, also after the last action; missing where the policy does not count it."""
 
     @property
     def is_scored(self) -> bool:
@@ -148,6 +193,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, Interval]
     task: str = ""
     """The name of the exam; empty in files of versions that did not write it."""
+    informed: Informed | UnsetType = UNSET
+    """What the agent was told and shown; missing in files of versions that did not write it."""
+    usage: Usage | UnsetType = UNSET
+    """What the agent used in the episodes that are scored; missing where the policy does not count it."""
+    usage_unscored: Usage | UnsetType = UNSET
+    """What it used in all other attempts, also in those whose episode was done again; missing if nothing."""
 
     @property
     def unscored(self) -> dict[str, int]:
@@ -196,12 +247,17 @@ class Results(msgspec.Struct, frozen=True):
         """How many episodes ran out of steps."""
         return self.summary.timeout_count
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | str) -> None:
         """Write `{"summary": ..., "episodes": [...]}`, the same bytes for the same run."""
+        path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        untimed = [msgspec.structs.replace(episode, timing=UNSET) for episode in self.episodes]
-        encoded = msgspec.json.encode(Results(self.summary, untimed))
+        encoded = msgspec.json.encode(Results(self.summary, list(map(as_in_results, self.episodes))))
         write_atomically(path, msgspec.json.format(encoded, indent=1) + b"\n")
+
+
+def as_in_results(episode: EpisodeResult) -> EpisodeResult:
+    """Return a record of the journal as `results.json` holds it."""
+    return msgspec.structs.replace(episode, timing=UNSET, informed=UNSET)
 
 
 class GoalDistance(NamedTuple):

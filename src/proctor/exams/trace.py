@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from proctor.core.types import Info
+from proctor.core.types import Info, Usage
 
 ActionT = TypeVar("ActionT")
 StateT = TypeVar("StateT")
@@ -21,12 +21,24 @@ class Trace(Generic[ActionT, StateT]):
         self.actions: list[ActionT] = []
         self.latencies_s: list[float] = []
         """How long the agent took for each action. Differs from run to run; no score may depend on it."""
+        self.charged_s: list[float] = []
+        """How much simulated time passed before each action for the agent's thinking; empty if it is free."""
+        self.simulated_s = 0.0
+        """When the last step was done, where thinking is charged: simulated seconds since the start."""
+        self.usage: list[Usage | None] = []
+        """What the agent used for each action; None where it does not say."""
 
-    def add(self, action: ActionT, state: StateT, latency_s: float = 0.0) -> None:
+    def add(self, action: ActionT, state: StateT, latency_s: float = 0.0, usage: Usage | None = None) -> None:
         """Append a step."""
         self.actions.append(action)
         self.states.append(state)
         self.latencies_s.append(latency_s)
+        self.usage.append(usage)
+
+    def charge(self, charged_s: float, simulated_s: float) -> None:
+        """Add what was charged for the thinking before the last step, and when that step was done."""
+        self.charged_s.append(charged_s)
+        self.simulated_s = simulated_s
 
     @property
     def steps(self) -> int:

@@ -14,6 +14,7 @@ import msgspec
 from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
 from proctor.exams.page import Page
+from proctor.report.conversations import collect_conversations
 from proctor.report.key_frames import choose, collect
 from proctor.report.page_data import judge, page_data, page_of
 from proctor.report.run_record import OnProgress, RunRecord
@@ -21,7 +22,7 @@ from proctor.report.run_record import OnProgress, RunRecord
 FIRST = ("dom.js", "strip.js", "marks.js", "exam.js")
 LAST = (
     *("model.js", "charts.js", "overview.js", "table.js"),
-    *("map.js", "timeline.js", "episode.js", "app.js"),
+    *("map.js", "timeline.js", "conversation.js", "episode.js", "app.js"),
 )
 """Joined to one script, with those of the exam's page between them: these fill in what exam.js begins."""
 STYLES = ("style.css",)
@@ -50,7 +51,12 @@ def write_report(
     page = page_of(runs, judged)
     chosen = choose(runs, judged, most=frames, most_steps=replayed_steps)
     frames_by_episode = collect(runs, chosen, page, film=True, on_progress=on_progress)
+    pictured = choose(runs, judged, most=frames, most_steps=None)  # nothing need be driven again for these
+    talks = collect_conversations(runs, judged, pictured, on_progress)
     data = page_data(runs, judged, page, frames_by_episode, notices, on_progress)
+    for each, result in zip(judged, data["results"], strict=True):
+        if (talk := talks.get((each.run, each.result.episode_id))) is not None:
+            result["talk"] = talk
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(out, html_of(type(page), data).encode())

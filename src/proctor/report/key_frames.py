@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import UNSET
 from PIL import Image
 
 from proctor.core.errors import ProctorError
@@ -21,8 +22,10 @@ from proctor.exams.fault_words import UNSCORED_CLASSES
 from proctor.exams.names import AnyExam
 from proctor.exams.page import Eye, JudgedEpisode, KeyFrames, Page
 from proctor.report.run_record import OnProgress, RunRecord
+from proctor.runs.latency import charged_cost
 from proctor.runs.recordings import FRAMES, recording_folder
 
+T = TypeVar("T")
 WIDTH_PX = 320
 FILM_WIDTH_PX = 240
 MOST_FILM_FRAMES, MOST_FRAMES_OF_AN_EPISODE = 1000, 150
@@ -116,7 +119,7 @@ def _recorded(
     try:
         pictures = [(step, _shrunk(file, width_px)) for step, file in wanted]
         others = sorted(files.keys() - {step for step, _ in wanted})
-        film = [(step, _shrunk(files[step], FILM_WIDTH_PX)) for step in _spread(others, most_in_film)]
+        film = [(step, _shrunk(files[step], FILM_WIDTH_PX)) for step in spread(others, most_in_film)]
     except (OSError, Image.DecompressionBombError) as error:
         return KeyFrames([], "none", f"The recorded pictures cannot be read: {error}")
     return KeyFrames(pictures, "recorded", film=film)
@@ -126,8 +129,8 @@ def _shrunk(file: Path, width_px: int) -> bytes:
     return jpeg(Image.open(file).convert("RGB"), width_px)
 
 
-def _spread(steps: Sequence[int], most: int) -> list[int]:
-    """Return so many of these steps, the first and the last among them."""
+def spread(steps: Sequence[T], most: int) -> list[T]:
+    """Return so many of these steps, or other items, the first and the last among them."""
     if len(steps) <= most or most < 2:
         return list(steps[:most])
     return [steps[round(index * (len(steps) - 1) / (most - 1))] for index in range(most)]
@@ -154,7 +157,11 @@ def _replay_all(
     exam = page.exam()
     with closing(env):
         for each in sorted(group, key=lambda each: each.result.scene_id):  # a scene is built once
-            frames = replay(env, exam, each, page.key_steps(each), eye=eye, width_px=width_px)
+            cost = charged_cost(runs[each.run].identity)
+            keeps_command = cost is not None and cost.keeps_command
+            frames = replay(
+                env, exam, each, page.key_steps(each), eye=eye, width_px=width_px, keeps_command=keeps_command
+            )
             yield (each.run, each.result.episode_id), frames
 
 
@@ -166,8 +173,12 @@ def replay(
     *,
     eye: Eye,
     width_px: int = WIDTH_PX,
+    keeps_command: bool = False,
 ) -> KeyFrames:
-    """Do the recorded actions again; take pictures after `steps` while the robot is where it was then."""
+    """Do the recorded actions again; take pictures after `steps` while the robot is where it was then.
+
+    Where the agent's thinking was charged, `keeps_command` says what the robot did meanwhile.
+    """
     pictures: list[tuple[int, bytes]] = []
     result = judged.result
     try:
@@ -176,6 +187,8 @@ def replay(
             if not done:
                 view = env.reset(judged.episode)
             else:
+                if result.thinking is not UNSET:
+                    env.wait(result.thinking.charged_s[done - 1], keep=keeps_command)
                 view, _, _, info = env.step(exam.parse_action(result.actions[done - 1]))
                 off_m = distance(Vector3.of(info[eye.place]), recorded)
                 if off_m > SAME_M:

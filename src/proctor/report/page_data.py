@@ -10,16 +10,19 @@ from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from proctor import __version__
+from proctor.core.types import Usage
 from proctor.exams.fault_words import fault_line, fault_words, loss_text
 from proctor.exams.page import JudgedEpisode, KeyFrames, Page
 from proctor.exams.results import EpisodeResult, distance_label
 from proctor.exams.step_metrics import metric_named, metrics_of
 from proctor.plots.data_uri import data_uri
+from proctor.report.latency_curves import latency_curves
 from proctor.report.run_record import OnProgress, RunRecord, exam_of, tracked
-from proctor.runs.summary import latency_of
+from proctor.runs.accounting import cached_text, count_text, dollars, usage_text
+from proctor.runs.summary import decision_latency_of, latency_of, seconds_text
 
 DIGITS = 4
 
@@ -74,6 +77,7 @@ def page_data(
         "notices": [*notices, *_comparability(runs), *page.problems],
         "metrics": _metrics(runs, page),
         "runs": [_run(run) for run in runs],
+        **({"latencyCurves": curves} if (curves := _latency_curves(runs)) else {}),
         **page.extras(),
         "episodes": asked,
         "results": results,
@@ -124,6 +128,9 @@ def _comparability(runs: Sequence[RunRecord]) -> list[str]:
         values = [run.identity.get(key, getattr(defaults, key, None)) for run in runs]
         if any(value != values[0] for value in values):
             said.append(f"The runs differ in {words}.")
+    conditions = [run.identity.get("conditions") for run in runs]
+    if any(other != conditions[0] for other in conditions):
+        said.append("The runs differ in what agents are told and shown.")
     levels = [(run.identity.get("env_options") or {}).get("level", 0) for run in runs]
     if len(set(levels)) > 1:
         told = ", ".join(f"{run.name} L{level}" for run, level in zip(runs, levels, strict=True))
@@ -131,9 +138,30 @@ def _comparability(runs: Sequence[RunRecord]) -> list[str]:
     return said
 
 
+def _latency_curves(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": curve.name,
+            "whileThinking": curve.while_thinking,
+            "points": [
+                {
+                    "seconds": point.seconds,
+                    "run": point.run,
+                    "success": [
+                        round(x, DIGITS) for x in (point.success.mean, point.success.low, point.success.high)
+                    ],
+                }
+                for point in curve.points
+            ],
+        }
+        for curve in latency_curves(runs)
+    ]
+
+
 def _run(run: RunRecord) -> dict[str, Any]:
     summary, identity = run.results.summary, run.identity
-    latency = latency_of(run.results.episodes)
+    decided = decision_latency_of(run.results.episodes)
+    latency = decided or latency_of(run.results.episodes)
     return {
         "name": run.name,
         "folder": str(run.folder.path),
@@ -153,7 +181,9 @@ def _run(run: RunRecord) -> dict[str, Any]:
             for name, value in summary.metrics.items()
         },
         "latency": latency and [_ms(latency.p50_ms), _ms(latency.p95_ms), _ms(latency.p99_ms), latency.n],
+        "timed": "decision" if decided else "action",
         "notices": run.notices,
+        **_used(summary.usage, summary.usage_unscored),
     }
 
 
@@ -181,6 +211,10 @@ def _result(judged: JudgedEpisode, episode: int, frames: KeyFrames | None) -> di
     latency = latency_of([result])
     if latency is not None:
         said["ms"] = [_ms(latency.p50_ms), _ms(latency.worst_ms)]
+    said |= _used(result.usage)
+    decided = decision_latency_of([result])
+    if decided is not None:
+        said["decided"] = seconds_text(decided.p50_ms)
     if result.error is not None:
         said["error"] = {
             "side": result.error.side,
@@ -197,6 +231,26 @@ def _result(judged: JudgedEpisode, episode: int, frames: KeyFrames | None) -> di
         if frames.film:
             said["film"] = [[step, data_uri("jpeg", picture)] for step, picture in frames.film]
     return said
+
+
+def _used(usage: Usage | UnsetType, unscored: Usage | UnsetType = UNSET) -> dict[str, Any]:
+    """Return what was used as numbers, to sort by, and in words; nothing where it is not known."""
+    if not usage:
+        return {}
+    said: dict[str, Any] = {
+        "decisions": usage.decisions,
+        "repairs": usage.repairs,
+        "tokens": usage.tokens,
+        "tokensText": count_text(usage.tokens),
+        "inText": count_text(usage.input_tokens),
+        "cachedText": cached_text(usage),
+        "outText": count_text(usage.output_tokens),
+    }
+    if usage.cost_usd is not None:
+        said |= {"cost": usage.cost_usd, "costText": dollars(usage.cost_usd)}
+    if unscored:
+        said["unscored"] = usage_text(unscored)
+    return {"used": said}
 
 
 def _ms(value: float) -> float:

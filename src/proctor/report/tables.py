@@ -15,12 +15,14 @@ from rich.table import Table
 
 from proctor.core.addresses import is_address, short_address
 from proctor.core.plain_text import plain
+from proctor.core.types import Usage
 from proctor.exams.exam import Metric
 from proctor.exams.fault_words import fault_line, fault_words, loss_text
 from proctor.exams.names import AnyExam
 from proctor.exams.results import Fault, Interval, Results, Summary, distance_label
 from proctor.exams.step_metrics import metrics_of
-from proctor.runs.summary import latency_of
+from proctor.runs.accounting import dollars, usage_text
+from proctor.runs.summary import decision_latency_of, latency_of, seconds_text
 
 STAR = "*"
 PRIVILEGED_NOTE = f"{STAR} knows the goal and its own position: an upper bound, no contestant."
@@ -41,7 +43,7 @@ def mean_table(rows: Mapping[str, MeanRow], *, exam: type[AnyExam]) -> tuple[Tab
     metrics = _metrics_of(exam)
 
     def table(shown: Mapping[str, str]) -> Table:
-        made = _empty_table("", [metric.heading for metric in metrics], padding=1)
+        made = empty_table("", [metric.heading for metric in metrics], padding=1)
         for name, row in rows.items():
             cells = [_mean_cell(row.means.get(metric.name), metric) for metric in metrics]
             star = STAR * row.is_privileged
@@ -82,7 +84,7 @@ def _score_table(
     metrics = _metrics_of(exam)
     padding = 0 if exam.more_columns else padding
     headings = [metric.heading for metric in metrics] + [column.heading for column in exam.more_columns]
-    table = _empty_table(title, headings, padding=padding)
+    table = empty_table(title, headings, padding=padding)
     for name, results in runs.items():
         found = results.summary.metrics
         cells = [_cell(found.get(metric.name), metric) for metric in metrics]
@@ -92,7 +94,8 @@ def _score_table(
     return table
 
 
-def _empty_table(title: str, headings: Sequence[str], *, padding: int) -> Table:
+def empty_table(title: str, headings: Sequence[str], *, padding: int = 1) -> Table:
+    """Return a table with columns for a name, a number of episodes and these numbers."""
     table = Table(
         title=title or None,
         title_justify="left",
@@ -117,9 +120,10 @@ def score_notes(exam: type[AnyExam], runs: Mapping[str, Results], *, privileged:
             lines.append(f"{name} failed: {failures}")
         faults = {e.error.kind: (e.episode_id, e.error) for e in reversed(results.episodes) if e.error}
         lines += [_fault_note(*first) for first in faults.values()]
-        latency = latency_of(results.episodes)
-        if latency is not None and not latency.is_of_a_script:
+        latency, used = latency_of(results.episodes), usage_lines(results)
+        if latency is not None and not latency.is_of_a_script and not used:
             lines.append(f"{name}: {latency}")
+        lines += [f"{name}: {line}" for line in used]
         lost = loss_text(results.summary.unscored, results.total_episodes)
         bounds = results.summary.success_rate_bounds
         if lost:
@@ -130,6 +134,25 @@ def score_notes(exam: type[AnyExam], runs: Mapping[str, Results], *, privileged:
     if privileged:
         lines.append(PRIVILEGED_NOTE)
     return plain("\n".join(lines))
+
+
+def usage_lines(results: Results) -> list[str]:
+    """Return what the agent used: in the episodes that are scored, and in all other attempts."""
+    summary, lines = results.summary, []
+    if summary.usage:
+        scored = results.total_episodes - sum(summary.unscored.values())
+        cost_usd = summary.usage.cost_usd
+        each = "" if cost_usd is None or scored < 2 else f" ({dollars(cost_usd / scored)} per episode)"
+        pace = decision_latency_of(results.episodes)
+        took = (
+            ""
+            if pace is None
+            else f", {seconds_text(pace.p50_ms)} per decision (p95 {seconds_text(pace.p95_ms)})"
+        )
+        lines.append(f"{usage_text(summary.usage)}{each}{took}")
+    if summary.usage_unscored and summary.usage_unscored != Usage():
+        lines.append(f"attempts that do not count used {usage_text(summary.usage_unscored)} more")
+    return lines
 
 
 def _definitions(summary: Summary) -> str:

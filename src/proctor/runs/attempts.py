@@ -12,6 +12,7 @@ import msgspec
 
 from proctor.core.errors import UserError
 from proctor.exams.results import EpisodeResult
+from proctor.runs.budget import Budget, Spending
 
 LONGEST_PAUSE_S = 60.0
 MOST_SECONDS = 3600.0
@@ -44,13 +45,19 @@ class Attempts:
     counted are the pauses that did not help.
     """
 
-    def __init__(self, episodes: Sequence[Any], patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        episodes: Sequence[Any],
+        patience: Patience | None = None,
+        spending: Spending | None = None,
+    ) -> None:
         self._waiting: dict[str, deque[Any]] = {}
         for episode in episodes:
             self._waiting.setdefault(episode.scene_id, deque()).append(episode)
         self._again: deque[Any] = deque()
         self._scene_of_worker: dict[int, str] = {}
         self._patience = patience or Patience()
+        self.spending = spending or Spending(Budget())
         self._begun_s: dict[str, float] = {}
         self._failed_at_s = self._next_at_s = -math.inf
         self.failures = 0  # how many attempts in a row found no agent
@@ -61,9 +68,20 @@ class Attempts:
         """Whether the run has waited for the agent as long as it should."""
         return self.failures >= self._patience.max_unavailable
 
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether an episode is left that the budget does not allow, even when all others have ended."""
+        is_left = bool(self._waiting or self._again)
+        return is_left and not self.is_stopped and not self.spending.allows_next(0)
+
     def wait_s(self) -> float | None:
-        """Return how long it is until the next episode may begin; None if none is left, or none may."""
+        """Return how long it is until the next episode may begin; None if none is left, or none may.
+
+        The budget may allow one when an episode that is under way has ended.
+        """
         if not (self._waiting or self._again) or self.is_stopped:
+            return None
+        if not self.spending.allows_next(len(self._begun_s)):
             return None
         return max(0.0, self._next_at_s - time.monotonic())
 
@@ -91,6 +109,7 @@ class Attempts:
     def note(self, episode: Any, result: EpisodeResult) -> None:
         """Take in how an episode went that was taken."""
         begun_s = self._begun_s.pop(episode.episode_id)
+        self.spending.note(result)
         if result.is_scored:
             self.failures = 0
         if result.error is None or not result.is_unavailable:

@@ -27,6 +27,7 @@ COMPARED_KEYS = {
     "scenes_sha256": "scene files",
     "env": "envs",
     "env_options": "options of the env",
+    "conditions": "what agents are told and shown",
     "proctor": "versions of Proctor",
 }
 """What makes runs comparable, whatever their exam, as manifests and people call it."""

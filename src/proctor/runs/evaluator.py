@@ -9,7 +9,7 @@ from typing import Any, Self
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.registry import build, names, suite_path
-from proctor.exams.datasets import check_before_run, check_in_env, load_dataset
+from proctor.exams.datasets import Dataset, check_before_run, check_in_env, load_dataset
 from proctor.exams.names import AnyExam, check_fit
 from proctor.exams.results import EpisodeResult, Results
 from proctor.runs.agent_ids import draw_key
@@ -53,16 +53,23 @@ class Evaluator:
                 f"{loaded.path}: expected episodes of {self._exam.name}, as {type(self).__name__} takes, "
                 f"found {loaded.task}"
             )
-        selected = loaded.select(count=episodes)
+        return self.evaluate(loaded, episodes=episodes)
+
+    def evaluate(self, dataset: Dataset, *, episodes: int | None = None, split: str | None = None) -> Results:
+        """Let the policy take the episodes of a dataset of this exam, or a few from all of its scenes."""
+        selected = dataset.select(split=split, count=episodes)
         env = self._examiner.env
-        check_before_run(self._exam, loaded, selected, needs_scene=env.needs_scene)
-        check_in_env(env.check, loaded, selected)
+        check_before_run(self._exam, dataset, selected, needs_scene=env.needs_scene)
+        check_in_env(env.check, dataset, selected)
         attempts = Attempts(selected)
-        found = {done.result.episode_id: done.result for done in self._examiner.examine_all(attempts)}
+        results = [done.result for done in self._examiner.examine_all(attempts)]
+        found = {result.episode_id: result for result in results}
+        repeated = [result for result in results if result is not found[result.episode_id]]
         if attempts.is_stopped:
             said = f"stopped after {len(found)} of {len(selected)} episodes: the agent is unavailable"
             warnings.warn(f"{said} ({attempts.problem})", RuntimeWarning, stacklevel=2)
-        return summarise(type(self._exam), [found[e.episode_id] for e in selected if e.episode_id in found])
+        last = [found[episode.episode_id] for episode in selected if episode.episode_id in found]
+        return summarise(type(self._exam), last, repeated=repeated)
 
     def save_results(self, results: Results, path: str | Path) -> None:
         """Write results as JSON, making the folder if needed."""

@@ -8,24 +8,27 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from proctor.agents.websocket_policy import WebSocketPolicy
 from proctor.core.addresses import replicas
 from proctor.core.interfaces import Env, Policy
-from proctor.core.registry import build
-from proctor.core.types import Outcome, Vector3
+from proctor.core.registry import build, is_served
+from proctor.core.types import Outcome, Usage, Vector3
 from proctor.exams.names import AnyExam
 from proctor.exams.results import EpisodeResult, Fault
 from proctor.exams.trace import AnyTrace
+from proctor.runs.accounting import transcript_note, transcript_of
 from proctor.runs.agent_ids import agent_id
 from proctor.runs.attempts import Attempts
+from proctor.runs.conditions import Conditions, Presentation
 from proctor.runs.grade import encode_result, grade
 from proctor.runs.job import Job
+from proctor.runs.latency import thinking_cost
 from proctor.runs.recorder import Recorder
 from proctor.runs.rollout import rollout
 from proctor.runs.traces import encode_trace
@@ -38,16 +41,18 @@ class Finished(NamedTuple):
     result: EpisodeResult
     record: bytes  # the result as JSON
     trace: bytes  # as a file holds it; empty if nothing was recorded
+    transcript: bytes = b""  # what was exchanged with the agent, as a file holds it; empty if not kept
 
 
 class Examiner:
     """An env, a policy and an exam, ready to do one episode after the other.
 
     `privileged` says whether the policy gets the ground truth, as its class said before the run.
-    `agent_id_key` is the secret by which the ids are made that agents are told.
+    `agent_id_key` is the secret by which the ids are made that agents are told. `texts` are delivered
+    instead of the episodes' instructions, by episode id, where the conditions ask for other ones.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (who takes part, and how; nearly all by keyword)
         self,
         env: Env,
         policy: Policy,
@@ -57,10 +62,14 @@ class Examiner:
         privileged: bool,
         agent_id_key: str,
         recorder: Recorder | None = None,
+        conditions: Conditions | None = None,
+        texts: Mapping[str, str] | None = None,
     ) -> None:
         self.env, self.policy = env, policy
         self._exam, self._seed, self._privileged = exam, seed, privileged
         self._agent_id_key, self._recorder = agent_id_key, recorder
+        self._conditions, self._texts = conditions or Conditions(), texts or {}
+        self._thinking = thinking_cost(self._conditions)
 
     @classmethod
     def of(
@@ -71,12 +80,14 @@ class Examiner:
         index: int = 0,
         check: bool = True,
         env: Env | None = None,
+        policy: Policy | None = None,
     ) -> Examiner:
-        """Build env (unless one is given) and policy by name; `check` finds out if the agent is there."""
+        """Build env and policy by name where none is given; `check` finds out if the agent is there."""
         with no_forks():
-            policy = policy_of(job, index)
+            is_given = policy is not None
+            policy = policy_of(job, index) if policy is None else policy
             try:
-                if check:
+                if check and not is_given:
                     policy.check()
                 env = env or build("env", job.env, job.env_options)
             except BaseException:
@@ -90,13 +101,20 @@ class Examiner:
             privileged=bool(job.privileged),
             agent_id_key=job.agent_id_key,
             recorder=recorder,
+            conditions=job.conditions,
+            texts=job.texts,
         )
 
-    def examine(self, episode: Any, announce: Callable[[Turn], None] | None = None) -> Finished:
+    def examine(
+        self,
+        episode: Any,
+        announce: Callable[[Turn], None] | None = None,
+        announce_usage: Callable[[Usage], None] | None = None,
+    ) -> Finished:
         """Do one episode. Its seed depends on the run's seed and its id, not on what came before."""
         seed = episode_seed(self._seed, episode.episode_id)
-        # Only our own class: one that an agent derives from it is the agent.
-        turns, fault = Turns(announce, is_served=type(self.policy) is WebSocketPolicy), None
+        shown = self._presentation(episode, seed)
+        turns, fault = Turns(announce, announce_usage, is_served=is_served(self.policy)), None
         with self._recorder.episode(episode.episode_id) if self._recorder else nullcontext() as watcher:
             try:
                 rollout(
@@ -107,34 +125,58 @@ class Examiner:
                     seed=seed,
                     agent_id=agent_id(self._agent_id_key, episode.episode_id),
                     privileged=self._privileged,
+                    thinking=self._thinking,
                     turns=turns,
+                    presentation=shown,
                     watch=[watcher] if watcher is not None else [],
                 )
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  the episode boundary: whatever it is, it is recorded
                 fault = turns.fault_of(error)
+                self._ask_policy(turns, lambda: turns.count_usage(self.policy))  # nothing used is lost
+            turns.delivered = shown.delivered()
             finished = finish(self._exam, episode, turns, seed, fault)
-            self._notify_policy(turns, finished.result)
+            if turns.is_briefed:
+                finished = finished._replace(transcript=self._transcript(turns))
+                self._notify_policy(turns, finished.result)
         return finished
 
+    def _presentation(self, episode: Any, seed: int) -> Presentation:
+        has_own_text = self._conditions.instructions == "original"
+        text = None if has_own_text else self._texts[episode.episode_id]
+        return Presentation(
+            self._conditions, self._exam, episode, seed=seed, text=text, privileged=self._privileged
+        )
+
+    def _transcript(self, turns: Turns) -> bytes:
+        """Return the transcript of the episode; where there is none by an error, one that says so."""
+        found: list[bytes] = []
+        fault = self._ask_policy(turns, lambda: found.append(transcript_of(self.policy)))
+        if fault is not None:
+            return transcript_note(f"{type(self.policy).__name__}.transcript() failed: {fault.message}")
+        return found[0]
+
     def _notify_policy(self, turns: Turns, result: EpisodeResult) -> None:
-        """Tell the policy how the episode ended, if it was told of it. The result stands."""
-        if not turns.is_briefed:
-            return
+        """Tell the policy how the episode ended."""
         outcome = Outcome(
             status=result.status,
             metrics=result.metrics,
             num_steps=result.steps,
             expected_metrics=self._exam.expected_metrics,
         )
+        self._ask_policy(turns, lambda: self.policy.episode_end(outcome))
+
+    def _ask_policy(self, turns: Turns, call: Callable[[], object]) -> Fault | None:
+        """Call the policy after the end of an episode. The result stands, whatever fault this returns."""
         try:
             with turns.of("policy"):
-                self.policy.episode_end(outcome)
+                call()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  as above
-            turns.fault_of(error)
+            return turns.fault_of(error)
+        return None
 
     def examine_all(self, attempts: Attempts) -> Iterator[Finished]:
         """Do all episodes, waiting for an agent that is unavailable."""
@@ -164,22 +206,29 @@ def finish(exam: AnyExam, episode: Any, turns: Turns, seed: int, fault: Fault | 
     except KeyboardInterrupt:
         raise
     except BaseException:  # noqa: BLE001  an exam that cannot even grade an episode in which nothing happened
-        result = _bare_result(exam, episode, seed, fault)
+        result = replace(_bare_result(exam, episode, seed, fault), usage=_usage_field(turns))
         return Finished(result, encode_result(exam, result), b"")
 
 
-def lost(exam: AnyExam, episode: Any, seed: int, fault: Fault) -> Finished:
-    """Return an episode of which nothing is known but its fault: an agent is judged by the start."""
-    return finish(exam, episode, Turns(), seed, fault)
+def lost(exam: AnyExam, episode: Any, seed: int, fault: Fault, usage: Usage | None = None) -> Finished:
+    """Return an episode of which only its fault and usage are known: an agent is judged by the start."""
+    turns = Turns()
+    turns.usage = usage
+    return finish(exam, episode, turns, seed, fault)
 
 
 def _finished(
     exam: AnyExam, episode: Any, trace: AnyTrace, turns: Turns, seed: int, fault: Fault | None
 ) -> Finished:
     result = grade(exam, episode, trace, seed=seed, fault=fault)
-    result = replace(result, timing=turns.timing)  # now: grading takes time, too
+    result = replace(result, **turns.delivered, usage=_usage_field(turns))
+    result = replace(result, timing=turns.timing)  # last: grading takes time, too
     record = encode_result(exam, result)
     return Finished(result, record, encode_trace(exam, episode.episode_id, trace) if trace.steps else b"")
+
+
+def _usage_field(turns: Turns) -> Usage | UnsetType:
+    return UNSET if turns.usage is None else turns.usage
 
 
 def _bare_result(exam: AnyExam, episode: Any, seed: int, fault: Fault) -> EpisodeResult:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from proctor.core.interfaces import Env
+from proctor.core.interfaces import Env, Policy
 from proctor.core.registry import build
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Examiner, Finished
@@ -34,13 +34,22 @@ class Executor(Protocol):
 
 
 class InProcess:
-    """Does episodes here, one after the other; `workers` is always 1."""
+    """Does episodes here, one after the other; `workers` is always 1.
+
+    A policy that is given is used as it is, instead of one made by the job's name.
+    """
 
     def __init__(
-        self, job: Job, workers: int = 1, recorders: Recorders | None = None, *, check: bool = True
+        self,
+        job: Job,
+        workers: int = 1,
+        recorders: Recorders | None = None,
+        *,
+        check: bool = True,
+        policy: Policy | None = None,
     ) -> None:
         del workers
-        self._job, self._check = job, check
+        self._job, self._check, self._policy = job, check, policy
         self._recorder = recorders.recorder(0) if recorders else None
         self._env: Env | None = None
         self._examiner: Examiner | None = None
@@ -52,7 +61,9 @@ class InProcess:
 
     def start(self) -> None:
         """Build what is not built yet."""
-        self._examiner = Examiner.of(self._job, self._recorder, check=self._check, env=self._env)
+        self._examiner = Examiner.of(
+            self._job, self._recorder, check=self._check, env=self._env, policy=self._policy
+        )
 
     def run(self, attempts: Attempts) -> Iterator[Finished]:
         """Do the episodes one after the other."""

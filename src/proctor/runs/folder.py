@@ -4,6 +4,7 @@
     episodes.jsonl   one line per finished episode
     results.json     all of it at the end, without what differs between two equal runs
     traces/          what was done in each episode, and what was true after each step
+    wire/            what was exchanged with the agent in each episode, if its policy keeps that
     recordings/      what the agent saw, if that was asked for
 
 `episodes.jsonl` has the last word: it is there for unfinished runs as well, and a run continues from it.
@@ -19,19 +20,21 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from proctor.core.documents import MAX_BYTES, read_bytes, read_json
 from proctor.core.errors import InvalidFile, UnknownName, UserError
+from proctor.core.types import Usage
 from proctor.exams.names import AnyExam, all_exams, exam_named
 from proctor.exams.record_check import check_record
-from proctor.exams.results import EpisodeResult, Results, Summary
+from proctor.exams.results import EpisodeResult, Results, Summary, as_in_results
 from proctor.exams.trace import AnyTrace
+from proctor.runs.accounting import MAX_TRANSCRIPT_BYTES
 from proctor.runs.recordings import plain_name
-from proctor.runs.summary import mean, summarise
+from proctor.runs.summary import mean, summarise, usage_of
 from proctor.runs.traces import decode_trace
 
-MANIFEST, JOURNAL, RESULTS, TRACES = "manifest.json", "episodes.jsonl", "results.json", "traces"
+MANIFEST, JOURNAL, RESULTS = "manifest.json", "episodes.jsonl", "results.json"
+TRACES, WIRE = "traces", "wire"
 MOST_DIFFERENCES = 3  # so many are named; the others are counted
 ROUNDING = 1e-6
 
@@ -47,10 +50,12 @@ class RunFolder:
         episodes: Sequence[EpisodeResult],
         *,
         definition: str = "",
+        repeated: Sequence[EpisodeResult] = (),
         warnings: Sequence[str] = (),
     ) -> None:
         self.path, self.manifest, self.exam = path, manifest, exam
         self.episodes = list(episodes)  # the finished ones, in the order of `results.json`
+        self.repeated = list(repeated)  # attempts whose episode was done again
         self.definition = definition  # whose metric definitions `results.json` names
         self.warnings = list(warnings)  # where its files do not agree, or one is missing
 
@@ -59,10 +64,12 @@ class RunFolder:
         """Read a run folder. A run in which nothing is finished has no episodes."""
         manifest = read_manifest(path / MANIFEST)
         exam = _exam_of_manifest(manifest, path / MANIFEST)
-        finished = read_journal(path / JOURNAL, exam)
+        attempts = read_attempts(path / JOURNAL, exam)
+        finished = {result.episode_id: result for result in attempts}
+        repeated = [result for result in attempts if result is not finished[result.episode_id]]
         results, warnings = _results(path / RESULTS, exam)
         if results is None:
-            return cls(path, manifest, exam, list(finished.values()), warnings=warnings)
+            return cls(path, manifest, exam, list(finished.values()), repeated=repeated, warnings=warnings)
         if finished:
             warnings += _disagreement(results, finished)
             order = {episode.episode_id: index for index, episode in enumerate(results.episodes)}
@@ -72,7 +79,9 @@ class RunFolder:
             if episodes:
                 warnings.append(f"{JOURNAL} is missing or empty; the numbers shown are those of {RESULTS}")
         definition = results.summary.definition
-        return cls(path, manifest, exam, episodes, definition=definition, warnings=warnings)
+        return cls(
+            path, manifest, exam, episodes, definition=definition, repeated=repeated, warnings=warnings
+        )
 
     @classmethod
     def of_results(cls, path: Path) -> RunFolder:
@@ -120,7 +129,7 @@ class RunFolder:
     @cached_property
     def results(self) -> Results:
         """The numbers of the finished episodes."""
-        return summarise(self.exam, self.episodes)
+        return summarise(self.exam, self.episodes, repeated=self.repeated)
 
     def trace(self, episode_id: str) -> AnyTrace | None:
         """Return what was done in an episode; None if the run kept no trace of it."""
@@ -128,6 +137,14 @@ class RunFolder:
         if not path.is_file():
             return None
         return decode_trace(self.exam(), read_bytes(path), path)
+
+    def wire_bytes(self, episode_id: str) -> bytes:
+        """Return the file of what was exchanged with the agent in an episode; empty if the run kept none."""
+        path = wire_file(self.path, episode_id)
+        if not path.is_file():
+            return b""
+        with path.open("rb") as stream:
+            return stream.read(MAX_TRANSCRIPT_BYTES)
 
 
 def find_runs(folders: Sequence[Path]) -> list[Path]:
@@ -155,23 +172,33 @@ def trace_file(folder: Path, episode_id: str) -> Path:
     return folder / TRACES / f"{plain_name(episode_id)}.trace"
 
 
+def wire_file(folder: Path, episode_id: str) -> Path:
+    """Return where the transcript of an episode lies."""
+    return folder / WIRE / f"{plain_name(episode_id)}.jsonl.gz"
+
+
 def read_journal(path: Path, exam: type[AnyExam]) -> dict[str, EpisodeResult]:
-    """Return the finished episodes of a journal by id; none if there is no journal. The last record wins.
+    """Return the finished episodes of a journal by id; none if there is no journal. The last record wins."""
+    return {result.episode_id: result for result in read_attempts(path, exam)}
+
+
+def read_attempts(path: Path, exam: type[AnyExam]) -> list[EpisodeResult]:
+    """Return all records of a journal, also those of attempts whose episode was done again.
 
     What follows the last line break is the torn line of a run that was killed, and is ignored.
     """
     if not path.is_file():
-        return {}
+        return []
     *lines, _torn = path.read_bytes().split(b"\n")
-    finished: dict[str, EpisodeResult] = {}
+    attempts: list[EpisodeResult] = []
     for number, line in enumerate(lines, 1):
         try:
             result = msgspec.json.decode(line, type=exam.result)
         except msgspec.MsgspecError as error:
             raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
         check_record(exam, result, path, place=f"line {number}")
-        finished[result.episode_id] = result
-    return finished
+        attempts.append(result)
+    return attempts
 
 
 class _Identity(msgspec.Struct):
@@ -274,7 +301,7 @@ def _disagreement(results: Results, finished: dict[str, EpisodeResult]) -> list[
     repeated = [
         key
         for key, episode in written.items()
-        if not episode.is_scored and key in finished and _untimed(finished[key]) != episode
+        if not episode.is_scored and key in finished and as_in_results(finished[key]) != episode
     ]
     found = [
         *(f"episode '{key}' is only in {RESULTS}" for key in written if key not in finished),
@@ -283,7 +310,7 @@ def _disagreement(results: Results, finished: dict[str, EpisodeResult]) -> list[
             f"episode '{key}': {difference}"
             for key, episode in written.items()
             if key in finished and key not in repeated
-            for difference in _differences(episode, _untimed(finished[key]))
+            for difference in _differences(episode, as_in_results(finished[key]))
         ),
     ]
     if repeated:
@@ -299,10 +326,6 @@ def _disagreement(results: Results, finished: dict[str, EpisodeResult]) -> list[
             f"{'; '.join(found[:MOST_DIFFERENCES])}{more}. The numbers shown are those of {JOURNAL}"
         )
     return warnings
-
-
-def _untimed(episode: EpisodeResult) -> EpisodeResult:
-    return msgspec.structs.replace(episode, timing=UNSET)
 
 
 def _differences(written: EpisodeResult, finished: EpisodeResult) -> Iterator[str]:
@@ -345,6 +368,10 @@ def _summary_differences(summary: Summary, episodes: Sequence[EpisodeResult]) ->
         if len(values) == interval.n:
             found[f"metrics.{name}.mean"] = interval.mean
             expected[f"metrics.{name}.mean"] = mean(values)
+    for field, value in msgspec.structs.asdict(summary.usage or Usage()).items():
+        found[f"usage.{field}"] = math.nan if value is None else value
+    for field, value in msgspec.structs.asdict(usage_of(scored) or Usage()).items():
+        expected[f"usage.{field}"] = math.nan if value is None else value
     for name, value in found.items():
         both_unknown = math.isnan(value) and math.isnan(expected[name])
         if not both_unknown and not math.isclose(value, expected[name], rel_tol=ROUNDING, abs_tol=ROUNDING):

@@ -15,7 +15,7 @@ from proctor.core.errors import EvaluatorError
 from proctor.exams.exam import Metric
 from proctor.exams.names import AnyExam
 from proctor.exams.record_check import record_problem
-from proctor.exams.results import EpisodeResult, Fault, Timing
+from proctor.exams.results import EpisodeResult, Fault, Thinking, Timing
 from proctor.exams.step_metrics import metrics_of
 from proctor.exams.trace import AnyTrace
 
@@ -54,11 +54,18 @@ def grade(
         metrics=scores,
         seed=seed,
         timing=timing,
+        thinking=_thinking(trace),
         **exam.record(episode, trace, distance),
     )
     if fault is None and not is_success:
         result = replace(result, failure_reason=exam.failure_reason(episode, result))
     return replace(result, verdict=exam.verdict(episode, result))
+
+
+def _thinking(trace: AnyTrace) -> Thinking | UnsetType:
+    if not trace.charged_s:
+        return UNSET
+    return Thinking(charged_s=trace.charged_s, simulated_s=round(trace.simulated_s, 6))
 
 
 def score(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pkgutil import resolve_name
 from typing import Any
 
 import msgspec
@@ -10,6 +12,9 @@ from proctor.core.errors import UserError, did_you_mean
 from proctor.core.registry import load
 from proctor.exams.exam import ExamOptions
 from proctor.exams.names import AnyExam, all_baselines, check_fit, exam_named
+from proctor.exams.offers import DEFAULT, NONE, check_inform, sensing_options
+from proctor.runs.conditions import Conditions
+from proctor.runs.latency import check_env_can_wait, checked_thinking
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +29,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     policy_options: dict[str, Any] = {}
     exam_options: dict[str, Any] = {}
     seed: int = 0
+    conditions: Conditions = Conditions()
     agent_id_key: str = ""  # the run's secret, by which the ids are made that agents are told
+    texts: dict[str, str] = {}
+    """What is delivered instead of the instruction, by episode id; `plan_run` fills it in."""
 
     @property
     def exam_class(self) -> type[AnyExam]:
@@ -39,7 +47,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> dict[str, Any]:
         """Return what of it defines a run."""
         found: dict[str, Any] = msgspec.to_builtins(self)
-        del found["agent_id_key"], found["exam_options"]
+        for key in ("agent_id_key", "exam_options", "texts", "conditions"):
+            del found[key]
+        if conditions := self.conditions.identity():
+            found["conditions"] = conditions
         return {**found, **self.exam_class.identity(self.make_exam().options)}
 
 
@@ -57,11 +68,34 @@ def fit_job(job: Job, exam: type[AnyExam]) -> Job:
         exam_options=given,
         env=job.env or exam.envs[0],
         env_options={**job.env_options, **exam.env_options(options, job.seed)},
+        conditions=checked_thinking(job.conditions),
         privileged=bool(policy.privileged) if job.privileged is None else job.privileged,
     )
-    check_fit(exam, "env", job.env, load("env", job.env))
+    env = load("env", job.env)
+    check_fit(exam, "env", job.env, env)
     check_fit(exam, "policy", job.policy, policy)
-    return job
+    if job.conditions.charge_latency:
+        check_env_can_wait(exam, job.env)
+    words = job.conditions.inform
+    check_inform(words, exam.name, exam.offers, env)
+    if getattr(policy, "uses_chat_task", False):
+        _check_chat_task(exam, words)
+    env_options = sensing_options(words, exam.offers, env, job.env_options)
+    return msgspec.structs.replace(job, env_options=env_options)
+
+
+def _check_chat_task(exam: type[AnyExam], words: tuple[str, ...]) -> None:
+    """Refuse to withhold what the tools of chat models and of MCP are made from."""
+    needs: tuple[str, ...] = ()
+    with suppress(ImportError, AttributeError):  # a task that cannot be loaded is reported where it is used
+        needs = resolve_name(exam.chat).needs if exam.chat else ()
+    missing = [word for word in needs if word not in words and DEFAULT not in words]
+    if missing:
+        given = ",".join(dict.fromkeys([*(word for word in words if word != NONE), *needs]))
+        raise UserError(
+            f"--inform: the tools of {exam.name} for chat models and MCP need {' and '.join(missing)}; "
+            f"try --inform {given}"
+        )
 
 
 def read_exam_options(exam: type[AnyExam], given: dict[str, Any]) -> ExamOptions:

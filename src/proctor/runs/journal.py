@@ -1,8 +1,8 @@
 """Writing a run folder, so that a run is safe to kill and able to go on.
 
 `episodes.jsonl` gets one line per finished episode, flushed to the disk before the next episode begins; the
-episode's trace is on the disk before that. A torn last line is what a killed run may leave; it is cut off and
-its episode done again.
+episode's trace and transcript are on the disk before that. A torn last line is what a killed run may leave;
+it is cut off and its episode done again.
 """
 
 from __future__ import annotations
@@ -21,18 +21,31 @@ from proctor.core.documents import sync_folder, write_atomically
 from proctor.core.errors import EvaluatorError, UserError
 from proctor.exams.names import AnyExam
 from proctor.exams.results import EpisodeResult, Results
-from proctor.runs.folder import JOURNAL, MANIFEST, RESULTS, read_journal, read_manifest, trace_file
+from proctor.runs.folder import (
+    JOURNAL,
+    MANIFEST,
+    RESULTS,
+    read_attempts,
+    read_manifest,
+    trace_file,
+    wire_file,
+)
 
 
 def read_finished(folder: Path, identity: dict[str, Any], exam: type[AnyExam]) -> dict[str, EpisodeResult]:
     """Return the finished episodes of a run directory by id; a UserError if it is another run's."""
+    return {result.episode_id: result for result in read_earlier_attempts(folder, identity, exam)}
+
+
+def read_earlier_attempts(folder: Path, identity: dict[str, Any], exam: type[AnyExam]) -> list[EpisodeResult]:
+    """Return all attempts that a run directory holds, in order; a UserError if it is another run's."""
     with _disk_errors(folder):
         if not folder.exists() or all(_is_nothing(item) for item in folder.iterdir()):
-            return {}
+            return []
         if not (folder / MANIFEST).exists():
             raise UserError(f"{folder} is not empty and not a run; give --out another folder")
         _check_identity(folder / MANIFEST, identity)
-        return read_journal(folder / JOURNAL, exam)
+        return read_attempts(folder / JOURNAL, exam)
 
 
 class Journal:
@@ -81,18 +94,14 @@ class Journal:
             os.close(self._file)
         self._file = None
 
-    def append(self, episode_id: str, record: bytes, trace: bytes = b"") -> None:
-        """Add a finished episode: its result as JSON, and its trace. After this no crash can lose it."""
+    def append(self, episode_id: str, record: bytes, trace: bytes = b"", transcript: bytes = b"") -> None:
+        """Add a finished episode: its result as JSON, and its files. After this no crash can lose it."""
         if self._file is None:
             raise EvaluatorError(f"{self.folder}: the journal is closed, or of the process that was forked")
         line = record + b"\n"
         with _disk_errors(self.folder):
-            path = trace_file(self.folder, episode_id)
-            if trace:
-                path.parent.mkdir(exist_ok=True)
-                write_atomically(path, trace)
-            else:
-                path.unlink(missing_ok=True)  # that of an attempt before
+            _write_file(trace_file(self.folder, episode_id), trace)
+            _write_file(wire_file(self.folder, episode_id), transcript)
             end = os.fstat(self._file).st_size
             try:
                 while line:  # a disk that fills up takes a part of it, then raises
@@ -107,6 +116,15 @@ class Journal:
         """Write `results.json`."""
         with _disk_errors(self.folder):
             results.save(self.folder / RESULTS)
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file of an episode; without content, remove that of an attempt before."""
+    if content:
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, content)
+    else:
+        path.unlink(missing_ok=True)
 
 
 _OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()

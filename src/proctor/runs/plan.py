@@ -23,16 +23,20 @@ from proctor.exams.results import EpisodeResult
 from proctor.exams.step_metrics import metrics_of
 from proctor.runs.agent_ids import key_of_run
 from proctor.runs.attempts import Patience
+from proctor.runs.budget import Budget
+from proctor.runs.delivered_texts import delivered_texts
 from proctor.runs.job import Job, fit_job
-from proctor.runs.journal import read_finished
+from proctor.runs.journal import read_earlier_attempts
+from proctor.runs.latency import latency_notes
 from proctor.runs.recorder import RecordingConfig
 
 RECORDED_PACKAGES = (
     *("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets"),
     *("mink", "hello-robot-stretch-urdf"),  # a robot that picks depends on them, too
 )
-CONNECTION_OPTIONS = ("token", "ca_file", "connect_timeout_s")
-"""Options of served policies that say how to reach them, not what is examined; one of them is a secret."""
+CONNECTION_OPTIONS = ("token", "ca_file", "connect_timeout_s", "wire")
+"""Options of served policies that say how to reach them, or what to keep of what was exchanged with them, not
+what is examined; one of them is a secret."""
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +56,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What to record while episodes run. The results do not depend on it."""
     patience: Patience = Patience()
     """How long to wait for an agent that is unavailable. The results do not depend on it, either."""
+    budget: Budget = Budget()
+    """What all attempts of the run together may use."""
 
     @property
     def label(self) -> str:
@@ -71,6 +77,7 @@ class RunPlan(NamedTuple):
     kept: dict[str, EpisodeResult]
     """What an earlier call has finished and need not be done again, by episode id."""
     left: Sequence[Any]  # what is left to do
+    thrown_away: Sequence[EpisodeResult] = ()  # earlier attempts that do not count
 
     @property
     def workers(self) -> int:
@@ -95,13 +102,18 @@ def plan_run(config: RunConfig, out: Path, dataset: Dataset | None = None) -> Ru
     dataset = load_run_dataset(config) if dataset is None else dataset
     metrics_of(dataset.exam)  # one of another package that is broken is refused here
     job = msgspec.structs.replace(fit_job(config.job, dataset.exam), agent_id_key=key_of_run(out))
+    config.budget.check(load("policy", job.policy, dataset.exam.baselines), config.label, job.policy_options)
     config = msgspec.structs.replace(config, job=job)
     episodes = dataset.select(split=config.split, count=config.episodes, episode_id=config.episode)
     identity = _identity(config, dataset, episodes)
-    finished = read_finished(out, identity, dataset.exam)
+    attempts = read_earlier_attempts(out, identity, dataset.exam)
+    finished = {result.episode_id: result for result in attempts}
     kept = {key: result for key, result in finished.items() if result.is_scored}
+    thrown_away = [result for result in attempts if kept.get(result.episode_id) is not result]
     left = [episode for episode in episodes if episode.episode_id not in kept]
-    return RunPlan(config, out, dataset, episodes, identity, kept, left)
+    texts = delivered_texts(job.conditions, job.make_exam(), dataset.episodes, left, seed=job.seed)
+    config = msgspec.structs.replace(config, job=msgspec.structs.replace(job, texts=texts))
+    return RunPlan(config, out, dataset, episodes, identity, kept, left, thrown_away)
 
 
 def identity_of(dataset: Dataset, episodes: Sequence[Any], name: str) -> dict[str, Any]:
@@ -120,7 +132,8 @@ def identity_of(dataset: Dataset, episodes: Sequence[Any], name: str) -> dict[st
 def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> dict[str, Any]:
     policy = load("policy", config.job.policy, dataset.exam.baselines)
     job = config.job.identity()
-    job["policy_options"] = {k: v for k, v in job["policy_options"].items() if k not in CONNECTION_OPTIONS}
+    left_out = getattr(policy, "connection_options", CONNECTION_OPTIONS)
+    job["policy_options"] = {k: v for k, v in job["policy_options"].items() if k not in left_out}
     return {
         **identity_of(dataset, episodes, config.suite or dataset.path.name),
         "policy_sha256": _agent_digest(policy, config.job.policy_options),
@@ -132,7 +145,8 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> d
 def _agent_digest(policy: type, options: dict[str, Any]) -> str:
     """Return a hash of the files that make a policy what it is: an edited agent is another agent."""
     digest = hashlib.sha256()
-    for file in (inspect.getsourcefile(policy), options.get("mapping")):
+    named = [options.get(name) for name in getattr(policy, "option_files", ("mapping",))]
+    for file in (inspect.getsourcefile(policy), *named):
         if isinstance(file, str) and Path(file).is_file():
             digest.update(Path(file).read_bytes())
     return digest.hexdigest()
@@ -140,8 +154,24 @@ def _agent_digest(policy: type, options: dict[str, Any]) -> str:
 
 def run_notes(plan: RunPlan) -> list[str]:
     """Return what a reader of the results must know about how they were obtained."""
+    job, exam = plan.config.job, plan.dataset.exam
+    policy = load("policy", job.policy, exam.baselines)
+    return [
+        *exam.notes(job.make_exam().options, job.env_options),
+        *policy.result_notes(job.policy_options),
+        *job.conditions.notes(),
+        *latency_notes(job.conditions),
+    ]
+
+
+def text_notes(plan: RunPlan) -> list[str]:
+    """Return how many of the episodes that are left get another text than their own."""
     job = plan.config.job
-    return plan.dataset.exam.notes(job.make_exam().options, job.env_options)
+    if not job.texts:
+        return []
+    exam = job.make_exam()
+    changed = sum(job.texts[episode.episode_id] != exam.instruction(episode) for episode in plan.left)
+    return [f"{job.conditions.instructions} instructions: {changed} of {len(plan.left)} are not as stored"]
 
 
 def manifest_extras(plan: RunPlan) -> dict[str, Any]:

@@ -19,8 +19,10 @@ import msgspec
 import numpy as np
 
 from proctor.core.addresses import is_address
-from proctor.core.errors import ProctorError, UserError
+from proctor.core.errors import AgentFault, ProctorError, UserError
+from proctor.core.types import Usage
 from proctor.exams.results import Fault
+from proctor.runs.accounting import checked_usage
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Examiner, Finished, episode_seed, lost
 from proctor.runs.executors import check_episodes
@@ -35,6 +37,10 @@ READY = "ready"
 TURNS: tuple[Turn, ...] = ("evaluator", "env", "policy")
 SIGNALS_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """Not among them are those that a process brings upon itself, such as SIGSEGV."""
+
+
+NO_USAGE = (0.0,) * (1 + len(Usage.__struct_fields__))
+"""In the shared memory of a worker: whether it knows what was used, and the numbers."""
 
 
 class WorkerPool:
@@ -113,8 +119,8 @@ class _Worker:
     ) -> None:
         context = worker_context([__name__, *job.exam_class.worker_modules])
         self.connection, theirs = context.Pipe()
-        # Whose turn it is and since when: the last thing that can be known of a process that dies.
-        self._turn = context.RawArray("d", [0.0, time.monotonic()])
+        # Whose turn it is, since when, and what was used: the last things known of a process that dies.
+        self._turn = context.RawArray("d", [0.0, time.monotonic(), *NO_USAGE])
         recorder = recorders.recorder(index) if recorders else None
         build_examiner = partial(Examiner.of, job, recorder, index=index, check=check)
         args = (build_examiner, job.exam_class.episode, theirs, self._turn, environ)
@@ -147,7 +153,7 @@ class _Worker:
         """Give it an episode to do; tell whether it lives to take it."""
         if not self._is_well:
             return False
-        self._turn[:] = [0.0, time.monotonic()]
+        self._turn[:] = [0.0, time.monotonic(), *NO_USAGE]
         try:
             self.connection.send_bytes(msgspec.json.encode(episode))
         except OSError:
@@ -160,7 +166,7 @@ class _Worker:
         episode, self.episode = self.episode, None
         with suppress(EOFError, OSError):
             if self.connection.poll(0):
-                return self._checked(episode, self.connection.recv_bytes(), self.connection.recv_bytes())
+                return self._checked(episode, *(self.connection.recv_bytes() for _ in range(3)))
         self._is_well = False
         return self._lost(episode, self._loss())
 
@@ -188,7 +194,7 @@ class _Worker:
     def _is_idle(self) -> bool:
         return self._is_well and self.episode is None
 
-    def _checked(self, episode: Any, record: bytes, trace: bytes) -> Finished:
+    def _checked(self, episode: Any, record: bytes, trace: bytes, transcript: bytes) -> Finished:
         """Return a result if it is of this episode. Code of a policy could have written something else."""
         try:
             result = msgspec.json.decode(record, type=self._exam.result)
@@ -196,7 +202,7 @@ class _Worker:
             found = f"something else ({error})"
         else:
             if result.episode_id == episode.episode_id:
-                return Finished(result, record, trace)
+                return Finished(result, record, trace, transcript)
             found = f"the result of {result.episode_id!r:.80}"
         self._is_well = False
         self._process.kill()
@@ -222,7 +228,8 @@ class _Worker:
         )
 
     def _lost(self, episode: Any, fault: Fault) -> Finished:
-        return lost(self._exam, episode, episode_seed(self._job.seed, episode.episode_id), fault)
+        seed = episode_seed(self._job.seed, episode.episode_id)
+        return lost(self._exam, episode, seed, fault, _usage_of_numbers(self._turn[2:]))
 
     def _how_it_ended(self) -> str:
         self._process.join(1.0)
@@ -246,14 +253,18 @@ def _work(
     build_examiner: Callable[[], Examiner],
     episode_type: type[Any],
     connection: Connection,
-    turn_and_since: Any,
+    known: Any,
     environ: dict[str, str],
 ) -> None:
     """Be a worker: build env and policy, then do episodes until the connection ends."""
     begin_worker(environ)
 
     def announce(turn: Turn) -> None:
-        turn_and_since[:] = [float(TURNS.index(turn)), time.monotonic()]
+        known[:2] = [float(TURNS.index(turn)), time.monotonic()]
+
+    def announce_usage(usage: Usage) -> None:
+        numbers = [math.nan if number is None else number for number in msgspec.structs.astuple(usage)]
+        known[2:] = [1.0, *numbers]
 
     try:
         examiner = build_examiner()
@@ -264,11 +275,25 @@ def _work(
     with suppress(EOFError, OSError):  # the parent is dead, or has no use for this process any more
         try:
             while message := connection.recv_bytes():
-                finished = examiner.examine(msgspec.json.decode(message, type=episode_type), announce)
-                connection.send_bytes(finished.record)
-                connection.send_bytes(finished.trace)
+                finished = examiner.examine(
+                    msgspec.json.decode(message, type=episode_type), announce, announce_usage
+                )
+                for part in (finished.record, finished.trace, finished.transcript):
+                    connection.send_bytes(part)
         finally:
             connection.send_bytes(msgspec.json.encode(examiner.close()))
+
+
+def _usage_of_numbers(numbers: Sequence[float]) -> Usage | None:
+    """Return what `announce_usage` wrote; None if it wrote nothing, or something else did."""
+    is_known, *counts, cost_usd = numbers
+    try:
+        names = Usage.__struct_fields__[:-1]
+        given = dict(zip(names, map(int, counts), strict=True))
+        usage = Usage(**given, cost_usd=None if math.isnan(cost_usd) else cost_usd)
+        return checked_usage(usage) if is_known else None
+    except (AgentFault, ValueError, OverflowError):
+        return None
 
 
 def worker_context(preloaded: Sequence[str]) -> Any:

@@ -8,10 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from proctor.core.errors import UserError
 from proctor.core.registry import names, suite_path
 from proctor.exams.datasets import Dataset, load_dataset
+from proctor.exams.names import AnyExam
 from proctor.exams.results import EpisodeResult, Results
+from proctor.exams.trace import AnyTrace
 from proctor.runs.folder import RunFolder
 from proctor.runs.grade import encode_result, grade
 from proctor.runs.job import read_exam_options
@@ -41,6 +46,14 @@ def dataset_of(run: RunFolder) -> Dataset:
     if dataset.digest != run.identity.get("dataset_sha256"):
         raise UserError(f"{path} has changed since the run in {run.path}")
     return dataset
+
+
+def _trace_of(exam: AnyExam, result: EpisodeResult) -> AnyTrace | None:
+    """Return as much of a trace as the record holds."""
+    trace = exam.trace_of(result)
+    if trace is not None and result.thinking is not UNSET:
+        trace.charged_s, trace.simulated_s = result.thinking.charged_s, result.thinking.simulated_s
+    return trace
 
 
 class Difference(NamedTuple):
@@ -78,21 +91,23 @@ def rescore(run: RunFolder, dataset: Dataset, out: Path | None = None) -> Rescor
     traces: dict[str, bytes] = {}
     without_trace = []
     for result in run.episodes:
-        trace = run.trace(result.episode_id) or exam.trace_of(result)
+        trace = run.trace(result.episode_id) or _trace_of(exam, result)
         if trace is None or result.episode_id not in episodes:
             without_trace.append(result.episode_id)
             graded.append(result)
             continue
         episode = episodes[result.episode_id]
-        graded.append(grade(exam, episode, trace, seed=result.seed, fault=result.error, timing=result.timing))
+        again = grade(exam, episode, trace, seed=result.seed, fault=result.error, timing=result.timing)
+        kept = {"informed": result.informed, "delivered_instruction": result.delivered_instruction}
+        graded.append(replace(again, usage=result.usage, **kept))
         traces[result.episode_id] = encode_trace(exam, result.episode_id, trace)
-    results = summarise(run.exam, graded)
+    results = summarise(run.exam, graded, repeated=run.repeated)
     if out is not None:
         extras = {key: value for key, value in run.manifest.items() if key != "identity"}
         with Journal(out, run.identity, {**extras, "rescored_from": str(run.path.resolve())}) as journal:
-            for result in graded:
-                record = encode_result(exam, result)
-                journal.append(result.episode_id, record, traces.get(result.episode_id, b""))
+            for result in [*run.repeated, *graded]:
+                files = traces.get(result.episode_id, b""), run.wire_bytes(result.episode_id)
+                journal.append(result.episode_id, encode_result(exam, result), *files)
             journal.save_results(results)
     measured = {name for result in run.episodes for name in result.metrics}
     new = sorted({name for result in graded for name in result.metrics} - measured)

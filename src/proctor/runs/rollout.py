@@ -12,6 +12,8 @@ from proctor.core.interfaces import TRUTH, Env, Policy
 from proctor.core.types import Info, Observation
 from proctor.exams.names import AnyExam
 from proctor.exams.trace import AnyTrace
+from proctor.runs.conditions import Conditions, Presentation
+from proctor.runs.latency import ThinkingCost
 from proctor.runs.turns import Turns
 
 
@@ -34,28 +36,28 @@ def rollout(  # noqa: PLR0913  (four that take part, and how)
     seed: int,
     agent_id: str = "",
     privileged: bool = False,
+    thinking: ThinkingCost | None = None,
     turns: Turns | None = None,
+    presentation: Presentation | None = None,
     watch: Sequence[Watcher] = (),
 ) -> AnyTrace:
     """Let a policy take one episode, and return what was done and what was true after each step.
 
-    Args:
-        env: The world.
-        policy: The agent.
-        episode: What is asked.
-        exam: The kind of task.
-        seed: Of the episode.
-        agent_id: Given to the agent instead of the episode's stored id.
-        privileged: Whether the policy gets the stored id, the episode and the ground truth.
-        turns: Measures the time of each side and keeps the trace if an error ends the episode.
-        watch: Shown all that happens.
+    The agent is told `agent_id` and never the stored id, unless it is `privileged`: then it gets that, the
+    episode and the ground truth. `thinking` says what its thinking time costs in the world, `presentation`
+    what it is told and shown; without them nothing, and all that there is. `turns` measures the time of each
+    side and keeps the trace if an error ends the episode. `watch` is shown all that happens, as the agent
+    sees it.
     """
     turns = turns or Turns()
+    shown = presentation or Presentation(Conditions(), exam, episode)
     with turns.of("env"):
         observation = _checked_observation(env, "reset", env.reset(episode))
-        truth = env.info() if privileged else {}
+        truth = env.info() if privileged or shown.needs_truth else {}
         trace = turns.trace = exam.first_trace(episode, env.info)
-    told = replace(exam.brief(episode, observation), episode_id=agent_id, seed=seed)
+    view = shown.view(observation, truth)
+    told = shown.brief(exam.brief(episode, view), view, env)
+    told = replace(told, episode_id=agent_id, seed=seed, camera=env.camera_facts)
     if privileged:
         told = replace(told, episode_id=episode.episode_id, episode=episode)
     with turns.of("policy"):
@@ -63,19 +65,27 @@ def rollout(  # noqa: PLR0913  (four that take part, and how)
     turns.is_briefed = True
     turns.step_s()
     for watcher in watch:
-        watcher.see(observation)
+        watcher.see(view)
     for _ in range(episode.step_limit):
-        view = {**observation, TRUTH: truth} if privileged else observation
         with turns.of("policy"):
-            action = exam.parse_action(policy.act(view))
+            answer = policy.act({**view, TRUTH: truth} if privileged else view)
+            usage = turns.count_usage(policy)
+            action = exam.parse_action(answer)
         with turns.of("env"):
-            answer, _, is_done, truth = env.step(action)
-            observation = _checked_observation(env, "step", answer)
+            charged_s = 0.0
+            # A measured time is true whatever the agent says of its decisions.
+            if thinking is not None and (thinking.seconds is None or turns.has_decided(usage)):
+                charged_s = thinking.charge(env, turns.thought_s)
+            observation, _, is_done, truth = env.step(action)
+            observation = _checked_observation(env, "step", observation)
         policy_s, env_s = turns.step_s()
-        trace.add(action, exam.state(_checked_info(env, truth)), round(policy_s, 6))
+        trace.add(action, exam.state(_checked_info(env, truth)), round(policy_s, 6), usage)
+        if thinking:
+            trace.charge(charged_s, env.time_s())
+        view = shown.view(observation, truth)
         for watcher in watch:
             watcher.step(exam.encode_action(action), truth, policy_s=policy_s, env_s=env_s)
-            watcher.see(observation)
+            watcher.see(view)
         if is_done:
             break
     return trace

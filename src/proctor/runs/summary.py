@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
+from proctor.core.types import Usage, total_usage
 from proctor.exams.names import AnyExam
 from proctor.exams.results import Bounds, EpisodeResult, Interval, Results, Summary
 from proctor.exams.step_metrics import metrics_of
@@ -23,8 +24,13 @@ Z_95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 SCRIPT_MS = 1.0  # an agent that nearly always takes less than this is a script
 
 
-def summarise(exam: type[AnyExam], episodes: Sequence[EpisodeResult]) -> Results:
-    """Summarise a run of an exam. What is not scored is counted, and left out of every rate and mean."""
+def summarise(
+    exam: type[AnyExam], episodes: Sequence[EpisodeResult], *, repeated: Sequence[EpisodeResult] = ()
+) -> Results:
+    """Summarise a run of an exam. What is not scored is counted, and left out of every rate and mean.
+
+    `repeated` are attempts whose episodes were done again: of them only counts what the agent used.
+    """
     scored = [episode for episode in episodes if episode.is_scored]
     lost = len(episodes) - len(scored)
     successes = sum(episode.success for episode in scored)
@@ -55,8 +61,17 @@ def summarise(exam: type[AnyExam], episodes: Sequence[EpisodeResult]) -> Results
             rates={metric.name for metric in metrics_of(exam) if metric.is_rate},
         ),
         task=exam.name,
+        informed=next((e.informed for e in episodes if e.informed is not UNSET), UNSET),
+        usage=usage_of(scored),
+        usage_unscored=usage_of([*repeated, *(e for e in episodes if not e.is_scored)]),
     )
     return Results(summary, list(episodes))
+
+
+def usage_of(episodes: Iterable[EpisodeResult]) -> Usage | UnsetType:
+    """Return what the agent used in these episodes; UNSET if the policy counted nothing in any of them."""
+    parts = [episode.usage for episode in episodes if episode.usage is not UNSET]
+    return total_usage(parts) if parts else UNSET
 
 
 def _shortest_path(scored: Sequence[EpisodeResult]) -> Literal["dataset", "mixed"] | UnsetType:
@@ -160,11 +175,25 @@ def latency_of(episodes: Iterable[EpisodeResult]) -> Latency | None:
 
     None where no times were kept: in `results.json`, in journals of older versions, in scored predictions.
     """
-    times_s = [time_s for episode in episodes if episode.timing for time_s in episode.timing.act_s]
+    return _latency([time_s for episode in episodes if episode.timing for time_s in episode.timing.act_s])
+
+
+def decision_latency_of(episodes: Iterable[EpisodeResult]) -> Latency | None:
+    """Return how long the decisions of these episodes took; None where the policy does not count them."""
+    timings = [episode.timing for episode in episodes if episode.timing and episode.timing.decision_s]
+    return _latency([time_s for timing in timings for time_s in timing.decision_s or ()])
+
+
+def _latency(times_s: Sequence[float]) -> Latency | None:
     if not times_s:
         return None
     p50_ms, p95_ms, p99_ms, worst_ms = np.percentile(np.array(times_s) * 1000, (50, 95, 99, 100)).tolist()
     return Latency(p50_ms=p50_ms, p95_ms=p95_ms, p99_ms=p99_ms, worst_ms=worst_ms, n=len(times_s))
+
+
+def seconds_text(ms: float) -> str:
+    """Return a time of people and models: `1.4 s`; a shorter one in milliseconds."""
+    return f"{ms / 1000:.1f} s" if ms >= 950 else _told(ms)
 
 
 def _told(ms: float) -> str:

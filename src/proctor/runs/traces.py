@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from proctor.core.errors import AgentFault, InvalidFile
+from proctor.core.types import Usage
 from proctor.exams.names import AnyExam
 from proctor.exams.trace import AnyTrace, Trace
 
@@ -27,6 +29,9 @@ class _TraceFile(msgspec.Struct, frozen=True, kw_only=True):
     actions: list[Any]
     states: dict[str, list[Any]]
     latencies_s: list[float]
+    charged_s: list[float] | UnsetType = UNSET
+    simulated_s: float | UnsetType = UNSET
+    usage: list[Usage | None] | UnsetType = UNSET  # only where the policy counts it
 
 
 def encode_trace(exam: AnyExam, episode_id: str, trace: AnyTrace) -> bytes:
@@ -40,6 +45,9 @@ def encode_trace(exam: AnyExam, episode_id: str, trace: AnyTrace) -> bytes:
         actions=[exam.encode_action(action) for action in trace.actions],
         states={name: [row.get(name) for row in rows] for name in exam.state_type.__struct_fields__},
         latencies_s=trace.latencies_s,
+        charged_s=trace.charged_s or UNSET,
+        simulated_s=trace.simulated_s if trace.charged_s else UNSET,
+        usage=trace.usage if any(trace.usage) else UNSET,
     )
     return zlib.compress(msgspec.msgpack.encode(file))
 
@@ -71,6 +79,8 @@ def decode_trace(exam: AnyExam, content: bytes, path: Path) -> AnyTrace:
     except (msgspec.ValidationError, ValueError, AgentFault) as error:
         raise InvalidFile(path, f"not a trace of the exam '{exam.name}': {error}") from None
     trace.latencies_s = file.latencies_s
+    trace.charged_s, trace.simulated_s = file.charged_s or [], file.simulated_s or 0.0
+    trace.usage = file.usage or [None] * trace.steps
     if not len(trace.states) - 1 <= trace.steps <= len(trace.states):
         problem = f"expected a state for each of {trace.steps} actions, found {len(trace.states)}"
         raise InvalidFile(path, problem)

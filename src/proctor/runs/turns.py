@@ -7,12 +7,23 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
-from proctor.core.errors import AgentFault, EvaluatorError, ProctorError, SimulationError, is_unavailability
+from msgspec import UNSET
+
+from proctor.core.errors import (
+    AgentFault,
+    AgentUnavailable,
+    EvaluatorError,
+    ProctorError,
+    SimulationError,
+    is_unavailability,
+)
 from proctor.core.interfaces import Env, Policy
+from proctor.core.types import Usage
 from proctor.exams.results import Fault, Side, Timing
 from proctor.exams.trace import AnyTrace, Trace
+from proctor.runs.accounting import checked_usage, read_usage
 
 Turn = Literal["env", "policy", "evaluator"]
 MAX_TEXT_LETTERS, MAX_KIND_LETTERS = 4000, 80
@@ -21,14 +32,23 @@ MAX_TEXT_LETTERS, MAX_KIND_LETTERS = 4000, 80
 class Turns:
     """Charges the time of an episode to env, policy and evaluator, and keeps its trace when an error ends it.
 
-    `announce` is called with whose turn it is, whenever that changes. `is_served` says that the agent is
-    elsewhere, and the policy only the evaluator's connection to it.
+    `announce` is called with whose turn it is, whenever that changes, and `announce_usage` with what the
+    policy has used so far. `is_served` says that the agent is elsewhere, and the policy only the evaluator's
+    connection to it.
     """
 
-    def __init__(self, announce: Callable[[Turn], None] | None = None, *, is_served: bool = False) -> None:
+    def __init__(
+        self,
+        announce: Callable[[Turn], None] | None = None,
+        announce_usage: Callable[[Usage], None] | None = None,
+        *,
+        is_served: bool = False,
+    ) -> None:
         self.trace: AnyTrace = Trace()
+        self.usage: Usage | None = None  # what the policy says it has used in this episode
         self.is_briefed = False  # whether the policy has been told of the episode
-        self._announce, self._is_served = announce, is_served
+        self.delivered: dict[str, Any] = {}  # fields of the result that say what the agent got
+        self._announce, self._announce_usage, self._is_served = announce, announce_usage, is_served
         self._process_id = os.getpid()
         self._turn: Turn = "evaluator"
         self._since_s = time.perf_counter()
@@ -48,17 +68,38 @@ class Turns:
         if error is None:  # else it must still be known whose turn it was
             self._switch("evaluator")
 
+    @property
+    def thought_s(self) -> float:
+        """How long the policy has taken since the last call of `step_s`."""
+        return self._spent_s["policy"] - self._spent_before_s["policy"]
+
     def step_s(self) -> tuple[float, float]:
         """Return how long policy and env took since the last call."""
         before, self._spent_before_s = self._spent_before_s, dict(self._spent_s)
         return self._spent_s["policy"] - before["policy"], self._spent_s["env"] - before["env"]
+
+    def count_usage(self, policy: Policy) -> Usage | None:
+        """Add what the policy used since the last call to this episode's usage, and return it."""
+        part = read_usage(policy)
+        if part is not None:
+            self.usage = checked_usage(part + (self.usage or Usage()))
+            if self._announce_usage is not None:
+                self._announce_usage(self.usage)
+        return part
+
+    def has_decided(self, usage: Usage | None) -> bool:
+        """Tell whether an action was thought about, and not queued; always if no decision was counted yet."""
+        is_counted = self.usage is not None and self.usage.decisions > 0
+        return not is_counted or (usage is not None and usage.decisions > 0)
 
     @property
     def timing(self) -> Timing:
         """Where the time went so far."""
         self._switch(self._turn)
         spent_s = {f"{turn}_s": round(spent, 6) for turn, spent in self._spent_s.items()}
-        return Timing(**spent_s, act_s=self.trace.latencies_s)
+        steps = zip(self.trace.latencies_s, self.trace.usage, strict=True)
+        decision_s = [latency_s for latency_s, usage in steps if usage and usage.decisions]
+        return Timing(**spent_s, act_s=self.trace.latencies_s, decision_s=decision_s or UNSET)
 
     def fault_of(self, error: BaseException) -> Fault:
         """Return whose fault an error is. Copes with errors that cannot even be printed."""
@@ -84,7 +125,8 @@ class Turns:
         turn = self._turn
         if turn == "policy" and self._is_served and isinstance(error, EvaluatorError):
             turn = "evaluator"  # the agent is elsewhere: it is our connection to it that failed
-        if turn == "policy" and not self.trace.steps and is_unavailability(error):
+        is_outage = self._is_served and isinstance(error, AgentUnavailable) and error.is_outage
+        if turn == "policy" and (is_outage or (not self.trace.steps and is_unavailability(error))):
             return "unavailable", error.kind if isinstance(error, AgentFault) else "agent_unavailable"
         if isinstance(error, AgentFault):
             return "agent", error.kind

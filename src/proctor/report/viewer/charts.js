@@ -1,4 +1,4 @@
-// Dots with whiskers, and histograms.
+// Dots with whiskers, histograms, and success against thinking time.
 
 /** Return a row of a chart: a mean on a track with its interval, and the number beside it. */
 function whisker(run, [mean, low, high], [from, to], text, title) {
@@ -50,4 +50,33 @@ function histograms(title, unit, valueOf) {
     chart.append(svg("text", { x, y: height - 12, class: "tick", "text-anchor": anchor }, String(+value.toFixed(2))));
   }
   return el("figure.card", null, caption, chart);
+}
+
+const WHILE_THINKING = { hold: "the robot keeps its last command meanwhile", stop: "the robot stands meanwhile" };
+
+/** Return a card with the success rates of runs that differ only in the time that was charged for an action. */
+function latencyCurve(curve) {
+  const [width, height, left, right, top, bottom] = [330, 150, 40, 14, 10, 34];
+  const longest = curve.points[curve.points.length - 1].seconds;
+  const x = (seconds) => left + ((width - left - right) * seconds) / longest;
+  const y = (share) => top + (height - top - bottom) * (1 - share);
+  const chart = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Success against thinking time, ${curve.name}` });
+  for (const share of [0, 0.5, 1]) {
+    chart.append(svg("line", { x1: left, x2: width - right, y1: y(share), y2: y(share), class: "axis" }),
+      svg("text", { x: left - 6, y: y(share) + 4, class: "tick", "text-anchor": "end" }, percent(share)));
+  }
+  const step = tickStep(longest, 5);
+  for (let seconds = 0; seconds <= longest + 1e-9; seconds += step) {
+    chart.append(svg("text", { x: x(seconds), y: height - bottom + 14, class: "tick", "text-anchor": "middle" }, String(+seconds.toFixed(3))));
+  }
+  chart.append(svg("text", { x: (left + width - right) / 2, y: height - 4, class: "tick", "text-anchor": "middle" }, "seconds charged for an action"));
+  chart.append(svg("polyline", { points: curve.points.map((p) => `${x(p.seconds)},${y(p.success[0])}`).join(" "), fill: "none", class: "axis" }));
+  for (const { seconds, run, success: [mean, low, high] } of curve.points) {
+    const said = `${RUNS[run].name}: ${percent(mean)} at ${seconds} s, 95 % interval ${percent(low)} to ${percent(high)}`;
+    chart.append(svg("g", { css: { color: RUNS[run].color }, class: "point" }, svg("title", null, said),
+      svg("line", { x1: x(seconds), x2: x(seconds), y1: y(low), y2: y(high), stroke: "currentColor", "stroke-width": 2 }),
+      svg("circle", { cx: x(seconds), cy: y(mean), r: 4, fill: "currentColor" })));
+  }
+  return el("article.card.latency-curve", null, el("h3", null, "Success against thinking time"),
+    el("p.dim.small", null, `${curve.name}; ${WHILE_THINKING[curve.whileThinking]}`), chart);
 }

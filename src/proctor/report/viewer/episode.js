@@ -23,11 +23,12 @@ function showEpisode(row) {
   const siblings = ROWS.filter((other) => other.e === row.e && other !== row);
   const map = EXAM.pictureOf(row, siblings);
   const timeline = EXAM.timeline(row, goTo);
-  const view = new NowView(row);
+  const talk = new ConversationView(row, goTo);
+  const view = talk.hasPictures ? new NowView({}) : new NowView(row); // they are what the robot saw
   const isNarrow = matchMedia("(max-width: 46rem)").matches; // there the picture stands where Play is
-  current = { row, map, timeline, view };
-  const steps = el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, EXAM.stepsKey(), isNarrow && view.node);
-  const film = frameSection(row);
+  current = { row, map, timeline, view, talk };
+  const steps = el("section.steps", null, el("h3", null, "Steps"), el("div.player", null, playButton(), timeline.readout), timeline.svg, timeline.range, EXAM.stepsKey(), isNarrow && view.node, isNarrow && talk.node);
+  const film = talk.hasPictures && !(row.frames || []).length ? null : frameSection(row);
   $("ep-title").replaceChildren(mark(row.kind), el("span", null, episode.id));
   $("ep-body").replaceChildren(
     el("div.split", null,
@@ -38,6 +39,7 @@ function showEpisode(row) {
         row.error && faultBox(row.error),
         runSwitch(row, siblings),
         !isNarrow && view.node,
+        !isNarrow && talk.node,
         factList(row),
         EXAM.filmBeside && film)),
     EXAM.filmBeside ? steps : film);
@@ -56,6 +58,7 @@ function goTo(step) {
   current.map.moveTo(step);
   current.timeline.moveTo(step);
   current.view.moveTo(step);
+  current.talk.moveTo(step);
   for (const frame of $("ep-body").querySelectorAll("[data-step]")) frame.classList.toggle("now", Number(frame.dataset.step) === step);
 }
 
@@ -73,9 +76,14 @@ function runSwitch(row, siblings) {
 }
 
 function factList(row) {
-  const facts = [...EXAM.factsOf(row), ["time per action", row.ms && `${milliseconds(row.ms[0])} ms (median)`], ["slowest action", row.ms && `${milliseconds(row.ms[1])} ms`]]
+  const facts = [...EXAM.factsOf(row), ["time per action", row.ms && `${milliseconds(row.ms[0])} ms (median)`], ["slowest action", row.ms && `${milliseconds(row.ms[1])} ms`], ...usageFacts(row)]
     .filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "");
   return el("dl.facts", null, ...facts.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", { title: String(value) }, String(value)))));
+}
+
+function usageFacts(row) {
+  const { used } = row;
+  return used ? [["decisions", used.decisions], ["repaired replies", used.repairs || null], ["time per decision", row.decided], ["tokens in", used.inText + (used.cachedText && ` (${used.cachedText} cached)`)], ["tokens out", used.outText], ["cost", used.costText]] : [];
 }
 
 /** What the robot saw at the present step: the last picture that was taken until then. */

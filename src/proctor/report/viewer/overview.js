@@ -13,7 +13,7 @@ function drawOverview() {
   $("legend").append(...RUNS.map((run) => keyOf(run,
     run.privileged && el("span.badge", { title: `It ${EXAM.privileged}: an upper bound, not a competitor.` }, "★ privileged"),
     run.expected > rowsOf(run).length && el("span.badge.warn", null, "unfinished"))));
-  $("scores").append(...[...DATA.metrics.filter((metric) => metric.hasCard).map(scoreCard), latencyCard(), faultCard()].filter(Boolean));
+  $("scores").append(...[...DATA.metrics.filter((metric) => metric.hasCard).map(scoreCard), latencyCard(), ...(DATA.latencyCurves || []).map(latencyCurve), usageCard(), faultCard()].filter(Boolean));
   $("scores-table").append(scoreTable());
   $("scores-note").textContent = `Mean and 95 % interval. ${EXAM.scoresNote()}` + (RUNS.some((run) => run.privileged) ? ` ★ is privileged: it ${EXAM.privileged}.` : "");
   EXAM.drawStages();
@@ -72,21 +72,37 @@ function latencyCard() {
   const found = RUNS.filter((run) => run.latency);
   if (!found.length) return null;
   const head = el("tr", null, el("td", null, ""), ...LATENCIES.map((name) => el("th", { scope: "col" }, name)));
-  const lines = found.map((run) => el("tr", { css: { "--c": run.color }, title: `${run.name}: over ${plural(run.latency[3], "action")}` },
+  const lines = found.map((run) => el("tr", { css: { "--c": run.color }, title: `${run.name}: over ${plural(run.latency[3], run.timed)}` },
     el("th.name", { scope: "row" }, run.short), ...LATENCIES.map((_, i) => el("td", null, milliseconds(run.latency[i])))));
-  return el("article.card", null, el("h3", null, "Time per action"), el("p.dim.small", null, "milliseconds, by the wall clock"),
+  const what = [...new Set(found.map((run) => run.timed))].join(" or ");
+  return el("article.card", null, el("h3", null, `Time per ${what}`), el("p.dim.small", null, "milliseconds, by the wall clock"),
     el("table.latency", null, el("thead", null, head), el("tbody", null, ...lines)));
 }
 
+/** Headings of what a run used, in its card and in the table, and the keys. */
+const USED = [["decisions", "decisions", "decisions"], ["in", "tokens in", "inText"], ["cached", "cached", "cachedText"], ["out", "tokens out", "outText"], ["cost", "cost", "costText"]];
+const usedBy = (run) => USED.map(([, , key]) => (run.used && run.used[key]) || "–");
+
+function usageCard() {
+  const found = RUNS.filter((run) => run.used);
+  if (!found.length) return null;
+  const head = el("tr", null, el("td", null, ""), ...USED.map(([name]) => el("th", { scope: "col" }, name)));
+  const lines = found.map((run) => el("tr", { css: { "--c": run.color }, title: run.name }, el("th.name", { scope: "row" }, run.short), ...usedBy(run).map((value) => el("td", null, value))));
+  const more = found.filter((run) => run.used.unscored).map((run) => el("p.dim.small", null, `${run.name}: attempts that do not count used ${run.used.unscored} more`));
+  return el("article.card", null, el("h3", null, "Used"), el("p.dim.small", null, "tokens and cost of the episodes that are scored"),
+    el("table.latency", null, el("thead", null, head), el("tbody", null, ...lines)), ...more);
+}
+
 function scoreTable() {
+  const used = RUNS.some((run) => run.used) ? USED : [];
   const timed = RUNS.some((run) => run.latency) ? LATENCIES : [];
   const names = [...new Set(RUNS.flatMap((run) => Object.keys(run.metrics)))];
-  const head = el("tr", null, el("th", null, "Policy"), el("th", null, "Episodes"), ...names.map((name) => el("th", null, name)), ...timed.map((name) => el("th", null, `action ${name} ms`)));
+  const head = el("tr", null, el("th", null, "Policy"), el("th", null, "Episodes"), ...names.map((name) => el("th", null, name)), ...timed.map((name) => el("th", null, `time ${name} ms`)), ...used.map(([, name]) => el("th", null, name)));
   const body = RUNS.map((run) => el("tr", null, el("th", null, run.name), el("td", null, `${rowsOf(run).length} of ${run.expected}`),
     ...names.map((name) => {
       const value = run.metrics[name];
       return el("td", null, value ? `${number(value[0], 3)} ` : "–", value && el("span.dim", null, `${number(value[1], 3)}–${number(value[2], 3)}`));
-    }), ...timed.map((_, i) => el("td", null, number(run.latency && run.latency[i], 2)))));
+    }), ...timed.map((_, i) => el("td", null, number(run.latency && run.latency[i], 2))), ...(used.length ? usedBy(run).map((value) => el("td", null, value)) : [])));
   return el("table.numbers", null, el("thead", null, head), el("tbody", null, ...body));
 }
 

@@ -3,6 +3,15 @@
 const CHUNK = 50;
 const NUMERIC_FROM = 5;
 
+/** Return a column of what episodes used, if a policy says: the cost and below it the tokens. */
+function usageColumns() {
+  const used = ROWS.map((row) => row.used).filter(Boolean);
+  if (!used.length) return [];
+  const priced = used.some(({ cost }) => cost !== undefined);
+  const show = ({ costText, tokensText }) => [costText && el("div", null, costText), costText ? el("div.dim.small", { title: "tokens in and out" }, `${tokensText} tok`) : el("div", null, tokensText)];
+  return [[priced ? "Cost" : "Tokens", (row) => (row.used && (priced ? row.used.cost : row.used.tokens)) ?? NaN, (row) => (row.used ? el("div", null, show(row.used)) : "–")]];
+}
+
 const COLUMNS = [
   ["Ended as", (row) => kindOf(row.kind)[0], (row) => mark(row.kind)],
   ["Episode", (row) => row.episode.id, (row) => el("a.one-line", { href: linkTo(row), title: row.episode.id }, row.episode.id)],
@@ -10,6 +19,7 @@ const COLUMNS = [
   EXAM.place,
   ["Instruction and what happened", (row) => row.episode.text, (row) => el("div", null, el("div.clamp", null, row.episode.text), el("div.clamp.dim", null, row.say))],
   ...EXAM.numbers(),
+  ...usageColumns(),
 ];
 
 let shown = ROWS;
@@ -35,6 +45,7 @@ function setUpTable() {
   const head = COLUMNS.map(([name], column) => el("th", { scope: "col", "data-column": column, class: column >= NUMERIC_FROM ? "number" : "" },
     el("button", { type: "button", onclick: () => sortBy(column) }, name)));
   $("table").tHead.append(el("tr", null, ...head));
+  $("table").classList.toggle("has-cost", usageColumns().length > 0);
   $("table").tBodies[0].addEventListener("click", (event) => {
     const line = event.target.closest("tr");
     if (line && !event.target.closest("a")) location.hash = linkTo(ROWS[Number(line.dataset.row)]);

@@ -39,6 +39,7 @@ def check_env(env: Env, exam: AnyExam, episodes: Sequence[Any]) -> list[Check]:
             _check_steps(checks, env, exam, first, actions)
             _check_same_again(checks, env, first, last, actions)
             _check_ends(checks, env, exam, first, actions)
+            _check_wait(checks, env, first, actions)
     finally:
         remedy = "let close() return where there is nothing to release"
         with checks.rule("close() may be called twice", remedy):
@@ -141,6 +142,22 @@ def _check_ends(checks: Checks, env: Env, exam: AnyExam, episode: Any, actions: 
     with checks.rule("reset() after the end begins a new episode"):
         _check_observation(env.reset(episode))
         expect(holds=not env.step(actions[0])[2], found="done was True after one step")
+
+
+def _check_wait(checks: Checks, env: Env, episode: Any, actions: list[Any]) -> None:
+    """Try the optional `wait`, if the env has one."""
+    if type(env).wait is Env.wait:
+        return
+    with checks.rule("wait() lets simulated time pass", "advance the world, and what time_s() returns"):
+        for keep in (True, False):
+            env.reset(episode)
+            env.step(actions[0])
+            before_s = env.time_s()
+            env.wait(0.5, keep=keep)
+            passed_s = env.time_s() - before_s
+            # A robot that stops at the end may take a little longer.
+            expect(holds=0.4 < passed_s < 0.8, found=f"in wait(0.5, keep={keep}) {passed_s:.3f} s passed")
+            env.step(actions[-1])
 
 
 def _expect_refusal(env: Env, action: Any) -> None:
