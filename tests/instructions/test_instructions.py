@@ -7,6 +7,7 @@ import pytest
 
 from proctor.core.types import Vector3
 from proctor.exams.vln.episode import Episode
+from proctor.exams.vln.instruction_checker import check_instruction
 from proctor.instructions.clauses import Cross, Enter, Forward, GoTo, Leave, Pass, Stop, Turn
 from proctor.instructions.phrasebook import LANGUAGES, read, say
 from proctor.instructions.surroundings import Surroundings
@@ -15,7 +16,6 @@ from proctor.instructions.writer import LEVELS, describe
 from proctor.navigation.maps.grid_map import PLANNING_RADIUS_M, GridMap
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.suites.instruction_checker import check_instruction
 
 replace = msgspec.structs.replace
 

@@ -15,6 +15,7 @@ from proctor.core.errors import UserError
 from proctor.core.registry import suite_path
 from proctor.core.types import Action
 from proctor.exams.datasets import load_dataset
+from proctor.exams.vln.instruction_checker import check_instruction
 from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import load_scene
@@ -30,7 +31,6 @@ from proctor.suites.builder import (
     recipe_of,
 )
 from proctor.suites.house_exam import rooms_are_reachable
-from proctor.suites.instruction_checker import check_instruction
 
 ROBOT_RADIUS_M = 0.17
 SPLITS = ("val_seen", "val_unseen")

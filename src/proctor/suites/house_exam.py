@@ -13,6 +13,7 @@ import numpy as np
 from proctor.core.geometry import evenly_spaced, path_length, pose_after
 from proctor.core.types import Action, Array, Pose2, Vector3
 from proctor.exams.vln.episode import DEFAULT_MAX_STEPS, Episode
+from proctor.exams.vln.instruction_checker import check_instruction
 from proctor.instructions.phrasebook import LANGUAGES, say
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.writer import LEVELS, describe
@@ -20,7 +21,6 @@ from proctor.navigation.maps.grid_map import PLANNING_RADIUS_M, GridMap
 from proctor.navigation.planning.action_planner import ActionPlanner
 from proctor.scenes.floor_plan import Rect
 from proctor.scenes.houses import House
-from proctor.suites.instruction_checker import check_instruction
 
 LENGTHS_M = ((7.0, 12.0), (3.0, 7.0), (12.0, 20.0), (7.0, 12.0))
 """Bands of geodesic length, taken in turn as far as the house has such ways."""

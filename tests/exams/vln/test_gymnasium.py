@@ -4,16 +4,19 @@ import sys
 import warnings
 
 import gymnasium
+import msgspec
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium_cases import assert_checker_is_content, vector_env_texts
 
 from proctor.core.errors import UserError
-from proctor.core.types import Pose2, Scan
+from proctor.core.types import Pose2, Scan, Vector3
 from proctor.envs.embedded import VLNEnv
 from proctor.envs.mock import MockEnv
+from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
-from proctor.exams.vln.gymnasium import ENV_ID, ProctorGym, register
+from proctor.exams.vln.gymnasium import ENV_ID, ProctorGym, make_vln, register
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 
 EPISODES = [
@@ -176,3 +179,121 @@ def test_without_gymnasium_the_error_says_what_to_install():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode != 0
     assert "pip install 'proctor-eval[gym]'" in result.stderr
+
+
+def test_what_make_builds_shows_what_a_class_of_ones_own_adds():
+    env = gymnasium.make(ENV_ID, env="test_gymnasium:Instruments", dataset=EPISODES)
+    assert env.observation_space["joints"].shape == (2,)
+    env.close()
+
+
+@pytest.fixture
+def hall(tmp_path):
+    """Three episodes in a hall whose goal is 1 m ahead, behind a wall to the right of which is a gap."""
+    wall = SceneObject(name="wall", parts=[Part(shape="box", size=(0.1, 2, 2), translate=(3, 0, 1))])
+    save_scene(SceneConfig(scene_name="s", objects=[wall]), tmp_path / "s.json")
+    return [
+        Episode(
+            episode_id=f"hall_{k}",
+            scene_config_path=str(tmp_path / "s.json"),
+            instruction=f"Go on: {'ABC走到'[k]}.",
+            goal_position=(1.0, 0, 0),
+            success_threshold=0.2,
+            max_steps=4,
+        )
+        for k in range(3)
+    ]
+
+
+SENSORS = ["rgb", "depth", "scan", "odom"]
+
+
+def test_spaces_are_known_before_a_world_is_built(hall, monkeypatch):
+    lazy = gymnasium.make(ENV_ID, dataset=hall, width=32, height=24, sensors=SENSORS).unwrapped
+    assert lazy._env is None
+    eager = ProctorGym(VLNEnv(width=32, height=24, sensors=SENSORS), hall)
+    assert lazy.observation_space == eager.observation_space
+    observation, _ = lazy.reset(seed=0)
+    assert observation in lazy.observation_space
+    assert_checker_is_content(lazy)
+    lazy.close()
+    eager.close()
+
+
+def test_wrong_options_are_told_when_the_env_is_made(hall):
+    with pytest.raises(UserError, match="width"):
+        make_vln(hall, width=0)
+    with pytest.raises(UserError, match="did you mean 'width'"):
+        make_vln(hall, widht=32)
+    with pytest.raises(UserError, match="expected none, progress or success, found 'sucess'"):
+        make_vln(hall, reward="sucess")
+
+
+def test_rewards_are_off_unless_they_are_asked_for(hall):
+    rewards = {}
+    for reward in ("none", "progress", "success"):
+        env = make_vln(hall, reward=reward, sensors=["odom"])
+        env.reset(seed=0)
+        rewards[reward] = [env.step(action)[1] for action in (1, 1, 1, 0)]
+        env.reset(seed=0)
+        rewards[reward].append(env.step(0)[1])
+        env.close()
+    assert rewards["none"] == [0.0] * 5
+    assert rewards["progress"] == pytest.approx([0.25, 0.25, 0.25, 0.0, 0.0], abs=0.03)
+    assert rewards["success"] == [0.0] * 5, "0.25 m from the goal, the threshold is 0.2 m"
+    env = make_vln([msgspec.structs.replace(hall[0], success_threshold=0.4)], reward="success", env="mock")
+    env.reset(seed=0)
+    assert [env.step(action)[1] for action in (1, 1, 1, 0)] == [0.0, 0.0, 0.0, 1.0]
+
+
+def test_progress_goes_by_the_way_around_obstacles(hall):
+    behind = msgspec.structs.replace(hall[0], goal_position=Vector3(4.0, 0.0, 0.0), max_steps=20)
+    env = make_vln([behind], reward="progress", sensors=["odom"])
+    env.reset(seed=0)
+    gained = sum(env.step(1)[1] for _ in range(8))
+    info = env.unwrapped.env.info()
+    env.close()
+    straight_m = 4.0 - info["distance_to_goal"]
+    assert straight_m == pytest.approx(2.0, abs=0.05)
+    assert 0 < gained < straight_m - 0.1, "in front of the wall it is no longer on the shortest way"
+
+
+class Lost(MockEnv):
+    """A robot that is outside of the map for a while."""
+
+
+def test_a_place_off_the_map_neither_pays_nor_costs():
+    env = make_vln(EPISODES, env="test_gymnasium:Lost", reward="progress")
+    env.left_m = lambda episode, info: [5.0, np.inf, 4.5, 4.0][info["step"]]
+    env.reset(options={"episode_id": "a"})
+    assert [env.step(1)[1] for _ in range(3)] == [0.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "vector_kwargs", [{}, {"context": "spawn"}, {"context": "fork", "shared_memory": False}]
+)
+def test_vector_envs_draw_in_processes_of_their_own(hall, tmp_path, vector_kwargs):
+    save_dataset(hall, tmp_path / "episodes.json")
+    options = {"dataset": str(tmp_path), "width": 32, "height": 24, "reward": "progress"}
+    shown = vector_env_texts(tmp_path, ENV_ID, action=1, steps=7, vector_kwargs=vector_kwargs, **options)
+    assert 1 < len(shown) <= 3
+    assert shown <= {episode.instruction for episode in hall}
+
+
+def test_a_process_that_was_forked_from_one_that_draws_is_told_so():
+    code = (
+        "import os, sys\n"
+        "from proctor.sim.gl import shared_context\n"
+        "from proctor.core.errors import UserError\n"
+        "shared_context()\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    try: shared_context()\n"
+        "    except UserError as error: os.write(1, str(error).encode())\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert 'start it with context="spawn"' in done.stdout

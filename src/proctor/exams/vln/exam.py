@@ -59,6 +59,16 @@ DIALECTS = DialectDefaults(
             entries={"observation/image": "rgb", "prompt": "instruction"}, resize={"rgb": (224, 224)}
         ),
         "vla-eval": SentObservation(entries={"images": {"head": "rgb"}, "task_description": "instruction"}),
+        "roboarena": SentObservation(
+            entries={"observation/exterior_image_0_left": "rgb", "prompt": "instruction"},
+            resize={"rgb": (224, 224)},
+        ),
+        "vln-ce-docker": SentObservation(entries={"rgb": "rgb", "depth": "depth"}),
+        "xpolicylab": SentObservation(
+            entries={"vision": {"cam_head": {"color": "rgb"}}, "instruction": "instruction"}
+        ),
+        "lerobot": SentObservation(entries={"pixels": "rgb"}),
+        "gr00t": SentObservation(entries={"video": {"head": "rgb"}, "language": {"task": "instruction"}}),
     },
     action_kinds={"index": (1,), "scores": (4,)},
     default_kind="index",
@@ -100,6 +110,7 @@ class VlnExam(DrivingExam[Episode]):
     metric_groups = ("proctor.metrics",)
     definition = DEFINITION
     dialects = DIALECTS
+    chat = "proctor.exams.vln.chat:VlnChat"
     is_untagged = True
     formats: ClassVar[Mapping[str, Writer]] = {
         "r2r-ce": partial(write_vlnce, format_="r2r-ce"),
@@ -197,6 +208,12 @@ class VlnExam(DrivingExam[Episode]):
     def verdict(self, episode: Episode | None, result: EpisodeResult) -> Verdict:
         """Find loops, wrong turns, a goal that was passed, ..."""
         return verdict_of(episode, result)
+
+    def reworded(self, episode: Episode, seed: int) -> str:
+        """Describe the same path in other words."""
+        from proctor.exams.vln.rewording import reworded  # noqa: PLC0415  (needs packages that agents do not)
+
+        return reworded(episode, seed)
 
     @classmethod
     def without_scene(cls, episode: Episode) -> Episode:

@@ -1,152 +1,81 @@
 """Any VLN environment as a Gymnasium one, registered as `proctor/VLN-v0`.
 
 `gymnasium.make("proctor.envs.gymnasium:proctor/VLN-v0", dataset="houses-v1")` needs no other import.
-For `AsyncVectorEnv` give `context="spawn"`: OpenGL does not survive a fork.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from proctor.core.errors import MissingDependency, UnknownName, UserError, install_command
-from proctor.core.interfaces import Env
-from proctor.core.registry import build, names, suite_path
-from proctor.core.types import Action, Info, Observation, Pose2, Scan
-from proctor.exams.datasets import episodes_of, load_dataset
-from proctor.exams.vln.episode import LARGEST_COORDINATE, Episode
-
-try:
-    import gymnasium
-    from gymnasium import spaces
-except ModuleNotFoundError as error:
-    raise MissingDependency("Gymnasium", install_command("gym")) from error
+from proctor.core.types import Action, Info
+from proctor.exams.gymnasium_env import ExamGym, Reward, dataset_episodes, register_once, spaces, world_of
+from proctor.exams.path_distance import PathDistance
+from proctor.exams.vln.episode import Episode
+from proctor.exams.vln.exam import VlnExam
 
 ENV_ID = "proctor/VLN-v0"
 
 
-class ProctorGym(gymnasium.Env[Observation, Any]):
-    """A VLN environment with the episodes that `reset` draws from.
+class ProctorGym(ExamGym):
+    """Navigation. STOP terminates, as does a collision if the world ends on it; the step limit truncates.
 
-    Observations hold the environment's arrays, its numbers as arrays without dimensions, and the
-    `instruction`. A `Scan` becomes its ranges, with `range_max` for beams without a return; an `odom` pose
-    becomes x, y and yaw. Anything else is left out. STOP terminates, as does a collision if the environment
-    ends on it; the step limit truncates. `info` is ground truth, so an agent that is to be examined must not
-    look at it. With the `render_mode` `rgb_array`, `render` returns the last picture.
+    The reward `progress` goes by the path distance on the scene's map, else by the straight line; `success`
+    is 1.0 for a STOP within the episode's threshold.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012  (Gymnasium's own declaration)
-
-    def __init__(self, env: Env, episodes: Sequence[Episode], *, render_mode: str | None = None) -> None:
-        if not episodes:
-            raise UserError("expected at least one episode, found none")
-        self.env = env
-        self.render_mode = render_mode
-        self._episodes = {episode.episode_id: episode for episode in episodes}
-        self._observation = env.reset(episodes[0])
-        self._episode = episodes[0]
-        texts = [episode.instruction for episode in episodes]
-        instruction = spaces.Text(
-            max(1, *map(len, texts)), min_length=0, charset=frozenset("".join(texts)) | {" "}
-        )
-        boxes = {key: _box(value) for key, value in self._observation.items()}
-        self._boxes = {key: box for key, box in boxes.items() if box is not None}
-        self.observation_space = spaces.Dict(self._boxes | {"instruction": instruction})
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.action_space = spaces.Discrete(len(Action))
+        self._distance: tuple[Episode, PathDistance] | None = None
 
-    def reset(
-        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Observation, Info]:
-        """Begin `options["episode"]`, the episode of `options["episode_id"]`, or one drawn by the seed."""
-        super().reset(seed=seed)
-        options = options or {}
-        if set(options) - {"episode", "episode_id"}:
-            raise UserError(
-                f"reset options: expected episode or episode_id, found {', '.join(sorted(options))}"
-            )
-        if "episode" in options:
-            self._episode = options["episode"]
-        elif "episode_id" in options:
-            if options["episode_id"] not in self._episodes:
-                raise UnknownName("episode", str(options["episode_id"]), self._episodes)
-            self._episode = self._episodes[options["episode_id"]]
-        else:
-            index = int(self.np_random.integers(len(self._episodes)))
-            self._episode = list(self._episodes.values())[index]
-        return self._show(self.env.reset(self._episode)), self.env.info()
+    @property
+    def exam(self) -> VlnExam:
+        """Navigation, with its usual options."""
+        return VlnExam()
 
-    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
-        """Do one action."""
-        observation, reward, done, info = self.env.step(action)
-        truncated = done and int(action) != Action.STOP and info["step"] >= self._episode.step_limit
-        return self._show(observation), reward, done and not truncated, truncated, info
+    def has_ended(self, action: Any, info: Info, *, is_done: bool) -> tuple[bool, bool]:
+        """Tell a STOP from the limit."""
+        is_cut = is_done and int(action) != Action.STOP and info["step"] >= self._episode.step_limit
+        return is_done and not is_cut, is_cut
 
-    def render(self) -> NDArray[np.uint8] | None:
-        """Return the last picture."""
-        return self._observation["rgb"].copy() if self.render_mode == "rgb_array" else None
+    def is_solved(self, action: Any, info: Info) -> bool:
+        """Tell whether it stopped near enough to the goal."""
+        near_m = self._distance_of(self._episode).success_threshold_m
+        return int(action) == Action.STOP and self.left_m(self._episode, info) < near_m
 
-    def close(self) -> None:
-        """Close the environment."""
-        self.env.close()
+    def left_m(self, episode: Episode, info: Info) -> float:
+        """Return the distance from the robot to the goal."""
+        return self._distance_of(episode)(info["position"], episode.goal)
 
-    def _show(self, observation: Observation) -> Observation:
-        self._observation = observation
-        shown = {key: _array(observation[key]).astype(box.dtype) for key, box in self._boxes.items()}
-        return shown | {"instruction": self._episode.instruction}
+    def _distance_of(self, episode: Episode) -> PathDistance:
+        """Return how an episode is judged; its map is drawn once."""
+        if self._distance is None or self._distance[0] is not episode:
+            self._distance = episode, self.exam.distance(episode)
+        return self._distance[1]
 
 
 def make_vln(
     dataset: str | Path | Sequence[Episode] = "houses-v1",
     env: str = "embedded",
     render_mode: str | None = None,
+    reward: Reward = "none",
     **env_options: Any,
 ) -> ProctorGym:
     """Make the environment behind `proctor/VLN-v0`.
 
     `dataset` is a suite's name, an episode file, or episodes; `env` a registered environment or
-    `module:Class`, whose constructor gets `env_options`.
+    `module:Class`, whose constructor gets `env_options`. For `reward` see `ExamGym`.
     """
-    if isinstance(dataset, str | Path):
-        path = suite_path(str(dataset)) if str(dataset) in names("suite") else Path(dataset)
-        dataset = episodes_of(load_dataset(path), Episode)
-    return ProctorGym(build("env", env, env_options), dataset, render_mode=render_mode)
+    episodes = dataset_episodes(dataset, Episode)
+    make, example = world_of(env, env_options, next(iter(episodes), None))
+    return ProctorGym(make, episodes, render_mode=render_mode, reward=reward, example=example)
 
 
 def register() -> None:
     """Make `gymnasium.make("proctor/VLN-v0")` work. Importing this module does so."""
-    if ENV_ID not in gymnasium.registry:
-        gymnasium.register(ENV_ID, entry_point=make_vln)
-
-
-def _box(value: Any) -> spaces.Box | None:
-    """Return the space of an entry of an observation; None if it is not made of numbers."""
-    if isinstance(value, Scan):
-        return spaces.Box(0.0, value.range_max, value.ranges.shape, value.ranges.dtype.type)
-    if isinstance(value, Pose2):
-        high = np.array([LARGEST_COORDINATE, LARGEST_COORDINATE, np.pi])
-        return spaces.Box(-high, high, dtype=np.float64)
-    array = _array(value)
-    if array.dtype.kind == "b":
-        return spaces.Box(0, 1, array.shape, np.uint8)
-    if array.dtype.kind in "iu":
-        limits = np.iinfo(array.dtype)
-        return spaces.Box(limits.min, limits.max, array.shape, array.dtype.type)
-    # Nothing is known of the limits of other numbers, and a sensor may well say infinity.
-    return spaces.Box(-np.inf, np.inf, array.shape, array.dtype.type) if array.dtype.kind == "f" else None
-
-
-def _array(value: Any) -> NDArray[Any]:
-    """Return an entry of an observation as Gymnasium sees it."""
-    if isinstance(value, Scan):
-        return np.nan_to_num(value.ranges, nan=value.range_max, posinf=value.range_max)
-    if isinstance(value, Pose2):
-        return np.array([value.x, value.y, value.yaw])
-    is_number = isinstance(value, int | float | np.generic | np.ndarray)
-    return np.asarray(value if is_number else None)
+    register_once(ENV_ID, make_vln)
 
 
 register()
