@@ -233,7 +233,55 @@ def test_a_move_that_is_given_up_leaves_no_trace():
     world = world_of(box("post", 0.5, 0.0))
     motion = motion_in(world)
     before = world.data.qpos.tolist(), world.data.qvel.tolist(), world.time_s, vars(motion.drive).copy()
-    assert motion._execute_freely(Action.FORWARD) is None
+    assert motion._do_freely(Action.FORWARD, lambda: motion._executor.execute(Action.FORWARD)) is None
     assert (world.data.qpos.tolist(), world.data.qvel.tolist(), world.time_s, vars(motion.drive)) == before
-    assert motion._execute_freely(Action.LEFT) is not None
+    assert motion._do_freely(Action.LEFT, lambda: motion._executor.execute(Action.LEFT)) is not None
     assert world.pose().yaw == pytest.approx(math.radians(15), abs=1e-3)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_thinking_time_passes_alike_with_and_without_physics(free_moves, keep):
+    world, physics = (world_of(box("wall", 1.45, 0.0)) for _ in range(2))
+    motion, motion_by_physics = motion_in(world), motion_in(physics)
+    motion_by_physics.free_base = None
+    bumps = []
+    for action in (Action.LEFT, Action.RIGHT, Action.FORWARD, Action.FORWARD, Action.FORWARD):
+        motion.execute(action)
+        motion_by_physics.execute(action)
+        bumps.append(motion.wait(1.23, keep=keep))
+        assert bumps[-1] == motion_by_physics.wait(1.23, keep=keep)
+        assert_same_state(world, physics)
+    assert len(free_moves) > 4
+    assert any(bumps) == keep
+
+
+def test_the_robot_keeps_its_speed_for_as_long_as_the_agent_thinks():
+    world = world_of()
+    motion = motion_in(world)
+    motion.execute(Action.FORWARD)
+    x, time_s = world.pose().x, world.time_s
+    motion.wait(1.0, keep=True)
+    assert world.pose().x - x == pytest.approx(0.1, abs=1e-3)
+    assert world.time_s - time_s == pytest.approx(1.0, abs=0.1)
+    motion.execute(Action.LEFT)
+    yaw = world.pose().yaw
+    motion.wait(0.5, keep=True)
+    assert world.pose().yaw - yaw == pytest.approx(0.15, abs=1e-3)
+    pose, time_s = world.pose(), world.time_s
+    motion.wait(0.5, keep=False)
+    assert world.pose() == pose
+    assert world.time_s - time_s == pytest.approx(0.5)
+
+
+def test_a_collision_ends_the_command_that_a_thinking_agent_keeps():
+    world = world_of(box("wall", 1.0, 0.0))  # its near side is 0.8 m ahead
+    motion = motion_in(world)
+    assert not motion.execute(Action.FORWARD).collided
+    time_s = world.time_s
+    assert motion.wait(10.0, keep=True)
+    assert 0.55 < world.pose().x < 0.65
+    assert world.time_s - time_s == pytest.approx(10.0, abs=0.1)
+    assert motion.execute(Action.FORWARD).collided
+    assert not motion.wait(10.0, keep=True)  # nothing has told it to drive since it bumped
+    motion.reset()
+    assert not motion.wait(1.0, keep=True)

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+import numpy as np
 
 from proctor.control.action_executor import ActionExecutor, Motion
 from proctor.core.errors import LEAVE_OUT, SimulationError, UserError
 from proctor.core.interfaces import DrivingEpisode, Env
-from proctor.core.types import Action, Info, Observation, Pose2, Vector3, checked_action
+from proctor.core.types import Action, CameraFacts, Info, Observation, Pose2, Scan, Vector3, checked_action
 from proctor.envs.episode_state import EpisodeState, running, started
 from proctor.navigation.maps.grid_map import floor_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene, scene_version
 from proctor.sim.base_drive import BaseDrive, FreeBase, NotFreeError, can_be_free
+from proctor.sim.calibration import calibration_of
 from proctor.sim.camera import RgbdCamera
 from proctor.sim.gl import shared_context
 from proctor.sim.lidar import LaserScanner
+from proctor.sim.model import TIMESTEP_S
 from proctor.sim.world import InsideHull, World
 
 Options = TypeVar("Options", bound=msgspec.Struct)
+_StageKey: TypeAlias = tuple[Path, Any, float]
+"""A scene, its version, and the floor in it."""
 NAMED = 5
 """So many bad starts are told one by one."""
 _FREE_STARTS: set[tuple[Any, ...]] = set()
@@ -52,16 +58,51 @@ class ExamMotion:
             angular_speed_radps=angular_speed_radps,
             collision_threshold_m=collision_threshold_m,
         )
+        self._velocities = {
+            Action.STOP: (0.0, 0.0),
+            Action.FORWARD: (linear_speed_mps, 0.0),
+            Action.LEFT: (0.0, angular_speed_radps),
+            Action.RIGHT: (0.0, -angular_speed_radps),
+        }
+        self._in_force = Action.STOP
+        """The last action, if nothing has stopped the robot since."""
         self.free_base = FreeBase(world) if can_be_free(world) else None
         """Does moves without physics. With None, physics does all."""
         self._scan_gap_m = max(0.0, collision_threshold_m - world.robot.radius_m)
 
+    def reset(self) -> None:
+        """Stand still where the robot was put."""
+        self.drive.reset()
+        self._in_force = Action.STOP
+
     def execute(self, action: Action) -> Motion:
         """Do one of the four actions."""
-        return self._execute_freely(action) or self._executor.execute(action)
+        motion = self._do(action, lambda: self._executor.execute(action))
+        self._in_force = Action.STOP if motion.collided else action
+        return motion
 
-    def _execute_freely(self, action: Action) -> Motion | None:
-        """Do an action without physics; do nothing and return None where physics could matter."""
+    def wait(self, duration_s: float, *, keep: bool) -> bool:
+        """Let time pass, at the velocity of the last action if `keep`; return whether the robot collided.
+
+        A collision stops the robot, as in an action. At the end of the wait it stops as well.
+        """
+        action = self._in_force if keep else Action.STOP
+        return self._do(action, lambda: self._go_on(action, duration_s)).collided
+
+    def _go_on(self, action: Action, duration_s: float) -> Motion:
+        start_s, collided = self.drive.now_s(), False
+        if action is not Action.STOP:
+            collided = self._executor.move_timed(*self._velocities[action], duration_s).collided
+        left_steps = round((start_s + duration_s - self.drive.now_s()) / TIMESTEP_S)
+        if left_steps > 0:
+            self.drive.wait(left_steps * TIMESTEP_S)
+        return Motion(collided, self.drive.now_s() - start_s)
+
+    def _do(self, action: Action, move: Callable[[], Motion]) -> Motion:
+        return self._do_freely(action, move) or move()
+
+    def _do_freely(self, action: Action, move: Callable[[], Motion]) -> Motion | None:
+        """Move as in an action, without physics; do nothing and return None where physics could matter."""
         base = self.free_base
         # Only FORWARD looks at the scan. No beam is shorter than the radius plus the gap.
         # A free move keeps 1 cm beyond the gap at which something would happen: a contact, or a short range.
@@ -70,7 +111,7 @@ class ExamMotion:
             return None
         try:
             with self.drive.driving(base):
-                motion = self._executor.execute(action)
+                motion = move()
         except NotFreeError:
             return None
         base.finish()
@@ -133,19 +174,37 @@ class VLNEnv(Env):
         self._options = checked_options(_Options, locals())
         camera = msgspec.structs.replace(WheeledRobot().camera, width=width, height=height, fov_deg=fov_deg)
         self._robot = WheeledRobot(camera=camera)
+        self.camera_facts = CameraFacts(
+            fov_deg=camera.fov_deg, height_m=camera.height_m, pitch_deg=camera.pitch_deg
+        )
         if self._options.has_camera:
             shared_context()  # a machine that cannot render is told so before the first episode
         self.looking = True
         """Set to False to skip rendering, for example between the steps that you want to see."""
+        self._stages: dict[_StageKey, _Stage] = {}  # the one that was used last comes last
         self._stage: _Stage | None = None
         self._state: EpisodeState | None = None
+
+    @classmethod
+    def example_observation(cls, episode: Any, options: Mapping[str, Any]) -> Observation:
+        """Return zeros in the shapes of what the sensors show."""
+        usual = {name: each.default for name, each in inspect.signature(cls).parameters.items()}
+        chosen, lidar = checked_options(_Options, {**usual, **options}), WheeledRobot().lidar
+        zeros = np.zeros(lidar.beams), lidar.angle_min, lidar.angle_increment
+        found = {
+            "rgb": np.zeros((chosen.height, chosen.width, 3), np.uint8),
+            "depth": np.zeros((chosen.height, chosen.width), np.uint16),
+            "scan": Scan(*zeros, lidar.range_min_m, lidar.range_max_m),
+            "odom": Pose2(0.0, 0.0, 0.0),
+        }
+        return {name: found[name] for name in chosen.sensors}
 
     def reset(self, episode: DrivingEpisode) -> Observation:
         """Put the scene and the robot into the episode's first state."""
         self._state = None
         stage = self._stage_of(*_floor_of(episode))
         pose = _place(stage.world, episode)
-        stage.motion.drive.reset()
+        stage.motion.reset()
         self._state = EpisodeState(episode, episode.start_position, pose.yaw)
         return self._observe(stage)
 
@@ -191,27 +250,50 @@ class VLNEnv(Env):
         motion = self._stage.motion.execute(action)
         pose = self._stage.world.pose()
         state.record(action, Vector3(pose.x, pose.y, state.position.z), pose.yaw, collision=motion.collided)
-        state.done = state.done or (self._options.end_on_collision and motion.collided)
+        state.done = state.done or (self._options.end_on_collision and state.collision)
         return self._observe(self._stage), 0.0, state.done, state.info()
+
+    def wait(self, duration_s: float, *, keep: bool) -> None:
+        """Drive or turn on at the speed of the last action until something is in the way, or stand."""
+        state = running(self._state)
+        if self._stage is None:
+            raise SimulationError("wait() was called after close()")
+        state.has_bumped_since |= self._stage.motion.wait(duration_s, keep=keep)
+
+    def time_s(self) -> float:
+        """Return the simulated seconds since `reset`."""
+        if self._stage is None:
+            raise SimulationError("time_s() was called before reset()")
+        return self._stage.world.time_s
 
     def info(self) -> Info:
         """Return the ground truth of the present state."""
         return started(self._state).info()
 
+    def cameras(self) -> dict[str, Any]:
+        """Return the calibration of the one camera, for each kind of its pictures."""
+        if self._stage is None:
+            raise SimulationError("cameras() was called before reset()")
+        world, options = self._stage.world, self._options
+        found = calibration_of(world.model, world.body.camera_name, options.width, options.height)
+        return {name: found for name in options.sensors if name in ("rgb", "depth")}
+
     def close(self) -> None:
         """Free the scene and its pictures' memory."""
-        self._state = None
-        if self._stage is not None:
-            self._stage.close()
-            self._stage = None
+        self._state = self._stage = None
+        while self._stages:
+            self._stages.popitem()[1].close()
 
     def _stage_of(self, scene_path: Path, floor_z: float) -> _Stage:
-        if self._stage is None or self._stage.made_of != (scene_path, scene_version(scene_path), floor_z):
-            if self._stage is not None:
-                self._stage.close()
-                self._stage = None
-            self._stage = _Stage(scene_path, floor_z, self._robot, self._options)
-        return self._stage
+        key, self._stage = (scene_path, scene_version(scene_path), floor_z), None
+        stage = self._stages.pop(key, None)
+        if stage is None:
+            # The newest makes way: if the same scenes come in turn again, the others will be used before it.
+            while len(self._stages) >= max(1, self.max_open_scenes):
+                self._stages.popitem()[1].close()
+            stage = _Stage(scene_path, floor_z, self._robot, self._options)
+        self._stages[key] = self._stage = stage
+        return stage
 
     def _observe(self, stage: _Stage) -> Observation:
         observation: Observation = {}
@@ -249,7 +331,6 @@ class _Stage:
     """A scene with everything that is built for it; kept as long as episodes use it."""
 
     def __init__(self, scene_path: Path, floor_z: float, robot: WheeledRobot, options: _Options) -> None:
-        self.made_of = (scene_path, scene_version(scene_path), floor_z)
         scene = load_scene(scene_path)
         self.world = World(scene, scene_path, robot, floor_z=floor_z, drawn=options.has_camera)
         self.scanner = LaserScanner(self.world)

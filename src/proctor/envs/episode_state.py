@@ -19,13 +19,16 @@ class EpisodeState:
         self.done = False
         self.collision = False
         self.collision_count = 0
+        self.has_bumped_since = False
+        """Whether the robot bumped into something after the last step, while the agent was thinking."""
         self.trajectory = [position]
 
     def record(self, action: Action, position: Vector3, yaw: float, *, collision: bool) -> None:
         """Take in the state after an action."""
-        self.position, self.yaw, self.collision = position, yaw, collision
+        self.position, self.yaw = position, yaw
+        self.collision, self.has_bumped_since = collision or self.has_bumped_since, False
         self.step += 1
-        self.collision_count += collision
+        self.collision_count += self.collision
         self.trajectory.append(position)
         self.done = action is Action.STOP or self.step >= self.episode.step_limit
 

@@ -325,3 +325,9 @@ class TabletopSetup(Protocol):
 
     def without_movables(self) -> Self:
         """Return the same with static objects only, and nothing to pick up."""
+
+
+def cameras_of(episode: TabletopSetup) -> tuple[CameraConfig, CameraConfig]:
+    """Return the head's and the wrist's camera: the episode's own, else the robot's."""
+    own = episode.robot_config.camera_config or {}
+    return own.get("head", CAMERAS["head"]), own.get("wrist", CAMERAS["wrist"])

@@ -161,6 +161,7 @@ class FreeBase:
         if max(map(abs, self._velocity)) > 1e-9:
             return False
         self._x, self._y, self._yaw = data.qpos.tolist()
+        self._command: Sequence[float] = data.ctrl.tolist()
         self._kept_gap_m = kept_gap_m
         self._room_m = self._measure_room_m(self._x, self._y)
         self.time_s = float(data.time)

@@ -48,9 +48,22 @@ def missing_packages() -> tuple[str, ...]:
     return PACKAGES
 
 
-@cache
 def shared_context() -> Any:
-    """Return the process's OpenGL context, made on first use. It lives as long as the process."""
+    """Return the process's OpenGL context, made on first use. It lives as long as the process.
+
+    A UserError in a process that was forked from one with a context: drawing would hang there.
+    """
+    context, process_id = _context()
+    if process_id != os.getpid():
+        raise UserError(
+            "this process was forked from one that draws, and OpenGL does not survive that; start it with "
+            'context="spawn", or before the first picture is drawn'
+        )
+    return context
+
+
+@cache
+def _context() -> tuple[Any, int]:
     backend = os.environ.get("MUJOCO_GL", "")
     if not backend and sys.platform.startswith("linux"):
         missing = _missing_libraries("egl") or "a device of EGL"
@@ -64,7 +77,7 @@ def shared_context() -> Any:
         _try_to_draw()
     except (ImportError, AttributeError, OSError, RuntimeError) as error:
         raise MissingDependency(f"OpenGL (MUJOCO_GL={backend}: {error})", REMEDY) from error
-    return context
+    return context, os.getpid()
 
 
 def renderer_name() -> str:

@@ -33,6 +33,12 @@ class SetPoints:
         """Where they are."""
         return np.array(self._position)
 
+    def stopping_point(self) -> Array:
+        """Return where they come to rest if their drives brake as hard as they can."""
+        braking_s = [abs(speed) / limit for speed, limit in zip(self._velocity, ACCELERATIONS, strict=True)]
+        braking_s[:2] = [math.hypot(*self._velocity[:2]) / ACCELERATIONS[0]] * 2
+        return self.position + np.array(self._velocity) * braking_s / 2
+
     def move(self, target: Array, dt_s: float) -> Array:
         """Move towards a target for a while and return the new positions."""
         position, velocity, goal = self._position, self._velocity, target.tolist()

@@ -228,9 +228,19 @@ class TabletopWorld:
 
     def advance(self) -> int:
         """Let one control period pass. Return the flags of `Touch` that were set at any time of it."""
+        return self._follow(self._world_of(self.target), self._set_points_per_action)
+
+    def wait(self, duration_s: float, *, keep: bool) -> int:
+        """Let time pass while the robot goes on to its targets, or brakes and stands; return as `advance`.
+
+        A standing gripper keeps its grip: its set point stays.
+        """
+        goal = self._world_of(self.target) if keep else self._set_points.stopping_point()
+        return self._follow(goal, round(duration_s / self._set_point_s))
+
+    def _follow(self, goal: Array, set_points: int) -> int:
         touched = 0
-        goal = self._world_of(self.target)
-        for _ in range(self._set_points_per_action):
+        for _ in range(set_points):
             self._servo(self._set_points.move(goal, self._set_point_s))
             mujoco.mj_step(self.model, self.data, nstep=self._substeps)
             touched |= self.toucher.touch(self.data)

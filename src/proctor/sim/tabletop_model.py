@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 
 from proctor.core.errors import UserError
 from proctor.core.types import Array
-from proctor.robots.stretch import CAMERAS, CameraConfig
-from proctor.scenes.tabletop_parts import SceneItem, TabletopSetup
+from proctor.robots.stretch import CameraConfig
+from proctor.scenes.tabletop_parts import SceneItem, TabletopSetup, cameras_of
 from proctor.scenes.thing import Solid, Thing
 from proctor.sim.contacts import Group
 from proctor.sim.look import Look
@@ -70,12 +70,6 @@ def build_tabletop(
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise UserError(f"episode '{episode.episode_id}': MuJoCo cannot build it: {reason}") from None
-
-
-def cameras_of(episode: TabletopSetup) -> tuple[CameraConfig, CameraConfig]:
-    """Return the head's and the wrist's camera: the episode's own, else the robot's."""
-    own = episode.robot_config.camera_config or {}
-    return own.get("head", CAMERAS["head"]), own.get("wrist", CAMERAS["wrist"])
 
 
 def wxyz(xyzw: tuple[float, float, float, float]) -> Array:
