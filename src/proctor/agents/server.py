@@ -231,10 +231,10 @@ class PolicyServer:
                 ping_timeout=PING_TIMEOUT_S,
                 max_size=MAX_FRAME_BYTES,
                 max_queue=1,  # one frame is asked at a time
-                logger=_websockets_log(),
+                logger=websockets_log(),
             )
         except OSError as error:
-            raise UserError(_listen_problem(self._host, self._port, error)) from None
+            raise UserError(listen_problem(self._host, self._port, error)) from None
 
     def _handle(self, connection: ServerConnection) -> None:
         """Hold one session, in its own thread."""
@@ -302,7 +302,8 @@ def _tls(certificate: Path | str | None, key: Path | str | None) -> ssl.SSLConte
     return context
 
 
-def _listen_problem(host: str, port: int, error: OSError) -> str:
+def listen_problem(host: str, port: int, error: OSError) -> str:
+    """Return why a server cannot listen there, and what to do."""
     if error.errno == errno.EADDRINUSE:
         return f"port {port} on {host} is taken: end the program that listens there, or choose another port"
     return f"cannot listen on {host}, port {port}: {error.strerror or error}"
@@ -314,7 +315,7 @@ def _check_number(name: str, value: float, least: int) -> None:
 
 
 @functools.cache
-def _websockets_log() -> logging.Logger:
+def websockets_log() -> logging.Logger:
     """Return a log for errors of handlers. Failed handshakes are left out: port scanners make many."""
     found = log.getChild("websockets")
     found.setLevel(logging.ERROR)

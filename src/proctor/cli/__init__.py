@@ -16,8 +16,11 @@ from proctor.cli.conformance import add_conformance
 from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
 from proctor.cli.export_o3de import add_export_o3de
+from proctor.cli.mcp import add_mcp
 from proctor.cli.navigate import add_navigate
 from proctor.cli.o3de_standin import add_o3de_standin
+from proctor.cli.play import add_play
+from proctor.cli.probe import add_probe
 from proctor.cli.report import add_report
 from proctor.cli.results import add_results
 from proctor.cli.run import add_run
@@ -88,6 +91,9 @@ def _parser(words: Sequence[str] = ("run",)) -> argparse.ArgumentParser:
     parser.set_defaults(command=_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_run(commands, with_exam_options="run" in words[:1])  # to load exams takes time
+    add_probe(commands, with_exam_options="probe" in words[:1])
+    add_mcp(commands, with_exam_options="mcp" in words[:1])
+    add_play(commands, with_exam_options="play" in words[:1])
     add_serve(commands)
     add_report(commands)
     add_results(commands)

@@ -74,7 +74,13 @@ def add_conformance(commands: Any) -> None:
     _add(commands, "env", _check_env, ENV_HELP)
     policy = _add(commands, "policy", _check_policy, POLICY_HELP)
     policy.add_argument("--env", default="", metavar="NAME", help="the world (default: the exam's own)")
-    policy.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
+    policy.add_argument(
+        "--policy-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an option of the policy; may be given several times",
+    )
     exam = _add(commands, "exam", _check_exam, EXAM_HELP)
     exam.add_argument("--env", default="", metavar="NAME", help="the world (default: the exam's own)")
 

@@ -54,6 +54,7 @@ def _report(arguments: argparse.Namespace) -> int:
     from pkgutil import resolve_name
 
     from proctor.report.html import write_report
+    from proctor.report.latency_curves import latency_curves, latency_table
     from proctor.report.run_record import exam_of, read_runs
     from proctor.runs.folder import find_runs
 
@@ -64,6 +65,9 @@ def _report(arguments: argparse.Namespace) -> int:
         console.say(*empty)
         return _draw(runs, arguments.png, arguments.out)
     console.say(*empty, *(f"{run.name}: {notice}" for run in runs for notice in run.notices))
+    curves = latency_curves(runs)
+    if curves:
+        console.print(latency_table(curves))
     out = arguments.out or folder / "report.html"
     steps = resolve_name(exam_of(runs).page).replayed_steps if arguments.frames is None else None
     with _progress() as on_progress:

@@ -11,15 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from proctor.cli.conditions import add_conditions, read_conditions
 from proctor.cli.exam_options import add_exam_options, exam_options
+from proctor.cli.exam_runs import (
+    LONGEST_NAME,
+    add_exam,
+    exam_title,
+    folder_of,
+    names_of,
+    reach_agents,
+    run_config,
+    run_plan,
+)
 from proctor.cli.options import add_command, find_modules_here, read_options
-from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, console, errors
-from proctor.core.addresses import address_label, is_address
+from proctor.cli.spending import add_spending, budget_of, check_wire, say_over_budget
+from proctor.cli.terminal import DONE, OVER_BUDGET, TOO_MANY_FAULTS, UNAVAILABLE, console, errors
+from proctor.core.addresses import is_chat
 from proctor.core.errors import UserError
-from proctor.core.plain_text import plain
 
 if TYPE_CHECKING:
     from proctor.runs.job import Job
@@ -41,33 +50,40 @@ examples:
   proctor run --suite houses-v1 --policy my_agent:Agent --save-frames
   proctor run --suite houses-v1 --policy ws://localhost:8080 --policy-option action_timeout_s=5
   proctor run --suite houses-v1 --policy ws://gpu1:8080,ws://gpu2:8080 --workers 2
+  proctor run --suite houses-v1 --policy chat+http://localhost:8000/v1 --policy-option model=qwen3-vl
+  proctor run --suite houses-v1 --policy chat+http://HOST/v1 --policy-option model=NAME --budget-tokens 90000
+  proctor run --suite houses-v1 --policy my_agent:Agent --inform default,pose,map --out runs/with_a_map
+  proctor run --suite houses-v1 --policy my_agent:Agent --instructions mirrored --out runs/mirrored
   proctor run --suite houses-v1 --policy oracle --env ros2 --episodes 3
   proctor run --dataset my_tables.json --policy hold random my_agent:Agent --level 2
+  proctor run --suite houses-v1 --policy my_agent:Agent --charge-latency measured --while-thinking hold
 
 An agent at ws:// or wss:// is served elsewhere, for instance with `proctor serve-policy`; several addresses
 with commas between are the same agent, shared out among the workers. If it wants a token, put it into the
 environment variable PROCTOR_AGENT_TOKEN.
 
+A chat model behind an HTTP API is asked at chat+http:// (/chat/completions), chat+responses+https://
+(OpenAI's Responses) or chat+anthropic+https:// (Anthropic's messages); its key is taken from the environment
+variable PROCTOR_CHAT_KEY.
+
 The same command on the same folder goes on where it stopped; a finished run is not done again.
 exit codes: 0 done, 1 too many episodes that are not scored (evaluator faults), 2 user error,
-  3 stopped because the agent is unavailable (the same command goes on), 130 interrupted
+  3 stopped because the agent is unavailable (the same command goes on),
+  4 stopped because the budget is spent (the same command with a larger one goes on), 130 interrupted
 """
-LONGEST_NAME = 60
 
 
 def add_run(commands: Any, *, with_exam_options: bool) -> None:
     """Add the command."""
     run = add_command(commands, "run", _run, RUN_HELP)
-    exam = run.add_mutually_exclusive_group(required=True)
-    exam.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
-    exam.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
+    add_exam(run)
     run.add_argument(
         "--policy",
         nargs="+",
         required=True,
         metavar="NAME",
         help="a name (proctor list), module:Class, file.py:Class, or the address of a served agent: "
-        "ws://host:port; modules are looked for in this folder, too",
+        "ws://host:port, or of a chat model: chat+http://host:port/v1; modules are looked for here, too",
     )
     run.add_argument(
         "--name",
@@ -76,23 +92,19 @@ def add_run(commands: Any, *, with_exam_options: bool) -> None:
         metavar="NAME",
         help="what to call the agent in tables, reports and its folder; as many as there are policies",
     )
-    run.add_argument("--env", default="", metavar="NAME", help="the world (default: the exam's own)")
-    run.add_argument(
-        "--scenes", type=Path, metavar="DIR", help="where the dataset's scenes are, if not beside it"
-    )
-    run.add_argument("--split", metavar="NAME", help="only this part, such as val_unseen")
-    which = run.add_mutually_exclusive_group()
-    which.add_argument("--episodes", type=int, metavar="N", help="only N, from all scenes in turn")
-    which.add_argument("--episode", metavar="ID", help="only this one")
     run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
     run.add_argument(
         "--executor", default="", metavar="NAME", help="how episodes are done (default: by --workers)"
     )
-    run.add_argument("--seed", type=int, default=0, help="all randomness depends on it (default: 0)")
     run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/EXAM/POLICY)")
-    pairs: dict[str, Any] = {"action": "append", "default": [], "metavar": "KEY=VALUE"}
-    run.add_argument("--env-option", **pairs, help="e.g. width=320, or of tabletop 'sensors=[]'")
-    run.add_argument("--policy-option", **pairs)
+    run.add_argument(
+        "--policy-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an option of the policy, e.g. model=qwen3-vl; may be given several times",
+    )
+    add_conditions(run)
     _add_recording(run)
     ros2 = run.add_argument_group("env ros2 only")
     ros2.add_argument(
@@ -126,6 +138,7 @@ def _add_limits(run: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds before the next attempt then, doubled each time up to a minute (default: 5)",
     )
+    add_spending(run)
 
 
 def _add_recording(run: argparse.ArgumentParser) -> None:
@@ -152,19 +165,15 @@ def _add_recording(run: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from proctor.report.tables import score_notes, score_table
 
-    dataset = arguments.dataset
-    stem = dataset.name.removesuffix(".gz").removesuffix(".json") if dataset else ""
-    title = arguments.suite or (dataset.parent.name if stem == "episodes" else "") or stem
-    if arguments.split:
-        title += f"-{arguments.split}"
+    title = exam_title(arguments)
     out: Path = arguments.out or Path("runs") / title
     if not 0 <= arguments.max_fault_rate <= 1:
         raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
     find_modules_here()
     plans = _plans(arguments, out)
-    _reach(plans)
+    reach_agents(plans)
     told: set[str] = set()
-    reports = {label: _run_one(plan, told) for label, plan in plans.items()}
+    reports = {label: run_plan(plan, told) for label, plan in plans.items()}
     finished = {label: report.results for label, report in reports.items()}
     privileged = [label for label, plan in plans.items() if plan.config.job.privileged]
     first = next(iter(plans.values()))
@@ -176,7 +185,11 @@ def _run(arguments: argparse.Namespace) -> int:
     console.say(f"Results: {out}. To look at them: proctor report {shlex.quote(str(out))}")
     if any(report.stopped for report in reports.values()):
         _say_how_to_go_on(reports, arguments.words)
+    is_over_budget = say_over_budget(reports)
+    if any(report.stopped for report in reports.values()):
         return UNAVAILABLE
+    if is_over_budget:
+        return OVER_BUDGET
     worst = max(sum(r.summary.unscored.values()) / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
 
@@ -197,31 +210,31 @@ def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:
     from proctor.core.registry import load
     from proctor.exams.names import all_baselines
     from proctor.runs.attempts import Patience
-    from proctor.runs.plan import RunConfig, load_run_dataset, plan_run
+    from proctor.runs.plan import load_run_dataset, plan_run
 
     patience = Patience(max_unavailable=arguments.max_unavailable, pause_s=arguments.unavailable_pause)
     alone = len(arguments.policy) == 1 and arguments.out is not None
     names = names_of(arguments.policy, arguments.name)
+    model = read_options(arguments.policy_option).get("model")
+    if len(names) == 1 and is_chat(arguments.policy[0]) and not arguments.name and isinstance(model, str):
+        names = names_of(arguments.policy, [model[:LONGEST_NAME]])
     configs = [
-        RunConfig(
-            job=_job(arguments, policy),
+        run_config(
+            arguments,
+            _job(arguments, policy),
             name=name,
-            suite=arguments.suite,
-            dataset=arguments.dataset,
-            scenes=arguments.scenes,
-            split=arguments.split,
-            episodes=arguments.episodes,
-            episode=arguments.episode,
             workers=arguments.workers,
             executor=arguments.executor,
             recording=_recording(arguments),
             patience=patience,
+            budget=budget_of(arguments),
         )
         for policy, name in names.items()
     ]
     dataset = load_run_dataset(configs[0])
     for policy in arguments.policy:
-        load("policy", policy, all_baselines())  # a misspelt name must not cost time
+        class_ = load("policy", policy, all_baselines())  # a misspelt name must not cost time
+        check_wire(arguments, policy, class_)
     _check_options(arguments)
     options = exam_options(arguments, dataset.exam)
     configs = [replace(config, job=replace(config.job, exam_options=options)) for config in configs]
@@ -241,12 +254,16 @@ def _job(arguments: argparse.Namespace, policy: str) -> Job:
     options = read_options(arguments.env_option)
     if arguments.attach:
         options["attach"] = True
+    policy_options = read_options(arguments.policy_option)
+    if arguments.no_wire:
+        policy_options["wire"] = False
     return Job(
         env=arguments.env,
         policy=policy,
         env_options=options,
-        policy_options=read_options(arguments.policy_option),
+        policy_options=policy_options,
         seed=arguments.seed,
+        conditions=read_conditions(arguments),
     )
 
 
@@ -258,74 +275,6 @@ def _check_options(arguments: argparse.Namespace) -> None:
         raise UserError("--attach: one robot can do one episode at a time; leave --workers out")
     if arguments.env == "o3de" and arguments.workers > 1:
         raise UserError("--env o3de: one engine can do one episode at a time; leave --workers out")
-
-
-def _reach(plans: Mapping[str, RunPlan]) -> None:
-    """Find out whether all served agents are there, before the first one begins."""
-    from proctor.runs.run import check_agents
-
-    for plan in plans.values():
-        policy = plan.config.job.policy
-        if is_address(policy):
-            looking = f"looking for the agent at {escape(policy)}"
-            if not console.is_terminal:
-                console.print(looking)
-            with console.status(looking):
-                check_agents(plan)
-
-
-def _run_one(plan: RunPlan, told: set[str]) -> RunReport:
-    """Run one policy. Notes that have been told are not told again."""
-    from proctor.runs.run import Progress as State
-    from proctor.runs.run import run
-
-    columns = (
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("SR {task.fields[rate]:>4}"),
-        TimeRemainingColumn(),
-    )
-    label = plan.config.label
-    bar = Progress(*columns, console=console)
-    task = bar.add_task(escape(label), total=None, rate="")
-    checking = console.status(f"{escape(label)}: checking the episodes")
-
-    def show(state: State) -> None:
-        checking.stop()
-        console.say(*(f"note: {note}" for note in state.notes if note not in told))
-        told.update(state.notes)
-        bar.start()  # only now: a request that is refused shows no bar
-        scored = [result for result in state.finished if result.is_scored]
-        rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""
-        bar.update(task, total=state.total, completed=len(state.finished), rate=rate)
-        if not console.is_terminal and len(state.finished) % max(1, state.total // 10) == 0:
-            console.print(f"{label}: {len(state.finished)} of {state.total} episodes", markup=False)
-
-    try:
-        checking.start()
-        report = run(plan, show, check_policy=not is_address(plan.config.job.policy))
-    finally:
-        checking.stop()
-        if bar.live.is_started:
-            bar.stop()
-    _tell_end(label, report, plan.out)
-    return report
-
-
-def _tell_end(label: str, report: RunReport, out: Path) -> None:
-    """Print what a run has to say beyond its scores."""
-    from proctor.runs.recorder import recording_notes
-    from proctor.runs.recordings import RECORDINGS
-
-    if report.done_before == report.total:
-        console.say(f"{label}: all {report.done_before} episodes were done before; nothing to do")
-    elif report.done_before:
-        console.print(f"{label}: went on after {report.done_before} finished episodes", markup=False)
-    errors.say(*(f"warning: {label}: {warning}" for warning in report.warnings))
-    if report.recorded is not None:
-        notes = recording_notes(report.recorded, unrecorded=report.unrecorded, folder=out / RECORDINGS)
-        console.say(*(f"{label}: {note}" for note in notes))
 
 
 def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
@@ -341,36 +290,3 @@ def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
         sensors=arguments.save_steps == "full",
         frames_budget_bytes=round(budget_mb * 1e6),
     )
-
-
-def names_of(policies: Sequence[str], given: Sequence[str]) -> dict[str, str]:
-    """Return the given name of each policy; an empty one where none was given."""
-    unique = list(dict.fromkeys(policies))
-    if given and len(given) != len(unique):
-        raise UserError(f"--name: expected {len(unique)}, one for each policy, found {len(given)}")
-    for name in given:
-        if not folder_label(name) or plain(name) != name or len(name) > LONGEST_NAME:
-            raise UserError(
-                f"--name: expected 1 to {LONGEST_NAME} printable characters, a letter or digit among them, "
-                f"found {name!r:.80}"
-            )
-    if len(set(given)) != len(given):
-        raise UserError(f"--name: expected different names, found {' '.join(given)}")
-    return dict(zip(unique, given or [""] * len(unique), strict=True))
-
-
-def folder_of(policy: str, name: str) -> str:
-    """Return the name of an agent's folder."""
-    if name:
-        return folder_label(name)
-    if is_address(policy):
-        return address_label(policy)
-    file, _, class_ = policy.partition(":")
-    if file.endswith(".py"):
-        policy = f"{Path(file).stem}:{class_}".rstrip(":")
-    return policy.replace(":", ".").replace("/", "_")
-
-
-def folder_label(name: str) -> str:
-    """Return a name for a folder; empty if nothing of the name can be in one."""
-    return re.sub(r"[^\w.-]+", "_", name).strip("._-")

@@ -40,7 +40,13 @@ def add_serve(commands: Any) -> None:
         metavar="POLICY",
         help="module:Class, looked for in this folder, too; file.py:Class; or a name (proctor list)",
     )
-    serve.add_argument("--policy-option", action="append", default=[], metavar="KEY=VALUE")
+    serve.add_argument(
+        "--policy-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an option of the policy, e.g. checkpoint=best.pt; may be given several times",
+    )
     serve.add_argument(
         "--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all (default: 127.0.0.1)"
     )

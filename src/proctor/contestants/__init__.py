@@ -1,0 +1,1 @@
+"""Contestants that call the evaluator instead of being called: people in a browser, agents over MCP."""

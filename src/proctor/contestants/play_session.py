@@ -1,0 +1,252 @@
+"""What the page of `proctor play` shows, and what a person can do there.
+
+The run asks the seat for actions in the main thread. Another thread watches the seat and keeps what the page
+shows; threads of connections wait for a newer view, and answer the seat when a button is pressed. Everything
+is kept here and nothing in the browser, so a page that is loaded again shows the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import threading
+from collections import Counter
+from contextlib import suppress
+from functools import partial
+from pkgutil import resolve_name
+
+from proctor.agents.arrays import encode_picture
+from proctor.contestants.play_score import EpisodeScore
+from proctor.contestants.play_view import PlayerRun, PlaySummary, View
+from proctor.contestants.seat import HumanSeat, Seat, StaleTurn, Turn
+from proctor.core.errors import UserError
+from proctor.core.types import Observation
+from proctor.exams.controls import Controls
+from proctor.exams.names import AnyExam
+from proctor.exams.results import EpisodeResult
+from proctor.runs.plan import RunPlan
+from proctor.runs.run import Progress, RunReport
+
+WATCH_INTERVAL_S = 1.0
+log = logging.getLogger("proctor.play")
+
+
+class PlaySession:
+    """One exam at one page, for one person after the other.
+
+    The methods that `play` calls belong to the main thread; all others may be called from any.
+    """
+
+    def __init__(self, exam: type[AnyExam]) -> None:
+        if not exam.controls:
+            raise UserError(
+                f"people cannot take the exam {exam.name}: it has no controls. "
+                "Its author can add a class that inherits Controls, and name it in Exam.controls"
+            )
+        self.exam = exam
+        self.controls: type[Controls] = resolve_name(exam.controls)
+        self._changed = threading.Condition()
+        self._version = 1
+        self._run: PlayerRun | None = None
+        self._wanted = self._problem = ""
+        self._holder = ""
+        self._clients: Counter[str] = Counter()
+
+    # The main thread
+
+    def wait_for_name(self) -> str:
+        """Wait until somebody has entered a name."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._wanted)
+            return self._wanted
+
+    def refuse_name(self, problem: str) -> None:
+        """Say why there is no run for the name that was entered, and ask again."""
+        with self._changed:
+            self._run, self._wanted, self._problem = None, "", problem
+            self._touch()
+
+    def begin(self, player: str, plan: RunPlan) -> Seat:
+        """Begin a person's run, or go on with it; return its policy."""
+        run = PlayerRun(player, plan, HumanSeat(), self.controls(), done=set(plan.kept))
+        with self._changed:
+            self._run, self._wanted, self._problem = run, "", ""
+            self._touch()
+        threading.Thread(target=self._watch, args=(run,), daemon=True).start()
+        return run.seat
+
+    def on_progress(self, progress: Progress) -> None:
+        """Show the score of an episode that has ended."""
+        run = self._run
+        if run is None:
+            return
+        for result in [each for each in progress.finished if each.episode_id not in run.done]:
+            with self._changed:
+                run.done.add(result.episode_id)
+                run.ended += 1
+                self._touch()
+            # The picture takes a second, in which the next episode is made ready.
+            work = partial(self._add_score, run, run.ended, result, run.frames)
+            threading.Thread(target=work, daemon=True).start()
+
+    def finish(self, report: RunReport) -> None:
+        """Show the summary, after the last score."""
+        run = self._run
+        if run is None:
+            return
+        episodes = report.results.episodes
+        with self._changed:
+            run.summary = PlaySummary(
+                successes=report.results.success_count,
+                scored=sum(result.is_scored for result in episodes),
+                episodes=[result.success if result.is_scored else None for result in episodes],
+                command=f"proctor report {shlex.quote(str(run.plan.out))}",
+            )
+            self._touch()
+
+    def _watch(self, run: PlayerRun) -> None:
+        """Keep the last turn of the seat with its pictures, and do what is left of a press."""
+        number = 0
+        while not run.seat.is_closed:
+            turn = run.seat.wait(number, WATCH_INTERVAL_S)
+            if turn is None:
+                continue
+            number = turn.number
+            pictures = self._encode(turn.observation)
+            with self._changed:
+                run.turn, run.pictures = turn, pictures
+                if turn.outcome is None and turn.step == 0:
+                    run.frames = {}
+                    run.controls.begin(turn.info, turn.observation)
+                elif turn.outcome is None:
+                    self._do_step(run, turn)
+                if pictures:
+                    run.frames[turn.step] = pictures[0]
+                self._touch()
+
+    def _encode(self, observation: Observation) -> list[bytes]:
+        wanted = self.controls.pictures or [
+            name for name, value in observation.items() if getattr(value, "shape", ())[2:] == (3,)
+        ]
+        return [encode_picture(observation[name], "jpeg") for name in wanted if name in observation]
+
+    def _add_score(
+        self, run: PlayerRun, number: int, result: EpisodeResult, frames: dict[int, bytes]
+    ) -> None:
+        made = EpisodeScore(run.plan, result, frames)
+        score = made.score(number)
+        with self._changed:
+            run.scores[number] = score, []
+            self._touch()
+        pictures = made.pictures()
+        with self._changed:
+            run.scores[number] = score, pictures
+            self._touch()
+
+    # Connections
+
+    def enter(self, client: str) -> None:
+        """Let a browser in. It gets the session if nobody is there, or if it had it before."""
+        with self._changed:
+            if not self._clients[self._holder]:
+                self._holder = client
+            self._clients[client] += 1
+            self._touch()
+
+    def leave(self, client: str) -> None:
+        """Let a browser go. If it had the session, another one that is there gets it."""
+        with self._changed:
+            self._clients[client] -= 1
+            self._clients += Counter()  # only those who are there
+            if self._clients and self._holder not in self._clients:
+                self._holder = next(iter(self._clients))
+            self._touch()
+
+    def take_over(self, client: str) -> None:
+        """Give the session to another browser."""
+        with self._changed:
+            self._holder = client
+            self._touch()
+
+    def wait(self, client: str, after: int, timeout_s: float) -> tuple[int, View, list[bytes]] | None:
+        """Return the first view with a version above `after` and its pictures; None if none comes in time."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._version > after, timeout_s):
+                return None
+            view, pictures = self._view() if client == self._holder else (View(phase="taken"), list[bytes]())
+            return self._version, view, pictures
+
+    def enter_name(self, client: str, name: str) -> None:
+        """Begin as this person, where the page asks for a name."""
+        with self._changed:
+            if client == self._holder and self._view()[0].phase == "name":
+                self._wanted, self._problem = name, ""
+                self._touch()
+
+    def press(self, client: str, turn: int, name: str, value: float | None) -> None:
+        """Do what a button or a slider means, if it belongs to the present turn.
+
+        Raises:
+            ValueError: There is no such button or slider, or the value is not within its limits.
+        """
+        limits = {slider.name: (slider.low, slider.high) for slider in self.controls.sliders}
+        if name in limits:
+            low, high = limits[name]
+            if value is None or not low <= value <= high:
+                raise ValueError(f"{name}: expected a value from {low:g} to {high:g}, found {value}")
+        elif name not in [button.name for button in self.controls.buttons]:
+            raise ValueError(f"there is no button '{name}'")
+        with self._changed:
+            run = self._run_at(client, turn)
+            if run is not None and run.turn is not None:
+                run.seat.begin()
+                run.controls.press(name, value)
+                self._do_step(run, run.turn)
+                self._touch()
+
+    def give_up(self, client: str, turn: int) -> None:
+        """End the episode as a failure."""
+        with self._changed:
+            run = self._run_at(client, turn)
+            if run is not None:
+                run.answered = turn
+                with suppress(StaleTurn):
+                    run.seat.give_up(turn, "the person gave up")
+                self._touch()
+
+    def leave_score(self, client: str, number: int) -> None:
+        """Go on after the score of this number."""
+        with self._changed:
+            run = self._run
+            if client == self._holder and run is not None and number == run.acknowledged + 1 <= run.ended:
+                run.acknowledged = number
+                self._touch()
+
+    def leave_summary(self, client: str) -> None:
+        """Let the next person enter a name."""
+        with self._changed:
+            if client == self._holder and self._view()[0].phase == "done":
+                self._run = None
+                self._touch()
+
+    def _touch(self) -> None:
+        self._version += 1
+        self._changed.notify_all()
+
+    def _run_at(self, client: str, turn: int) -> PlayerRun | None:
+        """Return the run if it waits for an answer to this turn, from this browser."""
+        view, _ = self._view()
+        return self._run if client == self._holder and view.is_open and view.turn == turn else None
+
+    def _do_step(self, run: PlayerRun, turn: Turn) -> None:
+        """Do the next step of what was pressed, if there is one."""
+        action = run.controls.action(turn.observation)
+        if action is not None:
+            run.answered = turn.number
+            with suppress(StaleTurn):  # the run is being closed
+                run.seat.answer(turn.number, action)
+
+    def _view(self) -> tuple[View, list[bytes]]:
+        if self._run is None:
+            return View(phase="wait" if self._wanted else "name", problem=self._problem), []
+        return self._run.view()
