@@ -1,13 +1,17 @@
 """Policy servers of others on loopback, by their published wire formats, with the msgpack package."""
 
 import asyncio
+import io
+import json
 import socket
 import threading
 import time
 from contextlib import contextmanager
 
 import msgpack
+import msgpack_numpy
 import numpy as np
+import zmq
 from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
 
@@ -176,3 +180,164 @@ def vla_eval(predict, heard=None, *, version=1, seq_offset=0, hello_type="hello"
                     await send("error", {"error": f"observation_failed: {error}"}, seq)
 
     return handle
+
+
+def roboarena(infer, resets=None, **config):
+    """Return a handler as RoboArena's: its configuration first, a text as the reply to a reset."""
+    defaults = {
+        "image_resolution": (224, 224),
+        "needs_wrist_camera": True,
+        "n_external_cameras": 1,
+        "needs_stereo_camera": False,
+        "needs_session_id": False,
+        "action_space": "joint_position",
+    }
+
+    async def handle(websocket):
+        await websocket.send(msgpack.packb({**defaults, **config}, default=pack_openpi))
+        async for frame in websocket:
+            seen = msgpack.unpackb(frame, object_hook=unpack_openpi)
+            try:
+                if seen.pop("endpoint") == "reset":
+                    if resets is not None:
+                        resets.append(seen)
+                    await websocket.send("reset successful")
+                else:
+                    await websocket.send(msgpack.packb(infer(seen), default=pack_openpi))
+            except Exception as error:  # noqa: BLE001  as the server has it
+                await websocket.send(f"Traceback (most recent call last):\n{type(error).__name__}: {error}\n")
+                await websocket.close(1011, "Internal server error. Traceback included in previous frame.")
+
+    return handle
+
+
+def xpolicylab(infer, heard=None, **reply_changes):
+    """Return a handler as XPolicyLab's: what cannot be read is ignored, errors keep the connection open."""
+    fields = "message_type message_id evaluation_id action_case_id trial_id repeat_index step sent_at payload"
+    replies = {"hello": "hello_ack", "reset": "reset_result", "trial_end": "trial_end_ack"}
+
+    async def handle(websocket):
+        async for frame in websocket:
+            if isinstance(frame, str):
+                continue
+            message = msgpack.unpackb(frame, raw=False, object_hook=msgpack_numpy.decode)
+            assert message.keys() == set(fields.split())
+            assert isinstance(message["evaluation_id"], str)
+            if heard is not None:
+                heard.append(message)
+            type_, payload = replies.get(message["message_type"], "infer_result"), {"ok": True}
+            if type_ == "infer_result":
+                try:
+                    payload = {"actions": infer(message["payload"]["observation"]), "latency_ms": 1.0}
+                except Exception as error:  # noqa: BLE001  as the server has it
+                    type_, payload = "error", {"code": "infer_failed", "message": str(error), "details": {}}
+            reply = {**message, "message_type": type_, "payload": payload, **reply_changes}
+            await websocket.send(msgpack.packb(reply, default=msgpack_numpy.encode, use_bin_type=True))
+
+    return handle
+
+
+CAPABILITIES = {
+    "observation_mode": "egocentric",
+    "action_type": "discrete",
+    "num_panos": None,
+    "rgb_shape": [224, 224, 3],
+    "depth_shape": [256, 256, 1],
+    "action_space": {"type": "discrete", "num_actions": 4, "actions": ["STOP"]},
+}
+
+
+def vln_ce_docker(act, heard=None, **capabilities):
+    """Return a handler as VLN-CE-Docker's: the handshake, then an action for all but the last observation."""
+
+    async def handle(websocket):
+        async def send(message):
+            await websocket.send(msgpack.packb(message, use_bin_type=True))
+
+        hello = {"type": "server_hello", "protocol_version": "1.1", "server_type": "cma"}
+        await send({**hello, "capabilities": {**CAPABILITIES, **capabilities}})
+        is_agreed = False
+        async for frame in websocket:
+            message = msgpack.unpackb(frame, raw=False, object_hook=msgpack_numpy.decode)
+            if heard is not None:
+                heard.append(message)
+            if message["type"] == "client_hello":
+                is_agreed = message["compatible"] and message["configuration"]["observation_mode"]
+                status = "ok" if is_agreed == "egocentric" else "error"
+                await send({"type": "handshake_complete", "status": status, "message": None})
+                continue
+            if not is_agreed:
+                raise ValueError("Handshake required before sending messages")
+            if message["type"] == "observation" and not message["done"]:
+                await send({"type": "action", "action": act(message)})
+
+    return handle
+
+
+def unpack_gr00t(value):
+    if "__ndarray_class__" in value:
+        return np.load(io.BytesIO(value["as_npy"]), allow_pickle=False)
+    return msgpack_numpy.decode(value)
+
+
+def modality(keys, deltas=(0,), *, as_text=False):
+    content = {"delta_indices": list(deltas), "modality_keys": list(keys)}
+    if as_text:  # as older versions have it
+        return {"__ModalityConfig_class__": True, "as_json": json.dumps(content)}
+    return {"__ModalityConfig__": True, "as_json": content}
+
+
+class Gr00t:
+    """The endpoints of GR00T's inference server: one method each, or bytes to be sent as they are."""
+
+    def __init__(self, act=None, *, token=None, **modalities):
+        self.act, self.token, self.heard = act, token, []
+        self.modalities = {"language": modality(["task"]), "action": modality(["a"], range(16)), **modalities}
+
+    def reply(self, frame):
+        request = msgpack.unpackb(frame, raw=False, object_hook=unpack_gr00t)
+        self.heard.append(request)
+        if self.token is not None and request.get("api_token") != self.token:
+            return {"error": "Unauthorized: Invalid API token"}
+        try:
+            return getattr(self, request["endpoint"])(**request.get("data", {}))
+        except Exception as error:  # noqa: BLE001  as the server has it
+            return {"error": str(error)}
+
+    def get_modality_config(self):
+        return self.modalities
+
+    def reset(self, options):
+        assert options is None
+        return {}
+
+    def get_action(self, observation, options):
+        assert options is None
+        return [self.act(observation), {}]
+
+
+@contextmanager
+def serving_zmq(reply):
+    """Serve a ZeroMQ REP socket: `reply` is called with every request; yields the address."""
+    socket_, stop = zmq.Context.instance().socket(zmq.REP), threading.Event()
+    socket_.linger = 0
+    port = socket_.bind_to_random_port("tcp://127.0.0.1")
+
+    def run():
+        while not stop.is_set():
+            if not socket_.poll(20):
+                continue
+            found = reply(socket_.recv())
+            if found is None:  # a server that is gone
+                break
+            packed = found if isinstance(found, bytes) else msgpack.packb(found, default=msgpack_numpy.encode)
+            socket_.send(packed)
+        socket_.close(0)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield f"gr00t+tcp://127.0.0.1:{port}"
+    finally:
+        stop.set()
+        thread.join(10)

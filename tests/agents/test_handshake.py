@@ -156,10 +156,12 @@ DEEP = b"\x81\xa1a" + b"\x91" * 100_000 + b"\xc0"
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (msgpack.packb({"type": "server_hello", "protocol_version": "1.1"}), "VLN-CE-Docker.*serve"),
+        (msgpack.packb({"type": "server_hello", "protocol_version": "2.0"}), "version 2.0.*Proctor 1.1"),
+        (msgpack.packb({"type": "server_hello", "capabilities": [1]}), "the server's handshake: expected"),
         (msgpack.packb({"status": "loading", "message": "…"}), "Positronic"),
         (json.dumps({"status": "ready"}), "Positronic"),
-        (msgpack.packb({"needs_session_id": True, "action_space": "joint_position"}), "RoboArena"),
+        (msgpack.packb({"needs_session_id": 7, "action_space": "joint_position"}), "needs_session_id"),
+        (json.dumps({"needs_session_id": True}), "the protocol of roboarena"),
         (msgpack.packb(HELLO), "binary.*subprotocol proctor.v1.msgpack"),
         (json.dumps({"type": "hello"}), "hello cannot be read.*protocol"),
         (json.dumps({**HELLO, "version": 9}), "version 9.*update Proctor here"),
@@ -296,7 +298,7 @@ def test_a_dialect_that_is_named_is_not_tested_for():
 @pytest.mark.parametrize(
     ("handler", "dialect", "words"),
     [
-        (spec_agent(), "openpi", "an openpi server speaks first"),
+        (spec_agent(), "openpi", "servers of openpi speak first"),
         (says(json.dumps(HELLO)), "openpi", "does not speak openpi: .*text.*hello"),
         (openpi(never), "proctor", "is a msgpack map .*auto"),
         (openpi(never, {"a": 1}), "vla-eval", "not answer as a vla-eval server does"),

@@ -137,6 +137,8 @@ class _Socket(ClientConnection):
     unread_messages = 0
 
     def data_received(self, data: bytes) -> None:
+        if not self.reply_bytes and data.startswith(b"\xff"):  # ZeroMQ's greeting, which has no end of line
+            self.transport.abort()
         self.reply_bytes += len(data)
         super().data_received(data)
 

@@ -29,6 +29,8 @@ from websockets.uri import parse_uri
 from proctor.agents.connection import Connection, open_connection
 from proctor.agents.dialects.dialect import Dialect
 from proctor.agents.messages import AgentGone, WireFault
+from proctor.agents.other_servers import describe_other_server
+from proctor.agents.zmtp_connection import open_zmtp_connection
 from proctor.core.errors import AgentFault, AgentUnavailable, ProctorError, UserError
 from proctor.core.plain_text import plain
 from proctor.core.registry import load, names
@@ -83,20 +85,22 @@ class Handshake:
         return get_page(self.address, name, min(self._deadline_s, time.monotonic() + PAGE_S))
 
     @property
-    def unsupported_protocol(self) -> str | None:
-        """The name of a protocol that is known by its first frame, but that no dialect speaks."""
+    def known_protocol(self) -> str | None:
+        """The name of a protocol whose first frame is like no other's, whether a dialect speaks it or not."""
         if self.has_field("type", "server_hello"):
-            return "VLN-CE-Docker"
+            return "vln-ce-docker"
         keys = (self.fields or {}).keys()
         if "status" in keys:
             return "Positronic"
-        return "RoboArena" if keys & {"needs_session_id", "action_space"} else None
+        return "roboarena" if keys & {"needs_session_id", "action_space"} else None
 
     def describe(self) -> str:
         """Return in one line what the first frame is and what to do about it."""
         frame, remedy = self.first_frame, f"serve the model with one of: {', '.join(names('dialect'))}"
-        if (protocol := self.unsupported_protocol) is not None:
-            return f"the agent speaks the protocol of {protocol}, which Proctor does not; {remedy}"
+        if (protocol := self.known_protocol) is not None:
+            is_spoken = protocol in names("dialect")
+            hint = f"give dialect={protocol}, or auto" if is_spoken else f"Proctor does not; {remedy}"
+            return f"the agent speaks the protocol of {protocol}; {hint}"
         if isinstance(frame, str) and "Traceback" in frame:
             return f"the agent failed before it was asked anything: {last_line(frame)}"
         if isinstance(frame, str):
@@ -150,7 +154,7 @@ def open_session(
     dialect, it is not tested for. Raises AgentUnavailable if nothing answers, AgentFault if it speaks nothing
     that we know.
     """
-    dialects = dialects or load_dialects()
+    dialects = _spoken_at(address.url, dialects or load_dialects())
     connection = _connect(address, deadline_s, dialects)
     try:
         first_frame = _first_frame(connection, deadline_s, listen_s, dialects)
@@ -172,6 +176,15 @@ def open_session(
     return AgentSession(connection, dialect, handshake)
 
 
+def _spoken_at(url: str, dialects: Sequence[type[Dialect]]) -> Sequence[type[Dialect]]:
+    scheme = url.partition("://")[0]
+    found = [dialect for dialect in dialects if scheme in dialect.schemes]
+    if not found:
+        wanted = " or ".join(f"{scheme}://" for scheme in dialects[0].schemes)
+        raise UserError(f"dialect '{dialects[0].name}' is for addresses of {wanted}, found {url}")
+    return found
+
+
 def _chosen(dialects: Sequence[type[Dialect]], handshake: Handshake) -> type[Dialect]:
     if len(dialects) == 1:
         return dialects[0]
@@ -185,6 +198,8 @@ def _connect(address: Address, deadline_s: float, dialects: Sequence[type[Dialec
     # Those of the fallback first: some servers choose the first one without looking.
     offered = [name for dialect in reversed(dialects) for name in dialect.subprotocols]
     scheme = dialects[0].authorization_scheme if len(dialects) == 1 else Dialect.authorization_scheme
+    if "ws" not in dialects[0].schemes:
+        return open_zmtp_connection(address.url, deadline_s)
     try:
         return open_connection(
             address.url,
@@ -194,10 +209,24 @@ def _connect(address: Address, deadline_s: float, dialects: Sequence[type[Dialec
             tls=address.tls,
         )
     except AgentFault as fault:
+        found = describe_other_server(address.url) or _describe_chat_api(address, fault)
+        if found is not None:
+            raise AgentFault(WireFault.MISMATCH, found) from None
         if fault.kind != WireFault.UNREACHABLE or time.monotonic() < deadline_s:
             raise
         hint = "if no WebSocket server listens there but, say, an O3DE agent, choose another port"
         raise AgentUnavailable(f"{fault}; {hint}", kind=fault.kind) from None
+
+
+def _describe_chat_api(address: Address, fault: AgentFault) -> str | None:
+    """Return what to do about the API of a chat model; None if the server is another."""
+    if fault.kind != WireFault.MISMATCH:
+        return None
+    page = get_page(address, "v1/models", time.monotonic() + PAGE_S) or b""
+    if not (page.startswith(b"{") and b'"data"' in page):
+        return None
+    api = address.url.replace("ws", "chat+http", 1)
+    return f"{address.url} serves models by OpenAI's API: write {api}/v1 and the option model=NAME"
 
 
 def _first_frame(

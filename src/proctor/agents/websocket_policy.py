@@ -1,4 +1,4 @@
-"""The policy whose agent is served elsewhere, behind a WebSocket.
+"""The policy whose agent is served elsewhere, behind a WebSocket or, if it is GR00T's, a ZeroMQ socket.
 
 An error in encoding is the evaluator's fault (`dialects/dialect.py`), one in sending, receiving or decoding
 the agent's. The connection is dropped after either.
@@ -21,7 +21,15 @@ import msgspec
 from proctor.agents.dialects.mapping import load_mapping
 from proctor.agents.handshake import AUTO, LISTEN_S, Address, AgentSession, load_dialects, open_session
 from proctor.agents.messages import AgentGone, WireFault
-from proctor.core.addresses import TOKEN_VARIABLE, agent_url, checked_token, is_address, replicas
+from proctor.core.addresses import (
+    DEFAULT_PORTS,
+    TOKEN_VARIABLE,
+    agent_url,
+    checked_token,
+    is_address,
+    is_chat,
+    replicas,
+)
 from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError, UserError
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import EpisodeInfo, Observation, Outcome
@@ -75,6 +83,8 @@ class WebSocketPolicy(Policy):
     ) -> None:
         several = isinstance(host, str) and port is None and is_address(host)
         urls = replicas(host) if several else [agent_url(host, port)]
+        if is_chat(urls[0]):
+            raise UserError(f"host: expected ws:// or wss://, found {urls[0]:.100}, which is for ChatPolicy")
         self._connect_timeout_s = _seconds("connect_timeout_s", connect_timeout_s, LONGEST_WAIT_S)
         self._action_timeout_s = _seconds("action_timeout_s", action_timeout_s, LONGEST_WAIT_S)
         self._episode_budget_s = _seconds("episode_budget_s", episode_budget_s, LONGEST_EPISODE_S)
@@ -152,7 +162,7 @@ class WebSocketPolicy(Policy):
             help_ = ""
             if fault.kind == WireFault.UNREACHABLE:
                 parts = urlsplit(self.url)
-                port = parts.port or {"ws": 80, "wss": 443}[parts.scheme]
+                port = parts.port or DEFAULT_PORTS[parts.scheme]
                 help_ = (
                     f" (port {port}, tried for {self._connect_timeout_s:g} s). Is the address right, and has "
                     "the agent been started, for instance with `proctor serve-policy my_agent:Agent`? If it "

@@ -28,6 +28,7 @@ class Dialect(abc.ABC):
     """
 
     name: str = ""  # for people and for the exam's defaults: `openpi`
+    schemes: ClassVar[tuple[str, ...]] = ("ws", "wss")  # of the addresses where it is spoken
     subprotocols: ClassVar[tuple[str, ...]] = ()  # WebSocket subprotocols to offer
     authorization_scheme: ClassVar[str] = "Bearer"
     """Of the Authorization header, if the user chose this dialect."""

@@ -25,7 +25,7 @@ from proctor.core.errors import AgentFault, UserError, did_you_mean
 from proctor.core.types import Array, EpisodeInfo, Observation
 
 Kind: TypeAlias = Literal["index", "scores", "joint_position", "ee_pose_target"]
-Entries: TypeAlias = Annotated[dict[str, str | dict[str, str]], msgspec.Meta(min_length=1)]
+Entries: TypeAlias = Annotated[dict[str, str | dict[str, str | dict[str, str]]], msgspec.Meta(min_length=1)]
 Pixels: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 
 INSTRUCTION = "instruction"  # the name of the instruction's text among the entries of an observation
@@ -75,12 +75,12 @@ class Mapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def payload(self, observation: Observation, instruction: str) -> dict[str, Any]:
         """Return an observation under the server's keys, or raise UserError if an entry is missing."""
         entries = {**observation, INSTRUCTION: instruction}
-        return {
-            key: {inner: self._value(entries, name) for inner, name in source.items()}
-            if isinstance(source, dict)
-            else self._value(entries, source)
-            for key, source in (self.observation or {}).items()
-        }
+        return {key: self._filled(entries, source) for key, source in (self.observation or {}).items()}
+
+    def _filled(self, entries: Map[str, Any], source: str | Map[str, Any]) -> Any:
+        if isinstance(source, str):
+            return self._value(entries, source)
+        return {key: self._filled(entries, inner) for key, inner in source.items()}
 
     def _value(self, entries: Map[str, Any], name: str) -> Any:
         if name not in entries:
@@ -108,8 +108,8 @@ def fit(pixels: Any, height: int, width: int) -> NDArray[Any]:
     return np.asarray(ImageOps.pad(Image.fromarray(pixels), (width, height), method))
 
 
-def _sources(observation: Entries) -> list[str]:
-    found = [value.values() if isinstance(value, dict) else [value] for value in observation.values()]
+def _sources(observation: Map[str, Any]) -> list[str]:
+    found = [_sources(value) if isinstance(value, dict) else [value] for value in observation.values()]
     return [name for names in found for name in names]
 
 
@@ -132,6 +132,11 @@ class RowTranslator:
         self._mapping, self._info = self._given.completed(self._dialect, info), info
         self._rows.clear()
 
+    @property
+    def action_key(self) -> str:
+        """Where in a reply the numbers are; `actions` unless the mapping file says otherwise."""
+        return self._mapping.action.key
+
     def payload(self, observation: Observation) -> dict[str, Any]:
         """Return an observation under the server's keys."""
         return self._mapping.payload(observation, self._info.instruction)
@@ -151,7 +156,11 @@ class RowTranslator:
             numbers = read_numbers(reply[key])
         except BadFrame as error:
             raise AgentFault(error.kind, f"{key}: {error}") from None
-        rows = np.atleast_2d(numbers)
+        return self.first_of_rows(numbers)
+
+    def first_of_rows(self, numbers: Array) -> Any:
+        """Queue a row of numbers, or several, and return the answer of the first one."""
+        key, rows = self._mapping.action.key, np.atleast_2d(numbers)
         if rows.ndim > 2 or not rows.size:
             problem = f"{key}: expected one row of numbers or several, found shape {numbers.shape}"
             raise AgentFault(WRONG_LENGTH, problem)

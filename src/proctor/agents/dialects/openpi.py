@@ -30,13 +30,13 @@ class OpenPiDialect(Dialect):
     def __init__(self, connection: Connection, mapping: Mapping | None = None) -> None:
         super().__init__(connection, mapping)
         self._translator = RowTranslator(self.name, mapping)
-        self._encoder = openpi_encoder()
+        self.encoder = openpi_encoder()
 
     @classmethod
     def recognises(cls, handshake: Handshake) -> bool:
         """Return whether the first frame is a binary map that is not another protocol's."""
         is_map = isinstance(handshake.first_frame, bytes) and handshake.fields is not None
-        is_other = handshake.has_field("type", "hello") or handshake.unsupported_protocol is not None
+        is_other = handshake.has_field("type", "hello") or handshake.known_protocol is not None
         return is_map and not is_other and handshake.subprotocol != MSGPACK
 
     @classmethod
@@ -45,10 +45,12 @@ class OpenPiDialect(Dialect):
     ) -> Self:
         """Check that metadata came."""
         if handshake.first_frame is None:
-            problem = f"{handshake.address.url} sent no metadata in time: an openpi server speaks first"
+            problem = f"{handshake.address.url} sent no metadata in time: servers of {cls.name} speak first"
             raise AgentFault(WireFault.MISMATCH, problem)
         if not cls.recognises(handshake):
-            raise AgentFault(WireFault.MISMATCH, f"the agent does not speak openpi: {handshake.describe()}")
+            raise AgentFault(
+                WireFault.MISMATCH, f"the agent does not speak {cls.name}: {handshake.describe()}"
+            )
         return super().open(connection, handshake, mapping, deadline_s)
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
@@ -66,8 +68,12 @@ class OpenPiDialect(Dialect):
             _read(early)  # it may be an error
             raise AgentFault(WireFault.UNASKED, "the server sent a reply that it had not been asked for")
         with encoding():
-            frame = self._encoder.encode(self._translator.payload(observation))
+            frame = self.encoder.encode(self.payload(observation))
         return self._translator.first_answer(_read(self.connection.exchange(frame, deadline_s)))
+
+    def payload(self, observation: Observation) -> dict[str, Any]:
+        """Return what is sent for an action."""
+        return self._translator.payload(observation)
 
     def end(self, outcome: Outcome, deadline_s: float) -> None:
         """Do nothing: the server does not know of episodes."""

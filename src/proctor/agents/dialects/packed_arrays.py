@@ -1,17 +1,25 @@
-"""Numpy arrays in msgpack, as openpi and vla-eval write them.
+"""Numpy arrays in msgpack, as the policy servers of others write them.
 
-Both write a map with a mark in it, `{"__ndarray__": true, "data": …, "dtype": "<f4", "shape": …}`. openpi's
-keys are msgpack *bin*, vla-eval's are *str*: neither takes the other's for an array, and neither complains.
-So each is written its own, and both are read.
+| who | an array is a map with |
+|---|---|
+| openpi, RoboArena | `__ndarray__`, `data`, `dtype`, `shape`, whose keys are msgpack *bin* |
+| vla-eval | the same, but the keys are *str*: neither takes the other's for an array, and neither complains |
+| VLN-CE-Docker, XPolicyLab, GR00T | `nd`, `type`, `kind`, `shape`, `data`: the package msgpack_numpy |
+| GR00T, older | `__ndarray_class__` and `as_npy`, the bytes of a .npy file |
+
+So each server is written its own. The first two are read as one form, the last two as another. An array of
+Python objects, which msgpack_numpy and .npy files would unpickle, is refused in all of them.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.lib import format as npy
 
 from proctor.agents.arrays import read_array
 from proctor.agents.messages import BadFrame, WireFault
@@ -20,6 +28,7 @@ from proctor.core.types import Array
 T = TypeVar("T")
 MAX_BYTES = 256 << 10
 """Of the numbers in one reply: a chunk of a hundred actions takes less than a tenth of it."""
+PICKLED = "found an array of Python objects, which only unpickling could read; send plain numbers"
 
 
 def openpi_encoder() -> msgspec.msgpack.Encoder:
@@ -30,6 +39,16 @@ def openpi_encoder() -> msgspec.msgpack.Encoder:
 def vla_eval_encoder() -> msgspec.msgpack.Encoder:
     """Return an encoder that writes arrays with keys of text."""
     return msgspec.msgpack.Encoder(enc_hook=lambda value: _write(value, str))
+
+
+def msgpack_numpy_encoder() -> msgspec.msgpack.Encoder:
+    """Return an encoder that writes arrays as the package msgpack_numpy does."""
+    return msgspec.msgpack.Encoder(enc_hook=_write_msgpack_numpy)
+
+
+def gr00t_encoder() -> msgspec.msgpack.Encoder:
+    """Return an encoder that writes arrays as .npy files, which GR00T's servers of all versions read."""
+    return msgspec.msgpack.Encoder(enc_hook=_write_npy)
 
 
 def unpack(frame: bytes, type_: type[T], expected: str) -> T:
@@ -55,22 +74,72 @@ def read_numbers(packed: msgspec.Raw) -> Array:
         raise BadFrame(WireFault.MALFORMED, f"expected numbers: {error}") from None
     except RecursionError:
         raise BadFrame(WireFault.TOO_DEEP, "lists nested without end") from None
+    return _floats(numbers, value)
+
+
+def read_value(packed: bytes | msgspec.Raw) -> Any:
+    """Return lists and maps with the arrays of msgpack_numpy and .npy files in them, or raise BadFrame."""
+    if len(bytes(packed)) > MAX_BYTES:
+        raise BadFrame(WireFault.TOO_BIG, f"a reply of more than {MAX_BYTES} bytes")
+    try:
+        return _with_arrays(msgspec.msgpack.decode(packed))
+    except (msgspec.DecodeError, TypeError, ValueError) as error:
+        raise BadFrame(WireFault.MALFORMED, f"not the msgpack of this server: {error}") from None
+    except RecursionError:
+        raise BadFrame(WireFault.TOO_DEEP, "lists or maps nested without end") from None
+
+
+def as_numbers(value: Any) -> Array:
+    """Return a number, a list or an array of `read_value` as an array of floats, or raise BadFrame."""
+    try:
+        return _floats(np.asarray(value), value)
+    except (TypeError, ValueError) as error:
+        raise BadFrame(WireFault.MALFORMED, f"expected numbers: {error}") from None
+
+
+def _floats(numbers: np.ndarray[Any, Any], value: Any) -> Array:
     if numbers.dtype.kind not in "biuf":
         raise BadFrame(WireFault.MALFORMED, f"expected numbers, found {type(value).__name__}")
     return numbers.astype(np.float64)
 
 
+def _plain(value: Any) -> np.ndarray[Any, Any]:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
+        raise NotImplementedError(f"cannot be sent: {getattr(value, 'dtype', type(value).__name__)}")
+    return value
+
+
 def _write(value: Any, key: Callable[[str], str | bytes]) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    if not isinstance(value, np.ndarray):
-        raise NotImplementedError(f"cannot be sent: {type(value).__name__}")
+    value = _plain(value)
     parts = {"__ndarray__": True, "data": value.tobytes(), "dtype": value.dtype.str, "shape": value.shape}
     return {key(name): part for name, part in parts.items()}
 
 
+def _write_msgpack_numpy(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    value = _plain(value)
+    return {
+        b"nd": True,
+        b"type": value.dtype.str,
+        b"kind": b"",
+        b"shape": value.shape,
+        b"data": value.tobytes(),
+    }
+
+
+def _write_npy(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    file = io.BytesIO()
+    npy.write_array(file, _plain(value), allow_pickle=False)
+    return {"__ndarray_class__": True, "as_npy": file.getvalue()}
+
+
 def _unpacked(packed: dict[Any, Any]) -> Any:
-    parts = {key.decode() if isinstance(key, bytes) else key: part for key, part in packed.items()}
+    parts = _with_text_keys(packed)
     if "__npgeneric__" in parts:
         return parts.get("data")
     if "nd" in parts:
@@ -81,3 +150,47 @@ def _unpacked(packed: dict[Any, Any]) -> Any:
     if not (isinstance(name, str) and isinstance(shape, list) and isinstance(data, bytes)):
         raise ValueError("an array needs the text 'dtype', the list 'shape' and the bytes 'data'")
     return read_array(name, shape, data)
+
+
+def _with_text_keys(packed: dict[Any, Any]) -> dict[Any, Any]:
+    return {key.decode() if isinstance(key, bytes) else key: part for key, part in packed.items()}
+
+
+def _with_arrays(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_arrays(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    parts = _with_text_keys(value)
+    if "nd" in parts:
+        return _read_msgpack_numpy(parts)
+    if "__ndarray_class__" in parts:
+        return _read_npy(parts.get("as_npy"))
+    return {key: _with_arrays(part) for key, part in parts.items()}
+
+
+def _read_msgpack_numpy(parts: dict[Any, Any]) -> Any:
+    name, shape, data = parts.get("type"), parts.get("shape", []), parts.get("data")
+    if parts.get("kind") in (b"O", "O"):
+        raise ValueError(PICKLED)
+    name = name.decode() if isinstance(name, bytes) else name
+    if not (isinstance(name, str) and isinstance(shape, list) and isinstance(data, bytes)):
+        raise ValueError("an array needs the text 'type', the list 'shape' and the bytes 'data'")
+    return read_array(name, shape, data)
+
+
+def _read_npy(data: Any) -> Any:
+    """Read a .npy file. numpy itself would make room for whatever size the file's header claims."""
+    if not isinstance(data, bytes):
+        raise ValueError("an array needs the bytes 'as_npy'")
+    file = io.BytesIO(data)
+    try:
+        version = npy.read_magic(file)
+        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, is_column_major, kind = read_header(file)
+    except Exception as error:  # noqa: BLE001  (the header is a Python literal: it fails in many ways)
+        raise ValueError(f"not a .npy file: {error!s:.100}") from None
+    if kind.hasobject:
+        raise ValueError(PICKLED)
+    array = read_array(kind.str, shape[::-1] if is_column_major else shape, data[file.tell() :])
+    return array.T if is_column_major else array

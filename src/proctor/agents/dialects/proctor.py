@@ -17,6 +17,8 @@ from proctor.agents.messages import MSGPACK, SUBPROTOCOLS, UNAVAILABLE_KINDS, VE
 from proctor.core.errors import UPDATE_COMMAND, AgentFault, AgentUnavailable
 from proctor.core.types import EpisodeInfo, Observation, Outcome
 
+NAME_IT = "give the option dialect=xpolicylab"
+
 
 class ProctorDialect(Dialect):
     """A session of protocol version 1."""
@@ -86,7 +88,13 @@ class ProctorDialect(Dialect):
         seen = {"instruction": self._instruction, **named_scans(observation)}
         request = wire.GetAction(session_id=self._session_id, request_id=self._requests, observation=seen)
         frame = self._encoded(request)
-        reply = self._codec.read_agent(self.connection.exchange(frame, deadline_s))
+        try:
+            reply = self._codec.read_agent(self.connection.exchange(frame, deadline_s))
+        except AgentFault as fault:
+            if fault.kind != WireFault.ACTION_TIMEOUT or self._requests > 1 or self._hello is not None:
+                raise
+            problem = f"{fault}; for a server of XPolicyLab, which ignores what it cannot read, {NAME_IT}"
+            raise AgentFault(fault.kind, problem) from None
         if isinstance(reply, wire.Hello) and self._hello is None:
             self._accept_early(reply)
             reply = self._codec.read_agent(self.connection.receive(deadline_s))
