@@ -67,7 +67,7 @@ def test_what_comes_with_an_exam_is_for_that_exam_alone():
     ):
         check_fit(PickPlaceExam, "env", "mock", MockEnv)
     with pytest.raises(
-        UserError, match=r"policy 'oracle' is for vln.*what fits: expert, hold, random, replay"
+        UserError, match=r"policy 'oracle' is for vln.*what fits: expert, hold, human, mcp, random, replay"
     ):
         check_fit(PickPlaceExam, "policy", "oracle", OraclePolicy)
     assert "tabletop" not in fitting_names(VlnExam, "env")

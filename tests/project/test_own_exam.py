@@ -133,6 +133,26 @@ def test_a_served_agent_gets_the_goal_and_scores_as_a_local_one(proctor, install
     assert max(episode["metrics"]["path_length"] for episode in served) > 1
 
 
+def test_what_its_agents_are_told_can_be_given_and_withheld(proctor, tmp_path):
+    words = ("run", "--suite", "point-goal-v1", "--episodes", "1", "--policy", "random")
+    size = ("--env-option", "width=32", "--env-option", "height=24")
+
+    def informed(folder, *conditions):
+        proctor(*words, *size, *conditions, "--out", folder)
+        done = json.loads((tmp_path / folder / "results.json").read_text())
+        return done["summary"]["informed"], done["episodes"][0]
+
+    usual, _ = informed("usual")
+    assert (usual["goal"], usual["odometry"], usual["details"]) == (True, False, ["goal"])
+    bare, episode = informed("bare", "--inform", "none", "--instructions", "mirrored", "--pictures", "blank")
+    assert (bare["goal"], bare["entries"], bare["details"]) == (False, ["rgb"], [])
+    assert "to the right of your start" in episode["delivered_instruction"]
+    more, _ = informed("more", "--inform", "default,odometry,pose,map")
+    assert all(more[word] for word in ("goal", "odometry", "pose", "map"))
+    refused = proctor(*words, "--instructions", "paraphrased", "--out", "other", code=2)
+    assert "the exam point_goal cannot reword its instructions" in refused
+
+
 def test_its_names_are_listed_and_its_files_checked(proctor, installed, tmp_path):
     listed = proctor("list")
     assert all(name in listed for name in ("point_goal", "point-goal-v1", "greedy", "distance_to_goal"))
@@ -154,3 +174,23 @@ def test_it_conforms(proctor):
     assert " 0 errors, 0 warnings" in proctor("check-exam", "point_goal")
     assert " 0 errors, 0 warnings" in proctor("check-policy", "greedy", "--suite", "point-goal-v1")
     assert " 0 errors, 0 warnings" in proctor("check-env", "embedded", "--suite", "point-goal-v1")
+
+
+def test_a_chat_model_takes_it_without_code(proctor, tmp_path):
+    server = subprocess.Popen(
+        [sys.executable, REPOSITORY / "examples" / "chat_server.py", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        address = f"chat+{server.stdout.readline().split()[-1]}"
+        model = ("--policy-option", "model=demo", "--policy-option", "wire=false")
+        words = ("run", "--suite", "point-goal-v1", "--policy", address, *model, "--episodes", "1")
+        out = proctor(*words, "--out", "runs")
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
+    assert "DTG m" in out
+    (episode,) = json.loads((tmp_path / "runs" / "results.json").read_text())["episodes"]
+    assert episode["error"] is None
+    assert episode["actions"][-1] == 0  # its STOP

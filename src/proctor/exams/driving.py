@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -21,6 +21,7 @@ from proctor.core.interfaces import DrivingEpisode
 from proctor.core.types import Action, Info, Observation, Vector3
 from proctor.exams.env_info import read_flag, read_more, read_number, read_point
 from proctor.exams.exam import Exam
+from proctor.exams.offers import DRIVING_OFFERS, Offer
 from proctor.exams.results import EpisodeResult
 from proctor.exams.trace import Trace, plain_state
 from proctor.scenes.mesh_files import files_of_mesh, folder_of_scene
@@ -83,6 +84,9 @@ class DrivingExam(Exam[DrivingEpisodeT, Action, DrivingState]):
     action_type = Action
     envs: ClassVar[tuple[str, ...]] = ("embedded", "mock", "o3de", "ros2")
     actions = tuple(Action.__members__)
+    offers: ClassVar[Mapping[str, Offer]] = DRIVING_OFFERS
+    chat = "proctor.exams.driving_chat:DrivingChat"
+    controls = "proctor.exams.driving_controls:DrivingControls"
 
     @classmethod
     def scene_files(cls, episodes: Sequence[DrivingEpisodeT]) -> Iterator[Path]:

@@ -15,11 +15,13 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
+from proctor.core.errors import UserError
 from proctor.core.types import DialectDefaults, EpisodeInfo, Info, Observation, Sensor
 from proctor.exams.episode_files import EpisodeFiles
 from proctor.exams.fault_words import fault_class
 from proctor.exams.findings import EpisodesToCheck, Finding
 from proctor.exams.foreign_files import ForeignResults, PredictionFiles
+from proctor.exams.offers import SENSOR_OFFERS, Offer
 from proctor.exams.results import EpisodeResult, Summary, Verdict
 from proctor.exams.trace import ActionT, StateT, Trace, plain_state
 
@@ -103,8 +105,14 @@ class Exam(EpisodeFiles[EpisodeT], abc.ABC, Generic[EpisodeT, ActionT, StateT]):
     """What agents are told of the actions that count."""
     dialects: ClassVar[DialectDefaults] = DialectDefaults()
     """How it is put to policy servers of other protocols."""
+    chat: ClassVar[str] = ""
+    """How it is put to chat models, as `module:Class` of a `ChatTask` (docs/chat-models.md).
+
+    Without one, a model sees all pictures and gets one tool whose argument is the action."""
     expected_metrics: ClassVar[tuple[str, ...]] = ()
     """Metrics that served agents are told at the end in any case, null where they were not measured."""
+    offers: ClassVar[Mapping[str, Offer]] = SENSOR_OFFERS
+    """What agents may be given or not, by the words of `--inform`."""
     predictions: ClassVar[PredictionFiles | None] = None
     """Files of other evaluators that say what an agent did, for `proctor score` and `proctor predictions`."""
 
@@ -134,11 +142,34 @@ class Exam(EpisodeFiles[EpisodeT], abc.ABC, Generic[EpisodeT, ActionT, StateT]):
             sensors=sensors_of(observation),
             actions=self.actions,
             dialects=self.dialects,
+            chat=self.chat,
         )
 
     def instruction(self, episode: EpisodeT) -> str:
         """Return the instruction as text."""
         return str(getattr(episode, "instruction", ""))
+
+    def given_offers(self, told: EpisodeInfo, observation: Observation) -> set[str]:
+        """Return which of `offers` an agent has got by a briefing and an observation."""
+        return {
+            word
+            for word, offer in self.offers.items()
+            if any(name in observation for name in offer.entries)
+            or any(name in told.details for name in offer.details)
+        }
+
+    def reworded(self, episode: EpisodeT, seed: int) -> str:
+        """Return another wording of the instruction, for `--instructions paraphrased`.
+
+        Raises:
+            UserError: There is none that is known to be right.
+        """
+        raise UserError(f"the exam {self.name} cannot reword its instructions")
+
+    def length_class(self, episode: EpisodeT) -> str:
+        """Return a word that instructions of about the same length share, for `--instructions shuffled`."""
+        level: str | None = getattr(episode, "level", None)
+        return level or f"2**{len(self.instruction(episode)).bit_length()} characters"
 
     @abc.abstractmethod
     def parse_action(self, answer: Any) -> ActionT:
@@ -241,6 +272,9 @@ class Exam(EpisodeFiles[EpisodeT], abc.ABC, Generic[EpisodeT, ActionT, StateT]):
     def idle_action(self, observation: Observation, last: Any) -> Any:
         """Return what the policy `replay` does after its last action, which is `last`."""
         raise NotImplementedError(f"the exam {self.name} has no idle_action, which the policy replay needs")
+
+    controls: ClassVar[str] = ""
+    """How a person takes it, as `module:Class` of a `Controls`. Without it, people cannot."""
 
     # Reports and comparisons
 

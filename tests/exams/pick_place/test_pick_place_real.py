@@ -94,7 +94,7 @@ def test_what_is_told_and_shown_is_what_the_robot_has():
 
 def test_a_served_agent_sees_and_scores_the_same(dataset):
     Lookout.shown.clear()
-    here = run(dataset, "here", "--episodes", "1", policy=f"{__name__}:Lookout")
+    here = run(dataset, "here", "--episodes", "1", "--hide-goal", policy=f"{__name__}:Lookout")
     seen_here = list(Lookout.shown)
     Lookout.shown.clear()
     with PolicyServer(Lookout, port=0) as server:

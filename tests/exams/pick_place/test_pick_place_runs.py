@@ -165,7 +165,10 @@ def test_head_pictures_and_actions_are_recorded(dataset, tmp_path):
 @pytest.mark.parametrize(
     ("job", "complaint"),
     [
-        ({"policy": "oracle"}, "policy 'oracle' is for vln, .*what fits: expert, hold, random, replay"),
+        (
+            {"policy": "oracle"},
+            "policy 'oracle' is for vln, .*what fits: expert, hold, human, mcp, random, replay",
+        ),
         ({"env": "mock"}, "env 'mock' is for vln, .* of pick_and_place; what fits: tabletop"),
         (
             {"exam_options": {"success_threshold_m": 1.0}},

@@ -1,13 +1,10 @@
 """The report on pick-and-place in a real browser: funnel, filters, views of the hand, timeline, frames."""
 
-import shutil
-
 import msgspec
 import numpy as np
 import pytest
 from house_runs import edit_journal
 from PIL import Image
-from playwright.sync_api import sync_playwright
 from running import finished
 from tabletop_runs import ENDINGS, GRASPED, LAST, write_run
 
@@ -18,17 +15,6 @@ from proctor.runs.recordings import recording_folder
 
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 HOSTILE = "</script><img src=x onerror='window.hacked=1'> & <b>bold</b>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if binary is None:
-        pytest.fail("the report is tested in Chromium; please run: sudo apt-get install -y chromium")
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=binary, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -20,15 +21,17 @@ from proctor.exams.pick_place.actions import EePoseTarget, JointPosition, parse_
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.exam import PickPlaceExam
 from proctor.exams.pick_place.ground_truth import GroundTruth
-from proctor.robots.stretch import CONTROLS, controls_of_qpos, overstretches
+from proctor.robots.stretch import CONTROLS, JOINT_NAMES, controls_of_qpos, overstretches
+from proctor.scenes.tabletop_parts import cameras_of
 from proctor.scenes.thing import Thing, level_tops
 from proctor.scenes.things import make_thing
+from proctor.sim.calibration import calibration_of
 from proctor.sim.gl import shared_context
 from proctor.sim.inverse_kinematics import HandSolver
 from proctor.sim.look import Look, color_of, look_of
 from proctor.sim.renderer import Renderer, View
 from proctor.sim.tabletop import TabletopWorld
-from proctor.sim.tabletop_model import FAR_M, NEAR_M, cameras_of
+from proctor.sim.tabletop_model import FAR_M, NEAR_M
 
 SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
 ARM = CONTROLS[4].name
@@ -72,17 +75,9 @@ class PickPlaceEnv(Env):
         level: int = 0,
         level_seed: int = 0,
     ) -> None:
-        options = {
-            "sensors": list(sensors) if isinstance(sensors, tuple) else sensors,
-            "object_info": object_info,
-            "level": level,
-            "level_seed": level_seed,
-        }
-        try:
-            self._options = msgspec.convert(options, _Options)
-        except msgspec.ValidationError as error:
-            known = f"; sensors are {', '.join(SENSORS)}, levels 0 to 3"
-            raise UserError(str(error).replace(" - at `$.", " for `") + known) from None
+        self._options = _checked_options(
+            {"sensors": sensors, "object_info": object_info, "level": level, "level_seed": level_seed}
+        )
         if self._options.sensors:
             shared_context()  # a machine that cannot render is told so before the first episode
         self.looking = True
@@ -92,6 +87,24 @@ class PickPlaceEnv(Env):
         self._renderer: Renderer | None = None
         self._solver: HandSolver | None = None
         self._truth: GroundTruth | None = None
+        self._touched_since = 0  # what was touched after the last step, while the agent was thinking
+
+    @classmethod
+    def example_observation(
+        cls, episode: PickAndPlaceEpisode, options: Mapping[str, Any]
+    ) -> Observation | None:
+        """Return zeros in the shapes of what the cameras and joints of this episode's robot show."""
+        usual = {name: each.default for name, each in inspect.signature(cls).parameters.items()}
+        head, wrist = cameras_of(episode)
+        pictures: Observation = {
+            "rgb_head": np.zeros((head.height, head.width, 3), np.uint8),
+            "rgb_wrist": np.zeros((wrist.height, wrist.width, 3), np.uint8),
+            "depth_head": np.zeros((head.height, head.width), np.uint16),
+        }
+        wanted = _checked_options({**usual, **options}).sensors
+        joints = {"qpos": np.zeros(len(JOINT_NAMES)), "qvel": np.zeros(len(JOINT_NAMES))}
+        shown: Observation = {name: pictures[name] for name in SENSORS if name in wanted}
+        return {**shown, **joints, "ee_pose": np.zeros(7), "gripper_state": 0.0}
 
     def check(self, episodes: Sequence[PickAndPlaceEpisode]) -> list[str]:
         """Make all objects, put them and the robot to their places, and let them settle.
@@ -134,6 +147,7 @@ class PickPlaceEnv(Env):
             self._renderer = Renderer(world.model, world.data, *views, reflecting=mirrors)
         self._episode, self._world, self._solver = episode, world, HandSolver(world)
         self._truth = GroundTruth(episode, world)
+        self._touched_since = 0
         return self._observe(episode, self._truth)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
@@ -160,11 +174,27 @@ class PickPlaceEnv(Env):
                 clamped.append(ARM)
         truth.step += 1
         try:
-            touched = world.advance()
+            touched = self._touched_since | world.advance()
         except SimulationError as error:
             raise AgentFault(UNSTABLE_PHYSICS, str(error)) from None
+        self._touched_since = 0
         truth.record(touched=touched, clamped=clamped, ik=ik)
         return self._observe(episode, truth), 0.0, truth.done, truth.info()
+
+    def wait(self, duration_s: float, *, keep: bool) -> None:
+        """Let the joints go on to their last targets, or stand. What breaks the physics is the agent's."""
+        if self._world is None:
+            raise SimulationError("wait() was called before reset()")
+        try:
+            self._touched_since |= self._world.wait(duration_s, keep=keep)
+        except SimulationError as error:
+            raise AgentFault(UNSTABLE_PHYSICS, str(error)) from None
+
+    def time_s(self) -> float:
+        """Return the simulated seconds since `reset`."""
+        if self._world is None:
+            raise SimulationError("time_s() was called before reset()")
+        return self._world.time_s
 
     def info(self) -> Info:
         """Return the ground truth of the present state."""
@@ -177,6 +207,17 @@ class PickPlaceEnv(Env):
         if self._renderer is not None:
             self._renderer.close()
         self._renderer = self._episode = self._world = self._solver = self._truth = None
+
+    def cameras(self) -> dict[str, Any]:
+        """Return the calibration of the cameras on head and wrist."""
+        if self._world is None or self._episode is None:
+            raise SimulationError("cameras() was called before reset()")
+        configs = dict(zip(("head", "wrist"), cameras_of(self._episode), strict=True))
+        found: dict[str, Any] = {}
+        for sensor in self._options.sensors:
+            name = sensor.rpartition("_")[2]
+            found[sensor] = calibration_of(self._world.model, name, configs[name].width, configs[name].height)
+        return found
 
     @property
     def _draws(self) -> bool:
@@ -213,6 +254,16 @@ class PickPlaceEnv(Env):
                 "target_location_position": None if target is None else target.tolist(),
             }
         return observation
+
+
+def _checked_options(given: Mapping[str, Any]) -> _Options:
+    sensors = given["sensors"]
+    options = {**given, "sensors": list(sensors) if isinstance(sensors, tuple) else sensors}
+    try:
+        return msgspec.convert(options, _Options)
+    except msgspec.ValidationError as error:
+        known = f"; sensors are {', '.join(SENSORS)}, levels 0 to 3"
+        raise UserError(str(error).replace(" - at `$.", " for `") + known) from None
 
 
 def things_of(episode: PickAndPlaceEpisode) -> dict[str, Thing]:

@@ -13,13 +13,15 @@ import numpy as np
 
 from proctor.core.errors import InvalidFile, UserError, did_you_mean
 from proctor.core.geometry import distance as straight_m
-from proctor.core.types import DialectDefaults, EpisodeInfo, Info, Observation, SentObservation, Vector3
+from proctor.core.types import EpisodeInfo, Info, Observation, Vector3
 from proctor.exams.episode_files import read_record
 from proctor.exams.exam import Column, Exam, ExamOptions, Metric
 from proctor.exams.findings import EpisodesToCheck, Finding
+from proctor.exams.offers import SENSOR_OFFERS, Offer
 from proctor.exams.pick_place.actions import ManipulationAction, parse_manipulation_action
 from proctor.exams.pick_place.baselines import LEG_STEPS, joints_as_they_are, random_target
 from proctor.exams.pick_place.checks import FILTERS, check_before_run, check_dataset, problems_of
+from proctor.exams.pick_place.dialects import DIALECTS
 from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode
 from proctor.exams.pick_place.metrics import METRICS
 from proctor.exams.pick_place.results import PickPlaceResult, record_of, record_problems
@@ -36,28 +38,18 @@ LEVELS = range(4)
 COORDINATES = frozenset(("position", "rotation", "initial_position", "initial_rotation"))
 FILE_NAMES = frozenset(("usd_path",))  # files on the evaluator's side
 
-DIALECTS = DialectDefaults(
-    observations={
-        # 224 x 224 is what the models of openpi see in the end; its own clients scale before they send, too.
-        "openpi": SentObservation(
-            entries={
-                "observation/image": "rgb_head",
-                "observation/wrist_image": "rgb_wrist",
-                "observation/state": "qpos",
-                "prompt": "instruction",
-            },
-            resize={"rgb_head": (224, 224), "rgb_wrist": (224, 224)},
-        ),
-        "vla-eval": SentObservation(
-            entries={
-                "images": {"head": "rgb_head", "wrist": "rgb_wrist"},
-                "states": "qpos",
-                "task_description": "instruction",
-            }
-        ),
-    },
-    action_kinds={"joint_position": (7, 10), "ee_pose_target": (8,)},
-)
+OFFERS: Mapping[str, Offer] = {
+    "depth": Offer("the depth picture of the head", entries=("depth_head",), sensor="depth_head"),
+    "joints": Offer("positions and velocities of the joints", entries=("qpos", "qvel", "gripper_state")),
+    "hand": Offer("where the hand is", entries=("ee_pose",)),
+    "robot": Offer("the robot's configuration and limits", details=("robot_config",)),
+    "calibration": SENSOR_OFFERS["calibration"],
+    "goal": Offer(
+        "the goal and the objects, with coordinates unless --hide-goal",
+        entries=("object_info",),
+        details=("task_goal", "scene_objects"),
+    ),
+}
 CHOICES = {".target_location.type": get_args(LocationType), ".success_criteria.type": get_args(SuccessType)}
 REQUIRED_KEYS = ("episode_id", "task_goal", "scene_objects")
 
@@ -135,7 +127,10 @@ class PickPlaceExam(Exam[PickAndPlaceEpisode, ManipulationAction, PickPlaceState
     actions = ("joint_position", "ee_pose_target")
     filters: ClassVar[Mapping[str, str]] = FILTERS
     dialects = DIALECTS
+    offers: ClassVar[Mapping[str, Offer]] = OFFERS
+    chat = "proctor.exams.pick_place.chat:PickPlaceChat"
     expected_metrics = ("success", "completion_rate", "trajectory_similarity")  # as the design documents have
+    controls = "proctor.exams.pick_place.hand_controls:HandControls"
     page = "proctor.exams.pick_place.page:PickPlacePage"
     more_columns = (Column("G/L/P %", _stages), Column("Bumps", _bumps))
     table_notes = (
@@ -238,6 +233,11 @@ class PickPlaceExam(Exam[PickAndPlaceEpisode, ManipulationAction, PickPlaceState
         """Tell the robot, the goal and the objects, too."""
         told = super().brief(episode, observation)
         return msgspec.structs.replace(told, details=details_of(episode, hide_goal=self.options.hide_goal))
+
+    def given_offers(self, told: EpisodeInfo, observation: Observation) -> set[str]:
+        """Count a goal without coordinates as none."""
+        given = super().given_offers(told, observation)
+        return given - {"goal"} if self.options.hide_goal else given
 
     def instruction(self, episode: PickAndPlaceEpisode) -> str:
         """Return the text of the instruction."""

@@ -70,7 +70,7 @@ class GroundTruth:
             "phase": self._phase,
             "gripper_state": min(max(float(qpos[-1]), 0.0), GRIPPER_OPEN_M),
             **thing,
-            "initial_object_position": self._initial,
+            "initial_object_position": self._initial.copy(),
             "initial_object_z": self._initial_z,
             "target_lift_height": self._criteria.lift_height,
             "place_tolerance": self._criteria.place_tolerance,
