@@ -4,6 +4,9 @@ import asyncio
 import base64
 import io
 import json
+import socket
+from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import anyio
 import httpx
@@ -160,3 +163,16 @@ def test_a_port_that_is_taken_is_told(tmp_path):
             HttpTransport(None, tools, token=TOKEN, address=("127.0.0.1", port))
         with pytest.raises(UserError, match=r"cannot listen at no\.such\.host\.invalid"):
             HttpTransport(None, tools, token=TOKEN, address=("no.such.host.invalid", port))
+
+
+def test_connections_without_a_request_do_not_keep_the_agent_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(mcp_server, "REQUEST_TIMEOUT_S", 0.5)
+    with exam(tmp_path) as tools, served(tools) as url, ExitStack() as stack:
+        place = urlsplit(url)
+        idle = [
+            stack.enter_context(socket.create_connection((place.hostname, place.port), timeout=LONG_S))
+            for _ in range(mcp_server.MAX_CONNECTIONS + 6)
+        ]
+        idle[0].sendall(b"POST /mcp HTTP/1.1\r\nHost: ")  # a request without an end
+        assert [each.recv(1) for each in idle] == [b""] * len(idle)
+        assert httpx.post(url, json=ASK, headers=HEADERS, timeout=LONG_S).status_code == 200

@@ -6,6 +6,7 @@ is kept per connection: the newest protocol has no sessions, so the episode's ha
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import secrets
 import socket
@@ -31,6 +32,7 @@ from mcp.types import (
 )
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from proctor import __version__
 from proctor.contestants.mcp_tools import ExamTools, Refused
@@ -40,6 +42,8 @@ MCP_PATH = "/mcp"
 MAX_BODY_BYTES = 256 * 1024
 MAX_CONNECTIONS = 64
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+REQUEST_TIMEOUT_S = 10.0
+"""From a connection to its first whole request: idle connections must not keep the agent out."""
 END_WAIT_S = 10.0
 """How long the HTTP server stays after the last episode for an agent that asks for another one."""
 INSTRUCTIONS = """\
@@ -173,6 +177,7 @@ class HttpTransport:
         )
         config = uvicorn.Config(
             _TokenCheck(app, token),
+            http=_ImpatientProtocol,
             log_config=None,
             access_log=False,
             limit_concurrency=MAX_CONNECTIONS,
@@ -206,6 +211,18 @@ class HttpTransport:
         self._socket.close()
 
 
+class _ImpatientProtocol(H11Protocol):
+    """Ends connections on which no request comes; uvicorn waits for the first one for ever."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(REQUEST_TIMEOUT_S, self._end_if_idle)
+
+    def _end_if_idle(self) -> None:
+        if self.cycle is None:  # no request was read
+            self.transport.close()
+
+
 class _TokenCheck:
     """Lets requests through that bear the token."""
 
@@ -219,7 +236,8 @@ class _TokenCheck:
                 text = (
                     "the header `Authorization: Bearer TOKEN` is missing or wrong; `proctor mcp` knows it\n"
                 )
-                await PlainTextResponse(text, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+                headers = {"WWW-Authenticate": "Bearer", "Connection": "close"}
+                await PlainTextResponse(text, 401, headers)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
