@@ -3,6 +3,7 @@
 import json
 import math
 
+import msgspec
 import pytest
 
 from proctor.core.errors import UserError
@@ -67,6 +68,17 @@ def test_blind_listens_and_does_not_look(proctor, walks, tmp_path):
     assert code == 0
     assert printed.count("all 12 episodes were done before; nothing to do") == 7
     assert numbers.read_bytes() == before
+
+
+def test_an_arm_that_changes_nothing_says_nothing(proctor, walks, tmp_path):
+    episodes = [msgspec.structs.replace(e, instruction="Walk on.") for e in load_dataset(walks).episodes]
+    save_dataset(episodes, tmp_path / "walks.json")
+    exam = ("--dataset", tmp_path / "walks.json", "--policy", "blind", "--env", "mock")
+    code, printed, _ = proctor("probe", *exam, "--arms", "words-mirrored", "--out", tmp_path / "probe")
+    flat = " ".join(printed.split())
+    assert code == 0
+    assert "! words-mirrored: no instruction was changed, so this arm says nothing about words" in flat
+    assert "depends on them" not in flat
 
 
 def test_pairs_tell_more_than_two_means_do(proctor, tmp_path):

@@ -63,6 +63,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     episodes: int
     pairs: int  # episodes that are scored here and in plain
     metrics: dict[str, ArmMetric]
+    has_effect: bool = True
+    """False if the agent got what it gets in plain, such as mirrored texts without left and right."""
     warnings: list[str] = []
 
 
@@ -129,6 +131,8 @@ def probe_of(runs: Mapping[str, RunFolder], conditions: Mapping[str, Conditions]
 def _arm(plain: RunFolder, run: RunFolder, conditions: Conditions, *, is_plain: bool) -> Arm:
     """Return the numbers of an arm, of the episodes that are scored in both."""
     comparison = compare(plain, run)
+    is_own_text = all(episode.delivered_instruction is UNSET for episode in run.episodes)
+    has_effect = conditions.instructions == "original" or not is_own_text
     before = {episode.episode_id: episode for episode in plain.episodes if episode.is_scored}
     pairs = [(before[e.episode_id], e) for e in run.episodes if e.is_scored and e.episode_id in before]
     return Arm(
@@ -144,10 +148,14 @@ def _arm(plain: RunFolder, run: RunFolder, conditions: Conditions, *, is_plain: 
             )
             for name, difference in comparison.metrics.items()
         },
+        has_effect=has_effect,
         warnings=[
-            f"{count} episodes are not scored"
-            for count in [sum(not episode.is_scored for episode in run.episodes)]
-            if count
+            *(
+                f"{count} episodes are not scored"
+                for count in [sum(not episode.is_scored for episode in run.episodes)]
+                if count
+            ),
+            *([] if has_effect else ["no instruction was changed, so this arm says nothing about words"]),
         ],
     )
 
@@ -178,7 +186,7 @@ def _sentence(group: str, metric: Metric, arms: Mapping[str, Arm], informed: Inf
     changes = {
         name.partition("-")[2]: arm.metrics[metric.name].change
         for name, arm in arms.items()
-        if name.startswith(group) and name != SAME_MEANING and metric.name in arm.metrics
+        if name.startswith(group) and name != SAME_MEANING and arm.has_effect and metric.name in arm.metrics
     }
     found = {name: change for name, change in changes.items() if change is not None}
     worse = {name: change for name, change in found.items() if change.reading == "worse"}
