@@ -29,8 +29,13 @@ class ThinkingCost(NamedTuple):
     keeps_command: bool
     """Whether the robot goes on with its last command meanwhile, or stands."""
 
-    def charge(self, env: Env, policy_s: float) -> float:
-        """Let the time of one action pass in a world, and return how long that was."""
+    def charge(self, env: Env, policy_s: float, *, is_queued: bool = False) -> float:
+        """Let the time of one action pass in a world, and return how long that was.
+
+        An action that was decided before is free. A measured time is true, whatever the agent says of that.
+        """
+        if is_queued and self.seconds is not None:
+            return 0.0
         charged_s = round(min(policy_s if self.seconds is None else self.seconds, MAX_CHARGE_S), 6)
         env.wait(charged_s, keep=self.keeps_command)
         return charged_s

@@ -43,11 +43,10 @@ def rollout(  # noqa: PLR0913  (four that take part, and how)
 ) -> AnyTrace:
     """Let a policy take one episode, and return what was done and what was true after each step.
 
-    The agent is told `agent_id` and never the stored id, unless it is `privileged`: then it gets that, the
-    episode and the ground truth. `thinking` says what its thinking time costs in the world, `presentation`
-    what it is told and shown; without them nothing, and all that there is. `turns` measures the time of each
-    side and keeps the trace if an error ends the episode. `watch` is shown all that happens, as the agent
-    sees it.
+    The agent is told `agent_id`, unless it is `privileged`: then it gets the stored id, the episode and the
+    ground truth. `thinking` says what its thinking time costs in the world, `presentation` what it is told
+    and shown. `turns` measures the time of each side and keeps the trace if an error ends the episode.
+    `watch` is shown all that happens, as the agent sees it.
     """
     turns = turns or Turns()
     shown = presentation or Presentation(Conditions(), exam, episode)
@@ -72,10 +71,8 @@ def rollout(  # noqa: PLR0913  (four that take part, and how)
             usage = turns.count_usage(policy)
             action = exam.parse_action(answer)
         with turns.of("env"):
-            charged_s = 0.0
-            # A measured time is true whatever the agent says of its decisions.
-            if thinking is not None and (thinking.seconds is None or turns.has_decided(usage)):
-                charged_s = thinking.charge(env, turns.thought_s)
+            is_queued = not turns.has_decided(usage)
+            charged_s = thinking.charge(env, turns.thought_s, is_queued=is_queued) if thinking else 0.0
             observation, _, is_done, truth = env.step(action)
             observation = _checked_observation(env, "step", observation)
         policy_s, env_s = turns.step_s()

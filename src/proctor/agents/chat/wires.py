@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
+from proctor.agents.chat.loose_json import as_count, as_dict, as_list, as_text, content_text
 from proctor.agents.chat.prompt import Part, Picture
 from proctor.agents.chat.task import Tool
 from proctor.core.errors import UserError
@@ -175,25 +176,25 @@ class ChatCompletions(Wire):
 
     def reply(self, body: dict[str, Any]) -> Reply:
         """Read a reply. Its `finish_reason` says nothing about whether there are calls."""
-        choices = _list(body.get("choices"))
+        choices = as_list(body.get("choices"))
         if not choices:
             raise ServerError("a reply without choices")
-        choice = _dict(choices[0])
-        message = _dict(choice.get("message"))
-        functions = [_dict(_dict(call).get("function")) for call in _list(message.get("tool_calls"))]
-        finish = _text(choice.get("finish_reason"))
-        usage = _dict(body.get("usage"))
+        choice = as_dict(choices[0])
+        message = as_dict(choice.get("message"))
+        functions = [as_dict(as_dict(call).get("function")) for call in as_list(message.get("tool_calls"))]
+        finish = as_text(choice.get("finish_reason"))
+        usage = as_dict(body.get("usage"))
         is_filtered = finish == "content_filter"
         return Reply(
-            calls=[RawCall(_text(each.get("name")), each.get("arguments")) for each in functions],
-            text=_content_text(message.get("content")),
-            refusal=_text(message.get("refusal"))
+            calls=[RawCall(as_text(each.get("name")), each.get("arguments")) for each in functions],
+            text=content_text(message.get("content")),
+            refusal=as_text(message.get("refusal"))
             or ("a content filter cut the reply" if is_filtered else ""),
             is_truncated=finish == "length",
             tokens=Tokens(
-                _count(usage.get("prompt_tokens")),
-                _count(_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
-                _count(usage.get("completion_tokens")),
+                as_count(usage.get("prompt_tokens")),
+                as_count(as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
+                as_count(usage.get("completion_tokens")),
             ),
         )
 
@@ -252,35 +253,35 @@ class Responses(Wire):
 
     def reply(self, body: dict[str, Any]) -> Reply:
         """Read a reply. A 200 may be a failure."""
-        status = _text(body.get("status"))
+        status = as_text(body.get("status"))
         if status in ("failed", "cancelled"):
-            error = _dict(body.get("error"))
-            raise ServerError(_text(error.get("message")) or f"status {status}", _text(error.get("code")))
+            error = as_dict(body.get("error"))
+            raise ServerError(as_text(error.get("message")) or f"status {status}", as_text(error.get("code")))
         if not isinstance(body.get("output"), list):
             raise ServerError("a reply without output")
-        output = [_dict(item) for item in body["output"]]
+        output = [as_dict(item) for item in body["output"]]
         blocks = [
-            _dict(block)
+            as_dict(block)
             for item in output
             if item.get("type") == "message"
-            for block in _list(item.get("content"))
+            for block in as_list(item.get("content"))
         ]
-        reason = _text(_dict(body.get("incomplete_details")).get("reason"))
-        usage = _dict(body.get("usage"))
-        refusal = "".join(_text(block.get("refusal")) for block in blocks)
+        reason = as_text(as_dict(body.get("incomplete_details")).get("reason"))
+        usage = as_dict(body.get("usage"))
+        refusal = "".join(as_text(block.get("refusal")) for block in blocks)
         return Reply(
             calls=[
-                RawCall(_text(item.get("name")), item.get("arguments"))
+                RawCall(as_text(item.get("name")), item.get("arguments"))
                 for item in output
                 if item.get("type") == "function_call"
             ],
-            text="".join(_text(block.get("text")) for block in blocks),
+            text="".join(as_text(block.get("text")) for block in blocks),
             refusal=refusal or ("a content filter cut the reply" if reason == "content_filter" else ""),
             is_truncated=reason == "max_output_tokens",
             tokens=Tokens(
-                _count(usage.get("input_tokens")),
-                _count(_dict(usage.get("input_tokens_details")).get("cached_tokens")),
-                _count(usage.get("output_tokens")),
+                as_count(usage.get("input_tokens")),
+                as_count(as_dict(usage.get("input_tokens_details")).get("cached_tokens")),
+                as_count(usage.get("output_tokens")),
             ),
         )
 
@@ -336,15 +337,15 @@ class Messages(Wire):
         """Read a reply. Its `input_tokens` leave out cached ones."""
         if not isinstance(body.get("content"), list):
             raise ServerError("a reply without content")
-        blocks = [_dict(block) for block in body["content"]]
-        stop, usage = _text(body.get("stop_reason")), _dict(body.get("usage"))
-        cached = _count(usage.get("cache_read_input_tokens"))
-        written = _count(usage.get("cache_creation_input_tokens"))
-        category = _text(_dict(body.get("stop_details")).get("category"))
-        text = "".join(_text(block.get("text")) for block in blocks if block.get("type") == "text")
+        blocks = [as_dict(block) for block in body["content"]]
+        stop, usage = as_text(body.get("stop_reason")), as_dict(body.get("usage"))
+        cached = as_count(usage.get("cache_read_input_tokens"))
+        written = as_count(usage.get("cache_creation_input_tokens"))
+        category = as_text(as_dict(body.get("stop_details")).get("category"))
+        text = "".join(as_text(block.get("text")) for block in blocks if block.get("type") == "text")
         return Reply(
             calls=[
-                RawCall(_text(block.get("name")), block.get("input"))
+                RawCall(as_text(block.get("name")), block.get("input"))
                 for block in blocks
                 if block.get("type") == "tool_use"
             ],
@@ -352,9 +353,9 @@ class Messages(Wire):
             refusal=(category or text or "no reason given") if stop == "refusal" else "",
             is_truncated=stop in ("max_tokens", "model_context_window_exceeded"),
             tokens=Tokens(
-                _count(usage.get("input_tokens")) + cached + written,
+                as_count(usage.get("input_tokens")) + cached + written,
                 cached,
-                _count(usage.get("output_tokens")),
+                as_count(usage.get("output_tokens")),
             ),
         )
 
@@ -395,25 +396,3 @@ def _repair_turn(request: Request) -> list[dict[str, Any]]:
 
 def _if_set(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _content_text(content: Any) -> str:
-    """Return the text of a message, which some servers write as a list of parts."""
-    parts = [_text(_dict(part).get("text")) for part in _list(content)]
-    return _text(content) or "".join(parts)
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
