@@ -9,15 +9,20 @@ import pytest
 from fetch_exam import FetchExam
 from play_pages import Player, served
 from running import run
+from served_agents import episode
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from proctor.contestants.play import PlayServer
 from proctor.contestants.play_page import page_of
 from proctor.contestants.play_session import PlaySession
 from proctor.core.errors import UserError
+from proctor.exams.datasets import save_dataset
+from proctor.exams.driving_controls import DrivingControls
 from proctor.exams.vln.exam import VlnExam
+from proctor.runs import run as runs
+from proctor.runs.attempts import Patience
 from proctor.runs.job import Job
-from proctor.runs.plan import RunConfig
+from proctor.runs.plan import RunConfig, plan_run
 
 OWN_EXAM = Path(__file__).parents[2] / "examples" / "own_exam"
 TOKEN = "secret-of-the-test"
@@ -197,7 +202,7 @@ def test_the_session_of_a_browser_that_has_left_is_free(page):
     with Player(page.url, "one") as first:
         first.press("FORWARD")
     with Player(page.url, "two") as second:
-        second.wait_for("play", step=1)
+        assert second.wait_for("play", step=1)["is_open"]
 
 
 def test_a_name_that_cannot_be_one_is_refused_with_the_reason(tmp_path):
@@ -253,3 +258,21 @@ def test_a_driving_exam_of_another_package_can_be_played_as_it_is(monkeypatch):
     page, _ = page_of(PlaySession(PointGoalExam), "point-goal-v1")
     assert b"point-goal navigation" in page
     assert b"FORWARD" in page
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_controls_that_fail_end_the_run_instead_of_letting_it_wait(tmp_path, monkeypatch):
+    def fail(controls, info, observation):
+        raise RuntimeError("a mistake in somebody's controls")
+
+    monkeypatch.setattr(DrivingControls, "begin", fail)
+    save_dataset([episode("a")], tmp_path / "episodes.json")
+    config = RunConfig(
+        job=Job(env="mock", policy="human"),
+        dataset=tmp_path / "episodes.json",
+        patience=Patience(max_unavailable=1, pause_s=0.0),
+    )
+    plan = plan_run(config, tmp_path / "run")
+    session = PlaySession(VlnExam)
+    report = runs.run(plan, session.on_progress, policy=session.begin("Anna", plan))
+    assert "nobody can answer any more" in report.stopped

@@ -10,7 +10,7 @@ import io
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,12 @@ def is_picture(dtype: str, shape: tuple[int, ...]) -> bool:
     if 0 in shape:
         return False
     return (dtype == "uint8" and len(shape) == 3 and shape[2] == 3) or (dtype == "uint16" and len(shape) == 2)
+
+
+def colour_pictures(observation: Mapping[str, Any]) -> dict[str, NDArray[np.uint8]]:
+    """Return the entries of an observation that are colour pictures."""
+    arrays = {name: value for name, value in observation.items() if isinstance(value, np.ndarray)}
+    return {name: a for name, a in arrays.items() if a.ndim == 3 and is_picture(a.dtype.name, a.shape)}
 
 
 def encode_picture(pixels: NDArray[Any], encoding: str) -> bytes:

@@ -61,6 +61,7 @@ def _play(arguments: argparse.Namespace) -> int:
 
     from proctor.contestants.play import TOKEN_VARIABLE, PlayServer, is_loopback, play
     from proctor.contestants.play_session import PlaySession
+    from proctor.runs.attempts import Patience
     from proctor.runs.job import Job
     from proctor.runs.plan import load_run_dataset, plan_run
 
@@ -73,7 +74,7 @@ def _play(arguments: argparse.Namespace) -> int:
         env_options=read_options(arguments.env_option),
         seed=arguments.seed,
     )
-    config = run_config(arguments, job)
+    config = run_config(arguments, job, patience=Patience(max_unavailable=1, pause_s=0.0))
     dataset = load_run_dataset(config)
     config = replace(config, job=replace(config.job, exam_options=exam_options(arguments, dataset.exam)))
     token = os.environ.get(TOKEN_VARIABLE, "")

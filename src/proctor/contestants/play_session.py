@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from pkgutil import resolve_name
 
-from proctor.agents.arrays import encode_picture
+from proctor.agents.arrays import colour_pictures, encode_picture
 from proctor.contestants.play_score import EpisodeScore
 from proctor.contestants.play_view import PlayerRun, PlaySummary, View
 from proctor.contestants.seat import HumanSeat, Seat, StaleTurn, Turn
@@ -106,6 +106,13 @@ class PlaySession:
 
     def _watch(self, run: PlayerRun) -> None:
         """Keep the last turn of the seat with its pictures, and do what is left of a press."""
+        try:
+            self._follow(run)
+        except BaseException:
+            run.seat.close()  # else the run would wait for ever
+            raise
+
+    def _follow(self, run: PlayerRun) -> None:
         number = 0
         while not run.seat.is_closed:
             turn = run.seat.wait(number, WATCH_INTERVAL_S)
@@ -125,10 +132,9 @@ class PlaySession:
                 self._touch()
 
     def _encode(self, observation: Observation) -> list[bytes]:
-        wanted = self.controls.pictures or [
-            name for name, value in observation.items() if getattr(value, "shape", ())[2:] == (3,)
-        ]
-        return [encode_picture(observation[name], "jpeg") for name in wanted if name in observation]
+        found = colour_pictures(observation)
+        shown = self.controls.pictures or found
+        return [encode_picture(found[name], "jpeg") for name in shown if name in found]
 
     def _add_score(
         self, run: PlayerRun, number: int, result: EpisodeResult, frames: dict[int, bytes]

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.agents.arrays import colour_pictures
 from proctor.agents.chat.faults import Unusable
 from proctor.core.answers import WRONG_LENGTH
 from proctor.core.errors import EvaluatorError
@@ -113,8 +114,8 @@ class ChatTask:
 
     def pictures(self, observation: Observation) -> list[tuple[str, NDArray[np.uint8]]]:
         """Return the pictures of an observation and what they are called; no name where there is one."""
-        found = [(name, value) for name, value in observation.items() if _is_picture(value)]
-        return found if len(found) > 1 else [("", value) for _, value in found]
+        found = colour_pictures(observation)
+        return list(found.items()) if len(found) > 1 else [("", picture) for picture in found.values()]
 
     def decide(self, calls: Sequence[Call], observation: Observation) -> Decision:
         """Return what calls of tools mean; raise Unusable if they mean nothing."""
@@ -146,10 +147,6 @@ def load_task(info: EpisodeInfo, most_actions: int | None) -> ChatTask:
     if not (isinstance(found, type) and issubclass(found, ChatTask)):
         raise EvaluatorError(f"the exam '{info.task}': {info.chat} must be a class that inherits ChatTask")
     return found(info, most_actions)
-
-
-def _is_picture(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.shape[2:] == (3,)
 
 
 def _text(value: Any) -> str:
