@@ -272,6 +272,11 @@ def is_served(policy: Policy) -> bool:
     return f"{type(policy).__module__}:{type(policy).__qualname__}" in (REMOTE_POLICY, CHAT_POLICY)
 
 
+def dataset_path(name: str | Path) -> Path:
+    """Return the dataset that a user names: that of a suite, else a file or a folder."""
+    return suite_path(str(name)) if str(name) in names("suite") else Path(name)
+
+
 def suite_path(name: str) -> Path:
     """Return the dataset of a suite: a folder with an `episodes.json`, or one of several files in it."""
     known = names("suite")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from proctor.core.errors import MissingDependency, UnknownName, UserError, install_command
 from proctor.core.interfaces import Env
-from proctor.core.registry import build, check_options, load, names, suite_path
+from proctor.core.registry import build, check_options, dataset_path, load
 from proctor.core.types import Info, Observation, Pose2, Scan
 from proctor.exams.datasets import episodes_of, load_dataset
 from proctor.exams.names import AnyExam
@@ -214,8 +214,7 @@ def dataset_episodes(dataset: str | Path | Sequence[T], kind: type[T]) -> Sequen
     """Return the episodes of a suite or a file, or those that were given."""
     if not isinstance(dataset, str | Path):
         return dataset
-    path = suite_path(str(dataset)) if str(dataset) in names("suite") else Path(dataset)
-    return episodes_of(load_dataset(path), kind)
+    return episodes_of(load_dataset(dataset_path(dataset)), kind)
 
 
 def register_once(env_id: str, make: Callable[..., ExamGym]) -> None:

@@ -12,7 +12,7 @@ from proctor.agents.dialects.mapping import ActionMapping, Kind, RowTranslator
 from proctor.agents.dialects.mapping import Mapping as RowMapping
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Env
-from proctor.core.registry import build, names, suite_path
+from proctor.core.registry import build, dataset_path
 from proctor.core.types import Array, EpisodeInfo, Observation
 from proctor.exams.datasets import check_before_run, check_in_env, load_dataset
 from proctor.exams.results import EpisodeResult, Fault
@@ -54,7 +54,7 @@ class StepwiseExam:
         options: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> None:
-        dataset = load_dataset(suite_path(str(suite)) if str(suite) in names("suite") else Path(suite))
+        dataset = load_dataset(dataset_path(suite))
         of_env = dict(env_options or {})
         given = dataset.exam.completed_options(dict(options or {}), of_env)
         self.exam = dataset.exam(read_exam_options(dataset.exam, given))

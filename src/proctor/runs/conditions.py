@@ -80,10 +80,9 @@ class Presentation:
         *,
         seed: int = 0,
         text: str | None = None,
-        privileged: bool = False,
     ) -> None:
         self._conditions, self._exam, self._episode = conditions, exam, episode
-        self._text, self._seed, self._step, self._privileged = text, seed, 0, privileged
+        self._text, self._seed, self._step = text, seed, 0
         self._frozen: dict[str, NDArray[Any]] = {}
         words = set(conditions.inform)
         self._is_plain = words == {DEFAULT} and conditions.pictures == "original" and text is None
@@ -103,8 +102,10 @@ class Presentation:
         """Whether observations hold something that the env's ground truth tells."""
         return any(offer.observe is not None for offer in self._made)
 
-    def brief(self, told: EpisodeInfo, view: Observation, env: Env) -> EpisodeInfo:
-        """Return what the agent is told, given what it will see first."""
+    def brief(
+        self, told: EpisodeInfo, view: Observation, env: Env, *, privileged: bool = False
+    ) -> EpisodeInfo:
+        """Return what the agent is told, given what it will see first; `privileged` is only taken down."""
         if not self._is_plain:
             details = self._without(told.details, "details")
             for offer in self._made:
@@ -118,7 +119,7 @@ class Presentation:
         if missing := sorted(self._named - given):
             words, name = ",".join(missing), type(env).__name__
             raise SimulationError(f"--inform {words}: {name} does not give it with its present options")
-        self._informed = self._summary(told, view, given)
+        self._informed = self._summary(told, view, given, has_truth=privileged)
         return told
 
     def view(self, observation: Observation, truth: Info) -> Observation:
@@ -151,7 +152,7 @@ class Presentation:
         rng = np.random.default_rng([self._seed, self._step, *name.encode()])
         return rng.integers(256 if is_colour else FARTHEST_NOISE_MM, size=pixels.shape, dtype=pixels.dtype)
 
-    def _summary(self, told: EpisodeInfo, view: Observation, given: set[str]) -> Informed:
+    def _summary(self, told: EpisodeInfo, view: Observation, given: set[str], *, has_truth: bool) -> Informed:
         conditions = self._conditions
         return Informed(
             sensors={str(name): sensor for name, sensor in sensors_of(view).items()},
@@ -167,7 +168,7 @@ class Presentation:
             pose="pose" in given,
             map="map" in given,
             goal="goal" in given,
-            truth=self._privileged,
+            truth=has_truth,
             inform=conditions.inform,
             instructions=conditions.instructions,
             pictures=conditions.pictures,

@@ -17,7 +17,7 @@ import msgspec
 
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Env, Policy
-from proctor.core.registry import build, names, suite_path
+from proctor.core.registry import build, dataset_path
 from proctor.exams.datasets import load_dataset
 from proctor.exams.results import Results
 from proctor.runs.evaluator import Evaluator
@@ -65,7 +65,7 @@ def evaluate(  # noqa: PLR0913  (two that matter, and options by keyword)
         raise UserError(f"evaluate: expected a suite or an episode file, found {type(suite).__name__}")
     if isinstance(env, Env) and env_options:
         raise UserError("evaluate: env_options are for an env that is given by name; give yours its own")
-    dataset = load_dataset(suite_path(str(suite)) if str(suite) in names("suite") else Path(suite))
+    dataset = load_dataset(dataset_path(suite))
     exam_class, of_env = dataset.exam, dict(env_options or {})
     exam = exam_class(read_exam_options(exam_class, exam_class.completed_options(options or {}, of_env)))
     of_env |= exam_class.env_options(exam.options, seed)

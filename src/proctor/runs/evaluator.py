@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Env, Policy
-from proctor.core.registry import build, names, suite_path
+from proctor.core.registry import build, dataset_path
 from proctor.exams.datasets import Dataset, check_before_run, check_in_env, load_dataset
 from proctor.exams.names import AnyExam, check_fit
 from proctor.exams.results import EpisodeResult, Results
@@ -98,7 +98,7 @@ def evaluate(
         seed: All randomness of the run depends on it.
         options: Of the exam, such as `{"success_threshold_m": 1.0}`.
     """
-    path = suite_path(str(dataset)) if str(dataset) in names("suite") else Path(dataset)
+    path = dataset_path(dataset)
     exam_class = load_dataset(path).exam
     exam = exam_class(read_exam_options(exam_class, options or {}))
     world: Env = env if isinstance(env, Env) else build("env", env or exam.envs[0], {})

@@ -145,9 +145,7 @@ class Examiner:
     def _presentation(self, episode: Any, seed: int) -> Presentation:
         has_own_text = self._conditions.instructions == "original"
         text = None if has_own_text else self._texts[episode.episode_id]
-        return Presentation(
-            self._conditions, self._exam, episode, seed=seed, text=text, privileged=self._privileged
-        )
+        return Presentation(self._conditions, self._exam, episode, seed=seed, text=text)
 
     def _transcript(self, turns: Turns) -> bytes:
         """Return the transcript of the episode; where there is none by an error, one that says so."""

@@ -55,7 +55,7 @@ def rollout(  # noqa: PLR0913  (four that take part, and how)
         truth = env.info() if privileged or shown.needs_truth else {}
         trace = turns.trace = exam.first_trace(episode, env.info)
     view = shown.view(observation, truth)
-    told = shown.brief(exam.brief(episode, view), view, env)
+    told = shown.brief(exam.brief(episode, view), view, env, privileged=privileged)
     told = replace(told, episode_id=agent_id, seed=seed, camera=env.camera_facts)
     if privileged:
         told = replace(told, episode_id=episode.episode_id, episode=episode)
