@@ -1,11 +1,12 @@
 """All benchmarks, side by side with a peer or the bare library in the same run: `make bench`.
 
-Prints one line each: name, ours, theirs, ratio, and the largest ratio that is accepted. One that fails does
+`python -m benchmarks chat mcp` runs two of them. Prints one line each: name, ours, theirs, ratio, and the largest ratio that is accepted. One that fails does
 not keep the others from being measured; what failed is listed again at the end.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import pkgutil
 import sys
@@ -17,9 +18,15 @@ from benchmarks.rows import NotMeasured, Row
 
 
 def main() -> int:
+    found = (info.name for info in pkgutil.iter_modules(benchmarks.__path__))
+    known = sorted(name.removeprefix("bench_") for name in found if name.startswith("bench_"))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    parser.add_argument("name", nargs="*", help=f"all by default: {', '.join(known)}")
+    names = parser.parse_args().name or known
+    if unknown := sorted(set(names) - set(known)):
+        parser.error(f"no benchmark {unknown[0]!r}: expected {', '.join(known)}")
     print(f"{'benchmark':<58}{'ours':>12}{'theirs':>12}{'ratio':>9}{'bar':>9}")
-    names = sorted(info.name for info in pkgutil.iter_modules(benchmarks.__path__))
-    return report(row for name in names if name.startswith("bench_") for row in rows_of(name))
+    return report(row for name in names for row in rows_of(f"bench_{name}"))
 
 
 def rows_of(module: str) -> Iterator[Row | NotMeasured]:
