@@ -203,7 +203,7 @@ def test_without_rendering_a_mesh_is_drawn_as_what_is_in_the_way(mesh_scene, mon
     def no_context():
         raise MissingDependency("OpenGL", "none")
 
-    monkeypatch.setattr(camera, "shared_context", no_context)
+    monkeypatch.setattr(camera, "drawing", no_context)
     plan = draw_plan(mesh_scene, width_px=451)
     assert sum(color_at(plan, 6, 1.5)) < 400
     assert color_at(plan, 2.3, 4.3) == PAPER

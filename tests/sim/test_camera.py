@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -39,6 +40,15 @@ def test_pictures_have_the_promised_types_and_layout():
     assert rgb.flags.c_contiguous
     assert rgb.flags.owndata
     assert depth.flags.c_contiguous
+
+
+def test_every_thread_may_draw_and_all_draw_the_same():
+    wall = box("wall", (3.05, 0.0, 1.25), (0.1, 10.0, 10.0), RED)
+    here, _ = pictures(wall)
+    with ThreadPoolExecutor(3) as threads:
+        others = list(threads.map(lambda _: pictures(wall)[0], range(6)))
+    assert all((other == here).all() for other in others)
+    assert (pictures(wall)[0] == here).all()
 
 
 def test_the_sky_is_above_and_bright_and_the_ground_below():
@@ -221,8 +231,8 @@ DOCTOR = "from proctor.cli import main; sys.exit(main(['doctor']))"
 CONTEXT = """
 from proctor.core.errors import MissingDependency
 try:
-    from proctor.sim.gl import shared_context
-    shared_context()
+    from proctor.sim.gl import check_drawing
+    check_drawing()
 except MissingDependency as error:
     print(error)
 """
@@ -285,8 +295,8 @@ os.environ["MUJOCO_GL"] = "osmesa"
 os.environ["PYOPENGL_PLATFORM"] = "egl"  # makes MuJoCo's OSMesa refuse, installed or not
 from proctor.core.errors import MissingDependency
 try:
-    from proctor.sim.gl import shared_context
-    shared_context()
+    from proctor.sim.gl import check_drawing
+    check_drawing()
 except MissingDependency as error:
     print(error)
 """
@@ -299,9 +309,9 @@ except MissingDependency as error:
 def test_a_window_system_without_a_screen_is_told_before_anything_is_drawn():
     code = """
 from proctor.core.errors import MissingDependency
-from proctor.sim.gl import shared_context
+from proctor.sim.gl import check_drawing
 try:
-    shared_context()
+    check_drawing()
 except MissingDependency as error:
     print(error)
 """

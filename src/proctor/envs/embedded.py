@@ -22,7 +22,7 @@ from proctor.scenes.scene_config import load_scene, scene_version
 from proctor.sim.base_drive import BaseDrive, FreeBase, NotFreeError, can_be_free
 from proctor.sim.calibration import calibration_of
 from proctor.sim.camera import RgbdCamera
-from proctor.sim.gl import shared_context
+from proctor.sim.gl import check_drawing
 from proctor.sim.lidar import LaserScanner
 from proctor.sim.model import TIMESTEP_S
 from proctor.sim.world import InsideHull, World
@@ -178,7 +178,7 @@ class VLNEnv(Env):
             fov_deg=camera.fov_deg, height_m=camera.height_m, pitch_deg=camera.pitch_deg
         )
         if self._options.has_camera:
-            shared_context()  # a machine that cannot render is told so before the first episode
+            check_drawing()  # before the first episode
         self.looking = True
         """Set to False to skip rendering, for example between the steps that you want to see."""
         self._stages: dict[_StageKey, _Stage] = {}  # the one that was used last comes last

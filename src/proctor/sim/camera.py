@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.sim.contacts import Group
-from proctor.sim.gl import shared_context
+from proctor.sim.gl import drawing
 from proctor.sim.renderer import Depth, DepthMetres, Renderer, Rgb, View
 from proctor.sim.robot_body import RobotBody
 from proctor.sim.world import World
@@ -89,13 +89,8 @@ def render_from_above(
     """
     width_m, height_m = high_xy[0] - low_xy[0], high_xy[1] - low_xy[1]
     width_px, height_px = size_px
-    gl = shared_context()
-    gl.make_current()
     model, size = world.model, world.model.vis.global_
     camera_size = size.offwidth, size.offheight
-    size.offwidth, size.offheight = width_px, height_px  # read only while a context is made
-    context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
-    size.offwidth, size.offheight = camera_size
     scene = mujoco.MjvScene(model, model.ngeom + 8)
     scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
     scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
@@ -111,8 +106,12 @@ def render_from_above(
         camera.frustum_near, camera.frustum_far = NEAR_M, NEAR_M + DEPTH_M
     rgb, depth = np.empty((height_px, width_px, 3), np.uint8), np.empty((height_px, width_px), np.float32)
     rect = mujoco.MjrRect(0, 0, width_px, height_px)
-    mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
-    mujoco.mjr_render(rect, scene, context)
-    mujoco.mjr_readPixels(rgb, depth, rect, context)
-    context.free()
+    with drawing():
+        size.offwidth, size.offheight = width_px, height_px  # read only while a context is made
+        context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        size.offwidth, size.offheight = camera_size
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
+        mujoco.mjr_render(rect, scene, context)
+        mujoco.mjr_readPixels(rgb, depth, rect, context)
+        context.free()
     return TopView(rgb[::-1].copy(), below_m - DEPTH_M * depth[::-1])

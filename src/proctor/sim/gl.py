@@ -6,6 +6,9 @@ import ctypes
 import importlib
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -18,6 +21,7 @@ REMEDY = (
     f"On Debian and Ubuntu: apt-get install -y {' '.join(PACKAGES)} (or libosmesa6). "
     "The environment variable MUJOCO_GL (egl, osmesa or glfw) overrides Proctor's choice."
 )
+_LOCK = threading.RLock()
 
 
 def choose_backend() -> None:
@@ -48,18 +52,28 @@ def missing_packages() -> tuple[str, ...]:
     return PACKAGES
 
 
-def shared_context() -> Any:
-    """Return the process's OpenGL context, made on first use. It lives as long as the process.
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Make the process's OpenGL context that of this thread, for as long as this thread draws with it.
 
+    It is made on first use and lives as long as the process. No other thread could draw while one keeps it.
     A UserError in a process that was forked from one with a context: drawing would hang there.
     """
-    context, process_id = _context()
-    if process_id != os.getpid():
-        raise UserError(
-            "this process was forked from one that draws, and OpenGL does not survive that; start it with "
-            'context="spawn", or before the first picture is drawn'
-        )
-    return context
+    with _LOCK:
+        context, process_id = _context()
+        if process_id != os.getpid():
+            raise UserError(
+                "this process was forked from one that draws, and OpenGL does not survive that; start it "
+                'with context="spawn", or before the first picture is drawn'
+            )
+        with context.as_current():
+            yield
+
+
+def check_drawing() -> None:
+    """Raise a MissingDependency on a machine that cannot draw."""
+    with drawing():
+        pass
 
 
 @cache
@@ -73,8 +87,8 @@ def _context() -> tuple[Any, int]:
         headless = backend in ("egl", "osmesa")
         module = importlib.import_module(f"mujoco.{backend}" if headless else "mujoco")
         context = module.GLContext(16, 16)
-        context.make_current()
-        _try_to_draw()
+        with context.as_current():
+            _try_to_draw()
     except (ImportError, AttributeError, OSError, RuntimeError) as error:
         raise MissingDependency(f"OpenGL (MUJOCO_GL={backend}: {error})", REMEDY) from error
     return context, os.getpid()
@@ -82,9 +96,9 @@ def _context() -> tuple[Any, int]:
 
 def renderer_name() -> str:
     """Return the backend and the driver that draws, such as `egl, llvmpipe (LLVM 19, 256 bits)`."""
-    shared_context().make_current()
-    gl = importlib.import_module("OpenGL.GL")
-    return f"{os.environ.get('MUJOCO_GL', 'default')}, {gl.glGetString(gl.GL_RENDERER).decode()}"
+    with drawing():
+        gl = importlib.import_module("OpenGL.GL")
+        return f"{os.environ.get('MUJOCO_GL', 'default')}, {gl.glGetString(gl.GL_RENDERER).decode()}"
 
 
 def _try_to_draw() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.sim.contacts import Group
-from proctor.sim.gl import shared_context
+from proctor.sim.gl import drawing
 
 Rgb = NDArray[np.uint8]
 Depth = NDArray[np.uint16]
@@ -45,12 +45,11 @@ class Renderer:
         self, model: Any, data: Any, *views: View, reflecting: bool = False, both_sides: bool = False
     ) -> None:
         self._model, self._data = model, data
-        self._gl = shared_context()
-        self._gl.make_current()
         buffer = model.vis.global_
         buffer.offwidth = max(view.width for view in views)
         buffer.offheight = max(view.height for view in views)
-        self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        with drawing():
+            self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self._scene = mujoco.MjvScene(model, model.ngeom + 8)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
@@ -79,23 +78,23 @@ class Renderer:
 
     def close(self) -> None:
         """Free the model's textures and meshes in OpenGL. May be called twice."""
-        self._gl.make_current()
-        self._context.free()
+        with drawing():
+            self._context.free()
 
     def _take(self, camera: str) -> _Film:
         """Take a picture, and return the film with it in its buffers."""
         film = self._films[camera]
-        self._gl.make_current()
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._update_scene(film)
         sky = mujoco.mjtRndFlag.mjRND_SKYBOX
         self._scene.flags[sky] = film.has_sky or self._mirrors
-        self._render(film)
-        # Most views either show some sky or none for many pictures: begin with what was right last.
-        film.has_sky = film.shows_farther_than(SKY_SHARE * self._scene.camera[0].frustum_far)
-        if film.has_sky and not self._scene.flags[sky]:
-            self._scene.flags[sky] = 1
+        with drawing():
+            mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
             self._render(film)
+            # Most views either show some sky or none for many pictures: begin with what was right last.
+            film.has_sky = film.shows_farther_than(SKY_SHARE * self._scene.camera[0].frustum_far)
+            if film.has_sky and not self._scene.flags[sky]:
+                self._scene.flags[sky] = 1
+                self._render(film)
         return film
 
     def _render(self, film: _Film) -> None:

@@ -26,7 +26,7 @@ from proctor.scenes.tabletop_parts import cameras_of
 from proctor.scenes.thing import Thing, level_tops
 from proctor.scenes.things import make_thing
 from proctor.sim.calibration import calibration_of
-from proctor.sim.gl import shared_context
+from proctor.sim.gl import check_drawing
 from proctor.sim.inverse_kinematics import HandSolver
 from proctor.sim.look import Look, color_of, look_of
 from proctor.sim.renderer import Renderer, View
@@ -79,7 +79,7 @@ class PickPlaceEnv(Env):
             {"sensors": sensors, "object_info": object_info, "level": level, "level_seed": level_seed}
         )
         if self._options.sensors:
-            shared_context()  # a machine that cannot render is told so before the first episode
+            check_drawing()  # before the first episode
         self.looking = True
         """Set to False to skip rendering, for example between the steps you want to see."""
         self._episode: PickAndPlaceEpisode | None = None
