@@ -1,7 +1,8 @@
 """All benchmarks, side by side with a peer or the bare library in the same run: `make bench`.
 
-`python -m benchmarks chat mcp` runs two of them. Prints one line each: name, ours, theirs, ratio, and the largest ratio that is accepted. One that fails does
-not keep the others from being measured; what failed is listed again at the end.
+`python -m benchmarks chat mcp` runs two of them. Prints one line each: name, ours, theirs, ratio, and the
+largest ratio that is accepted. One that fails does not keep the others from being measured; what failed is
+listed again at the end.
 """
 
 from __future__ import annotations
