@@ -24,6 +24,7 @@ from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.scene_config import load_scene
+from proctor.sim.gl import drawing
 from proctor.sim.model import quaternion_of_matrix
 
 HOUSES, PLACES_PER_HOUSE, PEER_PLACES = 3, 12, 3
@@ -48,6 +49,7 @@ def bench() -> list[Row]:
     ]
 
 
+@drawing()
 def look_and_move(width, height):
     """Return the medians of what is measured with pictures of one size."""
     times = defaultdict(list)

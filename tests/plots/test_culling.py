@@ -17,6 +17,7 @@ from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.sim.camera import RgbdCamera
+from proctor.sim.gl import drawing
 from proctor.sim.world import World
 
 RED = (0.9, 0.1, 0.1)
@@ -27,7 +28,8 @@ class WholeRender:
 
     def __init__(self, model, data, *, mirrors=False):
         self.model, self.data = model, data
-        self.context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        with drawing():
+            self.context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         self.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self.scene = mujoco.MjvScene(model, model.ngeom + 8)
         self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
@@ -36,15 +38,16 @@ class WholeRender:
     def render(self, camera_name, width, height):
         camera = mujoco.MjvCamera()
         camera.type, camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, self.model.camera(camera_name).id
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
         everything = mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(
             self.model, self.data, mujoco.MjvOption(), None, camera, everything, self.scene
         )
         rect = mujoco.MjrRect(0, 0, width, height)
         rgb, depth = np.empty((height, width, 3), np.uint8), np.empty((height, width), np.float32)
-        mujoco.mjr_render(rect, self.scene, self.context)
-        mujoco.mjr_readPixels(rgb, depth, rect, self.context)
+        with drawing():
+            mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
+            mujoco.mjr_render(rect, self.scene, self.context)
+            mujoco.mjr_readPixels(rgb, depth, rect, self.context)
         return rgb[::-1], depth
 
 
