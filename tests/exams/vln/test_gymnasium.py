@@ -283,12 +283,12 @@ def test_vector_envs_draw_in_processes_of_their_own(hall, tmp_path, vector_kwarg
 def test_a_process_that_was_forked_from_one_that_draws_is_told_so():
     code = (
         "import os, sys\n"
-        "from proctor.sim.gl import shared_context\n"
+        "from proctor.sim.gl import check_drawing\n"
         "from proctor.core.errors import UserError\n"
-        "shared_context()\n"
+        "check_drawing()\n"
         "child = os.fork()\n"
         "if not child:\n"
-        "    try: shared_context()\n"
+        "    try: check_drawing()\n"
         "    except UserError as error: os.write(1, str(error).encode())\n"
         "    os._exit(0)\n"
         "os.waitpid(child, 0)\n"
