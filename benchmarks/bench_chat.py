@@ -18,12 +18,12 @@ from benchmarks.rows import Row
 from proctor.agents.chat import policy as chat
 from proctor.agents.chat.prompt import encode_picture
 from proctor.core.registry import suite_path
-from proctor.envs.embedded import VLNEnv
 from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs.attempts import Attempts
 from proctor.runs.job import Job
 from proctor.runs.pool import WorkerPool
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 SERVER = Path(__file__).parents[1] / "examples" / "chat_server.py"
 WORKERS, EPISODES_EACH = 8, 2

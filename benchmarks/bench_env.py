@@ -18,14 +18,14 @@ import pybullet
 from benchmarks.rows import Row
 from proctor.core.registry import suite_path
 from proctor.core.types import Action, Vector3
-from proctor.envs.embedded import VLNEnv
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.scene_config import load_scene
-from proctor.sim.gl import drawing
-from proctor.sim.model import quaternion_of_matrix
+from proctor.worlds.mock import MockEnv
+from proctor.worlds.mujoco.render.gl import drawing
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
+from proctor.worlds.mujoco.wheeled.model import quaternion_of_matrix
 
 HOUSES, PLACES_PER_HOUSE, PEER_PLACES = 3, 12, 3
 MOVES = {"FORWARD": Action.FORWARD, "LEFT": Action.LEFT}

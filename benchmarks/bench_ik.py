@@ -17,9 +17,9 @@ from benchmarks.rows import Row
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.robots.stretch_kinematics import hand_quaternion
 from proctor.scenes.things import make_thing
-from proctor.sim.inverse_kinematics import HandSolver
-from proctor.sim.stretch_model import ARM_JOINTS, FINGERS, HAND_SITE, stretch_spec
-from proctor.sim.tabletop import TabletopWorld
+from proctor.worlds.mujoco.tabletop.inverse_kinematics import HandSolver
+from proctor.worlds.mujoco.tabletop.stretch_model import ARM_JOINTS, FINGERS, HAND_SITE, stretch_spec
+from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld
 
 PERIOD_S = 0.1
 BUDGET_S = 2e-3

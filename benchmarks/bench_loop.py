@@ -27,10 +27,10 @@ from benchmarks.base import Base
 from benchmarks.maps import CELL_M, rooms
 from benchmarks.rows import Row
 from proctor.core.types import Array
-from proctor.navigation.failure import NavigationFailure
-from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.grid_map import GridMap
-from proctor.navigation.maps.live_map import LiveMap
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.failure import NavigationFailure
+from proctor.maps.grid_map import GridMap
+from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import Path
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest

@@ -15,10 +15,10 @@ from scipy.ndimage import distance_transform_edt
 
 from benchmarks.rows import Row
 from proctor.core.types import Pose2, Scan
-from proctor.navigation.maps.clearance import compiled_clearances as clearances
-from proctor.navigation.maps.grid_map import GridMap
-from proctor.navigation.maps.live_map import LiveMap
-from proctor.sim.mobile_base import TICK_S
+from proctor.maps.clearance import compiled_clearances as clearances
+from proctor.maps.grid_map import GridMap
+from proctor.maps.live_map import LiveMap
+from proctor.worlds.mujoco.wheeled.mobile_base import TICK_S
 
 CELLS, CELL_M = 512, 0.05
 POINTS = 1_000_000

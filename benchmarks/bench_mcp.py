@@ -20,10 +20,10 @@ from benchmarks.rows import Row
 from proctor.contestants.mcp_server import HttpTransport, mcp_server
 from proctor.contestants.mcp_tools import ExamTools
 from proctor.contestants.seat import McpSeat
-from proctor.envs.embedded import VLNEnv
 from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.run import run
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 BUDGET_S = 40e-3
 VIEWS, TRIES = 24, 8  # a turn is 15 degrees

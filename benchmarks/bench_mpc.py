@@ -18,7 +18,7 @@ from benchmarks.base import LIMITS, Base
 from benchmarks.mpc_peer import STAGES, Peer
 from benchmarks.rows import Row
 from proctor.core.types import Array
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance_field import ClearanceField
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
 from proctor.navigation.tracking.mpc_problem import STAGE_S

@@ -19,7 +19,7 @@ from proctor.core.types import EpisodeInfo
 from proctor.exams.datasets import load_dataset
 from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.exams.pick_place.expert.expert import ExpertPolicy
-from proctor.sim.gl import drawing
+from proctor.worlds.mujoco.render.gl import drawing
 
 EPISODES, LOOK_EVERY = 4, 6
 REAL_TIME = 25

@@ -22,11 +22,12 @@ from benchmarks.exact_planner import ExactPlanner
 from benchmarks.maps import CELL_M, MAPS
 from benchmarks.rows import Row
 from proctor.core.types import Array
-from proctor.navigation.failure import NavigationFailure
-from proctor.navigation.maps.grid_map import GridMap, map_of_scene
-from proctor.navigation.planning.any_angle import AnyAnglePlanner
-from proctor.navigation.planning.free_space import FreeSpace
-from proctor.navigation.planning.planner import RawPath, find_path
+from proctor.maps.any_angle import AnyAnglePlanner
+from proctor.maps.failure import NavigationFailure
+from proctor.maps.free_space import FreeSpace
+from proctor.maps.grid_map import GridMap
+from proctor.navigation.planner import RawPath, find_path
+from proctor.scenes.scene_map import map_of_scene
 
 RADIUS_M, HOUSE_RADIUS_M = 0.25, 0.17
 QUERIES = {512: 40, 2048: 10}

@@ -16,10 +16,10 @@ import numpy as np
 from benchmarks.rows import NotMeasured, Row
 from proctor.contestants.play import PlayServer
 from proctor.contestants.play_session import PlaySession
-from proctor.envs.embedded import VLNEnv
 from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.run import run
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 KEYS = ["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowUp"] * 25
 WARM_UP = 10

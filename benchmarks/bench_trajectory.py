@@ -22,13 +22,14 @@ from benchmarks.rows import Row
 from proctor.core.registry import suite_path
 from proctor.core.types import Array
 from proctor.exams.datasets import load_dataset
-from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.grid_map import GridMap, map_of_scene
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.grid_map import GridMap
 from proctor.navigation.path import Leg
-from proctor.navigation.planning.planner import find_path
+from proctor.navigation.planner import find_path
 from proctor.navigation.smoothing.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import time_path
 from proctor.robots.dynamics import Dynamics
+from proctor.scenes.scene_map import map_of_scene
 
 T = TypeVar("T")
 RADIUS_M, MARGIN_M = 0.17, 0.05

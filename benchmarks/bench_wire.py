@@ -11,8 +11,8 @@ from benchmarks.rows import Row
 from benchmarks.wire_pairs import Pair
 from proctor.core.registry import suite_path
 from proctor.core.types import Action, Observation
-from proctor.envs.embedded import VLNEnv
 from proctor.exams.datasets import load_dataset
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 HOUSES, LOOKS, TURNS_PER_LOOK = 3, 4, 6
 WARM_UP, TRIES = 2, 8

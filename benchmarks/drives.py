@@ -14,11 +14,12 @@ from msgspec.structs import replace
 
 from proctor.core.registry import suite_path
 from proctor.core.types import Array, Pose2, Vector3
-from proctor.navigation.maps.grid_map import GridMap
+from proctor.maps.grid_map import GridMap
 from proctor.navigation.process.client import PlanningClient
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene
-from proctor.sim.mobile_base import TICK_S
-from proctor.skills.embedded import EmbeddedNavigator
+from proctor.scenes.scene_map import draw_map
+from proctor.worlds.mujoco.wheeled.mobile_base import TICK_S
+from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
 
 PLACE_RADIUS_M = 0.25
 LEAST_M = 2.0
@@ -80,7 +81,7 @@ def drive(number: int, *, seed: int, crowded: bool) -> Trial:
     scene_path = houses()[number % len(houses())]
     rng = np.random.default_rng([seed, number])
     scene = load_scene(scene_path)
-    grid = GridMap.from_scene(scene, scene_path)
+    grid = draw_map(scene, scene_path)
     start, goal, yaw = random_goal(grid, rng)
     crowd = Crowd(grid, rng) if crowded else None
     with EmbeddedNavigator(

@@ -12,7 +12,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image
 
 from benchmarks.ros_messages import image_message
-from proctor.ros2.convert import depth_of, rgb_of
+from proctor.worlds.ros2.node.convert import depth_of, rgb_of
 
 WIDTH, HEIGHT = 640, 480
 ROUNDS, CALLS = 20, 10

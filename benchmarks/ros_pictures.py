@@ -14,9 +14,9 @@ import numpy as np
 from sensor_msgs.msg import Image
 
 from benchmarks.ros_messages import image_message, numbered
-from proctor.ros2.convert import depth_of, rgb_of
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import SENSORS
+from proctor.worlds.ros2.node.convert import depth_of, rgb_of
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import SENSORS
 
 WIDTH, HEIGHT = 640, 480
 MATCH_S = 20.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from proctor.core.interfaces import Policy
 from proctor.core.types import Action, EpisodeInfo, Observation
-from proctor.envs.embedded import VLNEnv
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 from vln_evaluator.evaluators import VLNEvaluator
 
 DATASET = Path(__file__).parent.parent / "datasets" / "sample_r2r.json"

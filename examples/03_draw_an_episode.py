@@ -10,10 +10,10 @@ from PIL import Image
 
 from proctor.core.registry import suite_path
 from proctor.core.types import Vector3
-from proctor.envs.embedded import VLNEnv
 from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.trajectory_plot import plot_trajectory
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 GAP_PX = 8
 

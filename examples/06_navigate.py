@@ -9,7 +9,7 @@ from pathlib import Path
 from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
-from proctor.skills.embedded import EmbeddedNavigator
+from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
 
 TICKS_PER_SECOND = 60
 

@@ -20,8 +20,8 @@ from proctor.plots.plan import draw_plan
 from proctor.robots.wheeled import WheeledRobot
 from proctor.runs.folder import RunFolder
 from proctor.scenes.scene_config import load_scene
-from proctor.sim.camera import RgbdCamera
-from proctor.sim.world import World
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.world import World
 
 IMAGES = Path("docs/images")
 ROOMS = (

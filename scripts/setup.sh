@@ -37,7 +37,7 @@ need_python() {
 need_rendering() {
     has_command "$python" || return 0
     local packages
-    packages=$(PYTHONPATH=src "$python" -c 'from proctor.sim.gl import missing_packages; print(*missing_packages())')
+    packages=$(PYTHONPATH=src "$python" -c 'from proctor.worlds.mujoco.render.gl import missing_packages; print(*missing_packages())')
     # shellcheck disable=SC2206  # one word per package
     missing+=($packages)
 }

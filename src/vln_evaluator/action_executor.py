@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from proctor.cli import main as proctor
 
 if TYPE_CHECKING:
-    from proctor.ros2.action_executor import ActionExecutorWrapper as ActionExecutorWrapper  # noqa: PLC0414
-    from proctor.ros2.action_executor import VLNActionExecutor as VLNActionExecutor  # noqa: PLC0414
+    from proctor.worlds.ros2.robot.action_executor import ActionExecutorWrapper as ActionExecutorWrapper  # noqa: PLC0414
+    from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor as VLNActionExecutor  # noqa: PLC0414
 
 HOMES = {
-    "VLNActionExecutor": "proctor.ros2.action_executor",
-    "ActionExecutorWrapper": "proctor.ros2.action_executor",
+    "VLNActionExecutor": "proctor.worlds.ros2.robot.action_executor",
+    "ActionExecutorWrapper": "proctor.worlds.ros2.robot.action_executor",
 }
 """Looked up when they are asked for: this can be imported without ROS 2, and run, says how to get it."""
 

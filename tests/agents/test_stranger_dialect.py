@@ -15,7 +15,7 @@ from proctor.agents.websocket_policy import WebSocketPolicy
 from proctor.cli import main
 from proctor.core import registry
 from proctor.core.errors import AgentFault, UserError
-from proctor.envs.mock import MockEnv
+from proctor.worlds.mock import MockEnv
 from vln_evaluator import VLNEvaluator
 
 SECRET = "sesame-0123456789"

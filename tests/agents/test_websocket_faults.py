@@ -37,7 +37,7 @@ from proctor.agents.handshake import Address, open_session
 from proctor.agents.websocket_policy import WebSocketPolicy
 from proctor.core.errors import AgentFault, EvaluatorError, UserError
 from proctor.core.types import EpisodeInfo, Vector3
-from proctor.envs.mock import MockEnv
+from proctor.worlds.mock import MockEnv
 from vln_evaluator import VLNEvaluator
 
 PATIENT_S, HASTY_S = 20.0, 0.4

@@ -20,7 +20,6 @@ from proctor.core.errors import UserError
 from proctor.core.interfaces import TRUTH
 from proctor.core.registry import build, load
 from proctor.core.types import EpisodeInfo, Outcome
-from proctor.envs.mock import MockEnv
 from proctor.exams.baselines import MockPolicy
 from proctor.exams.vln.exam import DIALECTS
 from proctor.runs import pool
@@ -30,6 +29,7 @@ from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.pool import WorkerPool
 from proctor.runs.run import check_agents
+from proctor.worlds.mock import MockEnv
 from vln_evaluator import VLNEvaluator
 from vln_evaluator.policy import WebSocketPolicy
 

@@ -279,7 +279,7 @@ def test_a_read_only_folder_is_refused(dataset):
 
 def test_too_many_evaluator_faults_end_with_code_1(capsys, dataset, monkeypatch, tmp_path):
     (tmp_path / "broken_world.py").write_text(
-        "from proctor.envs.mock import MockEnv\n"
+        "from proctor.worlds.mock import MockEnv\n"
         "class World(MockEnv):\n"
         "    def reset(self, episode):\n"
         "        if episode.episode_id == 'ep_1': raise RuntimeError('crashed')\n"

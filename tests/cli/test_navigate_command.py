@@ -15,7 +15,7 @@ from proctor.cli import navigate
 from proctor.core.registry import suite_path
 from proctor.exams.datasets import load_dataset
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
-from proctor.skills import embedded
+from proctor.worlds.mujoco.wheeled import navigator as embedded
 
 EPISODE = load_dataset(suite_path("houses-v1")).episodes[0]
 

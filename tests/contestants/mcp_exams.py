@@ -13,12 +13,12 @@ from proctor.contestants.mcp_server import HttpTransport, mcp_server
 from proctor.contestants.mcp_tools import ExamTools
 from proctor.contestants.seat import McpSeat
 from proctor.core.interfaces import Policy
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.runs import run as runs
 from proctor.runs.attempts import Patience
 from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig, plan_run
+from proctor.worlds.mock import MockEnv
 
 LONG_S = 60.0
 TOKEN = "a-token-for-tests"

@@ -24,7 +24,7 @@ def assert_checker_is_content(env):
 
 def assert_vector_env_works(env_id, *, action, steps, vector_kwargs, **options):
     """Two workers draw the episodes that their seeds choose, step together, and begin anew by themselves."""
-    name = f"proctor.envs.gymnasium:{env_id}"
+    name = f"proctor.worlds.gymnasium:{env_id}"
     alone = [gymnasium.make(name, **options) for _ in range(2)]
     expected = []
     vector = gymnasium.make_vec(

@@ -14,15 +14,15 @@ import vlnce_files
 from proctor.core.errors import InvalidFile, UnknownName, UserError
 from proctor.core.registry import suite_path
 from proctor.core.types import Vector3
-from proctor.envs import embedded as vln
-from proctor.envs.embedded import VLNEnv
 from proctor.exams.checked_dataset import examine, write_fixed
 from proctor.exams.datasets import check_before_run, load_dataset, save_dataset
 from proctor.exams.vln import files as vln_files
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.vlnce_writer import save_vlnce
-from proctor.sim.world import World
+from proctor.worlds.mujoco.wheeled import env as vln
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
+from proctor.worlds.mujoco.wheeled.world import World
 
 
 def findings(checked):

@@ -7,10 +7,10 @@ import pytest
 
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Env, Policy
-from proctor.envs.mock import MockEnv
 from proctor.exams.names import all_exams, check_fit, exam_named, exam_names, exam_of_record, fitting_names
 from proctor.exams.pick_place.exam import PickPlaceExam
 from proctor.exams.vln.exam import VlnExam
+from proctor.worlds.mock import MockEnv
 
 SOURCES = Path(__file__).parents[2] / "src"
 NAMES = re.compile(r"""["'](vln|pick_and_place|pick_place)["']""")

@@ -15,8 +15,8 @@ from proctor.exams.driving import DrivingState
 from proctor.exams.geodesics import _map_of, geodesic_m, has_path, is_reachable, unreachable_notes
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
-from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+from proctor.scenes.scene_map import map_of_scene
 
 
 def wall(name, at, size):

@@ -6,11 +6,11 @@ from running import examine
 from proctor.core.errors import AgentFault, InvalidFile, UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Action, EpisodeInfo
-from proctor.envs.mock import MockEnv
 from proctor.exams.baselines import MockPolicy
 from proctor.exams.vln.baselines import ForwardPolicy
 from proctor.exams.vln.episode import Episode
 from proctor.runs.replay import ReplayPolicy
+from proctor.worlds.mock import MockEnv
 
 
 def info(episode_id="a", seed=0, episode=None):

@@ -13,9 +13,10 @@ from proctor.instructions.phrasebook import LANGUAGES, read, say
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.vocabulary import COLORS, ROOMS, THINGS
 from proctor.instructions.writer import LEVELS, describe
-from proctor.navigation.maps.grid_map import PLANNING_RADIUS_M, GridMap
+from proctor.maps.grid_map import PLANNING_RADIUS_M
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
+from proctor.scenes.scene_map import draw_map
 
 replace = msgspec.structs.replace
 
@@ -229,7 +230,7 @@ def house_ways(seeds, count):
     """Yield surroundings, a path to some landmark and a heading."""
     for seed in seeds:
         house = generate_house(seed)
-        grid, rng = GridMap.from_scene(house.scene), np.random.default_rng(seed)
+        grid, rng = draw_map(house.scene), np.random.default_rng(seed)
         surroundings = Surroundings.of(house.scene)
         marks = [mark for mark in surroundings.landmarks if mark.category in THINGS]
         for _ in range(count):

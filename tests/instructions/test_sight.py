@@ -10,8 +10,8 @@ from proctor.instructions.surroundings import Surroundings
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.sim.camera import RgbdCamera
-from proctor.sim.world import World
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.world import World
 
 HUES = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "yellow": (1, 1, 0), "cyan": (0, 1, 1)}
 GREY = (0.5, 0.5, 0.5)

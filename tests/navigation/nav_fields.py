@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.grid_map import GridMap
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.grid_map import GridMap
 
 
 def field_of(occupied, resolution_m=0.05) -> ClearanceField:

@@ -6,11 +6,11 @@ import pytest
 from scipy.ndimage import label
 from scipy.sparse.csgraph import dijkstra
 
-from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.planning import any_angle
-from proctor.navigation.planning.any_angle import AnyAnglePlanner, shorter_path
-from proctor.navigation.planning.grid_search import FOUND, STEPS, GridSearch
-from proctor.navigation.planning.taut import tautened
+from proctor.maps import any_angle
+from proctor.maps.any_angle import AnyAnglePlanner, shorter_path
+from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.grid_search import FOUND, STEPS, GridSearch
+from proctor.maps.taut import tautened
 
 
 def plan(planner, free, start, goal, **options):

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from proctor.navigation import compiled as module
-from proctor.navigation.maps.clearance import clearance_at
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps import compiled as module
+from proctor.maps.clearance import clearance_at
+from proctor.maps.clearance_field import ClearanceField
 
 PARENT = "proctor.navigation"
 KERNEL = """

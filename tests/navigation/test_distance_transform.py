@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from proctor.navigation.maps.clearance import clearances_inside
-from proctor.navigation.maps.clearance import compiled_clearances as clearances
-from proctor.navigation.maps.clearance_field import EMPTY_M, SMALL_CELLS
-from proctor.navigation.maps.clearance_field import clearances as on_half_cells
+from proctor.maps.clearance import clearances_inside
+from proctor.maps.clearance import compiled_clearances as clearances
+from proctor.maps.clearance_field import EMPTY_M, SMALL_CELLS
+from proctor.maps.clearance_field import clearances as on_half_cells
 
 
 @pytest.mark.parametrize("shape", [(90, 70), (1, 40), (40, 1), (2, 2), (37, 200)])

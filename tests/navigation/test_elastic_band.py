@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from proctor.navigation.maps.clearance import clearance_at
-from proctor.navigation.maps.grid_map import GridMap
+from proctor.maps.clearance import clearance_at
+from proctor.maps.grid_map import GridMap
 from proctor.navigation.smoothing.bspline import (
     AT_KNOT,
     BEND_AT_KNOT,

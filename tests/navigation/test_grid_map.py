@@ -6,11 +6,12 @@ import trimesh
 
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2
-from proctor.navigation.maps import footprints
-from proctor.navigation.maps.grid_map import GridMap, map_of_scene
+from proctor.maps.grid_map import GridMap
 from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes import footprints, scene_map
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
-from proctor.sim.world import World
+from proctor.scenes.scene_map import draw_map, map_of_scene
+from proctor.worlds.mujoco.wheeled.world import World
 
 
 def scene_of(*objects):
@@ -28,7 +29,7 @@ def occupied_centres(grid):
 
 
 def test_a_box_on_round_numbers_fills_exactly_its_cells():
-    grid = GridMap.from_scene(scene_of(thing(size=(0.3, 0.2, 1), at=(1.05, 2.0, 0.5))))
+    grid = draw_map(scene_of(thing(size=(0.3, 0.2, 1), at=(1.05, 2.0, 0.5))))
     centres = occupied_centres(grid)
     assert len(centres) == 6 * 4
     assert centres.min(axis=0) == pytest.approx((0.925, 1.925))
@@ -36,7 +37,7 @@ def test_a_box_on_round_numbers_fills_exactly_its_cells():
 
 
 def test_the_map_reaches_half_a_metre_beyond_everything():
-    grid = GridMap.from_scene(scene_of(thing(at=(3, -2, 0.5))))
+    grid = draw_map(scene_of(thing(at=(3, -2, 0.5))))
     assert grid.origin_world == pytest.approx((2.0, -3.0))
     assert grid.occupied.shape == (40, 40)
 
@@ -51,13 +52,13 @@ def test_the_map_reaches_half_a_metre_beyond_everything():
     ],
 )
 def test_what_a_robot_cannot_bump_into_is_not_on_the_map(harmless):
-    assert not GridMap.from_scene(scene_of(harmless)).occupied.any()
+    assert not draw_map(scene_of(harmless)).occupied.any()
 
 
 def test_a_leaning_board_is_an_obstacle_only_where_it_is_low():
     # A board that rises from the floor at x = 0 to 4 m at x = 4.
     board = thing(size=(math.sqrt(32), 1, 0.02), at=(2, 0, 2), part={"rotate": (0, -45, 0)})
-    reach = occupied_centres(GridMap.from_scene(scene_of(board)))[:, 0]
+    reach = occupied_centres(draw_map(scene_of(board)))[:, 0]
     assert reach.min() == pytest.approx(0.05, abs=0.05)
     assert reach.max() == pytest.approx(1.3, abs=0.05)
 
@@ -65,7 +66,7 @@ def test_a_leaning_board_is_an_obstacle_only_where_it_is_low():
 def test_scale_and_rotation_of_an_object_move_its_parts():
     parts = [Part(shape="box", size=(0.2, 0.2, 0.5), translate=(1, 0, 0.25))]
     turned = SceneObject(name="a", translate=(5, 5, 0), rotate=(0, 0, 90), scale=2.0, parts=parts)
-    centres = occupied_centres(GridMap.from_scene(scene_of(turned)))
+    centres = occupied_centres(draw_map(scene_of(turned)))
     assert centres.min(axis=0) == pytest.approx((4.825, 6.825))
     assert centres.max(axis=0) == pytest.approx((5.175, 7.175))
 
@@ -96,7 +97,7 @@ def random_things(rng, tmp_path):
 def test_the_map_agrees_with_what_the_physics_touches(tmp_path):
     rng = np.random.default_rng(4)
     scene = random_things(rng, tmp_path)
-    grid = GridMap.from_scene(scene, tmp_path / "scene.json")
+    grid = draw_map(scene, tmp_path / "scene.json")
     world = World(scene, tmp_path / "scene.json", WheeledRobot())
     touches = 0
     low = np.array(grid.origin_world)
@@ -116,10 +117,10 @@ def test_the_map_agrees_with_what_the_physics_touches(tmp_path):
 def test_a_mesh_needs_its_scene_file_and_must_be_one(tmp_path):
     scene = scene_of(SceneObject(name="a", asset_path="a.stl"))
     with pytest.raises(UserError, match="scene's file"):
-        GridMap.from_scene(scene)
+        draw_map(scene)
     (tmp_path / "a.stl").write_text("no mesh")
     with pytest.raises(InvalidFile, match=r"scene.json: objects\[0\]\.asset_path: 'a.stl'"):
-        GridMap.from_scene(scene, tmp_path / "scene.json")
+        draw_map(scene, tmp_path / "scene.json")
 
 
 def exact_clearance(grid, points):
@@ -144,7 +145,7 @@ def test_clearance_is_the_distance_to_the_nearest_occupied_square():
 
 
 def test_beyond_the_border_the_floor_is_empty():
-    grid = GridMap.from_scene(scene_of(thing()))
+    grid = draw_map(scene_of(thing()))
     assert grid.clearance_at(-0.9, 0.0) > 0.25
     assert grid.clearance_at(-50.0, 0.0) > 0.25
     assert grid.line_is_free((-5.0, 3.0), (5.0, 3.0), 0.25)
@@ -152,7 +153,7 @@ def test_beyond_the_border_the_floor_is_empty():
 
 
 def test_a_lone_box_is_driven_around_from_far_outside_of_the_map():
-    grid = GridMap.from_scene(scene_of(thing()))
+    grid = draw_map(scene_of(thing()))
     corner = (-0.5 - 0.25 * math.sqrt(0.5), 0.5 + 0.25 * math.sqrt(0.5))
     expected = 2 * math.dist((-5.0, 0.0), corner) + 2 * -corner[0]
     for world in (grid, grid.covering((-5.0, 0.0), (5.0, 0.0))):
@@ -160,7 +161,7 @@ def test_a_lone_box_is_driven_around_from_far_outside_of_the_map():
 
 
 def test_a_map_is_enlarged_only_where_it_must_be_and_never_without_bound():
-    grid = GridMap.from_scene(scene_of(thing()))
+    grid = draw_map(scene_of(thing()))
     assert grid.covering((0.4, 0.4)) is grid
     larger = grid.covering((3.0, -2.0))
     assert larger.origin_world == pytest.approx((-1.0, -2.5))
@@ -170,7 +171,7 @@ def test_a_map_is_enlarged_only_where_it_must_be_and_never_without_bound():
 
 
 def test_an_empty_scene_is_free_everywhere():
-    grid = GridMap.from_scene(scene_of())
+    grid = draw_map(scene_of())
     assert grid.distance_m((-4.0, 0.0), (4.0, 3.0), radius_m=0.25) == pytest.approx(math.hypot(8, 3))
 
 
@@ -191,18 +192,18 @@ def test_a_line_is_free_if_the_disc_fits_all_along():
 )
 def test_an_upright_box_is_drawn_like_any_other_solid(rotate, monkeypatch):
     scene = scene_of(thing(at=(0.31, -0.2, 0.4), size=(1.3, 0.07, 0.9), rotate=rotate))
-    occupied = GridMap.from_scene(scene).occupied
+    occupied = draw_map(scene).occupied
     footprint = footprints._footprint
     monkeypatch.setattr(
         footprints, "_footprint", lambda solid, band: footprint(solid._replace(sides=None), band)
     )
     assert occupied.sum() > 20
-    assert (occupied == GridMap.from_scene(scene).occupied).all()
+    assert (occupied == draw_map(scene).occupied).all()
 
 
 def test_a_scene_that_would_need_a_huge_map_is_refused():
     with pytest.raises(UserError, match=r"the objects of 'test' reach over 100001 m x 1 m"):
-        GridMap.from_scene(scene_of(thing(), thing(name="far away", at=(1e5, 0, 0.5))))
+        draw_map(scene_of(thing(), thing(name="far away", at=(1e5, 0, 0.5))))
 
 
 def test_the_map_of_a_scene_file_is_made_once_for_each_version(tmp_path):
@@ -217,13 +218,13 @@ def test_the_map_of_a_scene_file_is_made_once_for_each_version(tmp_path):
 
 
 def test_the_maps_of_many_scenes_are_each_drawn_once(tmp_path, monkeypatch):
-    drawn, from_scene = [], GridMap.from_scene
+    drawn = []
 
     def counted(scene, path, **floor):
         drawn.append(path)
-        return from_scene(scene, path, **floor)
+        return draw_map(scene, path, **floor)
 
-    monkeypatch.setattr(GridMap, "from_scene", counted)
+    monkeypatch.setattr(scene_map, "draw_map", counted)
     paths = [tmp_path / f"{number}.json" for number in range(25)]
     for path in paths:
         save_scene(scene_of(thing()), path)

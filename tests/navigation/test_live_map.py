@@ -6,13 +6,14 @@ import pytest
 
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.types import Pose2, Scan
-from proctor.navigation.maps import live_map
-from proctor.navigation.maps.grid_map import GridMap
-from proctor.navigation.maps.live_map import LiveMap
+from proctor.maps import live_map
+from proctor.maps.grid_map import GridMap
+from proctor.maps.live_map import LiveMap
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.sim.lidar import LaserScanner
-from proctor.sim.world import World
+from proctor.scenes.scene_map import draw_map
+from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.world import World
 
 NAN, INF = math.nan, math.inf
 CENTRE = Pose2(3.0, 2.5, 0.0)
@@ -440,7 +441,7 @@ def test_a_scan_of_a_world_shows_only_what_is_not_on_the_map():
             parts=[Part(shape="box", size=(0.43, 0.3, 1))],
         ),
     ]
-    live = LiveMap(GridMap.from_scene(SceneConfig(scene_name="room", objects=walls)))
+    live = LiveMap(draw_map(SceneConfig(scene_name="room", objects=walls)))
     box = thing("box", (0.4, 0.6, 0.5), (4.2, 2.4, 0.25))
     world = World(SceneConfig(scene_name="room", objects=[*walls, box]), None, WheeledRobot())
     world.reset(Pose2(2.0, 2.0, 0.3))

@@ -12,9 +12,9 @@ import yaml
 from PIL import Image
 
 from proctor.core.errors import InvalidFile, UnknownName, UserError
-from proctor.navigation.maps.grid_map import GridMap
-from proctor.navigation.maps.map_files import load_map, save_map
-from proctor.navigation.maps.occupancy import Occupancy
+from proctor.maps.grid_map import GridMap
+from proctor.maps.map_files import load_map, save_map
+from proctor.maps.occupancy import Occupancy
 
 HEADER = {
     "image": "map.pgm",

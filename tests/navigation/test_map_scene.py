@@ -5,11 +5,11 @@ import pytest
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
-from proctor.navigation.maps import map_scene
-from proctor.navigation.maps.grid_map import GridMap
-from proctor.navigation.maps.map_scene import scene_of_map
+from proctor.maps.grid_map import GridMap
 from proctor.robots.wheeled import WheeledRobot
-from proctor.sim.world import World
+from proctor.scenes import map_scene
+from proctor.scenes.map_scene import scene_of_map
+from proctor.worlds.mujoco.wheeled.world import World
 
 
 def two_rooms():

@@ -9,9 +9,9 @@ import pytest
 from rolling_base import Drive, RollingBase, drive_along, made_of
 
 from proctor.core.types import Array
-from proctor.navigation.maps.clearance import clearance_at, least_clearance
-from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.grid_map import GridMap
+from proctor.maps.clearance import clearance_at, least_clearance
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.grid_map import GridMap
 from proctor.navigation.tracking import holonomic, mpc_problem, unicycle
 from proctor.navigation.tracking.mpc_problem import STAGE_S, Axis, Horizon, Solver
 

@@ -5,10 +5,10 @@ import pytest
 from nav_fields import comb, field_of, rooms, walled
 
 from proctor.core.errors import UnknownName
-from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.planning.free_space import path_is_free
-from proctor.navigation.planning.ompl_planner import PrmPlanner, RrtConnectPlanner, RrtPlanner, RrtStarPlanner
-from proctor.navigation.planning.planner import find_path
+from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.free_space import path_is_free
+from proctor.navigation.ompl_planner import PrmPlanner, RrtConnectPlanner, RrtPlanner, RrtStarPlanner
+from proctor.navigation.planner import find_path
 
 ALL = ["rrt", "rrt_star", "prm", "rrt_connect"]
 START, GOAL = (0.6, 5.0), (7.4, 1.0)

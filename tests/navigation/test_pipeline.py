@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from nav_fields import rooms
 
-from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance import least_clearance
+from proctor.maps.clearance import least_clearance
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.process.pipeline import compute_path, generate_trajectory
 from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
 

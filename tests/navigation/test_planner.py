@@ -7,10 +7,10 @@ import pytest
 from scipy.ndimage import label
 
 from proctor.core.errors import UnknownName
-from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.grid_map import GridMap
-from proctor.navigation.planning import planner as planner_module
-from proctor.navigation.planning.planner import PLANNERS, find_path, planner_name
+from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.grid_map import GridMap
+from proctor.navigation import planner as planner_module
+from proctor.navigation.planner import PLANNERS, find_path, planner_name
 
 RADIUS_M = 0.17
 
@@ -156,7 +156,7 @@ def test_a_map_without_room_says_so():
 
 
 def test_no_time_or_a_cancelled_search_ends_planning(monkeypatch):
-    monkeypatch.setattr("proctor.navigation.planning.any_angle.SLICE", 10)
+    monkeypatch.setattr("proctor.maps.any_angle.SLICE", 10)
     grid = with_door(0.8)
     for options, reason in (
         ({"timeout_s": 0.0}, Reason.PLANNING_TIMEOUT),

@@ -15,8 +15,8 @@ import pytest
 from nav_fields import comb, rooms
 
 from proctor.core.errors import MissingDependency, UnknownName
-from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Path
 from proctor.navigation.process import link as planning_link
 from proctor.navigation.process.client import PlanningClient
@@ -212,7 +212,7 @@ def test_what_the_process_said_last_is_told():
 LOOP = """
     import sys
     import numpy as np
-    from proctor.navigation.maps.clearance_field import ClearanceField
+    from proctor.maps.clearance_field import ClearanceField
     from proctor.navigation.process.client import PlanningClient
     from proctor.navigation.process.requests import Motion, PathRequest
     hall = ClearanceField(np.full((60, 80), 1.0), 0.05, 0.0, 0.0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from proctor.core.errors import UserError
-from proctor.navigation.failure import Reason
+from proctor.maps.failure import Reason
 from proctor.navigation.path import Leg, Path
 from proctor.navigation.process.requests import (
     LARGEST_MESSAGE,

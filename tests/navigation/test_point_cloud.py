@@ -5,12 +5,12 @@ import pytest
 
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.types import Pose2
-from proctor.navigation.maps.grid_map import GridMap
-from proctor.navigation.maps.point_cloud import Pinhole, camera_frame, points_of_depth
+from proctor.maps.grid_map import GridMap
+from proctor.maps.point_cloud import Pinhole, camera_frame, points_of_depth
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.sim.camera import RgbdCamera
-from proctor.sim.world import World
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.world import World
 
 NAN, INF = math.nan, math.inf
 

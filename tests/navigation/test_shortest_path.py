@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from proctor.navigation.maps.grid_map import GridMap
+from proctor.maps.grid_map import GridMap
 
 RADIUS_M = 0.25
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from proctor.core.registry import suite_path
-from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance import least_clearance
-from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.maps.grid_map import GridMap, map_of_scene
+from proctor.maps.clearance import least_clearance
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.grid_map import GridMap
 from proctor.navigation.smoothing.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import time_path
 from proctor.robots.dynamics import Dynamics
+from proctor.scenes.scene_map import map_of_scene
 
 RADIUS_M, MARGIN_M = 0.17, 0.05
 HOUSES = sorted((suite_path("houses-v1") / "scenes").glob("*.json"))[::4]

@@ -10,7 +10,7 @@ from legs import Start, arc_leg, hardest, sideways_mps, straight_leg, winding_le
 
 from proctor.core.errors import UnknownName
 from proctor.core.geometry import wrap_angle
-from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
 from proctor.navigation.timing.time_path import time_path
 from proctor.robots.dynamics import Dynamics

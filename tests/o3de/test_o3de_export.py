@@ -15,16 +15,16 @@ from proctor import cli
 from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
-from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.o3de_export.gltf import TURN_BACK
 from proctor.o3de_export.project import export_scene, export_scenes, export_suite
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.mesh_files import files_of_mesh, may_name
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, asset_file, load_scene, save_scene
-from proctor.sim.camera import RgbdCamera
-from proctor.sim.lidar import LaserScanner
-from proctor.sim.world import World
+from proctor.scenes.scene_map import map_of_scene
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.world import World
 
 HOUSE = "house_1064959"  # the smallest
 ROBOT = WheeledRobot(camera=Camera(width=320, height=240))

@@ -11,14 +11,14 @@ from mesh_houses import two_rooms, write
 from tabletop_drive import cup_episode, waypoints
 
 from proctor.core.types import Pose2, Vector3
-from proctor.envs.embedded import VLNEnv
 from proctor.exams.pick_place.actions import JointPosition
 from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.sim.camera import RgbdCamera
-from proctor.sim.gl import drawing
-from proctor.sim.world import World
+from proctor.worlds.mujoco.render.gl import drawing
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
+from proctor.worlds.mujoco.wheeled.world import World
 
 RED = (0.9, 0.1, 0.1)
 

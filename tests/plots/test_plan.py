@@ -18,9 +18,9 @@ from proctor.plots.outlines import outlines_of_scene
 from proctor.plots.plan import PAPER, WALL, draw_plan, grid_paper, round_length_m
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
-from proctor.sim import camera
-from proctor.sim.camera import RgbdCamera, render_from_above
-from proctor.sim.world import World
+from proctor.worlds.mujoco.wheeled import camera
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera, render_from_above
+from proctor.worlds.mujoco.wheeled.world import World
 
 HOUSE = min((suite_path("houses-v1") / "scenes").glob("*.json"))
 

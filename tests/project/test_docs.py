@@ -17,9 +17,10 @@ from proctor.core.types import EpisodeInfo
 from proctor.exams.datasets import load_dataset
 from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.exams.pick_place.exam import details_of
-from proctor.navigation.maps.grid_map import GridMap, map_of_scene
-from proctor.navigation.maps.map_files import save_map
+from proctor.maps.grid_map import GridMap
+from proctor.maps.map_files import save_map
 from proctor.scenes.scene_config import Texture
+from proctor.scenes.scene_map import map_of_scene
 from proctor.scenes.tabletop_parts import InitPose, RobotSetup, SimParams
 from vln_evaluator.evaluators import PickPlaceEvaluator, evaluate_vln
 

@@ -106,10 +106,10 @@ def test_trimesh_is_only_imported_to_read_mesh_files(tmp_path, monkeypatch):
     build = """
 from pathlib import Path
 import proctor.exams.pick_place.env
-from proctor.navigation.maps.grid_map import map_of_scene
+from proctor.scenes.scene_map import map_of_scene
 from proctor.robots.wheeled import WheeledRobot
 from proctor.scenes.scene_config import load_scene
-from proctor.sim.world import World
+from proctor.worlds.mujoco.wheeled.world import World
 
 scene = min(Path(proctor.__file__).parent.glob("suites/houses-v1/scenes/*.json"))
 World(load_scene(scene), scene, WheeledRobot())

@@ -73,13 +73,13 @@ def test_every_module_imports_and_every_public_name_exists():
                 continue
             for name in getattr(module, "__all__", ()):
                 assert hasattr(module, name), f"{info.name}.{name}"
-    assert lacking == ([] if find_spec("rclpy") else ["proctor.ros2"])
+    assert lacking == ([] if find_spec("rclpy") else ["proctor.worlds.ros2"])
 
 
 @pytest.mark.skipif(find_spec("rclpy") is not None, reason="ROS 2 is here")
 def test_without_ros_2_the_two_ways_to_get_it_are_told():
     with pytest.raises(MissingDependency, match=r"setup.bash.*make ros"):
-        importlib.import_module("proctor.envs.ros2")
+        importlib.import_module("proctor.worlds.ros2.env")
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(REPOSITORY / "src")))

@@ -20,7 +20,6 @@ from running import finished
 from proctor import cli
 from proctor.core.registry import suite_path
 from proctor.core.types import Vector3
-from proctor.envs.embedded import VLNEnv
 from proctor.exams.datasets import load_dataset, save_dataset
 from proctor.exams.results import Fault
 from proctor.exams.vln.episode import Episode
@@ -35,7 +34,8 @@ from proctor.report.tables import score_notes
 from proctor.runs.folder import find_runs
 from proctor.runs.recordings import recording_folder
 from proctor.runs.summary import summarise
-from proctor.sim.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 EYE = VlnPage.eyes["embedded"]
 

@@ -11,7 +11,7 @@ from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 from proctor.robots import stretch_kinematics as kinematics
 from proctor.robots.stretch import CONTROLS
-from proctor.sim.stretch_model import ARM_JOINTS, BASE_JOINTS, HAND_SITE, stretch_spec
+from proctor.worlds.mujoco.tabletop.stretch_model import ARM_JOINTS, BASE_JOINTS, HAND_SITE, stretch_spec
 
 SAME_M, SAME_RAD = 1e-4, 1e-4
 

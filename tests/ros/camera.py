@@ -8,9 +8,9 @@ from picture_messages import image_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image, LaserScan
 
-from proctor.ros2.convert import stamp
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import CLOCK, SENSORS
+from proctor.worlds.ros2.node.convert import stamp
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import CLOCK, SENSORS
 
 MATCH_S = 20.0
 

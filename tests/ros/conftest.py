@@ -2,7 +2,7 @@
 
 import pytest
 
-from proctor.ros2.sim_host_process import Domain
+from proctor.worlds.ros2.host.sim_host_process import Domain
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -21,9 +21,9 @@ from sensor_msgs.msg import LaserScan
 
 from proctor.core.geometry import pose_into, wrap_angle
 from proctor.core.types import Pose2
-from proctor.ros2.convert import quaternion, stamp
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import CLOCK, COMMANDS, SENSORS
+from proctor.worlds.ros2.node.convert import quaternion, stamp
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import CLOCK, COMMANDS, SENSORS
 
 TICK_S = 1 / 60
 BEAMS = 360

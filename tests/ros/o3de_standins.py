@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 from served_agents import free_port
 
-from proctor.ros2.sim_host_process import SimHostProcess
+from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
 
 FAST = {"linear_speed": 0.5, "angular_speed": 1.5, "timeout_s": 15.0}
 """For tests of what is not about speed."""

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 from proctor.core.types import Vector3
 from proctor.exams.vln.episode import Episode
-from proctor.ros2.sim_host import SimHost
-from proctor.ros2.simulation_services import SimulationServices
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+from proctor.worlds.ros2.host.sim_host import SimHost
+from proctor.worlds.ros2.host.simulation_services import SimulationServices
 
 
 def save_yard(path, name="yard"):

@@ -7,8 +7,8 @@ from plan_msgs.action import SkillExecution
 from plan_msgs.msg import SkillCall, SkillParameter, SkillRequest
 from rclpy.action import ActionClient
 
-from proctor.navigation.maps.grid_map import GridMap
-from proctor.ros2.node import RosNode
+from proctor.maps.grid_map import GridMap
+from proctor.worlds.ros2.node.node import RosNode
 
 PATIENCE_S = 30.0
 

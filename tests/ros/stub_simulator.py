@@ -18,9 +18,9 @@ from simulation_interfaces.srv import (
     StepSimulation,
 )
 
-from proctor.ros2.convert import stamp
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import CLOCK
+from proctor.worlds.ros2.node.convert import stamp
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import CLOCK
 
 KINDS = (
     DeleteEntity,

@@ -16,8 +16,8 @@ from sensor_msgs.msg import LaserScan
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import wrap_angle
-from proctor.ros2.action_executor import ActionExecutorWrapper, VLNActionExecutor
-from proctor.ros2.qos import SENSORS
+from proctor.worlds.ros2.node.qos import SENSORS
+from proctor.worlds.ros2.robot.action_executor import ActionExecutorWrapper, VLNActionExecutor
 
 TIMEOUT_S = 0.7
 LATE_S = 5.0
@@ -26,7 +26,7 @@ LATE_S = 5.0
 BEREFT = f"""
 import os, signal, sys, threading
 from proctor.core.errors import SimulationError
-from proctor.ros2.action_executor import VLNActionExecutor
+from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor
 
 executor = VLNActionExecutor(silence_timeout_s={TIMEOUT_S})
 assert executor.wait_for_odom(10.0)

@@ -9,16 +9,16 @@ import pytest
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import LaserScan
 
-from proctor.control.clearance import clearance_ahead_m
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Vector3
-from proctor.ros2.action_executor import VLNActionExecutor
-from proctor.ros2.convert import scan_of, seconds
-from proctor.ros2.node import RosNode
-from proctor.ros2.sim_host_process import SimHostProcess
-from proctor.ros2.simulation_client import SimulationClient
-from proctor.ros2.topic import Topic
+from proctor.robots.scan_clearance import clearance_ahead_m
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
+from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
+from proctor.worlds.ros2.node.convert import scan_of, seconds
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.topic import Topic
+from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor
+from proctor.worlds.ros2.robot.simulation_client import SimulationClient
 
 WALL_X_M = 20.0
 

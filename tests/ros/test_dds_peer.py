@@ -14,11 +14,11 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from picture_messages import image_message
 
-from proctor.ros2.convert import pose2, quaternion, seconds, stamp
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import COMMANDS, SENSORS
-from proctor.ros2.sensors import SensorSubscriber
-from proctor.ros2.topic import Topic
+from proctor.worlds.ros2.node.convert import pose2, quaternion, seconds, stamp
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
+from proctor.worlds.ros2.node.topic import Topic
+from proctor.worlds.ros2.robot.sensors import SensorSubscriber
 
 DEADLINE_S = 30.0
 

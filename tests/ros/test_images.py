@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sensor_msgs.msg import Image
 
-from proctor.ros2.convert import COLOURS, depth_of, rgb_of
+from proctor.worlds.ros2.node.convert import COLOURS, depth_of, rgb_of
 
 SIDES = st.integers(1, 7)
 

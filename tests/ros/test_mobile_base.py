@@ -11,12 +11,12 @@ from tf2_msgs.msg import TFMessage
 
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
-from proctor.ros2.convert import quaternion, stamp
-from proctor.ros2.mobile_base import RosBase, topic_in
-from proctor.ros2.node import RosNode
-from proctor.ros2.odometry import EXTRAPOLATED_S, Moved, Track, read_odometry
-from proctor.ros2.qos import LATCHED
-from proctor.ros2.robot_clock import RobotClock
+from proctor.worlds.ros2.node.convert import quaternion, stamp
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import LATCHED
+from proctor.worlds.ros2.node.robot_clock import RobotClock
+from proctor.worlds.ros2.robot.mobile_base import RosBase, topic_in
+from proctor.worlds.ros2.robot.odometry import EXTRAPOLATED_S, Moved, Track, read_odometry
 
 
 def moved(stamp_s, x, yaw=0.0, v=0.0, omega=0.0):

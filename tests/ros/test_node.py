@@ -12,10 +12,10 @@ from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
 
 from proctor.core.errors import SimulationError, UserError
-from proctor.ros2.convert import seconds, stamp
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import CLOCK
-from proctor.ros2.topic import Topic
+from proctor.worlds.ros2.node.convert import seconds, stamp
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import CLOCK
+from proctor.worlds.ros2.node.topic import Topic
 
 
 def test_nodes_come_and_go_in_one_process():
@@ -116,7 +116,7 @@ def test_stamp_and_value_of_a_topic_are_replaced_at_once():
 ENDED_BY_A_SIGNAL = """
 import os, signal, threading
 import rclpy
-from proctor.ros2.action_executor import VLNActionExecutor
+from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor
 
 rclpy.init()
 executor = VLNActionExecutor()

@@ -13,15 +13,15 @@ from o3de_sim.o3de_api.interface import math as o3de_math
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.registry import load, suite_path
 from proctor.core.types import Action
-from proctor.envs.embedded import VLNEnv
-from proctor.envs.o3de import O3DEEnv
-from proctor.envs.o3de_simulator import O3DESimulator
 from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.oracle import OraclePolicy
 from proctor.o3de.agent_manager import BUILT, BUILT_PLAIN
+from proctor.o3de.env import O3DEEnv
+from proctor.o3de.simulator import O3DESimulator
 from proctor.o3de_export.project import export_scene
-from proctor.ros2.node import RosNode
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
+from proctor.worlds.ros2.node.node import RosNode
 from vln_evaluator.evaluators import VLNEvaluator
 
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP
@@ -182,7 +182,7 @@ def test_without_an_editor_it_is_said_how_to_start_one(ros_domain, monkeypatch):
 
 
 def test_without_simulation_interfaces_the_agent_does_it(tmp_path, scene, ros_domain, monkeypatch):
-    monkeypatch.setattr("proctor.ros2.exam_robot.SERVICES_S", 1.0)  # for which is looked in vain
+    monkeypatch.setattr("proctor.worlds.ros2.robot.exam_robot.SERVICES_S", 1.0)  # for which is looked in vain
     with standin(tmp_path / "project", "--no-simulation-interfaces"):
         simulator = O3DESimulator(config=FAST)
         check_same_drive(simulator, scene, (0.5, 0.2, 30.0), [FORWARD, LEFT, STOP])

@@ -10,8 +10,8 @@ from rclpy.signals import SignalHandlerOptions
 from served_agents import Agent, served
 from served_world import save_yard
 
-from proctor.envs.o3de_simulator import O3DESimulator
 from proctor.exams.vln.episode import Episode
+from proctor.o3de.simulator import O3DESimulator
 
 REPOSITORY = Path(__file__).parent.parent.parent
 H, W = 48, 64

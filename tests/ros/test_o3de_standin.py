@@ -17,10 +17,10 @@ from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
 from proctor.o3de.robot_prefab import ROBOT_PREFAB
 from proctor.o3de.standin.standin import StandIn, WorldSettings
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import COMMANDS, SENSORS
-from proctor.ros2.sim_host_process import Domain, SimHostProcess
-from proctor.ros2.simulation_client import Scope, SimulationClient
+from proctor.worlds.ros2.host.sim_host_process import Domain, SimHostProcess
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
+from proctor.worlds.ros2.robot.simulation_client import Scope, SimulationClient
 
 HEARD_S = 20.0
 ROBOT = "product_asset:///assets/models/robot/robot.spawnable"

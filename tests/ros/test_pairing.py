@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.ros2.sensors import TOLERANCE_S, Frame, newest_pair
+from proctor.worlds.ros2.robot.sensors import TOLERANCE_S, Frame, newest_pair
 
 
 def frames(*stamps):

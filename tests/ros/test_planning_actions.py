@@ -15,17 +15,17 @@ from skill_clients import Client, navigate, room
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
-from proctor.navigation.maps.occupancy import Occupancy
+from proctor.maps.occupancy import Occupancy
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.timing.moves import straight
 from proctor.robots.dynamics import Dynamics as Limits
-from proctor.ros2.convert import quaternion
-from proctor.ros2.mpc_node import NodeMpcController
-from proctor.ros2.navigator import NavigatorOptions
-from proctor.ros2.path_messages import path_message, path_of, points_of
-from proctor.ros2.qos import LATCHED
-from proctor.ros2.skill_server import SkillServer
-from proctor.ros2.topic import Topic
+from proctor.worlds.ros2.node.convert import quaternion
+from proctor.worlds.ros2.node.qos import LATCHED
+from proctor.worlds.ros2.node.topic import Topic
+from proctor.worlds.ros2.skill.mpc_node import NodeMpcController
+from proctor.worlds.ros2.skill.navigator import NavigatorOptions
+from proctor.worlds.ros2.skill.path_messages import path_message, path_of, points_of
+from proctor.worlds.ros2.skill.skill_server import SkillServer
 
 RTF = 2.0
 LIMITS = Limits()

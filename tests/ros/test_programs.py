@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from programs import REPOSITORY, ROS_FILES, import_failures
 
-from proctor.ros2.convert import depth_of, rgb_of
+from proctor.worlds.ros2.node.convert import depth_of, rgb_of
 
 
 def test_what_is_run_by_hand_imports():

@@ -14,12 +14,12 @@ from sensor_msgs.msg import LaserScan
 
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
-from proctor.ros2 import robot_port
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import COMMANDS, SENSORS
-from proctor.ros2.robot_clock import RobotClock
-from proctor.ros2.robot_port import RosRobotPort
-from proctor.ros2.topic import Topic
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
+from proctor.worlds.ros2.node.robot_clock import RobotClock
+from proctor.worlds.ros2.node.topic import Topic
+from proctor.worlds.ros2.robot import robot_port
+from proctor.worlds.ros2.robot.robot_port import RosRobotPort
 
 TIMEOUT_S = 0.7
 LATE_S = 5.0

@@ -13,10 +13,10 @@ from proctor.cli import main
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.registry import load
 from proctor.core.types import Action, Vector3
-from proctor.envs.embedded import VLNEnv
-from proctor.envs.ros2 import Ros2Env
 from proctor.exams.vln.episode import Episode
-from proctor.ros2.sim_host_process import SimHostProcess
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
+from proctor.worlds.ros2.env import Ros2Env
+from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
 
 SMALL = {"width": 64, "height": 48}
 FORWARD, LEFT, RIGHT, STOP = Action.FORWARD, Action.LEFT, Action.RIGHT, Action.STOP

@@ -6,8 +6,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image, LaserScan
 
 from proctor.core.errors import SimulationError
-from proctor.ros2.node import RosNode
-from proctor.ros2.sensors import SensorSubscriber
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.robot.sensors import SensorSubscriber
 
 SOON_S = 0.3
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)

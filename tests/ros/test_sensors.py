@@ -10,9 +10,9 @@ from picture_messages import image_message
 from sensor_msgs.msg import Image, LaserScan
 
 from proctor.core.errors import SimulationError
-from proctor.ros2.convert import stamp
-from proctor.ros2.node import RosNode
-from proctor.ros2.sensors import SensorSubscriber
+from proctor.worlds.ros2.node.convert import stamp
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.robot.sensors import SensorSubscriber
 
 SOON_S = 0.3
 

@@ -16,11 +16,11 @@ from tf2_msgs.msg import TFMessage
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Pose2, Vector3
-from proctor.ros2.convert import pose2, quaternion, seconds, yaw_of
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import CLOCK, COMMANDS, LATCHED, SENSORS
-from proctor.ros2.sim_host import LAG_S, Pacer, SimHost, State
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
+from proctor.worlds.ros2.host.sim_host import LAG_S, Pacer, SimHost, State
+from proctor.worlds.ros2.node.convert import pose2, quaternion, seconds, yaw_of
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import CLOCK, COMMANDS, LATCHED, SENSORS
 
 WALL = SceneObject(
     name="wall",
@@ -374,7 +374,7 @@ def test_a_long_step_ends_when_the_host_is_stopped(make):
 
 def test_the_pacer_keeps_its_pace_and_does_not_chase_lost_time(monkeypatch):
     now_s = [100.0]
-    monkeypatch.setattr("proctor.ros2.sim_host.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("proctor.worlds.ros2.host.sim_host.time.monotonic", lambda: now_s[0])
     pacer = Pacer(0.01, 2.0)
     for _ in range(100):
         now_s[0] += pacer.left_s() + 0.001  # each time a little late

@@ -12,11 +12,11 @@ from geometry_msgs.msg import Twist
 
 from proctor.cli import main
 from proctor.core.errors import SimulationError
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import COMMANDS
-from proctor.ros2.sim_host import SimHost
-from proctor.ros2.sim_host_process import SimHostProcess
 from proctor.scenes.scene_config import SceneConfig
+from proctor.worlds.ros2.host.sim_host import SimHost
+from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import COMMANDS
 
 HEARD_S = 20.0
 
@@ -41,7 +41,7 @@ def test_the_command_says_when_it_is_ready_and_ends_on_a_signal(scene):
 
 def test_the_command_ends_with_its_parent(scene):
     code = (
-        "from proctor.ros2.sim_host_process import SimHostProcess\n"
+        "from proctor.worlds.ros2.host.sim_host_process import SimHostProcess\n"
         f"process = SimHostProcess('--scene', {str(scene)!r}, '--camera-hz', '0')\n"
         "print(process.pid, flush=True)\n"
         "input()\n"

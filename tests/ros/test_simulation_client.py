@@ -27,12 +27,12 @@ from stub_simulator import KINDS, StubSimulator
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Pose2
-from proctor.ros2 import simulation_client
-from proctor.ros2.node import RosNode
-from proctor.ros2.robot_clock import RobotClock
-from proctor.ros2.simulation_checks import ROBOT_URI
-from proctor.ros2.simulation_client import Scope, SimulationClient
-from proctor.ros2.simulation_services import FEATURES
+from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI
+from proctor.worlds.ros2.host.simulation_services import FEATURES
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.robot_clock import RobotClock
+from proctor.worlds.ros2.robot import simulation_client
+from proctor.worlds.ros2.robot.simulation_client import Scope, SimulationClient
 
 POSE = Pose2(1.0, 2.0, 0.5)
 

@@ -26,13 +26,13 @@ from simulation_interfaces.srv import (
 )
 
 from proctor.core.errors import UserError
-from proctor.ros2.convert import quaternion
-from proctor.ros2.node import RosNode
-from proctor.ros2.qos import SENSORS
-from proctor.ros2.sim_host import SimHost
-from proctor.ros2.simulation_checks import ROBOT_URI, Refusal
-from proctor.ros2.simulation_services import FEATURES, MAX_ROBOTS, MAX_STEPS, SimulationServices
 from proctor.scenes.scene_config import SceneConfig
+from proctor.worlds.ros2.host.sim_host import SimHost
+from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI, Refusal
+from proctor.worlds.ros2.host.simulation_services import FEATURES, MAX_ROBOTS, MAX_STEPS, SimulationServices
+from proctor.worlds.ros2.node.convert import quaternion
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.node.qos import SENSORS
 
 UNSUPPORTED, OK, NOT_FOUND, INCORRECT_STATE, FAILED = range(5)
 STOPPED, PLAYING, PAUSED, QUITTING, NO_WORLD = range(5)
@@ -216,7 +216,7 @@ def test_a_name_that_is_taken_is_refused_or_changed(call):
 
 
 def test_there_are_only_so_many_robots(call, monkeypatch):
-    monkeypatch.setattr("proctor.ros2.simulation_services.MAX_ROBOTS", 2)
+    monkeypatch.setattr("proctor.worlds.ros2.host.simulation_services.MAX_ROBOTS", 2)
     assert MAX_ROBOTS > 2
     assert [call.spawn_code(f"r{number}", y=float(number)) for number in range(3)] == [OK, OK, FAILED]
 

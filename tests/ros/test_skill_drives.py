@@ -13,14 +13,14 @@ from skill_clients import Client, navigate
 from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
-from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.navigation.process.client import PlanningClient
-from proctor.ros2.navigator import NavigatorOptions
-from proctor.ros2.odometry import read_odometry
-from proctor.ros2.qos import COMMANDS, SENSORS
-from proctor.ros2.robot_clock import RobotClock
-from proctor.ros2.sim_host_process import SimHostProcess
-from proctor.ros2.skill_server import SkillServer
+from proctor.scenes.scene_map import map_of_scene
+from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
+from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
+from proctor.worlds.ros2.node.robot_clock import RobotClock
+from proctor.worlds.ros2.robot.odometry import read_odometry
+from proctor.worlds.ros2.skill.navigator import NavigatorOptions
+from proctor.worlds.ros2.skill.skill_server import SkillServer
 
 HOUSES, GOALS = 4, 5
 TICKS_HZ, A_MAX = 60, 0.5

@@ -4,7 +4,7 @@ import pytest
 from skill_clients import skill_goal
 
 from proctor.core.errors import UserError
-from proctor.ros2.skill_server import LONGEST_VALUE, SkillGoal, read_request
+from proctor.worlds.ros2.skill.skill_server import LONGEST_VALUE, SkillGoal, read_request
 
 
 def read(*calls):

@@ -9,10 +9,10 @@ from kinematic_robot import TICK_S, KinematicRobot
 from skill_clients import Client, navigate, room, skill_goal
 
 from proctor.core.errors import SimulationError, UserError
-from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.process.client import PlanningClient
-from proctor.ros2.navigator import NavigatorOptions
-from proctor.ros2.skill_server import SkillServer
+from proctor.worlds.ros2.skill.navigator import NavigatorOptions
+from proctor.worlds.ros2.skill.skill_server import SkillServer
 
 RTF, SILENCE_S = 2.0, 0.8
 NEAR_M = 0.1

@@ -15,8 +15,8 @@ from skill_clients import room, skill_goal
 
 from proctor.cli import main
 from proctor.cli.skill_server import _command_to_try
-from proctor.navigation.maps.map_files import save_map
-from proctor.ros2.skill_server import read_request
+from proctor.maps.map_files import save_map
+from proctor.worlds.ros2.skill.skill_server import read_request
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from kinematic_robot import KinematicRobot
 
 import vln_evaluator.action_executor
-from proctor.ros2.action_executor import ActionExecutorWrapper, VLNActionExecutor
+from proctor.worlds.ros2.robot.action_executor import ActionExecutorWrapper, VLNActionExecutor
 
 TELEOP = [sys.executable, "-m", "proctor.cli", "teleop"]
 MODULE = [sys.executable, "-m", "vln_evaluator.action_executor"]

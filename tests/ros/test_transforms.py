@@ -3,8 +3,8 @@
 from geometry_msgs.msg import TransformStamped
 from tf2_msgs.msg import TFMessage
 
-from proctor.ros2.mobile_base import MOST_FRAMES, Transforms
-from proctor.ros2.node import RosNode
+from proctor.worlds.ros2.node.node import RosNode
+from proctor.worlds.ros2.robot.mobile_base import MOST_FRAMES, Transforms
 
 PATIENCE_S = 20.0
 

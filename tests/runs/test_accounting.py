@@ -22,7 +22,6 @@ from talking_policy import TalkingPolicy
 from proctor.core.errors import AgentUnavailable, UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Usage, total_usage
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs import accounting
@@ -35,6 +34,7 @@ from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig
 from proctor.runs.rescore import dataset_of, rescore
 from proctor.runs.traces import decode_trace, encode_trace
+from proctor.worlds.mock import MockEnv
 from vln_evaluator import VLNEvaluator
 
 IDS = [f"ep_{index}" for index in range(4)]

@@ -19,7 +19,6 @@ from proctor.cli import main
 from proctor.core.errors import AgentFault, EvaluatorError, SimulationError
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import Vector3
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.exams.pick_place.exam import PickPlaceExam
 from proctor.exams.results import EpisodeResult
@@ -30,6 +29,7 @@ from proctor.runs.grade import encode_result
 from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig
 from proctor.runs.pool import WorkerPool
+from proctor.worlds.mock import MockEnv
 from vln_evaluator import VLNEvaluator
 
 TESTS = Path(__file__).parent

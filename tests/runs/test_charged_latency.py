@@ -10,8 +10,6 @@ from stretch_moves import CLOSED, OPEN, TABLE_Z, UP, controls_for, episode_with
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.types import Action, Usage, Vector3
-from proctor.envs.embedded import VLNEnv
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.exams.vln.episode import Episode
@@ -24,6 +22,8 @@ from proctor.runs.plan import RunConfig
 from proctor.runs.rescore import dataset_of, rescore
 from proctor.runs.rollout import rollout
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+from proctor.worlds.mock import MockEnv
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 
 class Drives(Policy):

@@ -17,8 +17,6 @@ from proctor.core.errors import UserError
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.registry import suite_path
 from proctor.core.types import EpisodeInfo
-from proctor.envs.embedded import VLNEnv
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import load_dataset, save_dataset
 from proctor.exams.offers import read_inform
 from proctor.exams.pick_place.env import PickPlaceEnv
@@ -37,6 +35,8 @@ from proctor.runs.job import Job, fit_job
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.rescore import dataset_of, rescore
 from proctor.scenes.scene_config import load_scene
+from proctor.worlds.mock import MockEnv
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 SMALL = {"width": 32, "height": 24}
 

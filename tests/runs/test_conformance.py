@@ -13,13 +13,13 @@ from proctor.core import registry
 from proctor.core.interfaces import Policy
 from proctor.core.registry import BUILT_IN, build, suite_path
 from proctor.core.types import Action, Vector3
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import load_dataset, save_dataset
 from proctor.exams.exam import Metric
 from proctor.exams.names import exam_named, exam_names
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs.conformance import check_env, check_exam, check_policy
+from proctor.worlds.mock import MockEnv
 
 ENVS = [("embedded", "vln"), ("mock", "vln"), ("tabletop", "pick_and_place")]
 BASELINES = [(name, exam) for exam in exam_names() for name in (*exam_named(exam).baselines, "random")]
@@ -340,7 +340,7 @@ def test_two_packages_with_one_name_are_both_named(tmp_path, monkeypatch, capsys
 
 def test_the_commands_print_a_table_and_tell_by_their_exit_code(tmp_path, monkeypatch, capsys, dataset):
     (tmp_path / "worlds.py").write_text(
-        "from proctor.envs.mock import MockEnv\n"
+        "from proctor.worlds.mock import MockEnv\n"
         "class Broken(MockEnv):\n"
         "    def close(self):\n"
         "        raise RuntimeError('stuck [red]')\n"

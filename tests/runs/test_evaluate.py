@@ -13,11 +13,11 @@ from proctor.core.errors import UnknownName, UserError
 from proctor.core.interfaces import Policy
 from proctor.core.registry import suite_path
 from proctor.core.types import Action, Vector3
-from proctor.envs import embedded
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import load_dataset, save_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.runs.evaluate import MAX_OPEN_SCENES
+from proctor.worlds.mock import MockEnv
+from proctor.worlds.mujoco.wheeled import env as embedded
 
 SMALL = {"width": 32, "height": 24}
 

@@ -9,7 +9,6 @@ import pytest
 from running import run
 
 from proctor.core.registry import suite_path
-from proctor.envs.embedded import VLNEnv
 from proctor.exams.baselines import MockPolicy
 from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.baselines import BlindPolicy, ForwardPolicy
@@ -19,6 +18,7 @@ from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig
 from proctor.runs.summary import summarise
 from proctor.suites.builder import Recipe, Split, build_suite
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 from vln_evaluator.evaluators import VLNEvaluator
 
 SMALL = {"width": 32, "height": 24}

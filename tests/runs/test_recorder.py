@@ -18,13 +18,13 @@ from proctor import cli
 from proctor.core.errors import InvalidFile
 from proctor.core.interfaces import Policy
 from proctor.core.types import Vector3
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig
 from proctor.runs.recorder import Count, Recorders, RecordingConfig
 from proctor.runs.recordings import Recording, StepRecord, read_recording, recording_folder
+from proctor.worlds.mock import MockEnv
 
 TESTS = Path(__file__).parent
 STEPS, FRAMES = RecordingConfig(), RecordingConfig(frames=True)

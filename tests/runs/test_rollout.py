@@ -10,10 +10,10 @@ from running import examine
 from proctor.core.errors import AgentFault, EvaluatorError, SimulationError, UserError
 from proctor.core.interfaces import TRUTH, Env, Policy
 from proctor.core.types import Vector3
-from proctor.envs.mock import MockEnv
 from proctor.exams.results import EpisodeResult
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
+from proctor.worlds.mock import MockEnv
 
 EPISODE = Episode(
     episode_id="straight",

@@ -18,7 +18,6 @@ from running import run
 from proctor.core.errors import InvalidFile, ProctorError, UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Vector3
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import load_dataset, save_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.runs import pool
@@ -27,6 +26,7 @@ from proctor.runs.folder import RunFolder
 from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig
 from proctor.runs.pool import WorkerPool
+from proctor.worlds.mock import MockEnv
 
 TESTS = Path(__file__).parent
 

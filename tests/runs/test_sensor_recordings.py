@@ -13,7 +13,6 @@ from proctor import cli
 from proctor.core.errors import InvalidFile
 from proctor.core.interfaces import Policy
 from proctor.core.types import Pose2, Scan
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.runs.job import Job
@@ -21,6 +20,7 @@ from proctor.runs.plan import RunConfig
 from proctor.runs.recorder import Recorders, RecordingConfig
 from proctor.runs.recordings import encode_sensors, read_recording, read_sensors, recording_folder
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+from proctor.worlds.mock import MockEnv
 
 TESTS = Path(__file__).parent
 PAGE = TESTS.parents[1] / "docs" / "comparing.md"

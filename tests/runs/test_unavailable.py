@@ -16,11 +16,11 @@ from proctor.agents.websocket_policy import WebSocketPolicy
 from proctor.cli import main
 from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError, UserError, is_unavailability
 from proctor.core.interfaces import Policy
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.runs.attempts import Attempts, Patience
 from proctor.runs.job import Job
 from proctor.runs.plan import RunConfig
+from proctor.worlds.mock import MockEnv
 from vln_evaluator import VLNEvaluator
 
 IDS = [f"ep_{index}" for index in range(4)]

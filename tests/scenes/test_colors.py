@@ -9,8 +9,8 @@ from proctor.scenes.colors import PALETTE, WOODS, darker, lighter
 from proctor.scenes.houses import LIGHTS
 from proctor.scenes.interiors import INTERIORS
 from proctor.scenes.scene_config import SceneConfig, SceneObject
-from proctor.sim.camera import RgbdCamera
-from proctor.sim.world import World
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.world import World
 
 BY_CATEGORY = {
     slot.piece.category: slot.piece

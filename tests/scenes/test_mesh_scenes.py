@@ -13,7 +13,6 @@ from mesh_houses import Y_UP, box, mesh_of, painted, two_rooms, two_storeys, wal
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2, Vector3
-from proctor.envs.embedded import VLNEnv
 from proctor.exams.checked_dataset import examine
 from proctor.exams.datasets import save_dataset, scenes_digest
 from proctor.exams.geodesics import is_reachable
@@ -22,16 +21,17 @@ from proctor.exams.vln.checks import scene_notes
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.oracle import OraclePolicy
-from proctor.navigation.maps.grid_map import floor_of_scene, house_of_scene, map_of_scene
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes import mesh_reader
 from proctor.scenes.houses import generate_house
 from proctor.scenes.mesh_files import files_of_mesh, find_scene
 from proctor.scenes.meshes import load_mesh_asset
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
-from proctor.sim.camera import RgbdCamera
-from proctor.sim.lidar import LaserScanner
-from proctor.sim.world import World
+from proctor.scenes.scene_map import floor_of_scene, house_of_scene, map_of_scene
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
+from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.world import World
 
 FLOOR_Z = 0.7
 

@@ -7,14 +7,14 @@ from PIL import Image
 
 from proctor.core.types import Pose2
 from proctor.instructions.surroundings import Surroundings
-from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.plots.plan import draw_plan
 from proctor.robots.wheeled import Camera, WheeledRobot
 from proctor.scenes.meshes import load_drawn_surfaces
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
-from proctor.sim.camera import RgbdCamera
-from proctor.sim.lidar import LaserScanner
-from proctor.sim.world import World
+from proctor.scenes.scene_map import map_of_scene
+from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
+from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.world import World
 
 ROBOT = WheeledRobot(camera=Camera(width=64, height=48))
 MESH_X, PART_X = 2.0, -2.0

@@ -9,10 +9,10 @@ import pytest
 import trimesh
 from scipy.spatial import ConvexHull
 
-from proctor.navigation.maps.grid_map import GridMap
 from proctor.scenes.mesh_files import missing_files
 from proctor.scenes.meshes import FLAT_M, convex_body, load_drawn_surfaces, load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import SceneConfig, SceneObject
+from proctor.scenes.scene_map import draw_map
 
 TILTED_SHEET = np.array([[1.0, -2.0, 0.0], [5.0, 2.0, 0.0], [5.0, 2.0, 2.0], [1.0, -2.0, 2.0]])
 
@@ -47,7 +47,7 @@ def write_sheet(folder, size=1.0):
 def test_a_sheet_stands_in_the_map_where_it_is_and_stays_thin_at_any_scale(tmp_path, scale):
     scene_path = write_sheet(tmp_path, 1 / scale)
     sheet = SceneObject(name="sheet", asset_path="sheet.obj", scale=scale)
-    grid = GridMap.from_scene(SceneConfig(scene_name="s", objects=[sheet]), scene_path)
+    grid = draw_map(SceneConfig(scene_name="s", objects=[sheet]), scene_path)
     assert grid.clearance_at(3.0, 0.0) <= 0  # on it
     assert grid.clearance_at(1.5, 1.5) > 1.8  # inside of its bounding box, but far from it
     assert grid.occupied.sum() < 400

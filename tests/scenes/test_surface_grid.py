@@ -6,11 +6,11 @@ from mesh_houses import box, painted, two_rooms
 from scipy import ndimage
 from scipy.spatial import ConvexHull
 
-from proctor.navigation.maps.footprints import Footprint
-from proctor.navigation.maps.footprints import draw as draw_convex
-from proctor.navigation.maps.grid_map import BAND_M
+from proctor.maps.grid_map import BAND_M
+from proctor.scenes.footprints import Footprint
+from proctor.scenes.footprints import draw as draw_convex
 from proctor.scenes.surface_grid import CELL_M, FloorGrid, _draw, cut, draw_floor
-from proctor.sim.boxes import boxes_of_floor
+from proctor.worlds.mujoco.wheeled.boxes import boxes_of_floor
 
 FLOOR_Z = 0.7
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from proctor.core.errors import UserError
-from proctor.navigation.maps.grid_map import GridMap
 from proctor.scenes.colors import PALETTE
 from proctor.scenes.houses import LARGEST_NUMBER, generate_house, number_of
 from proctor.scenes.placement import DOOR_ZONE_M
 from proctor.scenes.scene_config import load_scene, save_scene
+from proctor.scenes.scene_map import draw_map
 
 SEEDS = range(16)
 
@@ -56,7 +56,7 @@ def test_seeds_that_nobody_can_guess_give_houses_of_their_own():
 
 def test_a_robot_gets_from_every_door_to_every_other(houses):
     for house in houses:
-        grid = GridMap.from_scene(house.scene)
+        grid = draw_map(house.scene)
         first, *others = [(door.x, door.y) for door in house.plan.doors]
         assert all(np.isfinite(grid.distance_m(first, other, radius_m=0.25)) for other in others), (
             house.scene.scene_name
@@ -65,7 +65,7 @@ def test_a_robot_gets_from_every_door_to_every_other(houses):
 
 def test_every_room_has_space_for_a_robot_to_turn(houses):
     for house in houses:
-        grid = GridMap.from_scene(house.scene)
+        grid = draw_map(house.scene)
         for room in house.rooms:
             x, y = np.meshgrid(
                 np.arange(room.floor.x0, room.floor.x1, 0.1), np.arange(room.floor.y0, room.floor.y1, 0.1)

@@ -16,9 +16,9 @@ from proctor.core.registry import suite_path
 from proctor.core.types import Action
 from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.instruction_checker import check_instruction
-from proctor.navigation.maps.grid_map import GridMap, map_of_scene
 from proctor.scenes.houses import generate_house
 from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene_map import draw_map, map_of_scene
 from proctor.suites import builder, house_exam
 from proctor.suites.builder import (
     HELD_OUT_SEEDS,
@@ -136,7 +136,7 @@ def test_refuses_to_build_nothing(tmp_path, counts):
 def test_every_room_of_generated_houses_can_be_entered():
     for seed in (40, 41, 42, 94, 119):  # the last two have a dining table that could cut a room in two
         house = generate_house(seed)
-        assert rooms_are_reachable(house, GridMap.from_scene(house.scene)), seed
+        assert rooms_are_reachable(house, draw_map(house.scene)), seed
 
 
 def test_sofas_in_the_doors_make_a_room_unreachable():
@@ -149,7 +149,7 @@ def test_sofas_in_the_doors_make_a_room_unreachable():
         for index, door in enumerate(doors)
     ]
     blocked = msgspec.structs.replace(scene, objects=[*scene.objects, *blocking])
-    assert not rooms_are_reachable(house, GridMap.from_scene(blocked))
+    assert not rooms_are_reachable(house, draw_map(blocked))
 
 
 def test_houses_v1_is_what_its_checksums_say():

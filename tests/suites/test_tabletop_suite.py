@@ -22,7 +22,6 @@ from proctor.exams.pick_place.expert.expert import ExpertPolicy
 from proctor.robots.stretch import controls_of_qpos
 from proctor.robots.stretch_kinematics import hand_in_world
 from proctor.scenes.kinds import KINDS
-from proctor.sim.tabletop import TabletopWorld
 from proctor.suites import tabletop_builder
 from proctor.suites.tabletop_builder import (
     TABLETOP_RECIPES,
@@ -33,6 +32,7 @@ from proctor.suites.tabletop_builder import (
 )
 from proctor.suites.tabletop_exam import SEEN, UNSEEN, TabletopExam
 from proctor.suites.tabletop_scenes import COLORS
+from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld
 
 SPLITS = ("val_seen", "val_unseen")
 NAMED = re.compile(rf"the ({'|'.join(COLORS)}) ({'|'.join(KINDS)})\b")

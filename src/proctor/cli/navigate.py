@@ -20,9 +20,9 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2
 
 if TYPE_CHECKING:
-    from proctor.navigation.maps.grid_map import GridMap
-    from proctor.skills.drive import Drive
-    from proctor.skills.embedded import EmbeddedNavigator
+    from proctor.maps.grid_map import GridMap
+    from proctor.navigation.skill.drive import Drive
+    from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
 
 SUFFIXES = {"plot": ".png", "json": ".json", "video": ".mp4"}
 EXAMPLES = """\
@@ -98,10 +98,10 @@ def add_navigate(commands: Any) -> None:
 
 
 def _navigate(arguments: argparse.Namespace) -> int:
-    from proctor.navigation.planning.planner import planner_name
+    from proctor.navigation.planner import planner_name
+    from proctor.navigation.skill.params import NavigationParams
     from proctor.scenes.scene_config import missing_file_notes
-    from proctor.skills.embedded import EmbeddedNavigator
-    from proctor.skills.params import NavigationParams
+    from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
 
     planner = planner_name(arguments.planner)
     if not 0 <= arguments.seed < 2**32:
@@ -114,7 +114,7 @@ def _navigate(arguments: argparse.Namespace) -> int:
     params = NavigationParams(planner=planner, seed=arguments.seed)
     scene = None
     if task.grid is not None:
-        from proctor.navigation.maps.map_scene import scene_of_map
+        from proctor.scenes.map_scene import scene_of_map
 
         scene = scene_of_map(task.grid, task.scene.name, (task.start.x, task.start.y))
     with EmbeddedNavigator(
@@ -146,8 +146,8 @@ def _navigate(arguments: argparse.Namespace) -> int:
 
 def _task(arguments: argparse.Namespace) -> _Task:
     """Return where to go; what the command line does not say, the episode does."""
-    from proctor.navigation.maps.grid_map import floor_of_scene
-    from proctor.skills.goal import MAX_TIMEOUT_S
+    from proctor.navigation.skill.goal import MAX_TIMEOUT_S
+    from proctor.scenes.scene_map import floor_of_scene
 
     start = place_of("--start", arguments.start)
     goal = place_of("--goal", arguments.goal)
@@ -182,7 +182,7 @@ def _task(arguments: argparse.Namespace) -> _Task:
 
 def _map(arguments: argparse.Namespace, places: dict[str, tuple[float, float]]) -> GridMap:
     """Return the map that was given, if these places are on it."""
-    from proctor.navigation.maps.map_files import load_map
+    from proctor.maps.map_files import load_map
 
     grid = load_map(arguments.map, unknown=arguments.unknown or "free")
     for option, (x, y) in places.items():
@@ -221,12 +221,12 @@ def _writers(arguments: argparse.Namespace, task: _Task) -> list[tuple[str, Path
     if arguments.json is not None:
         writers.append(("Result", arguments.json, lambda drive: _write_document(drive, arguments.json)))
     if arguments.plot is not None:
-        from proctor.skills.drive_plot import save_plot
+        from proctor.report.drive_plot import save_plot
 
         writers.append(("Plot", arguments.plot, lambda drive: save_plot(drive, arguments.plot)))
     if arguments.video is not None:
         from proctor.plots.plan import draw_plan
-        from proctor.skills.drive_video import save_video
+        from proctor.report.drive_video import save_video
 
         def film(drive: Drive) -> None:
             plan = None

@@ -150,7 +150,7 @@ def _launch(project: Path, settings: WorldSettings, arguments: argparse.Namespac
     from proctor.o3de.standin.asset_catalog import AssetCatalog
     from proctor.o3de.standin.prefab_files import prepare_project
     from proctor.o3de.standin.standin import launcher_rules
-    from proctor.ros2.simulation_services import SimulationServices
+    from proctor.worlds.ros2.host.simulation_services import SimulationServices
 
     prepare_project(project)
     with settings.open(None) as host:

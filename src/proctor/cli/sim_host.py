@@ -20,7 +20,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2, Vector3
 
 if TYPE_CHECKING:
-    from proctor.ros2.sim_host import SimHost
+    from proctor.worlds.ros2.host.sim_host import SimHost
 
 READY = "ready"
 EXAMPLES = """\
@@ -128,9 +128,9 @@ def _host(arguments: argparse.Namespace) -> int:
     width, height = size_of(arguments.size)
     real_time_factor = real_time_factor_of(arguments.rtf)
 
-    from proctor.navigation.maps.grid_map import floor_of_scene
-    from proctor.ros2.sim_host import SimHost
-    from proctor.ros2.simulation_services import SimulationServices
+    from proctor.scenes.scene_map import floor_of_scene
+    from proctor.worlds.ros2.host.sim_host import SimHost
+    from proctor.worlds.ros2.host.simulation_services import SimulationServices
 
     with SimHost(
         task.scene,

@@ -20,8 +20,8 @@ from proctor.core.errors import InvalidFile, SimulationError, UserError
 from proctor.core.types import Pose2
 
 if TYPE_CHECKING:
-    from proctor.navigation.maps.grid_map import GridMap
-    from proctor.ros2.skill_server import SkillServer
+    from proctor.maps.grid_map import GridMap
+    from proctor.worlds.ros2.skill.skill_server import SkillServer
 
 NAP_S = 0.5
 EXAMPLES = """\
@@ -97,7 +97,7 @@ def add_skill_server(commands: Any) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    from proctor.navigation.planning.planner import planner_name
+    from proctor.navigation.planner import planner_name
     from proctor.robots.dynamics import Dynamics
 
     planner, dynamics = planner_name(arguments.planner), Dynamics.of(read_options(arguments.limit))
@@ -106,8 +106,8 @@ def _serve(arguments: argparse.Namespace) -> int:
 
     import msgspec
 
-    from proctor.ros2.navigator import LIVE_PARAMS, NavigatorOptions
-    from proctor.ros2.skill_server import SkillServer
+    from proctor.worlds.ros2.skill.navigator import LIVE_PARAMS, NavigatorOptions
+    from proctor.worlds.ros2.skill.skill_server import SkillServer
 
     options = NavigatorOptions(
         params=msgspec.structs.replace(LIVE_PARAMS, planner=planner),
@@ -154,8 +154,8 @@ def _noted_signals() -> list[int]:
 
 def _world(arguments: argparse.Namespace) -> _World:
     """Return the map that the command line asks for."""
-    from proctor.navigation.maps.grid_map import floor_of_scene, map_of_floor
-    from proctor.navigation.maps.map_files import load_map
+    from proctor.maps.map_files import load_map
+    from proctor.scenes.scene_map import floor_of_scene, map_of_floor
 
     if arguments.map is not None or arguments.scene is not None:
         if arguments.episode is not None:

@@ -16,7 +16,7 @@ from proctor.cli.terminal import DONE, console, errors
 from proctor.core.errors import SimulationError
 
 if TYPE_CHECKING:
-    from proctor.ros2.action_executor import VLNActionExecutor
+    from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor
 
 KEYS = """\
 1 forward 25 cm   2 left 15°   3 right 15°
@@ -91,7 +91,7 @@ def add_teleop(commands: Any) -> None:
 
 
 def _teleop(arguments: argparse.Namespace) -> int:
-    from proctor.ros2.action_executor import VLNActionExecutor
+    from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor
 
     for ending in (signal.SIGTERM, signal.SIGHUP):  # a robot that is not told to stop drives on
         signal.signal(ending, _interrupt)

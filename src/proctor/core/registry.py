@@ -36,10 +36,10 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "tabletop-v1": "proctor.suites:tabletop-v1",
     },
     "env": {
-        "embedded": "proctor.envs.embedded:VLNEnv",
-        "mock": "proctor.envs.mock:MockEnv",
-        "o3de": "proctor.envs.o3de:O3DEEnv",
-        "ros2": "proctor.envs.ros2:Ros2Env",
+        "embedded": "proctor.worlds.mujoco.wheeled.env:VLNEnv",
+        "mock": "proctor.worlds.mock:MockEnv",
+        "o3de": "proctor.o3de.env:O3DEEnv",
+        "ros2": "proctor.worlds.ros2.env:Ros2Env",
         "tabletop": "proctor.exams.pick_place.env:PickPlaceEnv",
     },
     "policy": {

@@ -1,1 +1,1 @@
-"""Worlds an agent can act in, behind one contract."""
+"""Earlier import names, kept for one version: see `proctor.worlds`."""

@@ -1,6 +1,5 @@
-"""The module that `gymnasium.make("proctor.envs.gymnasium:proctor/VLN-v0")` imports, of any exam."""
+"""The earlier name of `proctor.worlds.gymnasium`, for `gymnasium.make("proctor.envs.gymnasium:...")`."""
 
-from proctor.exams.pick_place.gymnasium import TabletopGym, make_tabletop
-from proctor.exams.vln.gymnasium import ENV_ID, ProctorGym, make_vln, register
+from proctor.worlds import gymnasium
 
-__all__ = ["ENV_ID", "ProctorGym", "TabletopGym", "make_tabletop", "make_vln", "register"]
+__all__ = ["gymnasium"]

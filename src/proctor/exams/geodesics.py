@@ -14,15 +14,9 @@ from proctor.core.interfaces import DistanceFn, DrivingEpisode
 from proctor.core.types import Vector3
 from proctor.exams.findings import some_of
 from proctor.exams.path_distance import has_map
-from proctor.navigation.maps.grid_map import (
-    PLANNING_RADIUS_M,
-    ROBOT,
-    GridMap,
-    Point,
-    floor_of_scene,
-    map_of_scene,
-)
+from proctor.maps.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, Point
 from proctor.scenes.scene_config import scene_version
+from proctor.scenes.scene_map import floor_of_scene, map_of_scene
 
 CAREFUL_RADIUS_M = 0.1  # the robot's radius less what the map may be too careful
 JOIN_M = 0.5

@@ -89,7 +89,7 @@ def map_from_start(episode: DrivingEpisode, env: Env) -> dict[str, Any]:
     `origin` is the pose of the corner of the first cell of the first row in the frame of the start, as in
     nav_msgs/OccupancyGrid: columns go along its x, rows along its y.
     """
-    from proctor.navigation.maps.grid_map import map_of_scene  # noqa: PLC0415  (maps need packages that agents do not)
+    from proctor.scenes.scene_map import map_of_scene  # noqa: PLC0415  (maps need packages that agents do not)
 
     del env
     if not has_map(episode):

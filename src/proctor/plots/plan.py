@@ -16,7 +16,7 @@ from scipy.ndimage import grey_closing, uniform_filter
 
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.types import Array, Pose2
-from proctor.navigation.maps.grid_map import GridMap, floor_of_scene, map_of_scene
+from proctor.maps.grid_map import GridMap
 from proctor.plots.fonts import font_for
 from proctor.plots.outlines import UP, Outline, outlines_of_scene
 from proctor.robots.wheeled import WheeledRobot
@@ -24,6 +24,7 @@ from proctor.scenes.frames import frame_of
 from proctor.scenes.mesh_files import folder_of_scene
 from proctor.scenes.meshes import load_mesh_asset, load_surfaces
 from proctor.scenes.scene_config import SceneConfig, asset_file, load_scene, scene_version
+from proctor.scenes.scene_map import floor_of_scene, map_of_scene
 
 Point = tuple[float, float]
 Rgb = tuple[int, int, int]
@@ -271,8 +272,8 @@ def _draw_section(plan: Plan, surfaces: Sequence[trimesh.Trimesh], height_m: flo
 def _photograph(scene: SceneConfig, path: Path, paper: Plan, floor_z: float) -> Image.Image:
     """Return the scene from above or, on a machine that cannot render, what is in the way on paper."""
     # Only here, since the physics engine is much to import for scenes that need none.
-    from proctor.sim.camera import render_from_above  # noqa: PLC0415
-    from proctor.sim.world import World  # noqa: PLC0415
+    from proctor.worlds.mujoco.wheeled.camera import render_from_above  # noqa: PLC0415
+    from proctor.worlds.mujoco.wheeled.world import World  # noqa: PLC0415
 
     image = paper.image.copy()
     # Nothing will bump into anything, and what things collide as takes long to work out.

@@ -61,7 +61,7 @@ def _package(name: str) -> Finding:
 
 def _rendering() -> Finding:
     try:
-        from proctor.sim.gl import renderer_name
+        from proctor.worlds.mujoco.render.gl import renderer_name
 
         return Finding("ok", "Rendering", renderer_name())
     except MissingDependency as error:

@@ -17,8 +17,8 @@ from proctor.exams.vln.instruction_checker import check_instruction
 from proctor.instructions.phrasebook import LANGUAGES, say
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.writer import LEVELS, describe
-from proctor.navigation.maps.grid_map import PLANNING_RADIUS_M, GridMap
-from proctor.navigation.planning.action_planner import ActionPlanner
+from proctor.maps.grid_map import PLANNING_RADIUS_M, GridMap
+from proctor.navigation.action_planner import ActionPlanner
 from proctor.scenes.floor_plan import Rect
 from proctor.scenes.houses import House
 

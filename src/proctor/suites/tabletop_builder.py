@@ -26,9 +26,9 @@ from proctor.exams.pick_place.stages import criteria_of, stages_of
 from proctor.exams.pick_place.state import PickPlaceState, read_state
 from proctor.robots.stretch import controls_of_qpos
 from proctor.scenes.tabletop_parts import ReferenceTrajectory
-from proctor.sim.tabletop import TabletopWorld
 from proctor.suites.tabletop_exam import SEEN, UNSEEN, TabletopExam
 from proctor.suites.tabletop_scenes import Repertoire
+from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld
 
 STILL_M, STILL_RAD = 0.005, math.radians(5.0)
 """What moves more than this while an episode settles does not stand."""

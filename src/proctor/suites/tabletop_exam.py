@@ -23,8 +23,8 @@ from proctor.scenes.tabletop_parts import (
     TargetObject,
     TaskGoal,
 )
-from proctor.sim.clearance import Clearance
 from proctor.suites.tabletop_scenes import GAP_M, Placed, Repertoire, Scene
+from proctor.worlds.mujoco.tabletop.clearance import Clearance
 
 SEEN = Repertoire(("table", "desk", "counter"), ("cup", "box", "block", "can", "bottle"), ("bowl", "tray"))
 UNSEEN = Repertoire(("shelf", "stand"), ("mug", "cylinder", "ball"), ("basket", "plate"))

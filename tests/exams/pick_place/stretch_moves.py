@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.exams.pick_place.env import things_of
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.sim.tabletop import TabletopWorld
+from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld
 
 OPEN, CLOSED = 0.04, 0.0
 TABLE_Z = 0.8

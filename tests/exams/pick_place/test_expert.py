@@ -20,7 +20,7 @@ from proctor.exams.pick_place.expert.plans import HandGoal, stances_for, travel_
 from proctor.scenes.thing import Solid, level_tops
 from proctor.scenes.things import ball, block, box, cylinder
 from proctor.scenes.vessels import bottle, cup
-from proctor.sim.clearance import SEEN_M, Clearance, Grip
+from proctor.worlds.mujoco.tabletop.clearance import SEEN_M, Clearance, Grip
 
 GREY = (0.5, 0.5, 0.5)
 TABLE = {"name": "table", "position": [0.5, 0.0, 0.4], "static": True}

@@ -16,7 +16,7 @@ from stretch_moves import (
     world_of,
 )
 
-from proctor.sim.tabletop import Touch
+from proctor.worlds.mujoco.tabletop.tabletop import Touch
 
 SHAPES = {
     "cup": ({"kind": "cup", "color": "red"}, 0.05),

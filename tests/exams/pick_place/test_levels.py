@@ -14,7 +14,8 @@ from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.scenes.colors import PALETTE, oklab
 from proctor.scenes.textures import TILE_M
 from proctor.scenes.things import make_thing
-from proctor.sim.look import (
+from proctor.worlds.mujoco.render.renderer import Renderer, View
+from proctor.worlds.mujoco.tabletop.look import (
     CONTRAST,
     HEAD_SHIFT_M,
     HEAD_TURN_RAD,
@@ -30,11 +31,10 @@ from proctor.sim.look import (
     contrast,
     look_of,
 )
-from proctor.sim.renderer import Renderer, View
-from proctor.sim.room import MARGIN_M, RINGS, covered, flat_top, room_around
-from proctor.sim.stretch_model import HAND_SITE
-from proctor.sim.tabletop import TabletopWorld
-from proctor.sim.tabletop_model import FAR_M, NEAR_M
+from proctor.worlds.mujoco.tabletop.room import MARGIN_M, RINGS, covered, flat_top, room_around
+from proctor.worlds.mujoco.tabletop.stretch_model import HAND_SITE
+from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld
+from proctor.worlds.mujoco.tabletop.tabletop_model import FAR_M, NEAR_M
 
 BASE = (0.0, 0.02, math.pi / 2)
 AROUND_THE_CUP = (0.0, 0.0, 0.0, 0.823, *[0.151 / 4] * 4, 0.0, 0.04)

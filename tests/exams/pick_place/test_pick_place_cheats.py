@@ -10,7 +10,7 @@ from proctor.exams.pick_place.documented_metrics import PickPlaceTrajectorySimil
 from proctor.exams.pick_place.env import PickPlaceEnv, things_of
 from proctor.exams.pick_place.ground_truth import goal_of
 from proctor.scenes.tabletop_parts import SimParams
-from proctor.sim.tabletop import TabletopWorld
+from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld
 
 CUP = {"shape": {"kind": "cup", "color": "red"}}
 ABOVE = np.array([0.5, 0.0, 1.05])

@@ -11,7 +11,7 @@ from stretch_moves import CLOSED, OPEN, TABLE, TABLE_Z, UP, controls_for, episod
 from proctor.core.errors import AgentFault, SimulationError, UserError
 from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.sim.tabletop import TabletopWorld
+from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld
 
 CUP = {"shape": {"kind": "cup", "color": "red"}}
 AT = np.array([0.5, 0.0, TABLE_Z + 0.05])

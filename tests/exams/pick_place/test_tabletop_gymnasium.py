@@ -56,7 +56,7 @@ def play(env):
 
 
 def test_gymnasiums_own_checker_is_content():
-    env = gymnasium.make(f"proctor.envs.gymnasium:{ENV_ID}", dataset=[episode()])
+    env = gymnasium.make(f"proctor.worlds.gymnasium:{ENV_ID}", dataset=[episode()])
     assert_checker_is_content(env)
     env.close()
 

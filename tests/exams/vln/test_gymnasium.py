@@ -12,12 +12,12 @@ from gymnasium_cases import assert_checker_is_content, vector_env_texts
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2, Scan, Vector3
-from proctor.envs.embedded import VLNEnv
-from proctor.envs.mock import MockEnv
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.gymnasium import ENV_ID, ProctorGym, make_vln, register
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+from proctor.worlds.mock import MockEnv
+from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 EPISODES = [
     Episode(episode_id="a", instruction="Walk to the sofa.", max_steps=3),
@@ -165,7 +165,7 @@ def test_make_builds_it_from_names(tmp_path):
     }
     (tmp_path / "episodes.json").write_text(json.dumps({"episodes": [episode]}))
     register()
-    documented = f"proctor.envs.gymnasium:{ENV_ID}"
+    documented = f"proctor.worlds.gymnasium:{ENV_ID}"
     env = gymnasium.make(documented, env="mock", dataset=tmp_path / "episodes.json", render_mode="rgb_array")
     observation, _ = env.reset(seed=0)
     assert observation["rgb"].dtype == np.uint8
@@ -175,7 +175,7 @@ def test_make_builds_it_from_names(tmp_path):
 
 
 def test_without_gymnasium_the_error_says_what_to_install():
-    code = "import sys; sys.modules['gymnasium'] = None; import proctor.envs.gymnasium"
+    code = "import sys; sys.modules['gymnasium'] = None; import proctor.worlds.gymnasium"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode != 0
     assert "pip install 'proctor-eval[gym]'" in result.stderr
@@ -283,7 +283,7 @@ def test_vector_envs_draw_in_processes_of_their_own(hall, tmp_path, vector_kwarg
 def test_a_process_that_was_forked_from_one_that_draws_is_told_so():
     code = (
         "import os, sys\n"
-        "from proctor.sim.gl import check_drawing\n"
+        "from proctor.worlds.mujoco.render.gl import check_drawing\n"
         "from proctor.core.errors import UserError\n"
         "check_drawing()\n"
         "child = os.fork()\n"

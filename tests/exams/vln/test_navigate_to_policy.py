@@ -16,8 +16,8 @@ from proctor.exams.names import exams_of
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.navigate_to import RADIUS_M, NavigateToPolicy
-from proctor.navigation.maps.grid_map import map_of_scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+from proctor.scenes.scene_map import map_of_scene
 
 WALLS = [(0, 0, 7, 0.1), (0, 5, 7, 5.1), (0, 0, 0.1, 5), (7, 0, 7.1, 5)]
 

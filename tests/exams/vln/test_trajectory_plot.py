@@ -9,7 +9,6 @@ from PIL import Image
 from proctor.core.errors import UserError
 from proctor.core.registry import suite_path
 from proctor.core.types import Vector3
-from proctor.envs.mock import MockEnv
 from proctor.exams.vln.baselines import ForwardPolicy
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.trajectory_plot import plot_trajectory, save_trajectory_png
@@ -17,6 +16,7 @@ from proctor.plots import fonts
 from proctor.plots.fonts import font_for, plain_font, wrapped
 from proctor.plots.marks import BUMP, GOAL, WHITE, progress_color
 from proctor.plots.plan import draw_plan, grid_paper
+from proctor.worlds.mock import MockEnv
 from vln_evaluator.evaluators import VLNEvaluator
 
 HOUSE = min((suite_path("houses-v1") / "scenes").glob("*.json"))

@@ -25,13 +25,13 @@ from proctor.robots.stretch import CONTROLS, JOINT_NAMES, controls_of_qpos, over
 from proctor.scenes.tabletop_parts import cameras_of
 from proctor.scenes.thing import Thing, level_tops
 from proctor.scenes.things import make_thing
-from proctor.sim.calibration import calibration_of
-from proctor.sim.gl import check_drawing
-from proctor.sim.inverse_kinematics import HandSolver
-from proctor.sim.look import Look, color_of, look_of
-from proctor.sim.renderer import Renderer, View
-from proctor.sim.tabletop import TabletopWorld
-from proctor.sim.tabletop_model import FAR_M, NEAR_M
+from proctor.worlds.mujoco.render.calibration import calibration_of
+from proctor.worlds.mujoco.render.gl import check_drawing
+from proctor.worlds.mujoco.render.renderer import Renderer, View
+from proctor.worlds.mujoco.tabletop.inverse_kinematics import HandSolver
+from proctor.worlds.mujoco.tabletop.look import Look, color_of, look_of
+from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld
+from proctor.worlds.mujoco.tabletop.tabletop_model import FAR_M, NEAR_M
 
 SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
 ARM = CONTROLS[4].name

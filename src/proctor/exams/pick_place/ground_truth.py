@@ -13,7 +13,7 @@ from proctor.exams.pick_place.state import Phase
 from proctor.robots.stretch import GRIPPER_OPEN_M
 from proctor.scenes.tabletop_parts import TargetLocation
 from proctor.scenes.thing import Thing
-from proctor.sim.tabletop import TabletopWorld, Touch
+from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld, Touch
 
 REST_MPS, REST_RADPS = 0.01, 0.2
 SUCCESS_S = 1.0  # a success counts once it has lasted this long

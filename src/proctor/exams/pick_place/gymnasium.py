@@ -1,6 +1,6 @@
 """Pick-and-place as a Gymnasium env, registered as `proctor/Tabletop-v0`.
 
-`gymnasium.make("proctor.envs.gymnasium:proctor/Tabletop-v0", dataset="tabletop-v1")` needs no other import.
+`gymnasium.make("proctor.worlds.gymnasium:proctor/Tabletop-v0", dataset="tabletop-v1")` needs no other import.
 """
 
 from __future__ import annotations

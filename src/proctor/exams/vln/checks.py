@@ -29,20 +29,13 @@ from proctor.exams.findings import (
 from proctor.exams.geodesics import is_reachable, unreachable_notes
 from proctor.exams.path_distance import has_map, shortest_known_m
 from proctor.exams.vln.episode import Episode, stored_geodesic_m
-from proctor.navigation.maps.grid_map import (
-    BAND_M,
-    MARGIN_M,
-    ROBOT,
-    GridMap,
-    floor_of_scene,
-    house_of_scene,
-    map_of_scene,
-)
+from proctor.maps.grid_map import BAND_M, MARGIN_M, ROBOT, GridMap
 from proctor.scenes.mesh_house import REMEDY, filling_hulls
 from proctor.scenes.scene_config import load_scene, missing_file_notes, scene_version
+from proctor.scenes.scene_map import floor_of_scene, house_of_scene, map_of_scene
 
 if TYPE_CHECKING:
-    from proctor.envs.embedded import VLNEnv
+    from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
 Given = EpisodesToCheck[Episode]
 

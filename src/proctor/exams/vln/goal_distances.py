@@ -12,8 +12,9 @@ from proctor.core.geometry import distance
 from proctor.core.types import Array
 from proctor.exams.results import EpisodeResult
 from proctor.exams.vln.episode import Episode
-from proctor.navigation.maps.grid_map import ROBOT, GridMap, floor_of_scene, map_of_floor
+from proctor.maps.grid_map import ROBOT, GridMap
 from proctor.scenes.scene_config import scene_version
+from proctor.scenes.scene_map import floor_of_scene, map_of_floor
 
 LARGEST_ERROR = 0.1
 """An estimate that is further off than this share has another reason than the size of the cells."""

@@ -1,6 +1,6 @@
 """Any VLN environment as a Gymnasium one, registered as `proctor/VLN-v0`.
 
-`gymnasium.make("proctor.envs.gymnasium:proctor/VLN-v0", dataset="houses-v1")` needs no other import.
+`gymnasium.make("proctor.worlds.gymnasium:proctor/VLN-v0", dataset="houses-v1")` needs no other import.
 """
 
 from __future__ import annotations

@@ -14,11 +14,12 @@ from proctor.core.geometry import distances_along, evenly_spaced, pose_after
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import STEP_M, TURN_RAD, Action, Array, EpisodeInfo, Observation, Pose2
 from proctor.exams.path_distance import has_map
-from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.grid_map import GridMap, map_of_scene
-from proctor.navigation.planning.planner import planner_name
+from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.grid_map import GridMap
+from proctor.navigation.planner import planner_name
 from proctor.navigation.process.pipeline import compute_path
 from proctor.navigation.process.requests import Motion, PathRequest
+from proctor.scenes.scene_map import map_of_scene
 
 RADIUS_M = 0.22  # every move keeps this: the robot's radius, and what its laser wants to see ahead
 MARGIN_M = 0.08  # paths keep more, for the moves lead beside them

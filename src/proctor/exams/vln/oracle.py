@@ -11,8 +11,8 @@ from proctor.core.geometry import pose_after, wrap_angle
 from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import STEP_M, Action, EpisodeInfo, Observation, Pose2
 from proctor.exams.path_distance import has_map
-from proctor.navigation.maps.grid_map import map_of_scene
-from proctor.navigation.planning.action_planner import ActionPlanner
+from proctor.navigation.action_planner import ActionPlanner
+from proctor.scenes.scene_map import map_of_scene
 
 DRIFT_M = 0.02
 DRIFT_RAD = math.radians(3)

@@ -8,9 +8,9 @@ import weakref
 
 from proctor.core.errors import missing_extra
 from proctor.core.types import Array
-from proctor.navigation.failure import NavigationFailure
-from proctor.navigation.maps.clearance_field import ClearanceField
-from proctor.navigation.planning.planner import PLANNERS, planner_name
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.failure import NavigationFailure
+from proctor.navigation.planner import PLANNERS, planner_name
 from proctor.navigation.process.link import PlanningLink
 from proctor.navigation.process.requests import (
     Call,

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.process.requests import Answer, Call, Frames, decode_answer, frame
 
 CHUNK = 1 << 18

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance import clearance_at
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance import clearance_at
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Path
-from proctor.navigation.planning.planner import find_path
+from proctor.navigation.planner import find_path
 from proctor.navigation.process.requests import PathRequest, TrajectoryRequest
 from proctor.navigation.smoothing.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import REST_MPS, time_path

@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 
 from proctor.core.errors import UserError
-from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Path
-from proctor.navigation.planning.planner import MARGIN_M
+from proctor.navigation.planner import MARGIN_M
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.wheeled import WheeledRobot

@@ -20,8 +20,8 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from proctor.navigation.failure import NavigationFailure
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.failure import NavigationFailure
 from proctor.navigation.process.pipeline import compute_path, generate_trajectory
 from proctor.navigation.process.requests import (
     Answer,

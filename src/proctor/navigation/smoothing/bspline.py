@@ -13,7 +13,7 @@ import numpy as np
 
 from proctor.core.geometry import distances_along
 from proctor.core.types import Array
-from proctor.navigation.compiled import compiled
+from proctor.maps.compiled import compiled
 
 DEGREE = 5
 AT_KNOT = np.array([1.0, 26.0, 66.0, 26.0, 1.0]) / 120.0

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
-from proctor.navigation.compiled import compiled
-from proctor.navigation.maps.clearance import clearance_at
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance import clearance_at
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.compiled import compiled
 from proctor.navigation.smoothing.bspline import AT_KNOT, BEND_AT_KNOT, SLOPE_AT_KNOT, basis, controls_along
 from proctor.navigation.smoothing.path_worth import ROOM_GROWS
 

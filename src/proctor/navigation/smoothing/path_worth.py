@@ -9,9 +9,9 @@ import numpy as np
 
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
-from proctor.navigation.compiled import compiled
-from proctor.navigation.maps.clearance import clearance_at
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance import clearance_at
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.compiled import compiled
 from proctor.navigation.path import Leg
 from proctor.navigation.timing.curve import Curve
 from proctor.navigation.timing.time_optimal import fastest_rates

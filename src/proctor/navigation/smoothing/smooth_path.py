@@ -15,10 +15,10 @@ import numpy as np
 
 from proctor.core.geometry import evenly_spaced, path_length, wrap_angle
 from proctor.core.types import Array
-from proctor.navigation.compiled import compiled
-from proctor.navigation.failure import NavigationFailure, Reason
-from proctor.navigation.maps.clearance import clearance_at, least_clearance
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance import clearance_at, least_clearance
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.compiled import compiled
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
 from proctor.navigation.smoothing.bspline import basis, sample_curve
 from proctor.navigation.smoothing.elastic_band import Heading, band_stages

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.navigation.compiled import compiled
-from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.maps.compiled import compiled
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
 from proctor.navigation.timing.trajectory import Trajectory, sample
 

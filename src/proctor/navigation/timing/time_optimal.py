@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from proctor.core.types import Array
-from proctor.navigation.compiled import compiled
+from proctor.maps.compiled import compiled
 from proctor.navigation.timing.curve import Curve
 from proctor.robots.dynamics import Dynamics
 

@@ -16,7 +16,7 @@ import numpy as np
 from proctor.core.errors import UnknownName, missing_extra
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
-from proctor.navigation.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
 from proctor.navigation.timing.curve import Curve
 from proctor.navigation.timing.moves import turn, turn_to, turn_to_stop_rad

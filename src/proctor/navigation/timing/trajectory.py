@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from proctor.core.types import Array
-from proctor.navigation.compiled import compiled
+from proctor.maps.compiled import compiled
 
 Point = tuple[float, list[float], list[float]]
 MOVING_MPS = 1e-3

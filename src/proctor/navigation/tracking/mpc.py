@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import wrap_angle, yaw_of_quaternion
 from proctor.core.types import Array
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance_field import ClearanceField
 from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
 from proctor.navigation.tracking.holonomic import Holonomic
 from proctor.navigation.tracking.mpc_problem import STAGE_S, Horizon

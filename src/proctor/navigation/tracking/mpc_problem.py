@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.navigation.compiled import compiled
-from proctor.navigation.maps.clearance import clearance_at
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance import clearance_at
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.compiled import compiled
 
 STAGE_S: Final = 0.05
 BLOCKS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5)  # how many stages each block of unknowns lasts

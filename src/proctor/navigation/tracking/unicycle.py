@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.navigation.compiled import compiled
-from proctor.navigation.maps.clearance_field import ClearanceField
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.compiled import compiled
 from proctor.navigation.tracking import mpc_problem as mpc
 from proctor.navigation.tracking.mpc_problem import FREE, STAGE_S, Axis, Horizon, Solver
 from proctor.robots.dynamics import Dynamics

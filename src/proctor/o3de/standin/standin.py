@@ -20,10 +20,10 @@ from proctor.o3de.standin.fake_editor import FRAME_S, FakeEditor
 from proctor.o3de.standin.level import Entities
 from proctor.o3de.standin.level_scene import LevelScene, scene_of_level
 from proctor.o3de.standin.prefab_files import ROBOT_PRODUCT, load_entities, prepare_project
-from proctor.ros2.sim_host import SimHost, State
-from proctor.ros2.simulation_checks import SimulationRules, missing_world
-from proctor.ros2.simulation_services import SimulationServices
 from proctor.scenes.scene_config import save_scene
+from proctor.worlds.ros2.host.sim_host import SimHost, State
+from proctor.worlds.ros2.host.simulation_checks import SimulationRules, missing_world
+from proctor.worlds.ros2.host.simulation_services import SimulationServices
 
 SPAWNABLES = {"product_asset:///" + ROBOT_PRODUCT: "the robot of the project"}
 EDITOR_RULES = SimulationRules(

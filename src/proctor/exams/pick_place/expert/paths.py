@@ -13,11 +13,11 @@ from scipy.spatial.transform import Rotation
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.navigation.maps.grid_map import GridMap
+from proctor.maps.grid_map import GridMap
 from proctor.scenes.tabletop_parts import SceneItem
 from proctor.scenes.thing import Thing
-from proctor.sim.clearance import Clearance, Gaps, Grip
-from proctor.sim.set_points import SetPoints
+from proctor.worlds.mujoco.tabletop.clearance import Clearance, Gaps, Grip
+from proctor.worlds.mujoco.tabletop.set_points import SetPoints
 
 TICK_S = 0.1
 MOST_TICKS = 400

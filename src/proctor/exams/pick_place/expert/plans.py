@@ -25,7 +25,7 @@ from proctor.robots.stretch_kinematics import (
 )
 from proctor.scenes.tabletop_parts import SceneItem
 from proctor.scenes.thing import Thing
-from proctor.sim.clearance import Clearance, Grip
+from proctor.worlds.mujoco.tabletop.clearance import Clearance, Grip
 
 MARGINS_M = (0.025, 0.012, 0.005)  # how far to keep away from objects: the first with which there is a path
 ABOVE_M = 0.055  # pads travel so far above everything; their corners are 25 mm lower

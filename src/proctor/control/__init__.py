@@ -1,1 +1,0 @@
-"""Closed-loop motion over any robot that has odometry and takes velocities."""

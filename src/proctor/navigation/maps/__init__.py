@@ -1,1 +1,0 @@
-"""The floor as a map: of scenes, clouds, scans and files."""

@@ -1,1 +1,0 @@
-"""Finding a way: grid search, OMPL, and plans of single actions."""

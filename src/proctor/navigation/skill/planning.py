@@ -1,0 +1,134 @@
+"""Asks for paths and trajectories, and takes them at the right tick."""
+
+from __future__ import annotations
+
+import time
+
+from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.live_map import LiveMap
+from proctor.navigation.path import Path
+from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.process.requests import PathRequest, Reply, TrajectoryRequest
+from proctor.navigation.skill.goal import Goal
+from proctor.navigation.skill.params import NavigationParams
+from proctor.navigation.skill.pilot import Departure, Pilot
+from proctor.navigation.timing.trajectory import Trajectory
+from proctor.robots.dynamics import Dynamics
+
+START_UP_S = 600.0  # the first plan waits for compiling, which takes long on a busy machine
+GRACE_S = 2.0
+EASE = 0.95  # trajectories use so much of the robot's limits; the rest is for the controller to correct with
+
+
+class Planning:
+    """The requests of one navigation.
+
+    An answer is taken a fixed number of ticks after its request: a stepped world is then reproducible.
+    """
+
+    def __init__(
+        self, client: PlanningClient, params: NavigationParams, world_map: LiveMap, pilot: Pilot
+    ) -> None:
+        self._client, self._params, self._map, self._pilot = client, params, world_map, pilot
+        self.tick = 0  # how many there have been
+        self._due_tick = 0
+        self._deadline_s = 0.0
+        self._waiting, self._starting = False, False
+        self._allowed_s = params.planning_timeout_s + GRACE_S
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was planned before."""
+        self.cancel()
+        self.paths: list[Path] = []
+        self.trajectories: list[Trajectory] = []
+        self.timings_s: dict[str, float] = {}  # wall time of the stages of the first plan
+
+    def ask_path(self, departure: Departure, goal: Goal) -> None:
+        """Ask for a path; an earlier question is forgotten."""
+        params = self._params
+        request = PathRequest(
+            start=departure.motion,
+            goal_xy=goal.xy,
+            planner=params.planner,
+            radius_m=params.radius_m,
+            margin_m=params.margin_m,
+            dynamics=eased(self._pilot.dynamics),
+            timeout_s=params.planning_timeout_s,
+            seed=params.seed,
+        )
+        field = self._map.field(self._pilot.now_s())
+        self._asked(self.tick + params.path_ticks)
+        self._client.submit_path(field, self._map.version, request)
+
+    def ask_trajectory(self, path: Path, departure: Departure, goal: Goal) -> None:
+        """Ask for a trajectory; an earlier question is forgotten."""
+        request = TrajectoryRequest(
+            path=path,
+            start=departure.motion,
+            goal_yaw=goal.yaw,
+            dynamics=eased(self._pilot.dynamics),
+            timing=self._params.timing,
+        )
+        self._asked(self.tick + self._params.trajectory_ticks)
+        self._client.submit_trajectory(request)
+
+    def _asked(self, due_tick: int) -> None:
+        self._due_tick, self._waiting = due_tick, True
+        self._starting = not self._client.ready
+        self._deadline_s = time.perf_counter() + (START_UP_S if self._starting else self._allowed_s)
+
+    def answer(self) -> Path | Trajectory | None:
+        """Return the answer if it has come and is due; never waits. NavigationFailure if there is none."""
+        if not self._waiting or self.tick < self._due_tick:
+            return None
+        reply = self._client.poll()
+        if reply is None:
+            self._check_deadline()
+            return None
+        self._waiting = False
+        if isinstance(reply.result, NavigationFailure):
+            raise reply.result
+        self._keep(reply)
+        return reply.result
+
+    def _check_deadline(self) -> None:
+        if self._starting and self._client.ready:  # only now does it begin to plan
+            self._starting, self._deadline_s = False, time.perf_counter() + self._allowed_s
+        elif time.perf_counter() > self._deadline_s:
+            self._waiting = False
+            self._client.close()  # the next question starts another one
+            allowed_s = START_UP_S if self._starting else self._allowed_s
+            raise NavigationFailure(Reason.PLANNING_TIMEOUT, f"no plan came within {allowed_s:.0f} s")
+
+    def _keep(self, reply: Reply) -> None:
+        if isinstance(reply.result, Path):
+            self.timings_s = self.timings_s if self.paths else dict(reply.result.timings_s)
+            self.paths.append(reply.result)
+        elif isinstance(reply.result, Trajectory):
+            self.timings_s.setdefault("trajectory_generation", reply.took_s)
+            self.trajectories.append(reply.result)
+
+    def wait_if_due(self) -> None:
+        """Wait for the answer that the next tick takes: what a stepped world does between ticks."""
+        if self._waiting and self.tick + 1 >= self._due_tick:
+            if not self._client.ready:
+                self._client.wait_until_ready(START_UP_S)
+            self._client.wait(self._allowed_s)
+
+    def cancel(self) -> None:
+        """Forget the question."""
+        if self._waiting:
+            self._waiting = False
+            self._client.cancel()
+
+
+def eased(limits: Dynamics) -> Dynamics:
+    """Return the limits that trajectories use, which leave something to correct with."""
+    return Dynamics(
+        v_max=EASE * limits.v_max,
+        omega_max=EASE * limits.omega_max,
+        a_max=EASE * limits.a_max,
+        alpha_max=EASE * limits.alpha_max,
+        drive=limits.drive,
+    )

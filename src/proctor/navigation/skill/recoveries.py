@@ -1,0 +1,125 @@
+"""What a robot does when it finds no way on: forget, wait, look around, back out."""
+
+from __future__ import annotations
+
+import enum
+import math
+
+import msgspec
+import numpy as np
+
+from proctor.core.types import Array, Pose2
+from proctor.maps.clearance import clearance_at
+from proctor.maps.clearance_field import ClearanceField
+from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.live_map import LiveMap
+from proctor.navigation.process.requests import Motion
+from proctor.navigation.skill.mission import Mission
+from proctor.navigation.skill.params import NavigationParams
+from proctor.navigation.skill.pilot import Pilot
+from proctor.navigation.timing.moves import straight, turn
+from proctor.navigation.timing.trajectory import Trajectory
+from proctor.robots.dynamics import Dynamics
+
+PASSING = (Reason.BLOCKED, Reason.NO_PATH, Reason.GOAL_OCCUPIED)  # may pass if unmapped objects cause it
+WAIT_S, LOOK_S = 5.0, 0.5  # until something leaves, and until the scanner shows what is there
+BACK_M = 0.3
+SPEED_SHARE = 0.2  # of the full speed, when backing out
+STEP_M = 0.02
+SLACK_M = 0.01  # a way out of an obstacle never leads deeper into it by more than this
+
+
+class Recovery(enum.StrEnum):
+    """Ways to recover, in the order in which they are tried."""
+
+    CLEAR = "Forgetting what was seen"
+    WAIT = "Waiting for the way to clear"
+    TURN = "Turning to look around"
+    BACK_OUT = "Backing out"
+
+    @classmethod
+    def number(cls, count: int) -> Recovery:
+        """Return what to do after so many."""
+        return list(cls)[count % len(cls)]
+
+    def trajectory(
+        self, pose: Pose2, field: ClearanceField, radius_m: float, dynamics: Dynamics
+    ) -> Trajectory:
+        """Return how to move; what is not safe becomes waiting."""
+        if self is Recovery.TURN:
+            return turn(pose, math.pi / 2, dynamics)
+        if self is Recovery.BACK_OUT and _clearances(field, pose, -BACK_M).min() > radius_m:
+            return straight(pose, -BACK_M, _slow(dynamics))
+        here = np.array([pose.x, pose.y, pose.yaw])
+        rest_s = LOOK_S if self is Recovery.CLEAR else WAIT_S
+        return Trajectory([0.0, rest_s], np.stack([here, here]), np.zeros((2, 3)))
+
+
+class WayOut:
+    """Finds what to try when there is no path."""
+
+    def __init__(self, world_map: LiveMap, params: NavigationParams, pilot: Pilot) -> None:
+        self._map, self._params, self._pilot = world_map, params, pilot
+
+    def find(self, failure: NavigationFailure, mission: Mission, motion: Motion) -> tuple[Trajectory, str]:
+        """Return what to do, and its name; NavigationFailure if there is nothing left to try."""
+        pose, field = Pose2(motion.x, motion.y, motion.yaw), self._map.field(self._pilot.now_s())
+        radius_m, dynamics = self._params.radius_m, self._pilot.dynamics
+        trajectory, recovery = None, Recovery.number(mission.tries)
+        if failure.reason is Reason.START_OCCUPIED:
+            trajectory = escape(field, pose, radius_m, dynamics)
+        elif failure.reason not in PASSING:
+            raise failure
+        if trajectory is None and not self._map.has_seen:
+            raise failure
+        if mission.tries >= self._params.max_recoveries:  # collisions count, too
+            raise NavigationFailure(Reason.BLOCKED, f"{failure}, after {mission.tries} recoveries")
+        if trajectory is not None:
+            return trajectory, "Leaving an obstacle"
+        if recovery is Recovery.CLEAR:
+            self._map.clear()
+        return recovery.trajectory(pose, field, radius_m, dynamics), recovery.value
+
+    def back_off(self, pose: Pose2, direction_rad: float) -> Trajectory:
+        """Return how to get away from what was bumped into, in a direction from the robot's heading."""
+        towards = Pose2(pose.x, pose.y, pose.yaw + direction_rad)
+        way_m = _clearances(self._map.field(self._pilot.now_s()), towards, -BACK_M)
+        blocked = np.flatnonzero(way_m[1:] < min(self._params.radius_m, way_m[0]) - SLACK_M)
+        steps = int(blocked[0]) if len(blocked) else len(way_m) - 1
+        away = straight(towards, -steps * STEP_M, _slow(self._pilot.dynamics))
+        return Trajectory(away.times_s, away.poses - (0.0, 0.0, direction_rad), away.velocities)
+
+
+def escape(field: ClearanceField, pose: Pose2, radius_m: float, dynamics: Dynamics) -> Trajectory | None:
+    """Return how to leave an obstacle straight back or ahead, or None if that is not safe.
+
+    It is safe if the robot gets no closer to anything on the way than it is now. Where not even its centre is
+    free, the map or the pose is wrong, and nothing is safe.
+    """
+    if clearance_at(field, pose.x, pose.y)[0] <= 0:
+        return None
+    for direction in (-1.0, 1.0):
+        way_m = _clearances(field, pose, direction * 0.6)
+        free = np.flatnonzero(way_m > radius_m + STEP_M)
+        if not len(free):
+            continue
+        way_m = way_m[: free[0] + 1]
+        if (np.maximum.accumulate(way_m) - way_m).max() <= SLACK_M:
+            return straight(pose, direction * max(int(free[0]), 1) * STEP_M, _slow(dynamics))
+    return None
+
+
+def _clearances(field: ClearanceField, pose: Pose2, distance_m: float) -> Array:
+    """Return the clearances straight ahead, or back, at every STEP_M from here on; none beyond the map."""
+    along = np.arange(round(abs(distance_m) / STEP_M) + 1) * math.copysign(STEP_M, distance_m)
+    xs, ys = pose.x + along * math.cos(pose.yaw), pose.y + along * math.sin(pose.yaw)
+    return np.array(
+        [
+            clearance_at(field, x, y)[0] if field.covers(x, y) else -math.inf
+            for x, y in zip(xs, ys, strict=True)
+        ]
+    )
+
+
+def _slow(dynamics: Dynamics) -> Dynamics:
+    return msgspec.structs.replace(dynamics, v_max=SPEED_SHARE * dynamics.v_max)

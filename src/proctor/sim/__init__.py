@@ -1,5 +1,0 @@
-"""The embedded world. MuJoCo is imported here and nowhere else."""
-
-from proctor.sim.gl import choose_backend
-
-choose_backend()  # MuJoCo reads the choice when it is imported, which the modules beside this one do.

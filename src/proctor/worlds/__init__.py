@@ -1,0 +1,1 @@
+"""Worlds an agent can act in, behind one contract."""

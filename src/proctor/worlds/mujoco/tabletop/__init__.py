@@ -1,0 +1,1 @@
+"""A Stretch at a table: physics, looks, inverse kinematics."""

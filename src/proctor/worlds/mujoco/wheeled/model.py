@@ -1,0 +1,314 @@
+"""Turns a scene and a robot into a MuJoCo model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import mujoco
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from proctor.core.errors import InvalidFile, UserError
+from proctor.core.types import Array, Vector3
+from proctor.robots.wheeled import WheeledRobot
+from proctor.scenes.frames import Frame, frame_of, frame_of_part
+from proctor.scenes.mesh_files import folder_of_scene
+from proctor.scenes.mesh_house import house_of
+from proctor.scenes.meshes import Surface, convex_body, load_drawn_surfaces, load_mesh_asset, load_surfaces
+from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
+from proctor.scenes.thing import FILLED
+from proctor.worlds.mujoco.contacts import FLOOR, SOLID, Group
+from proctor.worlds.mujoco.render.meshes import Painter, add_shell, add_shell_geom
+from proctor.worlds.mujoco.wheeled.boxes import boxes_of_floor
+from proctor.worlds.mujoco.wheeled.robot_body import add_robot
+
+TIMESTEP_S = 0.01
+MAX_DEPTH_M = 65.0  # in millimetres, 16 bits hold no more
+DENSITY_KG_M3 = 300.0
+MAX_LIGHTS = 7  # of OpenGL's eight, one is the headlight
+MAX_INTENSITY = 0.6
+LIT_INTENSITY = 0.25  # on top of the light that textures of scans hold
+# From above and from below: without them all sides of a thing have one brightness.
+DAYLIGHT = (
+    Light(type="directional", direction=Vector3(0.45, 0.3, -0.85), intensity=0.2),
+    Light(type="directional", direction=Vector3(0.1, 0.2, 1.0), intensity=0.35),
+)
+
+Found = TypeVar("Found")
+ROBOT = "robot"
+SLICE, SLICE_M = "#slice", 0.02
+FLOOR_END = "#the end of the floor"
+
+SHAPES = {
+    "box": mujoco.mjtGeom.mjGEOM_BOX,
+    "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER,
+    "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
+}
+
+
+def build_model(
+    scene: SceneConfig,
+    scene_path: Path | None,
+    robot: WheeledRobot,
+    *,
+    floor_z: float = 0.0,
+    drawn: bool = True,
+    timestep_s: float = TIMESTEP_S,
+    robots: Sequence[str] = (ROBOT,),
+) -> tuple[Any, Any]:
+    """Return the MjModel of a scene with robots, all alike, and the MjSpec to add and remove robots.
+
+    Geoms that collide are called `<object>#<number>`. The robots stand at `floor_z`, one of the floors of a
+    house that is a mesh. Without `drawn`, surfaces that are only seen are left out: they take most of the
+    time to prepare. Raises InvalidFile if an object cannot be built.
+    """
+    builder = _Builder(scene, scene_path, robot, floor_z=floor_z, drawn=drawn, robot_names=robots)
+    builder.spec.option.timestep = timestep_s
+    return builder.model(), builder.spec
+
+
+class _Builder:
+    def __init__(
+        self,
+        scene: SceneConfig,
+        scene_path: Path | None,
+        robot: WheeledRobot,
+        *,
+        floor_z: float,
+        drawn: bool,
+        robot_names: Sequence[str],
+    ) -> None:
+        self.scene, self.scene_path, self.robot = scene, scene_path, robot
+        self.robot_names = robot_names
+        self.floor_z, self.drawn = floor_z, drawn
+        self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
+        self.is_lit = False  # by its own textures
+        self.spec = mujoco.MjSpec()
+        self.painter = Painter(self.spec)
+        self.painters = [self.painter]  # kept, since textures are called by the ids of their images
+
+    def model(self) -> Any:
+        self._set_options()
+        self._add_sky_and_ground()
+        for name in self.robot_names:
+            add_robot(self.spec, name, self.robot, floor_z=self.floor_z)
+        for index, item in enumerate(self.scene.objects):
+            place = f"objects[{index}]"
+            try:
+                self._add_object(item, place)
+            except ValueError as error:  # such as a name that MuJoCo has given away
+                raise self._invalid(f"MuJoCo cannot build it: {error}", place) from None
+        self._add_house()
+        if self.drawn:
+            self.painter.draw_parts(self.spec.worldbody, Group.DRAWN)
+        self._add_lights()
+        try:
+            return self.spec.compile()
+        except ValueError as error:
+            raise self._invalid(f"MuJoCo cannot build it: {error}") from None
+
+    def _invalid(self, problem: str, place: str = "") -> InvalidFile:
+        return InvalidFile(self.scene_path or self.scene.scene_name, problem, place=place)
+
+    def _set_options(self) -> None:
+        spec, camera = self.spec, self.robot.camera
+        # A world that blows up must be noticed, not quietly started anew.
+        spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+        visual = spec.visual
+        visual.global_.offwidth, visual.global_.offheight = camera.width, camera.height
+        visual.quality.offsamples = 0  # resolving samples costs more than the whole picture
+        visual.quality.shadowsize = 0
+        # Clipping planes are multiples of the extent, which otherwise depends on the scene.
+        spec.stat.extent = 1.0
+        visual.map.znear, visual.map.zfar = camera.near_m, min(2 * camera.far_m, MAX_DEPTH_M)
+
+    def _add_sky_and_ground(self) -> None:
+        spec = self.spec
+        spec.add_texture(
+            name="sky",
+            type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+            builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+            rgb1=[0.95, 0.97, 1.0],
+            rgb2=[0.55, 0.72, 0.92],
+            width=32,
+            height=192,
+        )
+        # A plane collides infinitely, whatever its size. Its tiles take long to make, and longer to draw.
+        spec.worldbody.add_geom(
+            name="floor#",
+            type=mujoco.mjtGeom.mjGEOM_PLANE,
+            size=[1, 1, 1],
+            pos=[0, 0, self.floor_z],
+            group=Group.UNSEEN,
+            contype=FLOOR,
+            conaffinity=FLOOR,
+        )
+        # Drawn a little lower than it is, so that the floors of rooms, which may lie at 0, win.
+        ground = Part(shape="box", size=Vector3(200, 200, 1), color=(0.55, 0.6, 0.5))
+        below = 0.0 if self.house is None else self.house.lowest_z
+        at = np.array([0, 0, below - 0.502])
+        self.painter.add_part(ground, Frame(np.array([200, 200, 1]), np.eye(3), at))
+
+    def _add_lights(self) -> None:
+        headlight = self.spec.visual.headlight
+        headlight.ambient, headlight.diffuse, headlight.specular = [0.62] * 3, [0.2] * 3, [0.0] * 3
+        most = MAX_INTENSITY
+        if self.is_lit and not self.scene.lights:
+            headlight.ambient, headlight.diffuse, most = [0.8] * 3, [0.1] * 3, LIT_INTENSITY
+        lights = sorted(self.scene.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
+        # Without shadows every lamp shines into every room: dimmed together, so that nothing is washed out.
+        share = min(1.0, most / max(1e-9, sum(light.intensity for light in lights)))
+        kinds = mujoco.mjtLightType  # the renderer knows no point lights, but spots that shine all around
+        for light in lights:
+            self.spec.worldbody.add_light(
+                type=kinds.mjLIGHT_DIRECTIONAL if light.type == "directional" else kinds.mjLIGHT_SPOT,
+                cutoff=180.0,
+                exponent=0.0,
+                pos=light.translate.array(),
+                dir=light.direction.array(),
+                diffuse=share * light.intensity * np.array(light.color),
+                specular=[0, 0, 0],
+                castshadow=False,
+            )
+
+    def _add_object(self, item: SceneObject, place: str) -> None:
+        frame = frame_of(item)
+        body, painter = self.spec.worldbody, self.painter
+        if item.rigid_body_type in ("dynamic", "kinematic"):
+            body = body.add_body(
+                name=item.name, pos=frame.translation, quat=quaternion_of_matrix(frame.rotation)
+            )
+            if item.rigid_body_type == "dynamic":
+                body.add_freejoint()
+            else:
+                body.mocap = True  # stands still until `World.place` moves it
+            frame = Frame(frame.size, np.eye(3), np.zeros(3))
+            painter = Painter(self.spec)
+            self.painters.append(painter)
+        if item.collision == "surface":
+            if self.drawn:
+                self._draw_house(item, frame)
+        elif item.asset_path is None or item.parts or item.rigid_body_type == "none":
+            placements = [frame_of_part(part, frame) for part in item.parts]
+            if item.asset_path is not None:
+                self._draw_mesh(item, frame, painter, place)
+            else:
+                for part, at in zip(item.parts, placements, strict=True):
+                    painter.add_part(part, at)
+            self._add_parts(item, body, placements)
+        else:
+            self._add_mesh(item, body, frame, place)
+        if painter is not self.painter and self.drawn:
+            painter.draw_parts(body, Group.DRAWN)
+
+    def _add_parts(self, item: SceneObject, body: Any, placements: Sequence[Frame]) -> None:
+        if item.rigid_body_type == "none":
+            return
+        placed = [pair for pair in zip(item.parts, placements, strict=True) if pair[0].collision]
+        volume_m3 = sum(FILLED[part.shape] * float(at.size.prod()) for part, at in placed)
+        for index, (part, at) in enumerate(zip(item.parts, placements, strict=True)):
+            if part.collision:
+                half = at.size / 2
+                body.add_geom(
+                    type=SHAPES[part.shape],
+                    size=[half[0], half[2], 0] if part.shape == "cylinder" else half,
+                    pos=at.translation,
+                    quat=quaternion_of_matrix(at.rotation),
+                    **self._solid(item, index, Group.SCANNED, volume_m3),
+                )
+
+    def _add_mesh(self, item: SceneObject, body: Any, frame: Frame, place: str) -> None:
+        asset = self._read_mesh(load_mesh_asset, item, place)
+        for surface in asset.surfaces:
+            self.painter.draw(place_surface(surface, frame), body, Group.DRAWN_AND_SCANNED)
+        bodies = [convex_body(points * frame.size) for points in asset.pieces]
+        hulls = [corners @ frame.rotation.T + frame.translation for corners in bodies]
+        volume_m3 = sum(float(ConvexHull(hull).volume) for hull in hulls)
+        for index, hull in enumerate(hulls):
+            name = f"{item.name}#{index}"
+            self.spec.add_mesh(
+                name=name, uservert=hull.ravel(), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+            )
+            body.add_geom(
+                type=mujoco.mjtGeom.mjGEOM_MESH,
+                meshname=name,
+                **self._solid(item, index, Group.UNSEEN, volume_m3),
+            )
+
+    def _draw_mesh(self, item: SceneObject, frame: Frame, painter: Painter, place: str) -> None:
+        """Draw a mesh that nothing bumps into and no lidar sees, since there are parts for that."""
+        if not self.drawn:
+            return
+        for surface in self._read_mesh(load_drawn_surfaces, item, place):
+            painter.add_surface(place_surface(surface, frame))
+
+    def _read_mesh(self, reader: Callable[[Path, Path], Found], item: SceneObject, place: str) -> Found:
+        if self.scene_path is None:
+            raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
+        try:
+            return reader(asset_file(self.scene_path, str(item.asset_path)), folder_of_scene(self.scene_path))
+        except ValueError as error:
+            raise self._invalid(str(error), f"{place}.asset_path") from None
+
+    def _draw_house(self, item: SceneObject, frame: Frame) -> None:
+        """Draw a house. What it collides as depends on all of its meshes, and comes later."""
+        scene_path = Path(str(self.scene_path))
+        surfaces = load_surfaces(asset_file(scene_path, str(item.asset_path)), folder_of_scene(scene_path))
+        for surface in surfaces:
+            self.painter.draw(place_surface(surface, frame), self.spec.worldbody, Group.DRAWN)
+        # Textures of scans hold the light of the day they were taken.
+        pictured = sum(len(surface.faces) for surface in surfaces if surface.image is not None)
+        self.is_lit |= 2 * pictured > sum(len(surface.faces) for surface in surfaces)
+
+    def _add_house(self) -> None:
+        """Put the floor of a house that the robot stands on, as boxes to bump into and slices to scan."""
+        if self.house is None:
+            return
+        robot, body = self.robot, self.spec.worldbody
+        half_m = robot.height_m / 2
+        boxes = boxes_of_floor(self.house.grid(self.floor_z), self.house.owners(self.floor_z))
+        for index, box in enumerate(boxes):
+            low, high = np.array(box.low_world), np.array(box.high_world)
+            body.add_geom(
+                name=f"{FLOOR_END if box.is_void else self.house.names[box.owner]}#{index}",
+                type=mujoco.mjtGeom.mjGEOM_BOX,
+                size=[*(high - low) / 2, half_m],
+                pos=[*(high + low) / 2, self.floor_z + half_m],
+                group=Group.UNSEEN,
+                contype=SOLID,
+                conaffinity=SOLID,
+            )
+        # The lidar never leaves its plane: it sees little of the house, and that quicker in small pieces.
+        lidar_z = self.floor_z + robot.lidar.height_m
+        for index, surface in enumerate(self.house.slices(lidar_z - SLICE_M, lidar_z + SLICE_M)):
+            if add_shell(self.spec, f"{SLICE}{index}", surface):
+                add_shell_geom(body, f"{SLICE}{index}", Group.SCANNED)
+
+    def _solid(self, item: SceneObject, index: int, group: Group, volume_m3: float) -> dict[str, Any]:
+        """Return what all colliding geoms have in common."""
+        bits = SOLID | FLOOR if item.rigid_body_type == "dynamic" else SOLID
+        density = DENSITY_KG_M3 if item.mass is None else item.mass / volume_m3
+        return {
+            "name": f"{item.name}#{index}",
+            "group": group,
+            "contype": bits,
+            "conaffinity": bits,
+            "density": density,
+        }
+
+
+def place_surface(surface: Surface, frame: Frame) -> Surface:
+    """Return a surface in its body's frame."""
+    normals = (surface.normals / frame.size) @ frame.rotation.T
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+    return surface._replace(vertices=frame.points(surface.vertices), normals=normals)
+
+
+def quaternion_of_matrix(rotation: Array) -> Array:
+    """Return the wxyz quaternion of a rotation matrix."""
+    wxyz = np.empty(4)
+    mujoco.mju_mat2Quat(wxyz, rotation.ravel())
+    return wxyz

@@ -1,0 +1,190 @@
+"""The exam on a robot that is on ROS 2: a simulated one that is started for it, or one that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from proctor.core.errors import UserError
+from proctor.core.interfaces import DrivingEpisode, Env
+from proctor.core.types import Info, Observation, Pose2
+from proctor.robots.wheeled import Camera
+from proctor.scenes.scene_map import floor_of_scene
+from proctor.worlds.episode_state import EpisodeState, started
+from proctor.worlds.mujoco.wheeled.env import VLNEnv, checked_options
+from proctor.worlds.ros2.host.sim_host_process import Domain, SimHostProcess
+from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI
+from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor
+from proctor.worlds.ros2.robot.exam_robot import ExamRobot
+from proctor.worlds.ros2.robot_step import step_robot
+
+CAMERA_HZ, SCAN_HZ = 5, 30
+"""One picture is looked at per action; more would only take time to draw."""
+
+
+class _Options(msgspec.Struct, kw_only=True):
+    """What the options of the exam may be."""
+
+    attach: bool
+    namespace: str
+    robot_name: str
+    robot_uri: str
+    services_prefix: str
+    real_time_factor: Annotated[float, msgspec.Meta(gt=0, le=100)] | None
+    width: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
+    height: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
+    sensors: list[Literal["rgb", "depth", "scan", "odom"]]
+    depth_far_m: Annotated[float, msgspec.Meta(gt=0, le=1e4)] | None
+    collision_threshold_m: Annotated[float, msgspec.Meta(gt=0, le=10)]
+    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)]
+    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)]
+    end_on_collision: bool
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)]
+
+
+class Ros2Env(Env):
+    """A robot behind the topics rgb, depth, scan, odom and cmd_vel.
+
+    Positions are those of the simulator, asked for through `simulation_interfaces`; a robot that has none
+    is put at the start by a person, does one episode, and is where its odometry says.
+
+    Args:
+        attach: Use a robot that is there, in this shell's ROS domain; else one is simulated, in a domain of
+            its own.
+        namespace: Of the robot's topics.
+        robot_name: What the simulator calls the robot.
+        robot_uri: What the simulator is to spawn; by default the robot of a `sim-host`.
+        services_prefix: Comes before the names of the simulator's services, such as `/gzserver`.
+        real_time_factor: How fast the simulated robot's time goes, 4 if missing. Nothing depends on it.
+        width: Of the simulated robot's pictures, 640 pixels if missing.
+        height: Likewise, 480 pixels if missing.
+        depth_far_m: What the robot's depth camera tells where there is nothing, its far clip distance; it
+            becomes 0. Where that is 0, infinite or above 65.5 m, as in O3DE, it is known.
+        timeout_s: How long to wait for a topic or a service, in real time.
+
+    `VLNEnv` explains the others.
+    """
+
+    needs_scene = True
+
+    def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
+        self,
+        *,
+        attach: bool = False,
+        namespace: str = "",
+        robot_name: str = "robot",
+        robot_uri: str = ROBOT_URI,
+        services_prefix: str = "",
+        real_time_factor: float | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        sensors: Sequence[str] = ("rgb", "depth"),
+        depth_far_m: float | None = None,
+        collision_threshold_m: float = 0.2,
+        linear_speed_mps: float = 0.1,
+        angular_speed_radps: float = 0.3,
+        end_on_collision: bool = False,
+        timeout_s: float = 20.0,
+    ) -> None:
+        self._options = checked_options(_Options, locals())
+        # How a robot is simulated: one that is there already is what it is.
+        robot_options = {"real_time_factor": real_time_factor, "width": width, "height": height}
+        given = [name for name, value in robot_options.items() if value is not None]
+        if attach and given:
+            raise UserError(f"{', '.join(given)}: the robot that is attached to has its own; leave it out")
+        self._state: EpisodeState | None = None
+        self._robot: ExamRobot | None = None
+        self._resources = ExitStack()
+        self._host: SimHostProcess | None = None
+
+    def check(self, episodes: Sequence[DrivingEpisode]) -> None:
+        """Build every scene and put the robot at every start, in the embedded world.
+
+        A robot that nobody can put at their starts does only one episode.
+        """
+        VLNEnv(sensors=[]).check(episodes)
+        if self._options.attach and len(episodes) > 1 and not self._connected().is_simulated():
+            raise UserError(
+                "the robot has no services of simulation_interfaces that could put it at the start of an "
+                "episode: put it there yourself, and run one episode at a time with --episode ID"
+            )
+
+    def reset(self, episode: DrivingEpisode) -> Observation:
+        """Put the robot at the episode's start."""
+        self._state = None
+        if not episode.scene_config_path:
+            raise UserError(f"episode '{episode.episode_id}': it needs a scene; set scene_config_path")
+        scene_path, start = Path(episode.scene_config_path), episode.start_position
+        robot = self._connected()
+        robot.load_world(scene_path)
+        robot.begin(Pose2(start.x, start.y, episode.start_yaw), floor_of_scene(scene_path, start))
+        position, yaw = robot.pose()
+        self._state = EpisodeState(episode, position, yaw)
+        return robot.observe()
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
+        """Do one action, an integer from 0 to 3, by driving the robot."""
+        ends = self._options.end_on_collision
+        return step_robot(self._state, self._robot, action, end_on_collision=ends)
+
+    def info(self) -> Info:
+        """Return the ground truth of the present state."""
+        return started(self._state).info()
+
+    def close(self) -> None:
+        """Stop the robot, and what was started for it."""
+        self._state = self._robot = self._host = None
+        self._resources.close()
+
+    def _connected(self) -> ExamRobot:
+        """Return the robot; starting one takes seconds, so only when it is needed."""
+        if self._host is not None and not self._host.is_running:
+            self.close()  # it has died, and the next episode is to have another one
+        if self._robot is None:
+            with ExitStack() as starting:  # what was started is stopped again, should the rest fail
+                if self._options.attach:
+                    self._robot = self._reached(starting)
+                else:
+                    domain = Domain()
+                    starting.callback(domain.close)
+                    with domain.entered():
+                        self._host = self._started()
+                        starting.callback(self._host.close)
+                        self._robot = self._reached(starting)
+                self._resources = starting.pop_all()
+        return self._robot
+
+    def _started(self) -> SimHostProcess:
+        options, camera = self._options, Camera()
+        camera_hz = CAMERA_HZ if {"rgb", "depth"} & set(options.sensors) else 0
+        return SimHostProcess(
+            *("--rtf", str(options.real_time_factor or 4.0)),
+            *("--camera-hz", str(camera_hz)),
+            *("--scan-hz", str(SCAN_HZ)),
+            *("--size", f"{options.width or camera.width}x{options.height or camera.height}"),
+        )
+
+    def _reached(self, resources: ExitStack) -> ExamRobot:
+        options = self._options
+        executor = VLNActionExecutor(
+            namespace=options.namespace,
+            linear_speed=options.linear_speed_mps,
+            angular_speed=options.angular_speed_radps,
+            collision_threshold=options.collision_threshold_m,
+            silence_timeout_s=options.timeout_s,
+        )
+        resources.callback(executor.close)
+        return ExamRobot(
+            executor,
+            name=options.robot_name,
+            namespace=options.namespace,
+            uri=options.robot_uri,
+            prefix=options.services_prefix,
+            sensors=options.sensors,
+            depth_far_m=options.depth_far_m,
+            timeout_s=options.timeout_s,
+        )

@@ -1,0 +1,1 @@
+"""Servers: the embedded world acts as a robot on ROS 2."""

@@ -1,0 +1,245 @@
+"""Topics: the newest message of one, velocities sent on another, and why there is no peer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from geometry_msgs.msg import Twist
+from rclpy.duration import Duration
+from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
+
+from proctor.worlds.ros2.node.node import PROFILE_FILE, PROFILE_VARIABLES, RosNode, open_context
+from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
+
+Value = TypeVar("Value")
+GONE_S = 1.0  # so long a last message may take to reach those who listen
+
+
+def type_name(message_type: Any) -> str:
+    """Return the name of a type of messages as the graph has it: `geometry_msgs/msg/Twist`."""
+    return f"{message_type.__module__.split('.')[0]}/msg/{message_type.__name__}"
+
+
+def elsewhere(node: RosNode, topic_name: str, wanted_type: str) -> str:
+    """Return where a topic of that name is, if it is in another namespace."""
+    last = topic_name.rpartition("/")[2]
+    others = [
+        name
+        for name, types in node.get_topic_names_and_types()
+        if name.rpartition("/")[2] == last and name != topic_name and wanted_type in types
+    ]
+    return f", but there is {', '.join(others)}: is the namespace right?" if others else ""
+
+
+class Newest(NamedTuple, Generic[Value]):
+    """A value and the stamp of its message; both are of the same message."""
+
+    stamp_s: float
+    value: Value | None
+
+
+class Topic(Generic[Value]):
+    """Keeps the newest value of a topic, below the node's namespace unless the name begins with a slash.
+
+    Other threads may read it: stamp and value are replaced in one assignment. To get both, read `newest`.
+    `read` returns the stamp of a message in seconds and its value, or None to ignore the message; a
+    ValueError says what is wrong with it. `on_value` is called after each value, in the node's thread.
+    """
+
+    def __init__(
+        self,
+        node: RosNode,
+        message_type: Any,
+        name: str,
+        read: Callable[[Any], tuple[float, Value] | None],
+        *,
+        on_value: Callable[[], None] | None = None,
+        qos: QoSProfile = SENSORS,
+    ) -> None:
+        self._node, self._read, self._on_value = node, read, on_value
+        self.newest: Newest[Value] = Newest(0.0, None)
+        self.count = 0  # values that came
+        self.problem: str | None = None  # what is wrong with the newest message, if anything
+        self.lost = 0  # messages that were sent and never came, as far as is known
+        self._heard_s, self._ignored = time.monotonic(), 0
+        events = SubscriptionEventCallbacks(message_lost=self._lose)
+        try:
+            self.subscription = node.create_subscription(
+                message_type, name, self.hear, qos, event_callbacks=events
+            )
+        except UnsupportedEventTypeError:  # not every DDS tells what it has lost
+            self.subscription = node.create_subscription(message_type, name, self.hear, qos)
+
+    @property
+    def name(self) -> str:
+        """The full name of the topic."""
+        return str(self.subscription.topic_name)
+
+    @property
+    def value(self) -> Value | None:
+        """The newest value, None before there is one."""
+        return self.newest.value
+
+    @property
+    def stamp_s(self) -> float:
+        """The stamp of the value, 0 before there is one."""
+        return self.newest.stamp_s
+
+    def forget(self) -> None:
+        """Drop the value: what comes next is of another episode or another simulator."""
+        self.newest, self.problem, self._ignored = Newest(0.0, None), None, 0
+
+    def sources(self) -> list[str]:
+        """Return the names of the nodes that publish it.
+
+        One that was killed stays for some seconds, but not beside its successor of the same name.
+        """
+        publishers = self._node.get_publishers_info_by_topic(self.name)
+        return sorted({f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in publishers})
+
+    def diagnosis(self) -> str:
+        """Return why there is no new message, as far as the graph of nodes tells."""
+        publishers = self._node.get_publishers_info_by_topic(self.name)
+        if not publishers:
+            return f"nobody publishes {self.name}{elsewhere(self._node, self.name, self._type_name())}"
+        who = ", ".join(self.sources())
+        wanted = self._type_name()
+        types = sorted({p.topic_type for p in publishers} - {wanted})
+        if types and len(types) == len({p.topic_type for p in publishers}):
+            return f"{self.name} is {', '.join(types)}, expected {wanted} (published by {who})"
+        clashes = [
+            reason.strip("; ")
+            for publisher in publishers
+            for verdict, reason in [
+                qos_check_compatible(publisher.qos_profile, self.subscription.qos_profile)
+            ]
+            if verdict == QoSCompatibility.ERROR
+        ]
+        if len(clashes) == len(publishers):
+            return f"{self.name} is published by {who} with an incompatible QoS: {'; '.join(clashes)}"
+        if self.value is None and self._ignored:
+            return f"{self.name}: all {self._ignored} messages are empty, without time (published by {who})"
+        if self.problem is not None:
+            return f"{self.name}: {self.problem} (published by {who})"
+        silent_s = time.monotonic() - self._heard_s
+        count = f"{len(publishers)} publisher{'s' * (len(publishers) > 1)}"
+        lost = f"; {self.lost} messages of it got lost" if self.lost else ""
+        return f"{self.name} has {count} ({who}), but was silent for {silent_s:.1f} s{lost}"
+
+    def _type_name(self) -> str:
+        return type_name(self.subscription.msg_type)
+
+    def hear(self, message: Any) -> None:
+        """Take in a message; the subscription does this, in the node's thread."""
+        self._heard_s = time.monotonic()
+        try:
+            read = self._read(message)
+        except ValueError as error:
+            self.problem = str(error)
+            return
+        if read is None:
+            self._ignored += 1
+            return
+        self.newest = Newest(*read)
+        self.problem, self._ignored = None, 0
+        self.count += 1
+        if self._on_value is not None:
+            self._on_value()
+
+    def _lose(self, event: Any) -> None:
+        self.lost = event.total_count
+        self._node.get_logger().warning(
+            f"messages of {self.name} get lost. If they are pictures, start who sends them with "
+            f"{PROFILE_VARIABLES[0]}={PROFILE_FILE}, and with at least 20 MB free in /dev/shm",
+            once=True,
+        )
+
+
+class TwistTopic:
+    """Sends velocities to a robot, from any thread."""
+
+    def __init__(self, node: RosNode, name: str = "cmd_vel") -> None:
+        self._node = node
+        self.publisher = node.create_publisher(Twist, name, COMMANDS)
+        self.name = str(self.publisher.topic_name)
+        self._lock, self.is_closed, self._moves = threading.Lock(), False, False
+
+    def publish(self, linear_x: float, angular_z: float, linear_y: float = 0.0) -> None:
+        """Send a velocity in the robot's frame, in m/s and rad/s.
+
+        Nothing is sent after `close`, nor after a signal has shut the node's context down.
+        """
+        message = Twist()
+        message.linear.x, message.linear.y, message.angular.z = linear_x, linear_y, angular_z
+        with self._lock:
+            if not self.is_closed and self._node.context.ok():
+                self._moves = message != Twist()
+                self.publisher.publish(message)
+
+    def is_heard(self) -> bool:
+        """Tell whether anyone gets what is sent."""
+        with self._lock:
+            is_open = not self.is_closed and self._node.context.ok()
+            return is_open and self.publisher.get_subscription_count() > 0
+
+    def close(self) -> None:
+        """Stop the robot for good, before the node goes; if it moves, wait a second that it gets the stop.
+
+        The signal handlers of `rclpy.init` shut all contexts down, also the node's. Then the stop is sent
+        through another one.
+        """
+        with self._lock:
+            if self.is_closed:
+                return
+            self.is_closed = True
+            if not self._node.context.ok():
+                _send_stop(self.name)
+                return
+            self.publisher.publish(Twist())
+            if self._moves:
+                self.publisher.wait_for_all_acked(Duration(seconds=GONE_S))
+
+    def diagnosis(self) -> str:
+        """Return why nobody gets what is sent, as far as the graph of nodes tells."""
+        wanted = type_name(Twist)
+        listeners = self._node.get_subscriptions_info_by_topic(self.name)
+        if not listeners:
+            return f"nobody listens to {self.name}{elsewhere(self._node, self.name, wanted)}"
+        who = ", ".join(sorted({f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in listeners}))
+        types = sorted({one.topic_type for one in listeners})
+        if wanted not in types:
+            return f"{who} expects {', '.join(types)} on {self.name}, which is {wanted}"
+        clashes = [
+            reason.strip("; ")
+            for one in listeners
+            for verdict, reason in [qos_check_compatible(COMMANDS, one.qos_profile)]
+            if verdict == QoSCompatibility.ERROR
+        ]
+        if clashes:
+            return f"{who} listens to {self.name} with an incompatible QoS: {'; '.join(clashes)}"
+        return f"{who} listens to {self.name}, but is not connected"
+
+
+def _send_stop(topic_name: str) -> None:
+    """Send a velocity of zero through a context of its own, if anyone listens within a second."""
+    context = open_context()
+    node = Node("stop", context=context, start_parameter_services=False, enable_rosout=False)
+    executor = SingleThreadedExecutor(context=context)
+    try:
+        executor.add_node(node)
+        publisher = node.create_publisher(Twist, topic_name, COMMANDS)
+        deadline_s = time.monotonic() + GONE_S
+        while publisher.get_subscription_count() == 0 and time.monotonic() < deadline_s:
+            executor.spin_once(timeout_sec=0.02)
+        publisher.publish(Twist())
+        publisher.wait_for_all_acked(Duration(seconds=GONE_S))
+    finally:
+        executor.shutdown(timeout_sec=GONE_S)
+        node.destroy_node()
+        context.try_shutdown()

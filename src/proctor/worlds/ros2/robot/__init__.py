@@ -1,0 +1,1 @@
+"""Clients: they drive a robot that is on ROS 2."""

@@ -1,0 +1,1 @@
+"""`navigate_to` for ROS 2 clients: skill server, planning actions, controller node."""
