@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 
-import msgspec
 import numpy as np
 
+from proctor.core.errors import SimulationError
+from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.skill.manager import SkillManager
 from proctor.navigation.skill.navigate_to import NavigateTo
-from proctor.navigation.tracking.mpc import MpcController
+from proctor.navigation.skill.params import NavigationParams
 from proctor.robots.dynamics import Dynamics
+from proctor.robots.robot import STILL, Twist
+from proctor.robots.spec import standard_robot
 
 TICK_S = 1 / 60
 
@@ -22,34 +25,33 @@ class FloorRobot:
     """Does exactly what it is told, within its limits of acceleration."""
 
     def __init__(self, x=0.0, y=0.0, yaw=0.0, dynamics=None):
-        self.pose = np.array([x, y, yaw])
-        self.dynamics = dynamics or Dynamics()
-        self.target_linear_velocity = np.zeros(3)
-        self.target_angular_velocity = np.zeros(3)
-        self.velocity = np.zeros(3)
+        self.at = np.array([x, y, yaw])
+        self.spec = standard_robot(dynamics=dynamics or Dynamics())
+        self.commanded = STILL
+        self.moves = np.zeros(3)
         self.touching = False
         self.stuck = False
 
-    def get_world_pose(self):
-        half = self.pose[2] / 2
-        return np.array([*self.pose[:2], 0.0]), np.array([0.0, 0.0, math.sin(half), math.cos(half)])
+    def pose(self):
+        x, y, yaw = self.at.tolist()
+        if not math.isfinite(x + y + yaw):
+            raise SimulationError(f"the robot is at {x}, {y}, {yaw}")
+        return Pose2(x, y, wrap_angle(yaw))
 
-    def get_velocity(self):
-        return self.velocity.copy()
+    def velocity(self):
+        return Twist(*self.moves.tolist())
 
-    def get_dynamics_constraints(self):
-        return msgspec.structs.asdict(self.dynamics)
-
-    def is_collision_detected(self):
+    def in_contact(self):
         return self.touching
 
+    def command(self, twist):
+        self.commanded = twist
+
     def advance(self):
-        self.velocity = np.array([*self.target_linear_velocity[:2], self.target_angular_velocity[2]])
-        if self.stuck:
-            self.velocity = np.zeros(3)
-        vx, vy, omega = self.velocity
-        middle = self.pose[2] + omega * TICK_S / 2
-        self.pose += TICK_S * np.array(
+        self.moves = np.array(STILL if self.stuck else self.commanded)
+        vx, vy, omega = self.moves
+        middle = self.at[2] + omega * TICK_S / 2
+        self.at += TICK_S * np.array(
             [
                 vx * math.cos(middle) - vy * math.sin(middle),
                 vx * math.sin(middle) + vy * math.cos(middle),
@@ -66,8 +68,11 @@ class Floor:
         self.live_map = LiveMap(self.grid)
         self.robot = FloorRobot(*start, dynamics=dynamics)
         self.ticks = 0
-        self.controller = MpcController(
-            self.robot, now_s=self.now_s, field=lambda: self.live_map.field(self.now_s())
+        self.controller = (params or NavigationParams()).make_controller(
+            self.robot,
+            now_s=self.now_s,
+            field=lambda: self.live_map.field(self.now_s()),
+            period_s=TICK_S,
         )
         self.skill = NavigateTo(self.robot, self.controller, self.live_map, client, self.now_s, params)
         self.skills = SkillManager([self.skill])
@@ -101,10 +106,10 @@ class Floor:
 
     @property
     def stands(self):
-        return not self.robot.target_linear_velocity.any() and not self.robot.target_angular_velocity.any()
+        return not any(self.robot.commanded)
 
     def place(self):
-        return Pose2(*self.robot.pose)
+        return Pose2(*self.robot.at)
 
 
 def room(width_m=6.0, depth_m=4.0):

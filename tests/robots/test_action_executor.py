@@ -9,27 +9,24 @@ from proctor.core.geometry import wrap_angle
 from proctor.core.types import Action, Pose2, Scan
 from proctor.robots.landing import WITH_LATENCY
 from proctor.robots.motion import ActionExecutor
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.worlds.mujoco.wheeled.base_drive import BaseDrive
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.robot import MujocoRobot
 from proctor.worlds.mujoco.wheeled.world import World
 
 FREE = Scan(np.full(360, np.inf), -math.pi, math.tau / 360, 0.02, 10.0)
 
 
 class KinematicRobot:
-    """A port without physics: does at once what it is told. `commands` keeps what that was."""
+    """A robot without physics: does at once what it is told. `commands` keeps what that was."""
 
     def __init__(self, yaw=0.0, scan=FREE):
         self.pose, self.scan_now, self.contact, self.time_s = Pose2(0.0, 0.0, yaw), scan, False, 0.0
         self.commands = []
 
     def odometry(self):
-        return self.pose
-
-    def timed_odometry(self):
-        return self.time_s, self.odometry()
+        return self.time_s, self.pose
 
     def scan(self):
         return self.scan_now
@@ -37,13 +34,13 @@ class KinematicRobot:
     def in_contact(self):
         return self.contact
 
-    def command(self, linear_mps, angular_radps):
-        self.commands.append((linear_mps, angular_radps))
+    def command(self, twist):
+        self.commands.append((twist.vx, twist.omega))
 
     def now_s(self):
         return self.time_s
 
-    def wait(self, duration_s, alarm=None):
+    def wait(self, duration_s, until=None):
         linear_mps, angular_radps = self.commands[-1]
         self.time_s += duration_s
         x, y, yaw = self.pose.x, self.pose.y, self.pose.yaw
@@ -56,7 +53,7 @@ class KinematicRobot:
 class BlockedRobot(KinematicRobot):
     """Does not move, whatever it is told."""
 
-    def wait(self, duration_s, alarm=None):
+    def wait(self, duration_s, until=None):
         self.time_s += duration_s
 
 
@@ -68,9 +65,9 @@ def scan_with(angle_deg, range_m, *, beams=360, first_deg=-180.0):
 
 
 def simulated(*objects, pose=(0.0, 0.0, 0.0), **options):
-    world = World(SceneConfig(scene_name="test", objects=list(objects)), None, WheeledRobot())
+    world = World(Scene(SceneConfig(scene_name="test", objects=list(objects))), standard_robot())
     world.reset(Pose2(*pose))
-    base = BaseDrive(world, LaserScanner(world), scan_reach_m=0.3)
+    base = MujocoRobot(world, scan_reach_m=0.3)
     return world, base, ActionExecutor(base, **options)
 
 
@@ -169,7 +166,7 @@ def test_turns_ignore_the_scan():
 
 def test_an_obstacle_that_appears_stops_within_one_period():
     class Ambush(KinematicRobot):
-        def wait(self, duration_s, alarm=None):
+        def wait(self, duration_s, until=None):
             super().wait(duration_s)
             if self.pose.x >= 0.1:
                 self.scan_now = scan_with(10, 0.15)
@@ -262,7 +259,7 @@ def test_a_robot_that_obeys_late_is_not_given_up_because_its_time_runs_fast(monk
     class FastRobot(BlockedRobot):
         """Each of its periods takes a millisecond; it is known to be held after half a second."""
 
-        def wait(self, duration_s, alarm=None):
+        def wait(self, duration_s, until=None):
             super().wait(duration_s)
             real_s[0] += 0.001
             self.contact = can_feel and real_s[0] > 1000.5
@@ -295,9 +292,9 @@ def test_a_contact_from_before_does_not_hold_a_robot_that_moves():
 
 def test_a_contact_that_is_new_ends_every_move():
     class Bumper(KinematicRobot):
-        def command(self, linear_mps, angular_radps):
-            super().command(linear_mps, angular_radps)
-            self.contact = bool(linear_mps or angular_radps)
+        def command(self, twist):
+            super().command(twist)
+            self.contact = any(twist)
 
     for move in (ActionExecutor.forward, lambda e: e.rotate(0.3), lambda e: e.move_timed(0.1, 0.0, 1.0)):
         robot = Bumper()
@@ -307,7 +304,7 @@ def test_a_contact_that_is_new_ends_every_move():
 
 def test_it_is_running_only_while_it_moves():
     class Watcher(KinematicRobot):
-        def wait(self, duration_s, alarm=None):
+        def wait(self, duration_s, until=None):
             super().wait(duration_s)
             if any(self.commands[-1]):
                 seen.append(executor.is_running)
@@ -356,16 +353,16 @@ class LateRobot(KinematicRobot):
         self.measured_s = 0.0
         self._underway, self.velocity, self.true_pose = [], (0.0, 0.0), self.pose
 
-    def timed_odometry(self):
+    def odometry(self):
         return self.measured_s, self.pose
 
-    def command(self, linear_mps, angular_radps):
-        super().command(linear_mps, angular_radps)
-        self._underway.append((self.time_s + self.drive_lag_s, (linear_mps, angular_radps)))
+    def command(self, twist):
+        super().command(twist)
+        self._underway.append((self.time_s + self.drive_lag_s, (twist.vx, twist.omega)))
 
-    def wait(self, duration_s, alarm=None):
+    def wait(self, duration_s, until=None):
         end_s = self.time_s + duration_s - 1e-9
-        while self.time_s < end_s and not (alarm is not None and alarm()):
+        while self.time_s < end_s and not (until is not None and until()):
             self.tick()
 
     def drive(self, told):
@@ -440,12 +437,12 @@ def test_commands_come_every_50_ms_also_if_the_driver_wakes_up_late():
     class Drowsy(LateRobot):
         """Its driver wakes up a tick late every time."""
 
-        def wait(self, duration_s, alarm=None):
-            super().wait(duration_s, alarm)
+        def wait(self, duration_s, until=None):
+            super().wait(duration_s, until)
             self.tick()
 
-        def command(self, linear_mps, angular_radps):
-            super().command(linear_mps, angular_radps)
+        def command(self, twist):
+            super().command(twist)
             sent_s.append(self.time_s)
 
     sent_s = []
@@ -476,8 +473,8 @@ def test_robots_that_slow_down_gradually_land_as_exactly(share):
 @pytest.mark.parametrize(("turns", "busy_until_s"), [(False, 2.8), (True, 0.9)])
 def test_a_robot_that_hears_the_stop_far_too_late_comes_back(turns, busy_until_s):
     class Busy(LateRobot):
-        def command(self, linear_mps, angular_radps):
-            super().command(linear_mps, angular_radps)
+        def command(self, twist):
+            super().command(twist)
             if self.pose.x > 0.2 or self.pose.yaw > math.radians(10):
                 self.drive_lag_s = max(0.0, busy_until_s - self.time_s)
 
@@ -496,11 +493,11 @@ def test_a_robot_that_comes_back_too_far_comes_again():
     class Twitchy(LateRobot):
         """Hears the stop, and the stop of the way back, half a second late."""
 
-        def command(self, linear_mps, angular_radps):
-            stops = not any((linear_mps, angular_radps)) and any(self.commands[-1])
+        def command(self, twist):
+            stops = not any(twist) and any(self.commands[-1])
             self.stops += stops
             self.drive_lag_s = 0.5 if stops and self.stops <= 2 else 0.0
-            super().command(linear_mps, angular_radps)
+            super().command(twist)
 
     robot = Twitchy(0.0)
     robot.stops = 0
@@ -525,10 +522,10 @@ def test_a_stop_that_is_underway_while_a_simulation_runs_fast_is_waited_for():
     class Fast(LateRobot):
         """Hears the first stop after five seconds of its time, which are none of ours."""
 
-        def command(self, linear_mps, angular_radps):
-            is_stop = (linear_mps, angular_radps) == (0.0, 0.0)
+        def command(self, twist):
+            is_stop = not any(twist)
             self.drive_lag_s = 5.0 if is_stop and (0.0, 0.0) not in self.commands else 0.0
-            super().command(linear_mps, angular_radps)
+            super().command(twist)
 
     robot = Fast(0.0)
     ActionExecutor(robot, landing=WITH_LATENCY).forward()

@@ -11,8 +11,9 @@ import trimesh
 from PIL import Image
 
 from proctor.core.types import Pose2
-from proctor.robots.wheeled import Camera, WheeledRobot
-from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, load_scene, save_scene
+from proctor.robots.spec import Camera, standard_robot
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, save_scene
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.world import World
 
@@ -24,8 +25,8 @@ def box(name, at, size, color=(0.8, 0.8, 0.8), **options):
 
 
 def pictures(*objects, pose=(0.0, 0.0, 0.0), width=160, height=120, **options):
-    robot = WheeledRobot(camera=Camera(width=width, height=height))
-    world = World(SceneConfig(scene_name="test", objects=list(objects), **options), None, robot)
+    robot = standard_robot(camera=Camera(width=width, height=height))
+    world = World(Scene(SceneConfig(scene_name="test", objects=list(objects), **options)), robot)
     camera = RgbdCamera(world)
     world.reset(Pose2(*pose))
     rgb, depth = camera.render()
@@ -152,7 +153,7 @@ def test_a_mesh_wears_its_own_picture_the_right_way_up(tmp_path):
     path = tmp_path / "scene.json"
     sign = SceneObject(name="sign", asset_path="sign.glb", translate=(2.0, 0.0, 0.25))
     save_scene(SceneConfig(scene_name="s", objects=[sign]), path)
-    world = World(load_scene(path), path, WheeledRobot(camera=Camera(width=160, height=120)))
+    world = World(Scene.load(path), standard_robot(camera=Camera(width=160, height=120)))
     world.reset(Pose2(0.0, 0.0, 0.0))
     camera = RgbdCamera(world)
     rgb, _ = camera.render()
@@ -162,9 +163,9 @@ def test_a_mesh_wears_its_own_picture_the_right_way_up(tmp_path):
 
 
 def test_pictures_stay_what_they_were_when_the_next_ones_are_taken():
-    robot = WheeledRobot(camera=Camera(width=64, height=48))
+    robot = standard_robot(camera=Camera(width=64, height=48))
     world = World(
-        SceneConfig(scene_name="s", objects=[box("post", (2, 0, 1), (0.2, 0.2, 2), RED)]), None, robot
+        Scene(SceneConfig(scene_name="s", objects=[box("post", (2, 0, 1), (0.2, 0.2, 2), RED)])), robot
     )
     camera = RgbdCamera(world)
     world.reset(Pose2(0.0, 0.0, 0.0))
@@ -185,7 +186,8 @@ def test_pictures_stay_what_they_were_when_the_next_ones_are_taken():
 def test_two_cameras_of_different_size_do_not_disturb_each_other():
     scene = SceneConfig(scene_name="s", objects=[box("post", (2, 0, 1), (0.2, 0.2, 2), RED)])
     worlds = [
-        World(scene, None, WheeledRobot(camera=Camera(width=w, height=h))) for w, h in ((64, 48), (200, 150))
+        World(Scene(scene), standard_robot(camera=Camera(width=w, height=h)))
+        for w, h in ((64, 48), (200, 150))
     ]
     cameras = [RgbdCamera(world) for world in worlds]
     for world in worlds:

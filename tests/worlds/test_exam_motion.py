@@ -12,11 +12,13 @@ from mesh_houses import two_rooms, write
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2
 from proctor.exams.vln.oracle import OraclePolicy
-from proctor.robots.wheeled import Lidar, WheeledRobot
+from proctor.robots.robot import STILL, Twist
+from proctor.robots.spec import Lidar, standard_robot
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.worlds.mujoco.wheeled.base_drive import FreeBase, can_be_free
 from proctor.worlds.mujoco.wheeled.env import ExamMotion, VLNEnv
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.free_base import FreeBase, can_be_free
+from proctor.worlds.mujoco.wheeled.robot import MujocoRobot
 from proctor.worlds.mujoco.wheeled.world import World
 
 SPEEDS = {"linear_speed_mps": 0.1, "angular_speed_radps": 0.3, "collision_threshold_m": 0.2}
@@ -29,13 +31,13 @@ def box(name, x, y, size=(0.4, 0.4, 1.0), **options):
 
 
 def world_of(*objects, robot=None, pose=(0.0, 0.0, 0.0)):
-    world = World(SceneConfig(scene_name="test", objects=list(objects)), None, robot or WheeledRobot())
+    world = World(Scene(SceneConfig(scene_name="test", objects=list(objects))), robot or standard_robot())
     world.reset(Pose2(*pose))
     return world
 
 
 def motion_in(world, **options):
-    return ExamMotion(world, LaserScanner(world), **SPEEDS | options)
+    return ExamMotion(world, **SPEEDS | options)
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def drive_both(make_world, actions, **options):
     for action in actions:
         assert motion.execute(action) == motion_by_physics.execute(action)
         assert_same_state(world, physics)
-        assert motion.drive.odometry().x == motion_by_physics.drive.odometry().x
+        assert motion.robot.odometry()[1].x == motion_by_physics.robot.odometry()[1].x
     return world
 
 
@@ -103,7 +105,7 @@ def test_all_houses_are_driven_alike_with_and_without_physics(house, how, free_m
         assert info["yaw"] == expected["yaw"]
         assert info["collision"] == expected["collision"]
         assert_same_state(env._stage.world, by_physics._stage.world)
-        assert seen["odom"] == env._stage.motion.drive.odometry()
+        assert seen["odom"] == env._stage.motion.robot.odometry()[1]
     assert len(free_moves) > (0.9 if how == "oracle" else 0.1) * steps
 
 
@@ -137,7 +139,7 @@ def test_other_speeds_and_thresholds_change_nothing(options, free_moves):
 
 @pytest.mark.parametrize("radius_m", [0.08, 0.4])
 def test_robots_of_other_sizes_change_nothing(radius_m, free_moves):
-    robot = WheeledRobot(radius_m=radius_m, mass_kg=5.0, drive_force_n=3.0, drive_torque_nm=0.05)
+    robot = standard_robot(radius_m=radius_m, mass_kg=5.0, drive_force_n=3.0, drive_torque_nm=0.05)
     obstacles = [box("post", 1.2, 0.0), box("crate", -1.0, 0.9)]
     drive_both(lambda: world_of(*obstacles, robot=robot), random_actions(80))
     assert free_moves
@@ -152,9 +154,12 @@ def test_rounding_errors_are_those_of_physics_even_where_the_heading_is_almost_0
 def test_a_robot_that_still_rolls_is_moved_by_physics():
     # Turning while it rolls on, it would end a bit elsewhere: terms that cancel out to rounding are left out.
     world = world_of()
-    world.follow([0.3] * 20, 0.0)
+    robot = MujocoRobot(world)
+    robot.command(Twist(vx=0.3))
+    robot.wait(0.2)
     assert not FreeBase(world).try_start(0.01)
-    world.follow([0.0] * 20, 0.0)
+    robot.command(STILL)
+    robot.wait(0.2)
     assert FreeBase(world).try_start(0.01)
 
 
@@ -170,17 +175,19 @@ def test_where_something_else_can_move_physics_does_all(kind):
 
 
 def test_where_the_scanner_sees_what_the_robot_passes_below_physics_does_all():
-    robot = WheeledRobot(height_m=0.3, lidar=Lidar(height_m=0.6))
+    robot = standard_robot(height_m=0.3, lidar=Lidar(height_m=0.6))
     assert not can_be_free(world_of(box("crate", 3.0, 0.0), robot=robot))
 
 
 def test_two_robots_and_houses_that_are_meshes_are_left_to_physics(tmp_path):
     scene = SceneConfig(scene_name="test", objects=[])
-    assert not can_be_free(World(scene, None, WheeledRobot(), robots=("robot", "other")))
+    assert not can_be_free(World(Scene(scene), standard_robot(), robots=("robot", "other")))
     write(two_rooms(), tmp_path / "house.obj")
     house = SceneObject(name="house", asset_path="house.obj", collision="surface", rigid_body_type="static")
     scene = SceneConfig(scene_name="test", objects=[house])
-    assert not can_be_free(World(scene, tmp_path / "scene.json", WheeledRobot(), floor_z=0.7, drawn=False))
+    assert not can_be_free(
+        World(Scene(scene, tmp_path / "scene.json"), standard_robot(), floor_z=0.7, drawn=False)
+    )
 
 
 def test_gaps_are_the_distances_that_mujoco_measures_pair_by_pair():
@@ -232,9 +239,9 @@ def test_a_collision_ends_an_episode_as_by_physics():
 def test_a_move_that_is_given_up_leaves_no_trace():
     world = world_of(box("post", 0.5, 0.0))
     motion = motion_in(world)
-    before = world.data.qpos.tolist(), world.data.qvel.tolist(), world.time_s, vars(motion.drive).copy()
+    before = world.data.qpos.tolist(), world.data.qvel.tolist(), world.time_s, vars(motion.robot).copy()
     assert motion._do_freely(Action.FORWARD, lambda: motion._executor.execute(Action.FORWARD)) is None
-    assert (world.data.qpos.tolist(), world.data.qvel.tolist(), world.time_s, vars(motion.drive)) == before
+    assert (world.data.qpos.tolist(), world.data.qvel.tolist(), world.time_s, vars(motion.robot)) == before
     assert motion._do_freely(Action.LEFT, lambda: motion._executor.execute(Action.LEFT)) is not None
     assert world.pose().yaw == pytest.approx(math.radians(15), abs=1e-3)
 

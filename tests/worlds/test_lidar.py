@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from proctor.core.types import Pose2
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
 from proctor.worlds.mujoco.wheeled.world import World
 
 
 def scanner_in(*objects, pose=(0.0, 0.0, 0.0)):
-    world = World(SceneConfig(scene_name="test", objects=list(objects)), None, WheeledRobot())
+    world = World(Scene(SceneConfig(scene_name="test", objects=list(objects))), standard_robot())
     world.reset(Pose2(*pose))
     return LaserScanner(world)
 

@@ -2,87 +2,75 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2, Vector3
 from proctor.robots.dynamics import Dynamics
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.robot import Twist
+from proctor.robots.spec import standard_robot
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
-from proctor.worlds.mujoco.wheeled.mobile_base import TICK_S, TIMESTEP_S, MobileBase
+from proctor.worlds.mujoco.wheeled.robot import TICK_S, TICK_STEP_S, MujocoRobot
 from proctor.worlds.mujoco.wheeled.world import World
 
 ORIGIN = Pose2(0.0, 0.0, 0.0)
 
 
-def _world(start=ORIGIN, *, box_at=(2.0, 0.0)):
+def _world(start=ORIGIN, *, box_at=(2.0, 0.0), **changes):
     part = Part(shape="box", size=Vector3(0.4, 0.4, 1.0), translate=Vector3(0, 0, 0.5))
     box = SceneObject(name="box", translate=Vector3(*box_at, 0), parts=[part], rigid_body_type="kinematic")
-    world = World(SceneConfig(scene_name="s", objects=[box]), None, WheeledRobot(), timestep_s=TIMESTEP_S)
+    robot, scene = standard_robot(**changes), Scene(SceneConfig(scene_name="s", objects=[box]))
+    world = World(scene, robot, timestep_s=TICK_STEP_S)
     world.reset(start)
     return world
 
 
 def _drive(base, seconds, ahead=0.0, left=0.0, turn=0.0):
-    base.target_linear_velocity = np.array([ahead, left, 0.0])
-    base.target_angular_velocity = np.array([0.0, 0.0, turn])
     for _ in range(round(seconds / TICK_S)):
-        base.advance()
+        base.command(Twist(ahead, left, turn))
+        base.wait(TICK_S)
 
 
 def test_a_tick_is_a_sixtieth_of_a_second():
     world = _world()
-    _drive(MobileBase(world), 1.0)
+    _drive(MujocoRobot(world), 1.0)
     assert world.time_s == pytest.approx(1.0)
 
 
 def test_goes_ahead_in_its_own_frame():
-    base = MobileBase(_world(Pose2(0.0, 0.0, math.pi / 2)))
+    base = MujocoRobot(_world(Pose2(0.0, 0.0, math.pi / 2)))
     _drive(base, 2.0, ahead=0.5)
     pose = base.pose()
     assert pose.x == pytest.approx(0.0, abs=0.01)
     assert pose.y == pytest.approx(1.0, abs=0.05)
-    assert base.get_velocity() == pytest.approx([0.5, 0.0, 0.0], abs=0.01)
-    position, quaternion = base.get_world_pose()
-    assert position == pytest.approx([pose.x, pose.y, 0.0])
-    assert quaternion == pytest.approx([0, 0, math.sin(pose.yaw / 2), math.cos(pose.yaw / 2)])
+    assert base.velocity() == pytest.approx((0.5, 0.0, 0.0), abs=0.01)
+    assert base.odometry()[1].x == pytest.approx(1.0, abs=0.05)
 
 
 def test_only_a_holonomic_base_goes_sideways():
-    differential = MobileBase(_world())
+    differential = MujocoRobot(_world())
     _drive(differential, 1.0, left=0.5)
     assert differential.pose().y == pytest.approx(0.0, abs=1e-3)
-    holonomic = MobileBase(_world(), Dynamics(drive="holonomic"))
+    holonomic = MujocoRobot(_world(dynamics=Dynamics(drive="holonomic")))
     _drive(holonomic, 1.0, left=0.5)
     assert holonomic.pose().y == pytest.approx(0.5, abs=0.05)
 
 
-def test_limits_are_told_by_name():
-    base = MobileBase(_world(), Dynamics(v_max=0.7))
-    assert base.get_dynamics_constraints() == {
-        "v_max": 0.7,
-        "omega_max": 1.0,
-        "a_max": 0.5,
-        "alpha_max": 0.5,
-        "drive": "differential",
-    }
-
-
 def test_feels_what_it_runs_into():
-    base = MobileBase(_world(box_at=(0.6, 0.0)))
+    base = MujocoRobot(_world(box_at=(0.6, 0.0)))
     _drive(base, 0.2, ahead=0.5)
-    assert not base.is_collision_detected()
+    assert not base.in_contact()
     _drive(base, 1.5, ahead=0.5)
-    assert base.is_collision_detected()
+    assert base.in_contact()
     assert base.touched == "box"
     assert base.pose().x < 0.6 - 0.2 - 0.16
 
 
 def test_a_kinematic_thing_can_be_put_elsewhere_and_is_seen_there():
     world = _world()
-    base, scanner = MobileBase(world), LaserScanner(world)
+    base, scanner = MujocoRobot(world), LaserScanner(world)
     ahead = len(scanner.scan().ranges) // 2
     assert scanner.scan().ranges[ahead] == pytest.approx(1.8, abs=0.02)
     world.place("box", 5.0, 0.0)

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from proctor.core.types import Pose2, Vector3
-from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.robots.robot import Twist
+from proctor.robots.spec import Camera, standard_robot
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
-from proctor.worlds.mujoco.wheeled.mobile_base import TIMESTEP_S, MobileBase, advance_together
+from proctor.worlds.mujoco.wheeled.robot import TICK_STEP_S, MujocoRobot, advance_together
 from proctor.worlds.mujoco.wheeled.world import World
 
-ROBOT = WheeledRobot(camera=Camera(width=64, height=48))
+ROBOT = standard_robot(camera=Camera(width=64, height=48))
 SCENE = SceneConfig(
     scene_name="s",
     objects=[
@@ -28,12 +30,12 @@ SCENE = SceneConfig(
 
 
 def _world(*names):
-    return World(SCENE, None, ROBOT, timestep_s=TIMESTEP_S, robots=names, is_open=True)
+    return World(Scene(SCENE), ROBOT, timestep_s=TICK_STEP_S, robots=names, is_open=True)
 
 
 def _driven(world, name, ahead=0.0, turn=0.0):
-    base = MobileBase(world, body=world.bodies[name])
-    base.target_linear_velocity[0], base.target_angular_velocity[2] = ahead, turn
+    base = MujocoRobot(world, world.bodies[name])
+    base.command(Twist(vx=ahead, omega=turn))
     return base
 
 

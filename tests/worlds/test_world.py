@@ -6,8 +6,9 @@ import trimesh
 
 from proctor.core.errors import InvalidFile, SimulationError
 from proctor.core.types import Pose2
-from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
+from proctor.robots.spec import standard_robot
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 from proctor.worlds.mujoco.wheeled.model import TIMESTEP_S
 from proctor.worlds.mujoco.wheeled.world import World
 
@@ -19,7 +20,9 @@ def crate(name="crate", at=(1.0, 0.0, 0.25), size=(0.5, 0.5, 0.5), **options):
 
 
 def world_of(*objects, scene_path=None, **options):
-    return World(SceneConfig(scene_name="test", objects=list(objects), **options), scene_path, WheeledRobot())
+    return World(
+        Scene(SceneConfig(scene_name="test", objects=list(objects), **options), scene_path), standard_robot()
+    )
 
 
 def drive(world, velocity, seconds):
@@ -61,7 +64,7 @@ def test_what_is_only_seen_changes_nothing_of_what_moves():
     scene = SceneConfig(scene_name="test", objects=[*corner, loose])
     ends = []
     for drawn in (True, False):
-        world = World(scene, None, WheeledRobot(), drawn=drawn)
+        world = World(Scene(scene), standard_robot(), drawn=drawn)
         assert (world.model.nmesh > 0) == drawn
         world.reset(Pose2(0.0, 0.0, 0.0))
         drive(world, (0.3, 0.05, 0.2), 6.0)
@@ -143,7 +146,7 @@ def test_a_mesh_of_each_format_stands_where_the_scene_has_it(tmp_path, suffix):
     post = SceneObject(name="post", asset_path=f"post{suffix}", translate=(1, 0, 0.5))
     path = tmp_path / "scene.json"
     save_scene(SceneConfig(scene_name="s", objects=[post]), path)
-    world = World(load_scene(path), path, WheeledRobot())
+    world = World(Scene.load(path), standard_robot())
     world.reset(Pose2(1.0 - 0.1 - 0.16, 0.0, 0.0))
     assert world.touched() == "post"
     world.reset(Pose2(1.0, 0.2 + 0.16, 0.0))
@@ -160,7 +163,7 @@ def test_one_can_drive_between_the_separate_pieces_of_a_mesh(tmp_path):
     path = tmp_path / "scene.json"
     gate = SceneObject(name="gate", asset_path="gate.stl", translate=(1, 0, 0))
     save_scene(SceneConfig(scene_name="s", objects=[gate]), path)
-    world = World(load_scene(path), path, WheeledRobot())
+    world = World(Scene.load(path), standard_robot())
     world.reset(Pose2(0.0, 0.0, 0.0))
     drive(world, (0.5, 0.0, 0.0), 4.0)
     assert world.pose().x == pytest.approx(2.0, abs=0.05)
@@ -174,7 +177,7 @@ def test_a_file_that_is_not_a_mesh_is_refused_with_the_scene_and_the_place(tmp_p
     objects = [crate(), SceneObject(name="thing", asset_path=f"broken{suffix}")]
     save_scene(SceneConfig(scene_name="s", objects=objects), path)
     with pytest.raises(InvalidFile, match=rf"scene\.json: objects\[1\]\.asset_path: 'broken\{suffix}'"):
-        World(load_scene(path), path, WheeledRobot())
+        World(Scene.load(path), standard_robot())
 
 
 def test_a_loose_mesh_has_the_mass_it_is_given(tmp_path):
@@ -184,7 +187,7 @@ def test_a_loose_mesh_has_the_mass_it_is_given(tmp_path):
         name="ball", asset_path="ball.obj", rigid_body_type="dynamic", mass=2.5, translate=(1, 0, 1)
     )
     save_scene(SceneConfig(scene_name="s", objects=[ball]), path)
-    world = World(load_scene(path), path, WheeledRobot())
+    world = World(Scene.load(path), standard_robot())
     assert world.model.body("ball").mass[0] == pytest.approx(2.5, rel=1e-3)
     world.reset(Pose2(0.0, 0.0, 0.0))
     drive(world, STILL, 2.0)
@@ -201,7 +204,7 @@ def test_a_flat_mesh_can_be_bumped_into(tmp_path):
         ),
         path,
     )
-    world = World(load_scene(path), path, WheeledRobot())
+    world = World(Scene.load(path), standard_robot())
     world.reset(Pose2(0.0, 0.0, 0.0))
     drive(world, (0.5, 0.0, 0.0), 4.0)
     assert world.touched() == "sheet"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from rich.live import Live
 from rich.text import Text
 
+from proctor.cli.options import add_robot_option
 from proctor.cli.places import allow_negative_places, episode_of, place_of
 from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
 from proctor.core.errors import InvalidFile, UserError
@@ -28,6 +29,7 @@ examples:
   proctor sim-host --suite houses-v1 --episode house_64959_0
   proctor sim-host --scene my_house.json --start 1,2,1.57 --rtf 5 --camera-hz 0
   proctor sim-host --scene my_house.json --start 1,2 --start 3,2 --namespace alice --namespace bob
+  proctor sim-host --scene my_house.json --start 1,2 --robot turtlebot3-burger
   proctor sim-host --scene my_house.json --start 1,2 --ros-args -r rgb:=/camera/image_raw
 
 Each robot publishes odom, scan, rgb, depth and camera_info, obeys cmd_vel (geometry_msgs/Twist), and has the
@@ -86,6 +88,7 @@ def add_sim_host(commands: Any) -> None:
     host.add_argument(
         "--namespace", action="append", default=[], metavar="NS", help="of a robot, once for each robot"
     )
+    add_robot_option(host)
     _add_settings(host)
     host.set_defaults(command=_host)
 
@@ -101,7 +104,7 @@ def _add_settings(host: argparse.ArgumentParser) -> None:
         "--camera-hz", type=float, default=30.0, metavar="HZ", help="0 for no camera (default: 30)"
     )
     host.add_argument("--scan-hz", type=float, default=60.0, metavar="HZ", help="at most 60 (default: 60)")
-    host.add_argument("--size", default="640x480", metavar="WxH", help="of pictures (default: 640x480)")
+    host.add_argument("--size", metavar="WxH", help="of pictures, such as 640x480 (default: the robot's)")
     host.add_argument(
         "--rgb-encoding", default="rgb8", metavar="NAME", help="rgb8, rgba8 or bgr8 (default: rgb8)"
     )
@@ -125,28 +128,29 @@ def _add_settings(host: argparse.ArgumentParser) -> None:
 
 def _host(arguments: argparse.Namespace) -> int:
     task = _task(arguments)
-    width, height = size_of(arguments.size)
+    width, height = size_of(arguments.size) if arguments.size else (None, None)
     real_time_factor = real_time_factor_of(arguments.rtf)
 
-    from proctor.scenes.scene_map import floor_of_scene
+    from proctor.robots.spec import load_robot
+    from proctor.scenes.scene import Scene
+    from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
     from proctor.worlds.ros2.host.sim_host import SimHost
     from proctor.worlds.ros2.host.simulation_services import SimulationServices
 
-    with SimHost(
-        task.scene,
-        floor_z=None if task.scene is None else floor_of_scene(task.scene, task.floor_at),
+    options = SimHostOptions(
+        robot=load_robot(arguments.robot).with_camera(width=width, height=height),
         real_time_factor=real_time_factor,
         camera_hz=arguments.camera_hz,
         scan_hz=arguments.scan_hz,
-        width=width,
-        height=height,
         rgb_encoding=arguments.rgb_encoding,
         depth_encoding=arguments.depth_encoding,
         cmd_vel_timeout_s=arguments.cmd_vel_timeout,
-        ros_args=arguments.ros_args,
-    ) as host:
-        for robot in task.robots:
-            host.spawn(*robot)
+        ros_args=tuple(arguments.ros_args),
+    )
+    floor_z = None if task.scene is None else Scene.load(task.scene).floor_near(task.floor_at)
+    with SimHost(task.scene, options, floor_z=floor_z) as host:
+        for start in task.robots:
+            host.spawn(*start)
         SimulationServices(host)
         with stopped_by_signals(host) as signals, live_line(lambda: how_it_goes(host)):
             _announce(host, task)

@@ -1,4 +1,4 @@
-"""Closed-loop motion: the four actions and timed moves, for any robot that has a `RobotPort`."""
+"""Closed-loop motion: the four actions and timed moves, for any `Robot`."""
 
 from __future__ import annotations
 
@@ -6,47 +6,19 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
-from proctor.core.types import STEP_M, TURN_RAD, Action, Pose2, Scan
+from proctor.core.types import STEP_M, TURN_RAD, Action, Pose2
 from proctor.robots.landing import AT_ONCE, Approach, Landing, Prediction
+from proctor.robots.robot import STILL, Robot, Twist
 from proctor.robots.scan_clearance import clearance_ahead_m
 
 UNHINDERED = 0.98  # a robot that covers this share of a step moves freely, though it may touch something
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
 REST_S, REST_MPS, REST_RADPS, REST_DEADLINE_S = 0.015, 0.01, 0.02, 3.0
 """A robot rests if it is slower than this for the time; it has to within the deadline."""
-
-
-class RobotPort(Protocol):
-    """A robot with odometry, a scan and a velocity input, and the clock that governs it.
-
-    No call blocks for ever: a port whose robot, topic or clock falls silent raises SimulationError after
-    a deadline in real time, naming what is silent.
-    """
-
-    def odometry(self) -> Pose2:
-        """Return the newest pose in the odometry frame."""
-
-    def timed_odometry(self) -> tuple[float, Pose2]:
-        """Return the newest pose in the odometry frame, and the robot's time when it was measured."""
-
-    def scan(self) -> Scan:
-        """Return the newest scan; a sector ahead is enough. Without a scanner it has no beams."""
-
-    def in_contact(self) -> bool:
-        """Tell whether the robot has touched anything but the floor since the last command."""
-
-    def command(self, linear_mps: float, angular_radps: float) -> None:
-        """Drive at this velocity until the next command."""
-
-    def now_s(self) -> float:
-        """Return the time of the clock that governs the robot: simulation time in a simulation."""
-
-    def wait(self, duration_s: float, alarm: Callable[[], bool] | None = None) -> None:
-        """Let this much of the robot's time pass, or less if `alarm`, asked after all news, is true."""
 
 
 class Motion(NamedTuple):
@@ -95,7 +67,7 @@ class ActionExecutor:
 
     def __init__(
         self,
-        port: RobotPort,
+        robot: Robot,
         *,
         linear_speed_mps: float = 0.1,
         angular_speed_radps: float = 0.3,
@@ -105,7 +77,7 @@ class ActionExecutor:
     ) -> None:
         if not (linear_speed_mps > 0 and angular_speed_radps > 0 and control_period_s > 0):
             raise ValueError("speeds and control period must be above 0")
-        self._port = port
+        self._robot = robot
         self.linear_speed_mps = linear_speed_mps
         self.angular_speed_radps = angular_speed_radps
         self.collision_threshold_m = collision_threshold_m
@@ -127,63 +99,63 @@ class ActionExecutor:
 
     def forward(self, distance_m: float = STEP_M) -> Motion:
         """Drive straight, backwards if negative; SimulationError if a free robot does not move."""
-        start, sign = self._port.odometry(), math.copysign(1.0, distance_m)
+        (_, start), sign = self._robot.odometry(), math.copysign(1.0, distance_m)
 
         def driven_m() -> tuple[float, float]:
-            measured_s, now = self._port.timed_odometry()
+            measured_s, now = self._robot.odometry()
             return measured_s, math.hypot(now.x - start.x, now.y - start.y)
 
         def drive(speed_mps: float) -> None:
-            self._port.command(sign * speed_mps, 0.0)
+            self._robot.command(Twist(vx=sign * speed_mps))
 
         approach = Approach.driving(abs(distance_m), self.linear_speed_mps, self._landing)
         return self._move(approach, driven_m, drive, watches_scan=distance_m > 0)
 
     def rotate(self, angle_rad: float) -> Motion:
         """Turn on the spot by any angle, left if positive; SimulationError if a free robot does not turn."""
-        sign, turned_rad, last_yaw = math.copysign(1.0, angle_rad), 0.0, self._port.odometry().yaw
+        sign, turned_rad, last_yaw = math.copysign(1.0, angle_rad), 0.0, self._robot.odometry()[1].yaw
 
         def turned() -> tuple[float, float]:
             nonlocal turned_rad, last_yaw
-            measured_s, now = self._port.timed_odometry()
+            measured_s, now = self._robot.odometry()
             turned_rad += wrap_angle(now.yaw - last_yaw)  # summed up, so that crossing ±180° does not matter
             last_yaw = now.yaw
             return measured_s, sign * turned_rad
 
         def turn(speed_radps: float) -> None:
-            self._port.command(0.0, sign * speed_radps)
+            self._robot.command(Twist(omega=sign * speed_radps))
 
         approach = Approach.turning(abs(angle_rad), self.angular_speed_radps, self._landing)
         return self._move(approach, turned, turn, watches_scan=False)
 
     def move_timed(self, linear_x: float = 0.0, angular_z: float = 0.0, duration_s: float = 1.0) -> Motion:
         """Drive at this velocity for this long, without odometry; the last command is scaled to land."""
-        start_s, touched_before = self._port.now_s(), self._port.in_contact()
+        start_s, touched_before = self._robot.now_s(), self._robot.in_contact()
         watch_scan = linear_x > 0
 
         def alarm() -> bool:
             return not self.is_running or (watch_scan and self._is_blocked_ahead())
 
         with self._running():
-            while self.is_running and (left_s := start_s + duration_s - self._port.now_s()) > 1e-9:
+            while self.is_running and (left_s := start_s + duration_s - self._robot.now_s()) > 1e-9:
                 if watch_scan and self._is_blocked_ahead():
                     self.note_collision()
                     break
                 share = min(1.0, left_s / self._period_s)
-                self._port.command(share * linear_x, share * angular_z)
-                self._port.wait(self._period_s, alarm)
-                touched = self._port.in_contact()
+                self._robot.command(Twist(share * linear_x, 0.0, share * angular_z))
+                self._robot.wait(self._period_s, alarm)
+                touched = self._robot.in_contact()
                 if touched and not touched_before:
                     self.note_collision()
                     break
                 touched_before = touched
-        self._port.wait(self._period_s)
+        self._robot.wait(self._period_s)
         return self._ended(start_s)
 
     def halt(self) -> None:
         """Stop at once; a move that another thread runs ends where the robot is."""
         self.is_running = False
-        self._port.command(0.0, 0.0)
+        self._robot.command(STILL)
 
     def note_collision(self) -> None:
         """Count a collision of the present move."""
@@ -192,10 +164,10 @@ class ActionExecutor:
 
     def stop(self) -> Motion:
         """Stand still."""
-        start_s = self._port.now_s()
+        start_s = self._robot.now_s()
         with self._running():
             pass
-        self._port.wait(self._period_s)
+        self._robot.wait(self._period_s)
         return self._ended(start_s)
 
     def _move(
@@ -207,9 +179,9 @@ class ActionExecutor:
         watches_scan: bool,
     ) -> Motion:
         """Make a drive or a turn, see `_Move`."""
-        start_s = self._port.now_s()
+        start_s = self._robot.now_s()
         prediction = Prediction(self._latency_s) if self._landing.is_late else None
-        move = _Move(approach, measure, command, self._port.now_s, watches_scan, prediction)
+        move = _Move(approach, measure, command, self._robot.now_s, watches_scan, prediction)
         with self._running():
             self._approach(move)
             if prediction is not None:
@@ -217,13 +189,13 @@ class ActionExecutor:
                 self._settle()
                 self._correct(move)
         if prediction is None:
-            self._port.wait(self._period_s)
+            self._robot.wait(self._period_s)
         return self._ended(start_s)
 
     def _approach(self, move: _Move) -> None:
         """Drive until the goal is reached, or something is in the way."""
         approach = move.approach
-        start_s, touched_before = self._port.now_s(), self._port.in_contact()
+        start_s, touched_before = self._robot.now_s(), self._robot.in_contact()
         deadline_s = start_s + DEADLINE_FACTOR * approach.goal / approach.speed + DEADLINE_MARGIN_S
         give_up_s = time.monotonic() + self._landing.patience_s
         covered, done, starting = 0.0, 0.0, True  # it takes a period to get going
@@ -239,10 +211,10 @@ class ActionExecutor:
             if move.watches_scan and self._is_blocked_ahead():
                 self.note_collision()
                 break
-            if self._port.now_s() > deadline_s and time.monotonic() >= give_up_s:
+            if self._robot.now_s() > deadline_s and time.monotonic() >= give_up_s:
                 raise SimulationError(
                     f"the robot covered {covered:.3f} of {approach.goal:.3f} m or rad in"
-                    f" {self._port.now_s() - start_s:.1f} s of its time and touches nothing: check its drive"
+                    f" {self._robot.now_s() - start_s:.1f} s of its time and touches nothing: check its drive"
                     " and its odometry"
                 )
             step = approach.step(done, self._period_s)
@@ -250,7 +222,7 @@ class ActionExecutor:
             due_s = self._wait_for_period(due_s, alarm)
             before, (measured_s, covered) = covered, move.measure()
             done = move.predict(measured_s, covered)
-            touched = self._port.in_contact()
+            touched = self._robot.in_contact()
             if touched and not (touched_before and (starting or covered - before > UNHINDERED * step)):
                 self.note_collision()
                 break
@@ -258,22 +230,22 @@ class ActionExecutor:
 
     def _wait_for_period(self, due_s: float, alarm: Callable[[], bool]) -> float:
         """Wait until the next command is due, or for an alarm; a late present command does not delay it."""
-        now_s = self._port.now_s()
+        now_s = self._robot.now_s()
         left_s = min(due_s - now_s, 0.0) + self._period_s
         if left_s <= 0:
             left_s = self._period_s
-        self._port.wait(left_s, alarm)
+        self._robot.wait(left_s, alarm)
         return now_s + left_s
 
     def _settle(self) -> None:
         """Stop, and wait until the odometry shows that the robot stands."""
-        stopped_s, give_up_s = self._port.now_s(), time.monotonic() + self._landing.patience_s
+        stopped_s, give_up_s = self._robot.now_s(), time.monotonic() + self._landing.patience_s
         before: tuple[float, Pose2] | None = None
         speeds = math.inf, math.inf
 
         def rests() -> bool:
             nonlocal before, speeds
-            measured_s, now = self._port.timed_odometry()
+            measured_s, now = self._robot.odometry()
             if before is None or measured_s < before[0]:
                 if measured_s >= stopped_s + self._latency_s:
                     before = measured_s, now
@@ -284,13 +256,13 @@ class ActionExecutor:
             return speeds[0] < REST_MPS and abs(speeds[1]) < REST_RADPS
 
         while not rests():
-            if self._port.now_s() > stopped_s + REST_DEADLINE_S and time.monotonic() >= give_up_s:
+            if self._robot.now_s() > stopped_s + REST_DEADLINE_S and time.monotonic() >= give_up_s:
                 raise SimulationError(
                     f"{REST_DEADLINE_S:g} s after it was told to stop the robot still moves, at"
                     f" {speeds[0]:.3f} m/s and {speeds[1]:.3f} rad/s: does someone else drive it?"
                 )
-            self._port.command(0.0, 0.0)
-            self._port.wait(self._period_s, rests)
+            self._robot.command(STILL)
+            self._robot.wait(self._period_s, rests)
 
     def _correct(self, move: _Move) -> None:
         """Creep to the goal if the robot obeyed so late that it is off: its computer may be busy."""
@@ -300,7 +272,7 @@ class ActionExecutor:
             if self.collision_detected or not self.is_running or not approach.is_off(off):
                 return
             sign = -math.copysign(1.0, off)
-            deadline_s = self._port.now_s() + abs(off) / approach.creep + DEADLINE_MARGIN_S
+            deadline_s = self._robot.now_s() + abs(off) / approach.creep + DEADLINE_MARGIN_S
 
             def left(sign: float = sign) -> float:
                 return sign * (approach.goal - move.covered())
@@ -309,9 +281,9 @@ class ActionExecutor:
                 blocked = move.watches_scan and sign > 0 and self._is_blocked_ahead()
                 return left() <= approach.near or blocked or not self.is_running
 
-            while not ends() and not self._port.in_contact() and self._port.now_s() < deadline_s:
+            while not ends() and not self._robot.in_contact() and self._robot.now_s() < deadline_s:
                 move.drive(sign * min(approach.creep, left() / self._period_s))
-                self._port.wait(self._period_s, ends)
+                self._robot.wait(self._period_s, ends)
             move.drive(0.0)
             self._settle()
 
@@ -322,11 +294,11 @@ class ActionExecutor:
             yield
         finally:
             # On errors, too: a real robot would drive on.
-            self._port.command(0.0, 0.0)
+            self._robot.command(STILL)
             self.is_running = False
 
     def _ended(self, start_s: float) -> Motion:
-        return Motion(self.collision_detected, self._port.now_s() - start_s)
+        return Motion(self.collision_detected, self._robot.now_s() - start_s)
 
     def _is_blocked_ahead(self) -> bool:
-        return clearance_ahead_m(self._port.scan()) < self.collision_threshold_m
+        return clearance_ahead_m(self._robot.scan()) < self.collision_threshold_m

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from proctor.core.errors import UserError
+from proctor.core.errors import SimulationError, UserError
 from proctor.core.interfaces import DrivingEpisode, Env
-from proctor.core.types import Info, Observation, Pose2
-from proctor.robots.wheeled import Camera
-from proctor.scenes.scene_map import floor_of_scene
-from proctor.worlds.episode_state import EpisodeState, started
+from proctor.core.types import Info, Observation, Pose2, checked_action
+from proctor.robots.spec import STANDARD, load_robot, robot_identity
+from proctor.scenes.scene import Scene
+from proctor.worlds.episode_state import EpisodeState, running, started
 from proctor.worlds.mujoco.wheeled.env import VLNEnv, checked_options
+from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host_process import Domain, SimHostProcess
 from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI
 from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor
 from proctor.worlds.ros2.robot.exam_robot import ExamRobot
-from proctor.worlds.ros2.robot_step import step_robot
 
 CAMERA_HZ, SCAN_HZ = 5, 30
 """One picture is looked at per action; more would only take time to draw."""
@@ -30,6 +30,7 @@ class _Options(msgspec.Struct, kw_only=True):
     """What the options of the exam may be."""
 
     attach: bool
+    robot: str
     namespace: str
     robot_name: str
     robot_uri: str
@@ -39,9 +40,9 @@ class _Options(msgspec.Struct, kw_only=True):
     height: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
     sensors: list[Literal["rgb", "depth", "scan", "odom"]]
     depth_far_m: Annotated[float, msgspec.Meta(gt=0, le=1e4)] | None
-    collision_threshold_m: Annotated[float, msgspec.Meta(gt=0, le=10)]
-    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)]
-    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)]
+    collision_threshold_m: Annotated[float, msgspec.Meta(gt=0, le=10)] | None
+    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)] | None
+    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)] | None
     end_on_collision: bool
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)]
 
@@ -55,13 +56,14 @@ class Ros2Env(Env):
     Args:
         attach: Use a robot that is there, in this shell's ROS domain; else one is simulated, in a domain of
             its own.
+        robot: What the robot is like, a name of the registry or a spec file.
         namespace: Of the robot's topics.
         robot_name: What the simulator calls the robot.
         robot_uri: What the simulator is to spawn; by default the robot of a `sim-host`.
         services_prefix: Comes before the names of the simulator's services, such as `/gzserver`.
         real_time_factor: How fast the simulated robot's time goes, 4 if missing. Nothing depends on it.
-        width: Of the simulated robot's pictures, 640 pixels if missing.
-        height: Likewise, 480 pixels if missing.
+        width: Of the simulated robot's pictures, that of the robot's spec if missing.
+        height: Likewise.
         depth_far_m: What the robot's depth camera tells where there is nothing, its far clip distance; it
             becomes 0. Where that is 0, infinite or above 65.5 m, as in O3DE, it is known.
         timeout_s: How long to wait for a topic or a service, in real time.
@@ -75,6 +77,7 @@ class Ros2Env(Env):
         self,
         *,
         attach: bool = False,
+        robot: str = STANDARD,
         namespace: str = "",
         robot_name: str = "robot",
         robot_uri: str = ROBOT_URI,
@@ -84,13 +87,14 @@ class Ros2Env(Env):
         height: int | None = None,
         sensors: Sequence[str] = ("rgb", "depth"),
         depth_far_m: float | None = None,
-        collision_threshold_m: float = 0.2,
-        linear_speed_mps: float = 0.1,
-        angular_speed_radps: float = 0.3,
+        collision_threshold_m: float | None = None,
+        linear_speed_mps: float | None = None,
+        angular_speed_radps: float | None = None,
         end_on_collision: bool = False,
         timeout_s: float = 20.0,
     ) -> None:
         self._options = checked_options(_Options, locals())
+        self._spec = load_robot(robot)
         # How a robot is simulated: one that is there already is what it is.
         robot_options = {"real_time_factor": real_time_factor, "width": width, "height": height}
         given = [name for name, value in robot_options.items() if value is not None]
@@ -101,12 +105,17 @@ class Ros2Env(Env):
         self._resources = ExitStack()
         self._host: SimHostProcess | None = None
 
+    @classmethod
+    def identity(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the spec of the robot, unless it is the standard one."""
+        return robot_identity(options)
+
     def check(self, episodes: Sequence[DrivingEpisode]) -> None:
         """Build every scene and put the robot at every start, in the embedded world.
 
         A robot that nobody can put at their starts does only one episode.
         """
-        VLNEnv(sensors=[]).check(episodes)
+        VLNEnv(sensors=[], robot=self._options.robot).check(episodes)
         if self._options.attach and len(episodes) > 1 and not self._connected().is_simulated():
             raise UserError(
                 "the robot has no services of simulation_interfaces that could put it at the start of an "
@@ -121,15 +130,17 @@ class Ros2Env(Env):
         scene_path, start = Path(episode.scene_config_path), episode.start_position
         robot = self._connected()
         robot.load_world(scene_path)
-        robot.begin(Pose2(start.x, start.y, episode.start_yaw), floor_of_scene(scene_path, start))
+        robot.begin(Pose2(start.x, start.y, episode.start_yaw), Scene.load(scene_path).floor_near(start))
         position, yaw = robot.pose()
         self._state = EpisodeState(episode, position, yaw)
         return robot.observe()
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Do one action, an integer from 0 to 3, by driving the robot."""
-        ends = self._options.end_on_collision
-        return step_robot(self._state, self._robot, action, end_on_collision=ends)
+        state, action = running(self._state), checked_action(action)
+        if self._robot is None:
+            raise SimulationError("step() was called after close()")
+        return self._robot.step(state, action, end_on_collision=self._options.end_on_collision)
 
     def info(self) -> Info:
         """Return the ground truth of the present state."""
@@ -159,22 +170,23 @@ class Ros2Env(Env):
         return self._robot
 
     def _started(self) -> SimHostProcess:
-        options, camera = self._options, Camera()
-        camera_hz = CAMERA_HZ if {"rgb", "depth"} & set(options.sensors) else 0
+        options = self._options
         return SimHostProcess(
-            *("--rtf", str(options.real_time_factor or 4.0)),
-            *("--camera-hz", str(camera_hz)),
-            *("--scan-hz", str(SCAN_HZ)),
-            *("--size", f"{options.width or camera.width}x{options.height or camera.height}"),
+            SimHostOptions(
+                robot=self._spec.with_camera(width=options.width, height=options.height),
+                real_time_factor=options.real_time_factor or 4.0,
+                camera_hz=CAMERA_HZ if {"rgb", "depth"} & set(options.sensors) else 0,
+                scan_hz=SCAN_HZ,
+            )
         )
 
     def _reached(self, resources: ExitStack) -> ExamRobot:
-        options = self._options
+        options, spec = self._options, self._spec
         executor = VLNActionExecutor(
             namespace=options.namespace,
-            linear_speed=options.linear_speed_mps,
-            angular_speed=options.angular_speed_radps,
-            collision_threshold=options.collision_threshold_m,
+            linear_speed=options.linear_speed_mps or spec.action_speed_mps,
+            angular_speed=options.angular_speed_radps or spec.action_speed_radps,
+            collision_threshold=options.collision_threshold_m or spec.collision_threshold_m,
             silence_timeout_s=options.timeout_s,
         )
         resources.callback(executor.close)

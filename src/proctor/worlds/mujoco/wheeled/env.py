@@ -15,21 +15,20 @@ from proctor.core.errors import LEAVE_OUT, SimulationError, UserError
 from proctor.core.interfaces import DrivingEpisode, Env
 from proctor.core.types import Action, CameraFacts, Info, Observation, Pose2, Scan, Vector3, checked_action
 from proctor.robots.motion import ActionExecutor, Motion
-from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.scene_config import load_scene, scene_version
-from proctor.scenes.scene_map import floor_of_scene
+from proctor.robots.spec import STANDARD, RobotSpec, load_robot, robot_identity
+from proctor.scenes.scene import Scene
 from proctor.worlds.episode_state import EpisodeState, running, started
 from proctor.worlds.mujoco.render.calibration import calibration_of
 from proctor.worlds.mujoco.render.gl import check_drawing
-from proctor.worlds.mujoco.wheeled.base_drive import BaseDrive, FreeBase, NotFreeError, can_be_free
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.free_base import FreeBase, NotFreeError, can_be_free
 from proctor.worlds.mujoco.wheeled.model import TIMESTEP_S
+from proctor.worlds.mujoco.wheeled.robot import MujocoRobot
 from proctor.worlds.mujoco.wheeled.world import InsideHull, World
 
 Options = TypeVar("Options", bound=msgspec.Struct)
-_StageKey: TypeAlias = tuple[Path, Any, float]
-"""A scene, its version, and the floor in it."""
+_StageKey: TypeAlias = tuple[Scene, float]
+"""A scene and the floor in it."""
 NAMED = 5
 """So many bad starts are told one by one."""
 _FREE_STARTS: set[tuple[Any, ...]] = set()
@@ -45,15 +44,14 @@ class ExamMotion:
     def __init__(
         self,
         world: World,
-        scanner: LaserScanner,
         *,
         linear_speed_mps: float,
         angular_speed_radps: float,
         collision_threshold_m: float,
     ) -> None:
-        self.drive = BaseDrive(world, scanner, scan_reach_m=collision_threshold_m)
+        self.robot = MujocoRobot(world, scan_reach_m=collision_threshold_m)
         self._executor = ActionExecutor(
-            self.drive,
+            self.robot,
             linear_speed_mps=linear_speed_mps,
             angular_speed_radps=angular_speed_radps,
             collision_threshold_m=collision_threshold_m,
@@ -72,7 +70,7 @@ class ExamMotion:
 
     def reset(self) -> None:
         """Stand still where the robot was put."""
-        self.drive.reset()
+        self.robot.reset()
         self._in_force = Action.STOP
 
     def execute(self, action: Action) -> Motion:
@@ -90,13 +88,13 @@ class ExamMotion:
         return self._do(action, lambda: self._go_on(action, duration_s)).collided
 
     def _go_on(self, action: Action, duration_s: float) -> Motion:
-        start_s, collided = self.drive.now_s(), False
+        start_s, collided = self.robot.now_s(), False
         if action is not Action.STOP:
             collided = self._executor.move_timed(*self._velocities[action], duration_s).collided
-        left_steps = round((start_s + duration_s - self.drive.now_s()) / TIMESTEP_S)
+        left_steps = round((start_s + duration_s - self.robot.now_s()) / TIMESTEP_S)
         if left_steps > 0:
-            self.drive.wait(left_steps * TIMESTEP_S)
-        return Motion(collided, self.drive.now_s() - start_s)
+            self.robot.wait(left_steps * TIMESTEP_S)
+        return Motion(collided, self.robot.now_s() - start_s)
 
     def _do(self, action: Action, move: Callable[[], Motion]) -> Motion:
         return self._do_freely(action, move) or move()
@@ -110,7 +108,7 @@ class ExamMotion:
         if base is None or not base.try_start(kept_gap_m):
             return None
         try:
-            with self.drive.driving(base):
+            with self.robot.driving(base):
                 motion = move()
         except NotFreeError:
             return None
@@ -132,19 +130,24 @@ def checked_options(kind: type[Options], arguments: Mapping[str, Any]) -> Option
 class _Options(msgspec.Struct):
     """What the options of the exam may be."""
 
-    width: Annotated[int, msgspec.Meta(ge=1, le=4096)]
-    height: Annotated[int, msgspec.Meta(ge=1, le=4096)]
-    fov_deg: Annotated[float, msgspec.Meta(gt=0, lt=180)]
+    robot: str
+    width: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
+    height: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
+    fov_deg: Annotated[float, msgspec.Meta(gt=0, lt=180)] | None
     sensors: list[Literal["rgb", "depth", "scan", "odom"]]
-    collision_threshold_m: Annotated[float, msgspec.Meta(ge=0, le=10)]
-    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)]
-    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)]
+    collision_threshold_m: Annotated[float, msgspec.Meta(ge=0, le=10)] | None
+    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)] | None
+    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)] | None
     end_on_collision: bool
 
     @property
     def has_camera(self) -> bool:
         """Whether anything is to be drawn."""
         return "rgb" in self.sensors or "depth" in self.sensors
+
+    def spec(self) -> RobotSpec:
+        """Return the robot with the camera that was asked for."""
+        return load_robot(self.robot).with_camera(width=self.width, height=self.height, fov_deg=self.fov_deg)
 
 
 class VLNEnv(Env):
@@ -154,7 +157,8 @@ class VLNEnv(Env):
     0 for no return, `scan` (a `Scan` of a full turn) and `odom` (a `Pose2` relative to the start).
     Pictures are `width` x `height` pixels with a vertical field of view. FORWARD drives at the linear speed,
     and stops when the laser sees something nearer than `collision_threshold_m`; LEFT and RIGHT turn at the
-    angular speed. The first collision ends the episode if `end_on_collision`.
+    angular speed. What is missing is as the spec of the `robot` has it: a name of the registry or a file. The
+    first collision ends the episode if `end_on_collision`.
     """
 
     needs_scene = True
@@ -162,18 +166,19 @@ class VLNEnv(Env):
     def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
         self,
         *,
-        width: int = 640,
-        height: int = 480,
-        fov_deg: float = 60.0,
+        robot: str = STANDARD,
+        width: int | None = None,
+        height: int | None = None,
+        fov_deg: float | None = None,
         sensors: Sequence[str] = ("rgb", "depth"),
-        collision_threshold_m: float = 0.2,
-        linear_speed_mps: float = 0.1,
-        angular_speed_radps: float = 0.3,
+        collision_threshold_m: float | None = None,
+        linear_speed_mps: float | None = None,
+        angular_speed_radps: float | None = None,
         end_on_collision: bool = False,
     ) -> None:
         self._options = checked_options(_Options, locals())
-        camera = msgspec.structs.replace(WheeledRobot().camera, width=width, height=height, fov_deg=fov_deg)
-        self._robot = WheeledRobot(camera=camera)
+        self._robot = self._options.spec()
+        camera = self._robot.camera
         self.camera_facts = CameraFacts(
             fov_deg=camera.fov_deg, height_m=camera.height_m, pitch_deg=camera.pitch_deg
         )
@@ -189,15 +194,22 @@ class VLNEnv(Env):
     def example_observation(cls, episode: Any, options: Mapping[str, Any]) -> Observation:
         """Return zeros in the shapes of what the sensors show."""
         usual = {name: each.default for name, each in inspect.signature(cls).parameters.items()}
-        chosen, lidar = checked_options(_Options, {**usual, **options}), WheeledRobot().lidar
+        chosen = checked_options(_Options, {**usual, **options})
+        robot = chosen.spec()
+        lidar, size_px = robot.lidar, (robot.camera.height, robot.camera.width)
         zeros = np.zeros(lidar.beams), lidar.angle_min, lidar.angle_increment
         found = {
-            "rgb": np.zeros((chosen.height, chosen.width, 3), np.uint8),
-            "depth": np.zeros((chosen.height, chosen.width), np.uint16),
+            "rgb": np.zeros((*size_px, 3), np.uint8),
+            "depth": np.zeros(size_px, np.uint16),
             "scan": Scan(*zeros, lidar.range_min_m, lidar.range_max_m),
             "odom": Pose2(0.0, 0.0, 0.0),
         }
         return {name: found[name] for name in chosen.sensors}
+
+    @classmethod
+    def identity(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the spec of the robot, unless it is the standard one."""
+        return robot_identity(options)
 
     def reset(self, episode: DrivingEpisode) -> Observation:
         """Put the scene and the robot into the episode's first state."""
@@ -227,14 +239,12 @@ class VLNEnv(Env):
         """Return the episodes that start where the robot cannot stand, and why."""
         found = []
         for (scene_path, floor_z), group in groupby(sorted(episodes, key=_floor_of), key=_floor_of):
-            where, world = (scene_path, scene_version(scene_path), floor_z, self._robot), None
+            scene, world = Scene.load(scene_path), None
             for episode in group:
-                start = (*where, episode.start_position, episode.start_rotation)
+                start = (scene.digest, floor_z, self._robot, episode.start_position, episode.start_rotation)
                 if start in _FREE_STARTS:
                     continue
-                world = world or World(
-                    load_scene(scene_path), scene_path, self._robot, floor_z=floor_z, drawn=False
-                )
+                world = world or World(scene, self._robot, floor_z=floor_z, drawn=False)
                 try:
                     _place(world, episode)
                     _FREE_STARTS.add(start)
@@ -274,9 +284,9 @@ class VLNEnv(Env):
         """Return the calibration of the one camera, for each kind of its pictures."""
         if self._stage is None:
             raise SimulationError("cameras() was called before reset()")
-        world, options = self._stage.world, self._options
-        found = calibration_of(world.model, world.body.camera_name, options.width, options.height)
-        return {name: found for name in options.sensors if name in ("rgb", "depth")}
+        world, camera = self._stage.world, self._robot.camera
+        found = calibration_of(world.model, world.body.camera_name, camera.width, camera.height)
+        return {name: found for name in self._options.sensors if name in ("rgb", "depth")}
 
     def close(self) -> None:
         """Free the scene and its pictures' memory."""
@@ -285,13 +295,13 @@ class VLNEnv(Env):
             self._stages.popitem()[1].close()
 
     def _stage_of(self, scene_path: Path, floor_z: float) -> _Stage:
-        key, self._stage = (scene_path, scene_version(scene_path), floor_z), None
+        key, self._stage = (Scene.load(scene_path), floor_z), None
         stage = self._stages.pop(key, None)
         if stage is None:
             # The newest makes way: if the same scenes come in turn again, the others will be used before it.
             while len(self._stages) >= max(1, self.max_open_scenes):
                 self._stages.popitem()[1].close()
-            stage = _Stage(scene_path, floor_z, self._robot, self._options)
+            stage = _Stage(*key, self._robot, self._options)
         self._stages[key] = self._stage = stage
         return stage
 
@@ -301,9 +311,9 @@ class VLNEnv(Env):
             rgb, depth = stage.camera.render()
             observation = {"rgb": rgb, "depth": depth}
         if "scan" in self._options.sensors:
-            observation["scan"] = stage.scanner.scan()
+            observation["scan"] = stage.motion.robot.scanner.scan()
         if "odom" in self._options.sensors:
-            observation["odom"] = stage.motion.drive.odometry()
+            observation["odom"] = stage.motion.robot.odometry()[1]
         return {name: observation[name] for name in self._options.sensors if name in observation}
 
 
@@ -313,7 +323,7 @@ def _floor_of(episode: DrivingEpisode) -> tuple[Path, float]:
         name = episode.episode_id
         raise UserError(f"episode '{name}': the embedded world needs a scene; set scene_config_path")
     scene_path = Path(episode.scene_config_path)
-    return scene_path, floor_of_scene(scene_path, episode.start_position)
+    return scene_path, Scene.load(scene_path).floor_near(episode.start_position)
 
 
 def _place(world: World, episode: DrivingEpisode) -> Pose2:
@@ -330,16 +340,14 @@ def _place(world: World, episode: DrivingEpisode) -> Pose2:
 class _Stage:
     """A scene with everything that is built for it; kept as long as episodes use it."""
 
-    def __init__(self, scene_path: Path, floor_z: float, robot: WheeledRobot, options: _Options) -> None:
-        scene = load_scene(scene_path)
-        self.world = World(scene, scene_path, robot, floor_z=floor_z, drawn=options.has_camera)
-        self.scanner = LaserScanner(self.world)
+    def __init__(self, scene: Scene, floor_z: float, robot: RobotSpec, options: _Options) -> None:
+        self.world = World(scene, robot, floor_z=floor_z, drawn=options.has_camera)
+        threshold_m = options.collision_threshold_m
         self.motion = ExamMotion(
             self.world,
-            self.scanner,
-            linear_speed_mps=options.linear_speed_mps,
-            angular_speed_radps=options.angular_speed_radps,
-            collision_threshold_m=options.collision_threshold_m,
+            linear_speed_mps=options.linear_speed_mps or robot.action_speed_mps,
+            angular_speed_radps=options.angular_speed_radps or robot.action_speed_radps,
+            collision_threshold_m=robot.collision_threshold_m if threshold_m is None else threshold_m,
         )
         self.camera = RgbdCamera(self.world) if options.has_camera else None
 

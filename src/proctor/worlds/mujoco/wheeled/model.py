@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from proctor.core.errors import InvalidFile, UserError
+from proctor.core.errors import InvalidFile
 from proctor.core.types import Array, Vector3
-from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.frames import Frame, frame_of, frame_of_part
-from proctor.scenes.mesh_files import folder_of_scene
-from proctor.scenes.mesh_house import house_of
-from proctor.scenes.meshes import Surface, convex_body, load_drawn_surfaces, load_mesh_asset, load_surfaces
-from proctor.scenes.scene_config import Light, Part, SceneConfig, SceneObject, asset_file
+from proctor.robots.spec import RobotSpec
+from proctor.scenes.frames import Frame, frame_of, placed_parts
+from proctor.scenes.meshes import convex_body
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import Light, Part, SceneObject
+from proctor.scenes.solids import joined
 from proctor.scenes.thing import FILLED
 from proctor.worlds.mujoco.contacts import FLOOR, SOLID, Group
 from proctor.worlds.mujoco.render.meshes import Painter, add_shell, add_shell_geom
@@ -36,9 +35,9 @@ DAYLIGHT = (
     Light(type="directional", direction=Vector3(0.1, 0.2, 1.0), intensity=0.35),
 )
 
-Found = TypeVar("Found")
 ROBOT = "robot"
 SLICE, SLICE_M = "#slice", 0.02
+SCANNED = "#scanned"
 FLOOR_END = "#the end of the floor"
 
 SHAPES = {
@@ -49,9 +48,8 @@ SHAPES = {
 
 
 def build_model(
-    scene: SceneConfig,
-    scene_path: Path | None,
-    robot: WheeledRobot,
+    scene: Scene,
+    robot: RobotSpec,
     *,
     floor_z: float = 0.0,
     drawn: bool = True,
@@ -64,7 +62,7 @@ def build_model(
     house that is a mesh. Without `drawn`, surfaces that are only seen are left out: they take most of the
     time to prepare. Raises InvalidFile if an object cannot be built.
     """
-    builder = _Builder(scene, scene_path, robot, floor_z=floor_z, drawn=drawn, robot_names=robots)
+    builder = _Builder(scene, robot, floor_z=floor_z, drawn=drawn, robot_names=robots)
     builder.spec.option.timestep = timestep_s
     return builder.model(), builder.spec
 
@@ -72,18 +70,17 @@ def build_model(
 class _Builder:
     def __init__(
         self,
-        scene: SceneConfig,
-        scene_path: Path | None,
-        robot: WheeledRobot,
+        scene: Scene,
+        robot: RobotSpec,
         *,
         floor_z: float,
         drawn: bool,
         robot_names: Sequence[str],
     ) -> None:
-        self.scene, self.scene_path, self.robot = scene, scene_path, robot
+        self.scene, self.robot = scene, robot
         self.robot_names = robot_names
         self.floor_z, self.drawn = floor_z, drawn
-        self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
+        self.house = scene.house(robot.height_band_m)
         self.is_lit = False  # by its own textures
         self.spec = mujoco.MjSpec()
         self.painter = Painter(self.spec)
@@ -97,7 +94,7 @@ class _Builder:
         for index, item in enumerate(self.scene.objects):
             place = f"objects[{index}]"
             try:
-                self._add_object(item, place)
+                self._add_object(item)
             except ValueError as error:  # such as a name that MuJoCo has given away
                 raise self._invalid(f"MuJoCo cannot build it: {error}", place) from None
         self._add_house()
@@ -110,7 +107,7 @@ class _Builder:
             raise self._invalid(f"MuJoCo cannot build it: {error}") from None
 
     def _invalid(self, problem: str, place: str = "") -> InvalidFile:
-        return InvalidFile(self.scene_path or self.scene.scene_name, problem, place=place)
+        return InvalidFile(self.scene.file or self.scene.config.scene_name, problem, place=place)
 
     def _set_options(self) -> None:
         spec, camera = self.spec, self.robot.camera
@@ -156,9 +153,9 @@ class _Builder:
         headlight = self.spec.visual.headlight
         headlight.ambient, headlight.diffuse, headlight.specular = [0.62] * 3, [0.2] * 3, [0.0] * 3
         most = MAX_INTENSITY
-        if self.is_lit and not self.scene.lights:
+        if self.is_lit and not self.scene.config.lights:
             headlight.ambient, headlight.diffuse, most = [0.8] * 3, [0.1] * 3, LIT_INTENSITY
-        lights = sorted(self.scene.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
+        lights = sorted(self.scene.config.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
         # Without shadows every lamp shines into every room: dimmed together, so that nothing is washed out.
         share = min(1.0, most / max(1e-9, sum(light.intensity for light in lights)))
         kinds = mujoco.mjtLightType  # the renderer knows no point lights, but spots that shine all around
@@ -174,7 +171,7 @@ class _Builder:
                 castshadow=False,
             )
 
-    def _add_object(self, item: SceneObject, place: str) -> None:
+    def _add_object(self, item: SceneObject) -> None:
         frame = frame_of(item)
         body, painter = self.spec.worldbody, self.painter
         if item.rigid_body_type in ("dynamic", "kinematic"):
@@ -191,25 +188,24 @@ class _Builder:
         if item.collision == "surface":
             if self.drawn:
                 self._draw_house(item, frame)
-        elif item.asset_path is None or item.parts or item.rigid_body_type == "none":
-            placements = [frame_of_part(part, frame) for part in item.parts]
+        elif item.solid_mesh_path is None:
+            placed = placed_parts(item, frame)
             if item.asset_path is not None:
-                self._draw_mesh(item, frame, painter, place)
+                self._draw_mesh(item, frame, painter)
             else:
-                for part, at in zip(item.parts, placements, strict=True):
+                for part, at in placed:
                     painter.add_part(part, at)
-            self._add_parts(item, body, placements)
+            self._add_parts(item, body, placed)
         else:
-            self._add_mesh(item, body, frame, place)
+            self._add_mesh(item, body, frame, painter)
         if painter is not self.painter and self.drawn:
             painter.draw_parts(body, Group.DRAWN)
 
-    def _add_parts(self, item: SceneObject, body: Any, placements: Sequence[Frame]) -> None:
+    def _add_parts(self, item: SceneObject, body: Any, placed: Sequence[tuple[Part, Frame]]) -> None:
         if item.rigid_body_type == "none":
             return
-        placed = [pair for pair in zip(item.parts, placements, strict=True) if pair[0].collision]
-        volume_m3 = sum(FILLED[part.shape] * float(at.size.prod()) for part, at in placed)
-        for index, (part, at) in enumerate(zip(item.parts, placements, strict=True)):
+        volume_m3 = sum(FILLED[part.shape] * float(at.size.prod()) for part, at in placed if part.collision)
+        for index, (part, at) in enumerate(placed):
             if part.collision:
                 half = at.size / 2
                 body.add_geom(
@@ -220,10 +216,16 @@ class _Builder:
                     **self._solid(item, index, Group.SCANNED, volume_m3),
                 )
 
-    def _add_mesh(self, item: SceneObject, body: Any, frame: Frame, place: str) -> None:
-        asset = self._read_mesh(load_mesh_asset, item, place)
-        for surface in asset.surfaces:
-            self.painter.draw(place_surface(surface, frame), body, Group.DRAWN_AND_SCANNED)
+    def _add_mesh(self, item: SceneObject, body: Any, frame: Frame, painter: Painter) -> None:
+        asset = self.scene.solid_mesh(item).asset
+        if item.collision_asset_path is None:
+            for surface in asset.surfaces:
+                self.painter.draw(frame.surface(surface), body, Group.DRAWN_AND_SCANNED)
+        else:
+            self._draw_mesh(item, frame, painter)
+            name = f"{item.name}{SCANNED}"
+            if add_shell(self.spec, name, frame.surface(joined(asset.surfaces))):
+                add_shell_geom(body, name, Group.SCANNED)
         bodies = [convex_body(points * frame.size) for points in asset.pieces]
         hulls = [corners @ frame.rotation.T + frame.translation for corners in bodies]
         volume_m3 = sum(float(ConvexHull(hull).volume) for hull in hulls)
@@ -238,27 +240,20 @@ class _Builder:
                 **self._solid(item, index, Group.UNSEEN, volume_m3),
             )
 
-    def _draw_mesh(self, item: SceneObject, frame: Frame, painter: Painter, place: str) -> None:
+    def _draw_mesh(self, item: SceneObject, frame: Frame, painter: Painter) -> None:
         """Draw a mesh that nothing bumps into and no lidar sees, since there are parts for that."""
-        if not self.drawn:
+        if not self.drawn or item.asset_path is None:
             return
-        for surface in self._read_mesh(load_drawn_surfaces, item, place):
-            painter.add_surface(place_surface(surface, frame))
-
-    def _read_mesh(self, reader: Callable[[Path, Path], Found], item: SceneObject, place: str) -> Found:
-        if self.scene_path is None:
-            raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
-        try:
-            return reader(asset_file(self.scene_path, str(item.asset_path)), folder_of_scene(self.scene_path))
-        except ValueError as error:
-            raise self._invalid(str(error), f"{place}.asset_path") from None
+        for surface in self.scene.mesh(item).asset.drawn:
+            painter.add_surface(frame.surface(surface))
 
     def _draw_house(self, item: SceneObject, frame: Frame) -> None:
         """Draw a house. What it collides as depends on all of its meshes, and comes later."""
-        scene_path = Path(str(self.scene_path))
-        surfaces = load_surfaces(asset_file(scene_path, str(item.asset_path)), folder_of_scene(scene_path))
+        if item.asset_path is None:
+            return
+        surfaces = self.scene.mesh(item).surfaces
         for surface in surfaces:
-            self.painter.draw(place_surface(surface, frame), self.spec.worldbody, Group.DRAWN)
+            self.painter.draw(frame.surface(surface), self.spec.worldbody, Group.DRAWN)
         # Textures of scans hold the light of the day they were taken.
         pictured = sum(len(surface.faces) for surface in surfaces if surface.image is not None)
         self.is_lit |= 2 * pictured > sum(len(surface.faces) for surface in surfaces)
@@ -298,13 +293,6 @@ class _Builder:
             "conaffinity": bits,
             "density": density,
         }
-
-
-def place_surface(surface: Surface, frame: Frame) -> Surface:
-    """Return a surface in its body's frame."""
-    normals = (surface.normals / frame.size) @ frame.rotation.T
-    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
-    return surface._replace(vertices=frame.points(surface.vertices), normals=normals)
 
 
 def quaternion_of_matrix(rotation: Array) -> Array:

@@ -16,19 +16,16 @@ from proctor.maps.live_map import LiveMap
 from proctor.maps.point_cloud import Pinhole, camera_frame, points_of_depth
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.drive import Drive, DriveLog
-from proctor.navigation.skill.goal import Goal, asked_for
+from proctor.navigation.skill.goal import NavigationGoal, asked_for
 from proctor.navigation.skill.manager import Result, SkillManager
 from proctor.navigation.skill.navigate_to import NavigateTo
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.states import TERMINAL
-from proctor.navigation.tracking.mpc import MpcController
-from proctor.robots.dynamics import Dynamics
-from proctor.robots.wheeled import Camera, WheeledRobot
-from proctor.scenes.scene_config import SceneConfig, load_scene
-from proctor.scenes.scene_map import floor_of_scene, map_of_floor
+from proctor.robots.spec import RobotSpec, standard_robot
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import SceneConfig
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
-from proctor.worlds.mujoco.wheeled.mobile_base import TICK_S, TIMESTEP_S, MobileBase
+from proctor.worlds.mujoco.wheeled.robot import TICK_S, TICK_STEP_S, MujocoRobot
 from proctor.worlds.mujoco.wheeled.world import World
 
 DEPTH_TICKS, DEPTH_STRIDE = 6, 4  # the depth image is used at 10 Hz, every fourth row and column
@@ -49,7 +46,7 @@ class EmbeddedNavigator:
         scene: SceneConfig | None = None,
         grid: GridMap | None = None,
         params: NavigationParams | None = None,
-        dynamics: Dynamics | None = None,
+        robot: RobotSpec | None = None,
         client: PlanningClient | None = None,
         depth: bool = False,
         floor_z: float | None = None,
@@ -57,24 +54,27 @@ class EmbeddedNavigator:
     ) -> None:
         if not all(map(math.isfinite, (start.x, start.y, start.yaw))):
             raise UserError(f"expected a start of finite numbers, found {start}")
-        self.params = (params or NavigationParams()).checked()
+        robot = robot or standard_robot()
+        self.params = (params or NavigationParams(radius_m=robot.radius_m)).checked()
         if grid is None:
-            floor_z = floor_of_scene(scene_path, floor_z)
-            grid = map_of_floor(scene_path, floor_z).covering((start.x, start.y), *goals)
+            known = Scene.load(scene_path)
+            floor_z = known.floor_near(floor_z)
+            grid = known.map(floor_z, height_band_m=robot.height_band_m).covering((start.x, start.y), *goals)
         floor_z = floor_z or 0.0
         self.grid = grid
-        self.live_map = LiveMap(self.grid, floor_z=floor_z)
-        robot = WheeledRobot(camera=Camera(pitch_deg=-30.0))  # level, it sees no floor nearer than 2 m
+        self.live_map = LiveMap(self.grid, floor_z=floor_z, height_band_m=robot.height_band_m)
         self.world = World(
-            scene or load_scene(scene_path), scene_path, robot, floor_z=floor_z, timestep_s=TIMESTEP_S
+            Scene.load(scene_path) if scene is None else Scene(scene, scene_path),
+            robot.with_camera(pitch_deg=-30.0),  # level, it sees no floor nearer than 2 m
+            floor_z=floor_z,
+            timestep_s=TICK_STEP_S,
         )
         self.world.begin(start, who="the robot", z=floor_z)
-        self.robot = MobileBase(self.world, dynamics)
-        self.controller = MpcController(
+        self.robot = MujocoRobot(self.world)
+        self.controller = self.params.make_controller(
             self.robot,
             now_s=self.now_s,
             field=lambda: self.live_map.field(self.now_s()),
-            radius_m=self.params.radius_m,
             period_s=TICK_S,
         )
         self._client = client or PlanningClient()
@@ -84,7 +84,6 @@ class EmbeddedNavigator:
             self.robot, self.controller, self.live_map, self._client, self.now_s, self.params
         )
         self.skills = SkillManager([self.navigate_to])
-        self._scanner = LaserScanner(self.world)
         self._camera = RgbdCamera(self.world) if depth else None
         self._ticks = 0
         self._seen = self.live_map.seen.copy()  # what was seen on the way to the latest goal
@@ -101,7 +100,7 @@ class EmbeddedNavigator:
     def step(self) -> None:
         """Let one tick of the clock pass: the controller commands, the robot moves, the scanner looks."""
         self.controller.clock_callback(self.now_s())
-        self.robot.advance()
+        self.robot.wait(TICK_S)
         self._ticks += 1
         if self._ticks % 3 == 0:  # the laser scanner turns at 20 Hz
             self._look()
@@ -111,7 +110,7 @@ class EmbeddedNavigator:
 
     def navigate(
         self,
-        goal_pos: Sequence[float],
+        goal_pos: Sequence[float] | NavigationGoal,
         goal_quat: Sequence[float] | None = None,
         timeout: float | None = None,
         on_tick: Callable[[Result], None] | None = None,
@@ -119,18 +118,21 @@ class EmbeddedNavigator:
         """Go to a goal and return what happened; `on_tick` receives the feedback of each tick.
 
         The goal is [x, y, z] and, if a heading is wanted, [qx, qy, qz, qw]; `timeout` is simulated seconds.
+        A NavigationGoal says all of it.
         """
+        params: dict[str, Any] = {"goal_pos": goal_pos, "goal_quat": goal_quat, "timeout": timeout}
+        goal = goal_pos if isinstance(goal_pos, NavigationGoal) else asked_for(params)
+        if isinstance(goal, NavigationGoal):  # else the skill says what is wrong
+            params = {"goal": goal}
         if self.navigate_to.state in TERMINAL:
             self.skills.execute_skill("navigate_to")  # the result of an earlier goal
         start = self.robot.pose()
         rows: list[list[float]] = []
         self._seen = self.live_map.seen.copy()
         while True:
-            result = self.skills.execute_skill(
-                "navigate_to", goal_pos=goal_pos, goal_quat=goal_quat, timeout=timeout
-            )
+            result = self.skills.execute_skill("navigate_to", **params)
             if result["status"] != "processing":
-                return self._drive(result, start, goal_pos, goal_quat, DriveLog.of(rows))
+                return self._drive(result, start, goal, DriveLog.of(rows))
             if on_tick is not None:
                 on_tick(result)
             self.step()
@@ -152,7 +154,7 @@ class EmbeddedNavigator:
         self.close()
 
     def _look(self) -> None:
-        self.live_map.mark_scan(self._scanner.scan(), self.robot.pose(), self.now_s())
+        self.live_map.mark_scan(self.robot.scan(), self.robot.pose(), self.now_s())
         self._seen |= self.live_map.seen
 
     def _look_deep(self, camera: RgbdCamera) -> None:
@@ -163,22 +165,19 @@ class EmbeddedNavigator:
         self.live_map.mark_points(points_world, self.now_s())
 
     def _row(self) -> list[float]:
-        pose, target = self.robot.pose(), [math.nan] * 3
-        if self.controller.has_reference_trajectory():  # its last report is of the tick before
-            target = self.controller.get_trajectory_segment(self.now_s(), TICK_S).poses[0].tolist()
-        command = [*self.robot.target_linear_velocity[:2], self.robot.target_angular_velocity[2]]
-        return [self.now_s(), pose.x, pose.y, pose.yaw, *self.robot.get_velocity(), *target, *command]
+        pose, target = self.robot.pose(), self.navigate_to.target() or [math.nan] * 3
+        moves = [*self.robot.velocity(), *target, *self.robot.commanded]
+        return [self.now_s(), pose.x, pose.y, pose.yaw, *moves]
 
-    def _drive(self, result: Result, start: Pose2, goal_pos: Any, goal_quat: Any, log: DriveLog) -> Drive:
+    def _drive(self, result: Result, start: Pose2, goal: NavigationGoal | str, log: DriveLog) -> Drive:
         plans = self.navigate_to.planning
         rows, columns = np.nonzero(self._seen)
         centres = (np.stack([columns, rows], axis=1).astype(float) + 0.5) * self.grid.resolution_m
-        goal = asked_for({"goal_pos": goal_pos, "goal_quat": goal_quat})
         return Drive(
             result=result,
             start=start,
-            goal=goal.xy if isinstance(goal, Goal) else (math.nan, math.nan),
-            goal_yaw=goal.yaw if isinstance(goal, Goal) else None,
+            goal=goal.xy if isinstance(goal, NavigationGoal) else (math.nan, math.nan),
+            goal_yaw=goal.yaw if isinstance(goal, NavigationGoal) else None,
             grid=self.grid,
             path=plans.paths[0] if plans.paths else None,
             trajectory=plans.trajectories[0] if plans.trajectories else None,
@@ -188,6 +187,6 @@ class EmbeddedNavigator:
             recoveries=result["recoveries"],
             planner=self.params.planner,
             seen=centres + np.array(self.grid.origin_world),
-            dynamics=self.robot.dynamics,
+            dynamics=self.robot.spec.dynamics,
             radius_m=self.params.radius_m,
         )

@@ -11,7 +11,7 @@ import numpy as np
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Pose2
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import RobotSpec
 from proctor.worlds.mujoco.contacts import SOLID, Group
 
 COLOR = (0.25, 0.27, 0.3, 1.0)
@@ -19,7 +19,7 @@ COLOR = (0.25, 0.27, 0.3, 1.0)
 AXES = (("x", "SLIDE", [1, 0, 0]), ("y", "SLIDE", [0, 1, 0]), ("yaw", "HINGE", [0, 0, 1]))
 
 
-def add_robot(spec: Any, name: str, robot: WheeledRobot, *, floor_z: float) -> None:
+def add_robot(spec: Any, name: str, robot: RobotSpec, *, floor_z: float) -> None:
     """Put a robot into an MjSpec: a cylinder with velocity servos for x, y and yaw, and a camera.
 
     Its parts are called after it with a `#` in front, as no object of a scene is.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import mujoco
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
-from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.mesh_house import REMEDY, filling_hulls, house_of
-from proctor.scenes.scene_config import SceneConfig
+from proctor.robots.spec import RobotSpec
+from proctor.scenes.mesh_house import REMEDY, filling_hulls
+from proctor.scenes.scene import Scene
 from proctor.worlds.mujoco.wheeled.model import ROBOT, TIMESTEP_S, build_model
 from proctor.worlds.mujoco.wheeled.robot_body import RobotBody, add_robot, remove_robot
 
@@ -28,11 +26,10 @@ class World:
     Arguments are those of `build_model`. In an open world robots come and go later, which takes more memory.
     """
 
-    def __init__(  # noqa: PLR0913  (what a world is made of, all by keyword)
+    def __init__(
         self,
-        scene: SceneConfig,
-        scene_path: Path | None,
-        robot: WheeledRobot,
+        scene: Scene,
+        robot: RobotSpec,
         *,
         floor_z: float = 0.0,
         drawn: bool = True,
@@ -41,12 +38,12 @@ class World:
         is_open: bool = False,
     ) -> None:
         self.robot = robot
-        self._scene, self._scene_path = scene, scene_path
+        self.scene = scene
         self.floor_z = floor_z
-        self.house = house_of(scene, scene_path, (robot.ground_clearance_m, robot.height_m))
+        self.house = scene.house(robot.height_band_m)
         """The mesh that the scene is, if it is one."""
         self.model, spec = build_model(
-            scene, scene_path, robot, floor_z=floor_z, drawn=drawn, timestep_s=timestep_s, robots=robots
+            scene, robot, floor_z=floor_z, drawn=drawn, timestep_s=timestep_s, robots=robots
         )
         self._spec: Any = spec if is_open else None
         self.data = mujoco.MjData(self.model)
@@ -112,8 +109,7 @@ class World:
         place = f"at x={start.x}, y={start.y}"
         robot, floor_z = self.robot, self.floor_z
         hulls = filling_hulls(
-            self._scene,
-            self._scene_path,
+            self.scene,
             (start.x, start.y),
             radius_m=robot.radius_m,
             band_m=(floor_z + robot.ground_clearance_m, floor_z + robot.height_m),
@@ -121,18 +117,6 @@ class World:
         if obstacle in hulls:
             raise InsideHull(f"{who} starts inside of the convex hull of '{obstacle}' {place}: {REMEDY}")
         raise UserError(f"{who} starts inside of '{obstacle}' {place}")
-
-    def follow(self, speeds_mps: Sequence[float], angular_radps: float) -> bool:
-        """Advance one time step at each of these speeds along the robot's heading, which turns meanwhile.
-
-        Return whether the robot has touched anything but the floor: in any step, for a touch may be short.
-        """
-        has_touched = False
-        for speed_mps in speeds_mps:
-            yaw = self.yaw
-            self.step((speed_mps * math.cos(yaw), speed_mps * math.sin(yaw), angular_radps))
-            has_touched = has_touched or self.touched() is not None
-        return has_touched
 
     def step(self, velocity_world: tuple[float, float, float]) -> None:
         """Advance by one time step with the robot's servos at this velocity: x, y and yaw."""
@@ -166,11 +150,6 @@ class World:
     def pose(self) -> Pose2:
         """Return the robot's true pose; raise a SimulationError if the physics has become unstable."""
         return self.body.pose()
-
-    @property
-    def yaw(self) -> float:
-        """The robot's heading, not wrapped."""
-        return self.body.yaw
 
     def touched(self) -> str | None:
         """Return the name of an object that the robot touches, if there is one."""

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TransformStamped, Twist
+from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import Twist as TwistMessage
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rclpy.context import Context
@@ -23,10 +24,10 @@ from tf2_msgs.msg import TFMessage
 from proctor.core.errors import UserError, did_you_mean
 from proctor.core.geometry import pose_into
 from proctor.core.types import Pose2, Vector3
-from proctor.robots.wheeled import Camera
+from proctor.robots.robot import Twist
+from proctor.robots.spec import Camera, RobotSpec, standard_robot
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
-from proctor.worlds.mujoco.wheeled.mobile_base import TICK_S, MobileBase
+from proctor.worlds.mujoco.wheeled.robot import TICK_S, MujocoRobot
 from proctor.worlds.mujoco.wheeled.robot_body import RobotBody
 from proctor.worlds.mujoco.wheeled.world import World
 from proctor.worlds.ros2.node.convert import quaternion
@@ -44,6 +45,7 @@ PIXELS: dict[str, tuple[type, tuple[int, ...]]] = {
 TICKS_PER_S = round(1 / TICK_S)
 RGB_ENCODINGS = ("rgb8", "rgba8", "bgr8")
 DEPTH_ENCODINGS = ("16UC1", "32FC1")
+MAX_PIXELS = 4096
 MAX_MPS, MAX_RADPS = 5.0, 10.0  # nothing drives faster: it would pass through walls
 
 
@@ -53,10 +55,10 @@ class HostedCamera:
     The frame is the optical one: x right, y down, z ahead.
     """
 
-    def __init__(self, node: Node, spec: Camera, signals: Signals, frame_id: str) -> None:
-        self._encodings = signals.rgb_encoding, signals.depth_encoding
-        self._rgb, self._rgb_pixels = _image(spec, signals.rgb_encoding, frame_id)
-        self._depth, self._depth_pixels = _image(spec, signals.depth_encoding, frame_id)
+    def __init__(self, node: Node, spec: Camera, options: SimHostOptions, frame_id: str) -> None:
+        self._encodings = options.rgb_encoding, options.depth_encoding
+        self._rgb, self._rgb_pixels = _image(spec, options.rgb_encoding, frame_id)
+        self._depth, self._depth_pixels = _image(spec, options.depth_encoding, frame_id)
         self._info = _camera_info(spec, frame_id)
         self._rgb_publisher = node.create_publisher(Image, "rgb", SENSORS)
         self._depth_publisher = node.create_publisher(Image, "depth", SENSORS)
@@ -119,17 +121,30 @@ def _camera_info(spec: Camera, frame_id: str) -> CameraInfo:
     return info
 
 
-class Signals(msgspec.Struct, frozen=True, kw_only=True):
-    """Of all robots of a simulator."""
+class SimHostOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a `SimHost` simulates. Rates are per simulated second."""
 
-    camera_hz: float  # in simulated time; 0 for no camera
-    scan_hz: float
-    rgb_encoding: str
-    depth_encoding: str
-    cmd_vel_timeout_s: float | None  # simulated seconds after which a robot that hears no command stops
+    robot: RobotSpec = msgspec.field(default_factory=standard_robot)
+    """What all robots are like."""
+    real_time_factor: float | None = 1.0
+    """None is as fast as possible; 0 begins with PAUSED, and is 1 from then on."""
+    camera_hz: float = 30.0  # 0 for no camera
+    scan_hz: float = 60.0
+    rgb_encoding: str = "rgb8"
+    depth_encoding: str = "16UC1"
+    """16UC1 in millimetres with 0 for no return, or 32FC1 in metres with the farthest."""
+    cmd_vel_timeout_s: float | None = None  # of simulated time; then a robot that hears nothing stops
+    name: str = "sim_host"
+    ros_args: tuple[str, ...] = ()
 
-    def checked(self) -> Signals:
+    def checked(self) -> SimHostOptions:
         """Return this, or raise UserError if a setting is invalid."""
+        factor, camera = self.real_time_factor, self.robot.camera
+        if factor is not None and not 0 <= factor <= 1000:
+            raise UserError(f"expected a real-time factor from 0 to 1000, found {factor}")
+        if not (0 < camera.width <= MAX_PIXELS and 0 < camera.height <= MAX_PIXELS):
+            found = f"{camera.width}x{camera.height}"
+            raise UserError(f"expected pictures of 1 to {MAX_PIXELS} pixels each way, found {found}")
         for what, rate_hz in (("pictures", self.camera_hz), ("scans", self.scan_hz)):
             if not 0 <= rate_hz <= TICKS_PER_S:
                 raise UserError(f"expected 0 to {TICKS_PER_S} {what} in a second, found {rate_hz}")
@@ -165,12 +180,11 @@ class HostedRobot:
     """
 
     def __init__(
-        self, context: Context, world: World, body: RobotBody, namespace: str, signals: Signals
+        self, context: Context, world: World, body: RobotBody, namespace: str, options: SimHostOptions
     ) -> None:
         self.name, self.namespace, self.start = body.name, namespace, body.pose()
-        self.base = MobileBase(world, body=body)
-        self._world, self._body, self._signals = world, body, signals
-        self._scanner = LaserScanner(world, body)
+        self.base = MujocoRobot(world, body)
+        self._world, self._body, self._options = world, body, options
         self._commanded_s = 0.0
         self._zero_frames = 3  # O3DE's first odometry messages have no time and no pose
         self.node = Node(
@@ -181,7 +195,7 @@ class HostedRobot:
             enable_rosout=False,
         )
         frame = f"{namespace}/{{}}".format if namespace else str
-        self._commands = self.node.create_subscription(Twist, "cmd_vel", lambda _: None, SENSORS)
+        self._commands = self.node.create_subscription(TwistMessage, "cmd_vel", lambda _: None, SENSORS)
         self._odom, self._moved, self._seen = Odometry(), TransformStamped(), LaserScan()
         self._odom.header.frame_id = self._moved.header.frame_id = frame("odom")
         self._odom.child_frame_id = self._moved.child_frame_id = frame("base_link")
@@ -192,14 +206,14 @@ class HostedRobot:
         self._static_publisher = self.node.create_publisher(TFMessage, "/tf_static", LATCHED)
         self._static_publisher.publish(TFMessage(transforms=self._static_transforms(frame)))
         spec = world.robot.camera
-        self._camera = HostedCamera(self.node, spec, signals, frame("camera")) if signals.camera_hz else None
+        self._camera = HostedCamera(self.node, spec, options, frame("camera")) if options.camera_hz else None
 
     def obey(self, now_s: float) -> None:
         """Take the newest command."""
         command = None
-        while (taken := self._commands.handle.take_message(Twist, False)) is not None:  # noqa: FBT003
+        while (taken := self._commands.handle.take_message(TwistMessage, False)) is not None:  # noqa: FBT003
             command = taken[0]
-        timeout_s = self._signals.cmd_vel_timeout_s
+        timeout_s = self._options.cmd_vel_timeout_s
         if command is not None:
             self._drive(command.linear.x, command.linear.y, command.angular.z)
             self._commanded_s = now_s
@@ -210,15 +224,15 @@ class HostedRobot:
         if not math.isfinite(ahead_mps + left_mps + turn_radps):
             self.node.get_logger().warning("a command that is not finite is taken for a stop")
             ahead_mps = left_mps = turn_radps = 0.0
-        self.base.target_linear_velocity[:2] = np.clip([ahead_mps, left_mps], -MAX_MPS, MAX_MPS)
-        self.base.target_angular_velocity[2] = min(MAX_RADPS, max(-MAX_RADPS, turn_radps))
+        vx, vy = (min(MAX_MPS, max(-MAX_MPS, speed_mps)) for speed_mps in (ahead_mps, left_mps))
+        self.base.command(Twist(vx, vy, min(MAX_RADPS, max(-MAX_RADPS, turn_radps))))
 
     def publish(self, ticks: int, now: Time, cameras: RgbdCamera | None) -> None:
         """Publish what is due in this tick and has a listener."""
         self._publish_motion(now)
-        if is_due(ticks, self._signals.scan_hz) and self._scan_publisher.get_subscription_count():
+        if is_due(ticks, self._options.scan_hz) and self._scan_publisher.get_subscription_count():
             self._publish_scan(now)
-        if self._camera is not None and cameras is not None and is_due(ticks, self._signals.camera_hz):
+        if self._camera is not None and cameras is not None and is_due(ticks, self._options.camera_hz):
             self._camera.publish(now, cameras, self._body)
 
     def put(self, pose: Pose2) -> None:
@@ -232,17 +246,17 @@ class HostedRobot:
 
     def state(self) -> tuple[Vector3, tuple[float, float, float, float], Vector3, Vector3]:
         """Return position, quaternion xyzw, linear and angular velocity in the world frame."""
-        position, quaternion_xyzw = self.base.get_world_pose()
-        vx, vy, omega = self._body.velocity_world.tolist()
-        x, y, z, w = quaternion_xyzw.tolist()
-        return Vector3(*position.tolist()), (x, y, z, w), Vector3(vx, vy, 0.0), Vector3(0.0, 0.0, omega)
+        pose, (vx, vy, omega) = self._body.pose(), self._body.velocity_world.tolist()
+        position, half = Vector3(pose.x, pose.y, self._world.floor_z), pose.yaw / 2
+        turned = (0.0, 0.0, math.sin(half), math.cos(half))
+        return position, turned, Vector3(vx, vy, 0.0), Vector3(0.0, 0.0, omega)
 
     def close(self) -> None:
         """Leave the graph."""
         self.node.destroy_node()
 
     def _publish_motion(self, now: Time) -> None:
-        moved, (vx, vy, omega) = pose_into(self.start, self._body.pose()), self.base.get_velocity().tolist()
+        moved, (vx, vy, omega) = pose_into(self.start, self._body.pose()), self.base.velocity()
         odom, transform = self._odom, self._moved
         odom.header.stamp, pose, twist = now, odom.pose.pose, odom.twist.twist
         pose.position.x, pose.position.y, pose.orientation = moved.x, moved.y, quaternion(moved.yaw)
@@ -263,12 +277,12 @@ class HostedRobot:
         seen.angle_min, seen.angle_increment = lidar.angle_min, lidar.angle_increment
         seen.angle_max = lidar.angle_min + (lidar.beams - 1) * lidar.angle_increment
         seen.range_min, seen.range_max = lidar.range_min_m, lidar.range_max_m
-        seen.scan_time = 1 / self._signals.scan_hz if self._signals.scan_hz else 0.0
+        seen.scan_time = 1 / self._options.scan_hz if self._options.scan_hz else 0.0
         seen.ranges = array("f", bytes(4 * lidar.beams))
         self._ranges = np.frombuffer(seen.ranges, np.float32)  # shares memory: filled in place
 
     def _publish_scan(self, now: Time) -> None:
-        self._ranges[:] = self._scanner.scan().ranges
+        self._ranges[:] = self.base.scan().ranges
         self._ranges[self._ranges < self._seen.range_min] = -np.inf
         self._seen.header.stamp = now
         self._scan_publisher.publish(self._seen)

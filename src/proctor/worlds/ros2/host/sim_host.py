@@ -20,13 +20,11 @@ from rosgraph_msgs.msg import Clock
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Pose2, Vector3
-from proctor.robots.wheeled import Camera, WheeledRobot
-from proctor.scenes.scene_config import SceneConfig, load_scene
-from proctor.scenes.scene_map import floor_of_scene
+from proctor.scenes.scene import Scene
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
-from proctor.worlds.mujoco.wheeled.mobile_base import TICK_S, TIMESTEP_S, advance_together
+from proctor.worlds.mujoco.wheeled.robot import TICK_S, TICK_STEP_S, advance_together
 from proctor.worlds.mujoco.wheeled.world import World
-from proctor.worlds.ros2.host.hosted_robot import HostedRobot, Signals, check_name
+from proctor.worlds.ros2.host.hosted_robot import HostedRobot, SimHostOptions, check_name
 from proctor.worlds.ros2.node.convert import stamp
 from proctor.worlds.ros2.node.node import open_context
 from proctor.worlds.ros2.node.qos import CLOCK
@@ -35,7 +33,6 @@ LAG_S = 0.25
 """A world that is late by more than this does not hurry to catch up: it would only be late elsewhere."""
 TICKS_PER_S = round(1 / TICK_S)
 NAP_S = 0.05  # no wait is longer than this, so that signals are answered
-MAX_PIXELS = 4096
 
 
 class Pacer:
@@ -85,47 +82,24 @@ class SimHost:
     Physics, publishing and callbacks take turns in one thread, that of `run`. Simulated time goes in ticks of
     1/60 s, and what happens in a tick depends on the commands that came before it, never on the wall clock.
     Because of OpenGL, it must also be made in that thread; only `stop` may be called from another one, or
-    from a signal handler. Without a scene the world is empty until `load_world`. A `real_time_factor` of None
-    is as fast as possible; 0 begins with PAUSED, and is 1 from then on. `floor_z` is a height on the floor to
-    use, in a house that is a mesh; by default its lowest. A `camera_hz` of 0 is no camera; rates are per
-    simulated second. `depth_encoding` is 16UC1 in millimetres with 0 for no return, or 32FC1 in metres with
-    the farthest. A robot that hears no command for `cmd_vel_timeout_s` of simulated time stops.
+    from a signal handler. Without a scene the world is empty until `load_world`. `floor_z` is a height on the
+    floor to use, in a house that is a mesh; by default its lowest.
     """
 
-    def __init__(  # noqa: PLR0913  (what a simulator can be told, all by keyword)
+    def __init__(
         self,
         scene_path: Path | None = None,
+        options: SimHostOptions | None = None,
         *,
-        real_time_factor: float | None = 1.0,
         floor_z: float | None = None,
-        camera_hz: float = 30.0,
-        scan_hz: float = 60.0,
-        width: int = 640,
-        height: int = 480,
-        rgb_encoding: str = "rgb8",
-        depth_encoding: str = "16UC1",
-        cmd_vel_timeout_s: float | None = None,
-        name: str = "sim_host",
-        ros_args: Sequence[str] = (),
     ) -> None:
-        if real_time_factor is not None and not 0 <= real_time_factor <= 1000:
-            raise UserError(f"expected a real-time factor from 0 to 1000, found {real_time_factor}")
-        if not (0 < width <= MAX_PIXELS and 0 < height <= MAX_PIXELS):
-            raise UserError(f"expected pictures of 1 to {MAX_PIXELS} pixels each way, found {width}x{height}")
-        self._signals = Signals(
-            camera_hz=camera_hz,
-            scan_hz=scan_hz,
-            rgb_encoding=rgb_encoding,
-            depth_encoding=depth_encoding,
-            cmd_vel_timeout_s=cmd_vel_timeout_s,
-        ).checked()
-        self.robot = WheeledRobot(camera=Camera(width=width, height=height))  # what all robots are like
-        self.scene: SceneConfig | None = None  # what stands in the world, if there is one
+        self._options = options = (options or SimHostOptions()).checked()
+        self.robot, real_time_factor = options.robot, options.real_time_factor
+        self.scene: Scene | None = None  # what stands in the world, if there is one
         self.state = State.PAUSED if real_time_factor == 0 else State.PLAYING
         self._pacer = Pacer(TICK_S, 1.0 if real_time_factor == 0 else real_time_factor)
         self._robots: dict[str, HostedRobot] = {}
         self._world: World | None = None
-        self._scene_path: Path | None = None
         self._cameras: RgbdCamera | None = None
         self._ticks = 0
         self._stopped = threading.Event()
@@ -133,9 +107,11 @@ class SimHost:
         self._parent_pid: int | None = None
         if scene_path is not None:
             self.load_world(scene_path, floor_z=floor_z)
-        self._context = open_context(ros_args)
+        self._context = open_context(options.ros_args)
         try:
-            self.node = Node(name, context=self._context, start_parameter_services=False, enable_rosout=False)
+            self.node = Node(
+                options.name, context=self._context, start_parameter_services=False, enable_rosout=False
+            )
             """Whose services are answered between ticks."""
         except RuntimeError as error:  # for names in ros_args
             self._context.try_shutdown()
@@ -148,20 +124,19 @@ class SimHost:
 
     def load_world(self, scene_path: Path, *, floor_z: float | None = None) -> None:
         """Start again in a scene without robots, at time 0. If the scene is invalid, the old world stays."""
-        floor_z, scene = floor_of_scene(scene_path, floor_z), load_scene(scene_path)
+        scene = Scene.load(scene_path)
         world = World(
             scene,
-            scene_path,
             self.robot,
-            floor_z=floor_z,
-            timestep_s=TIMESTEP_S,
-            drawn=self._signals.camera_hz > 0,
+            floor_z=scene.floor_near(floor_z),
+            timestep_s=TICK_STEP_S,
+            drawn=self._options.camera_hz > 0,
             robots=(),
             is_open=True,
         )
         for name in self.entity_names():
             self.delete(name)
-        self._world, self.scene, self._scene_path = world, scene, scene_path
+        self._world, self.scene = world, scene
         self.reset_time()
 
     def use_floor(self, at: Vector3) -> None:
@@ -169,12 +144,12 @@ class SimHost:
 
         UserError: there is no world, or there are robots on another floor of it.
         """
-        world, path, ticks = self._loaded_world(), self._scene_path, self._ticks
-        if path is None or (floor_z := floor_of_scene(path, at)) == world.floor_z:
+        world, ticks = self._loaded_world(), self._ticks
+        if world.scene.file is None or (floor_z := world.scene.floor_near(at)) == world.floor_z:
             return
         if self._robots:
             raise UserError(f"all robots are on one floor, at {world.floor_z:g} m, found one at {at.z:g} m")
-        self.load_world(path, floor_z=floor_z)
+        self.load_world(world.scene.file, floor_z=floor_z)
         self._ticks = ticks  # for those who listen it is the same world
 
     def spawn(self, name: str, namespace: str, pose: Pose2) -> None:
@@ -188,7 +163,7 @@ class SimHost:
                 raise UserError(f"the robot '{other.name}' has the namespace '{namespace}' already")
         check_name(name, namespace)
         body = world.add_robot(name, pose)
-        self._robots[name] = HostedRobot(self._context, world, body, namespace, self._signals)
+        self._robots[name] = HostedRobot(self._context, world, body, namespace, self._options)
         if (touched := body.touched()) is not None:
             self.node.get_logger().warning(f"{name} stands in {touched} at {pose.x:g},{pose.y:g}")
         self._renew_cameras()
@@ -221,8 +196,8 @@ class SimHost:
     @property
     def topics(self) -> tuple[str, ...]:
         """What each robot publishes below its namespace."""
-        topics = ("odom", *(("scan",) if self._signals.scan_hz else ()))
-        return (*topics, *(("rgb", "depth", "camera_info") if self._signals.camera_hz else ()))
+        topics = ("odom", *(("scan",) if self._options.scan_hz else ()))
+        return (*topics, *(("rgb", "depth", "camera_info") if self._options.camera_hz else ()))
 
     # Time
 
@@ -341,7 +316,7 @@ class SimHost:
         if self._cameras is not None:
             self._cameras.close()
             self._cameras = None
-        if self._world is not None and self._world.bodies and self._signals.camera_hz > 0:
+        if self._world is not None and self._world.bodies and self._options.camera_hz > 0:
             self._cameras = RgbdCamera(self._world)
 
     def _loaded_world(self) -> World:

@@ -1,4 +1,4 @@
-"""`proctor sim-host`, or a command like it, as a process, and the ROS 2 domain that it runs in."""
+"""A simulator as a process of its own, and the ROS 2 domain that it runs in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
 
+import msgspec
+
 from proctor.core.errors import SimulationError
+from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 
 DOMAINS = range(1, 102)  # those whose ports lie below the range that the system hands out
 LOCKS = Path(tempfile.gettempdir()) / f"proctor-ros-domains-{os.getuid()}"
@@ -64,19 +67,18 @@ def _taken(lock: IO[str]) -> bool:
     return True
 
 
-class SimHostProcess:
-    """Starts `sim-host`, or another command that prints `ready` and takes `--parent`, and waits for it.
+class ReadyProcess:
+    """Starts a module of ours that prints `ready`, and waits for that. `name` is for messages.
 
-    It ends when closed, and when this process ends. SimulationError shows what a command printed that does
-    not start within the timeout.
+    It ends when closed; the module sees to it that it ends with this process, too. SimulationError shows what
+    a module printed that does not start within the timeout.
     """
 
-    def __init__(self, *arguments: str, command: str = "sim-host", timeout_s: float = 60.0) -> None:
-        line = [sys.executable, "-m", "proctor.cli", command, "--parent", str(os.getpid()), *arguments]
+    def __init__(self, name: str, module: str, *arguments: str, timeout_s: float = 60.0) -> None:
         self._said = ""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the process)
-        self._process = subprocess.Popen(  # noqa: S603  (our own command)
-            line,
+        self._process = subprocess.Popen(  # noqa: S603  (our own module)
+            [sys.executable, "-m", module, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -87,7 +89,7 @@ class SimHostProcess:
             has_ended = not self.is_running
             code = self.close()
             what = f"ended with {code}" if has_ended else f"did not start within {timeout_s:g} s"
-            raise SimulationError(f"proctor {command} {what}: {self.said() or 'it said nothing'}")
+            raise SimulationError(f"{name} {what}: {self.said() or 'it said nothing'}")
 
     @property
     def pid(self) -> int:
@@ -143,3 +145,21 @@ class SimHostProcess:
                     return False
                 heard += more
         return True
+
+
+class HostTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The document that the process of a simulator is given."""
+
+    scene: str | None
+    options: SimHostOptions
+    parent_pid: int  # it ends with this process
+
+
+class SimHostProcess(ReadyProcess):
+    """A `SimHost` with the services of `simulation_interfaces` in a process of its own."""
+
+    def __init__(self, options: SimHostOptions, scene: Path | None = None) -> None:
+        task = HostTask(scene=None if scene is None else str(scene), options=options, parent_pid=os.getpid())
+        super().__init__(
+            "the simulator", "proctor.worlds.ros2.host.serve", msgspec.json.encode(task).decode()
+        )

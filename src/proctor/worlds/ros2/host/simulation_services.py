@@ -36,7 +36,7 @@ from simulation_interfaces.srv import (
 
 from proctor.core.errors import InvalidFile, ProctorError, UserError
 from proctor.core.types import Vector3
-from proctor.scenes.scene_config import SceneConfig, load_scene
+from proctor.scenes.scene import Scene
 from proctor.worlds.ros2.host.sim_host import SimHost, State
 from proctor.worlds.ros2.host.simulation_checks import (
     MAX_NAME,
@@ -224,7 +224,7 @@ class SimulationServices:
             raise Refusal(Result.RESULT_FEATURE_UNSUPPORTED, "worlds cannot be loaded here")
         path = self._rules.world_file(resource.uri)
         try:
-            scene = load_scene(path)
+            scene = Scene.load(path)
             self._host.load_world(path)
         except InvalidFile as error:
             is_asset = error.place.endswith("asset_path")
@@ -233,7 +233,8 @@ class SimulationServices:
             ) from None
         self._spawned.clear()
         self._host.set_state(State.STOPPED)
-        response.world = WorldResource(name=scene.scene_name, world_resource=Resource(uri=resource.uri))
+        name = scene.config.scene_name
+        response.world = WorldResource(name=name, world_resource=Resource(uri=resource.uri))
 
     def _reset(self, request: Any, _response: Any) -> None:
         scopes = ResetSimulation.Request
@@ -304,7 +305,7 @@ class SimulationServices:
         no_world: int = SimulationState.STATE_NO_WORLD
         return no_world if self._host.scene is None else int(self._host.state)
 
-    def _scene(self) -> SceneConfig:
+    def _scene(self) -> Scene:
         if self._host.scene is None:
             raise Refusal(Result.RESULT_INCORRECT_STATE, "there is no world: load one first")
         return self._host.scene

@@ -29,9 +29,9 @@ class RobotClock:
         self.now_s = 0.0  # the newest time heard of
         self.jumps = 0  # how often time went back: the simulator was started or reset anew
         self.is_simulated = False  # whether `/clock` is heard
-        self._on_time, self._told_s = on_time, 0.0
-        self._topic = Topic(
-            node, Clock, "/clock", self._read, on_value=lambda: self.hear(self._told_s), qos=CLOCK
+        self._on_time = on_time
+        self._topic: Topic[bool] = Topic(
+            node, Clock, "/clock", _read_clock, on_value=lambda newest: self.hear(newest.stamp_s), qos=CLOCK
         )
 
     def hear_stamp(self, stamp_s: float) -> None:
@@ -56,6 +56,6 @@ class RobotClock:
         if self._on_time is not None:
             self._on_time()
 
-    def _read(self, message: Clock) -> tuple[float, bool]:
-        self._told_s = seconds(message.clock)
-        return self._told_s, True
+
+def _read_clock(message: Clock) -> tuple[float, bool]:
+    return seconds(message.clock), True

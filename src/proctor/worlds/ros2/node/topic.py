@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from geometry_msgs.msg import Twist
@@ -13,11 +13,13 @@ from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from proctor.worlds.ros2.node.node import PROFILE_FILE, PROFILE_VARIABLES, RosNode, open_context
 from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
 
 Value = TypeVar("Value")
+UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"  # of rmw, until it has discovered the node
 GONE_S = 1.0  # so long a last message may take to reach those who listen
 
 
@@ -59,7 +61,7 @@ class Topic(Generic[Value]):
         name: str,
         read: Callable[[Any], tuple[float, Value] | None],
         *,
-        on_value: Callable[[], None] | None = None,
+        on_value: Callable[[Newest[Value]], None] | None = None,
         qos: QoSProfile = SENSORS,
     ) -> None:
         self._node, self._read, self._on_value = node, read, on_value
@@ -100,8 +102,7 @@ class Topic(Generic[Value]):
 
         One that was killed stays for some seconds, but not beside its successor of the same name.
         """
-        publishers = self._node.get_publishers_info_by_topic(self.name)
-        return sorted({f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in publishers})
+        return node_names(self._node.get_publishers_info_by_topic(self.name))
 
     def diagnosis(self) -> str:
         """Return why there is no new message, as far as the graph of nodes tells."""
@@ -150,7 +151,7 @@ class Topic(Generic[Value]):
         self.problem, self._ignored = None, 0
         self.count += 1
         if self._on_value is not None:
-            self._on_value()
+            self._on_value(self.newest)
 
     def _lose(self, event: Any) -> None:
         self.lost = event.total_count
@@ -211,7 +212,7 @@ class TwistTopic:
         listeners = self._node.get_subscriptions_info_by_topic(self.name)
         if not listeners:
             return f"nobody listens to {self.name}{elsewhere(self._node, self.name, wanted)}"
-        who = ", ".join(sorted({f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in listeners}))
+        who = ", ".join(node_names(listeners))
         types = sorted({one.topic_type for one in listeners})
         if wanted not in types:
             return f"{who} expects {', '.join(types)} on {self.name}, which is {wanted}"
@@ -224,6 +225,12 @@ class TwistTopic:
         if clashes:
             return f"{who} listens to {self.name} with an incompatible QoS: {'; '.join(clashes)}"
         return f"{who} listens to {self.name}, but is not connected"
+
+
+def node_names(endpoints: Iterable[TopicEndpointInfo]) -> list[str]:
+    """Return the names of nodes that publish or listen. Topics are discovered before their nodes' names."""
+    names = (f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in endpoints)
+    return sorted({"a node of unknown name" if UNKNOWN_NODE in name else name for name in names})
 
 
 def _send_stop(topic_name: str) -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
 from proctor.core.errors import SimulationError, UserError
-from proctor.core.types import STEP_M, TURN_RAD, Action, Scan, checked_action
+from proctor.core.types import Action, Scan, checked_action
 from proctor.robots.landing import WITH_LATENCY
 from proctor.robots.motion import ActionExecutor, Motion
 from proctor.robots.scan_clearance import clearance_ahead_m
 from proctor.worlds.ros2.node.convert import yaw_of
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.robot_clock import RobotClock
-from proctor.worlds.ros2.robot.robot_port import RosRobotPort
+from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot
 
 
 class VLNActionExecutor(RosNode):
@@ -51,15 +51,15 @@ class VLNActionExecutor(RosNode):
         _above_0("silence_timeout_s", silence_timeout_s)
         super().__init__(node_name, namespace=namespace, ros_args=ros_args)
         self.robot_clock = RobotClock(self)
-        self._port = RosRobotPort(
+        self._robot = Ros2Robot(
             self, self.robot_clock, silence_timeout_s=silence_timeout_s, on_scan=self._watch_scan
         )
-        self._motion = ActionExecutor(self._port, landing=WITH_LATENCY, **speeds)
+        self._motion = ActionExecutor(self._robot, landing=WITH_LATENCY, **speeds)
         self._one_at_a_time = threading.Lock()
         self._runs_other_action = False  # whether a subclass makes a move of its own
         self.collision_log = self.get_logger().get_child("collisions")
         """Logs each collision of the moves here."""
-        self.cmd_pub = self._port.cmd_vel.publisher
+        self.cmd_pub = self._robot.cmd_vel.publisher
 
     @property
     def LINEAR_SPEED(self) -> float:  # noqa: N802  (these names are part of the interface)
@@ -91,7 +91,7 @@ class VLNActionExecutor(RosNode):
     @property
     def curr_pose(self) -> Any:
         """The newest pose of the odometry, a geometry_msgs/Pose, or None before there is one."""
-        heard = self._port.odom.value
+        heard = self._robot.odom.value
         return None if heard is None else heard.message
 
     @property
@@ -121,18 +121,24 @@ class VLNActionExecutor(RosNode):
     def collision_count(self, count: int) -> None:
         self._motion.collision_count = int(count)
 
+    def execute(self, action: Action) -> Motion:
+        """Do one of the four actions. SimulationError if the robot is silent or disobeys."""
+        if action is Action.STOP:
+            self.stop_robot()
+            return Motion(collided=False, duration_s=0.0)
+        with self._moving():
+            return self._motion.execute(action)
+
     def execute_forward_25cm(self) -> Motion:
         """Drive 25 cm ahead, or up to an obstacle. SimulationError if the robot is silent or disobeys."""
-        with self._moving():
-            return self._motion.forward(STEP_M)
+        return self.execute(Action.FORWARD)
 
     def execute_rotate_15deg(self, direction: Literal["left", "right"] | str = "left") -> Motion:
         """Turn on the spot by 15°. SimulationError if the robot is silent or disobeys."""
-        sign = {"left": 1.0, "right": -1.0}.get(direction)
-        if sign is None:
+        action = {"left": Action.LEFT, "right": Action.RIGHT}.get(direction)
+        if action is None:
             raise UserError(f"expected the direction 'left' or 'right', found {direction!r}")
-        with self._moving():
-            return self._motion.rotate(sign * TURN_RAD)
+        return self.execute(action)
 
     def move_timed(self, linear_x: float = 0.0, angular_z: float = 0.0, duration_sec: float = 1.0) -> Motion:
         """Drive at this velocity (m/s, rad/s) for this much of the robot's time, without odometry."""
@@ -158,26 +164,26 @@ class VLNActionExecutor(RosNode):
         """Wait for odometry of the robot's time `newer_than_s` or later; return whether there is any."""
 
         def is_there() -> bool:
-            newest = self._port.odom.newest
+            newest = self._robot.odom.newest
             return newest.value is not None and newest.stamp_s >= newer_than_s
 
         return self.wait_until(is_there, timeout_sec)
 
     def forget(self) -> None:
         """Drop what was heard of the robot: it is another one now, or elsewhere."""
-        self._port.forget()
+        self._robot.forget()
 
     def odom_callback(self, msg: Any) -> None:
         """Take in a nav_msgs/Odometry as if the robot had sent it."""
-        self._port.odom.hear(msg)
+        self._robot.odom.hear(msg)
 
     def scan_callback(self, msg: Any) -> None:
         """Take in a sensor_msgs/LaserScan as if the robot had sent it."""
-        self._port.scans.hear(msg)
+        self._robot.scans.hear(msg)
 
     def doubt(self) -> str | None:
         """Return what is wrong if several nodes tell where the robot is, which would go unnoticed."""
-        odom = self._port.odom
+        odom = self._robot.odom
         sources = odom.sources()
         if len(sources) < 2:
             return None
@@ -188,11 +194,11 @@ class VLNActionExecutor(RosNode):
 
     def diagnosis(self) -> str:
         """Return why there is no odometry, as far as the graph of nodes tells."""
-        return self._port.odom.diagnosis()
+        return self._robot.odom.diagnosis()
 
     def close(self) -> None:
         """Stop the robot and leave the graph; a move that another thread makes raises SimulationError."""
-        self._port.close()
+        self._robot.close()
         super().close()
 
     @contextmanager
@@ -201,7 +207,7 @@ class VLNActionExecutor(RosNode):
             raise SimulationError("the robot is moving: wait for the end of its move, or stop it")
         try:
             self._runs_other_action = False
-            self._port.catch_up()
+            self._robot.catch_up()
             before = self._motion.collision_count
             yield
             if self._motion.collision_count > before:
@@ -242,13 +248,12 @@ class ActionExecutorWrapper:
             checked = checked_action(action)
         except ValueError as error:
             raise UserError(str(error)) from None
-        moves: dict[Action, Callable[[], None]] = {
-            Action.STOP: self.stop,
-            Action.FORWARD: self.forward_25cm,
-            Action.LEFT: lambda: self.rotate_15deg("left"),
-            Action.RIGHT: lambda: self.rotate_15deg("right"),
-        }
-        moves[checked]()
+        if checked is Action.FORWARD:
+            self.forward_25cm()
+        elif checked is Action.STOP:
+            self.stop()
+        else:
+            self.rotate_15deg("left" if checked is Action.LEFT else "right")
 
     def forward_25cm(self) -> None:
         """Drive 25 cm ahead."""

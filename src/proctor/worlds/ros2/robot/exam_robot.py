@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rclpy.logging import LoggingSeverity
@@ -10,7 +10,8 @@ from rclpy.qos import QoSProfile
 
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import pose_into, pose_out_of
-from proctor.core.types import Action, Observation, Pose2, Vector3
+from proctor.core.types import Action, Info, Observation, Pose2, Vector3
+from proctor.worlds.episode_state import EpisodeState
 from proctor.worlds.ros2.node.convert import pose2
 from proctor.worlds.ros2.robot.action_executor import ActionExecutorWrapper, VLNActionExecutor
 from proctor.worlds.ros2.robot.sensors import SensorSubscriber
@@ -44,6 +45,7 @@ class ExamRobot:
         self._executor = executor
         executor.collision_log.set_level(LoggingSeverity.ERROR)  # collisions are told in the results
         self.actions = ActionExecutorWrapper(executor.LINEAR_SPEED, executor.ANGULAR_SPEED, executor=executor)
+        """For those who drive the robot by hand."""
         self._name, self._namespace, self._uri = name, namespace, uri
         self._wanted, self._timeout_s = tuple(sensors), timeout_s
         heard = [sensor for sensor in sensors if sensor != "odom"]
@@ -95,11 +97,24 @@ class ExamRobot:
         self.sensors.reset()
         self.sensors.mark_action(since_s)
 
-    def act(self, action: Action) -> bool:
-        """Do an action and return whether the robot collided."""
-        self.actions.execute_action(int(action))
+    def step(
+        self,
+        state: EpisodeState,
+        action: Action,
+        *,
+        pose: Callable[[], tuple[Vector3, float]] | None = None,
+        end_on_collision: bool = False,
+    ) -> tuple[Observation, float, bool, Info]:
+        """Do an action, record it in the episode's state and return what `Env.step` does.
+
+        `pose` returns the position and heading in the world, where a simulator knows better than the robot.
+        """
+        collided = self._executor.execute(action).collided
         self.sensors.mark_action(self._executor.robot_clock.now_s)
-        return action is not Action.STOP and self._executor.collision_detected
+        position, yaw = (pose or self.pose)()
+        state.record(action, position, yaw, collision=collided)
+        state.done = state.done or (end_on_collision and collided)
+        return self.observe(), 0.0, state.done, state.info()
 
     def observe(self) -> Observation:
         """Return what the robot has sensed since its last action, or say which topic is silent, and why."""

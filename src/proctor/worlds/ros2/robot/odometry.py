@@ -83,10 +83,6 @@ class Track:
                 self._moves.pop()
         self._moves.append(moved)
 
-    def forget(self) -> None:
-        """Begin anew."""
-        self._moves.clear()
-
     def covers(self, time_s: float) -> bool:
         """Tell whether there were messages shortly before and after a time, or at it."""
         index = bisect_left(self._moves, time_s - SAME_S, key=lambda moved: moved.stamp_s)

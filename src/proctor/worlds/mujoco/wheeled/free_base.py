@@ -1,4 +1,4 @@
-"""The robot's base in the embedded world: by physics, or by arithmetic with equal bits where nothing is near.
+"""The base of a robot in open space, moved by arithmetic with the bits that physics would give.
 
 Far from everything, physics only moves the base as its servos say. Conservative advancement decides that: a
 disc with a gap of d to its nearest obstacle can go d anywhere.
@@ -6,121 +6,17 @@ disc with a gap of d to its nearest obstacle can go d anywhere.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from math import copysign, cos, hypot, nan, sin
-from typing import Protocol
 
 import mujoco
-import numpy as np
 
-from proctor.core.geometry import pose_into, wrap_angle
-from proctor.core.types import STEP_M, Pose2, Scan
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
-from proctor.worlds.mujoco.wheeled.model import TIMESTEP_S
+from proctor.core.geometry import wrap_angle
+from proctor.core.types import STEP_M, Pose2
 from proctor.worlds.mujoco.wheeled.world import World
 
-EMPTY_SCAN = Scan(np.empty(0), 0.0, 0.0, 0.0, 0.0)
 LOOK_AHEAD_M = STEP_M + 0.01
 """Gaps are measured up to this beyond the one that is kept: in open space, once in a move of the exam."""
-
-
-class Plant(Protocol):
-    """What a drive moves: a `World`, or a model of its robot."""
-
-    @property
-    def time_s(self) -> float:
-        """Simulated seconds since the reset."""
-
-    def pose(self) -> Pose2:
-        """Return the robot's pose."""
-
-    def follow(self, speeds_mps: Sequence[float], angular_radps: float, /) -> bool:
-        """Advance one time step at each of these speeds along the heading; tell if anything was touched."""
-
-
-class BaseDrive:
-    """A robot port (see `control.action_executor`) whose clock runs as fast as the physics can be computed.
-
-    A shorter `scan_reach_m`, how far `scan` looks ahead, is faster.
-    """
-
-    def __init__(self, world: World, scanner: LaserScanner, *, scan_reach_m: float) -> None:
-        self._world = world
-        self._plant: Plant = world
-        self._scanner = scanner
-        self._scan_reach_m = scan_reach_m
-        self._max_change_mps = world.robot.drive_force_n / world.robot.mass_kg * TIMESTEP_S
-        self.reset()
-
-    def reset(self) -> None:
-        """Stand still and make the present pose the origin of the odometry. Follows `World.reset`."""
-        self._origin = self._world.pose()
-        self._velocity = (0.0, 0.0)
-        self._speed_mps = 0.0
-        self._in_contact = False
-
-    @contextmanager
-    def driving(self, plant: Plant) -> Iterator[None]:
-        """Drive a model of the robot instead, which is far from everything: the scan is empty meanwhile.
-
-        If the block raises, the drive is as it was before.
-        """
-        before = self._velocity, self._speed_mps, self._in_contact
-        self._plant = plant
-        try:
-            yield
-        except BaseException:
-            self._velocity, self._speed_mps, self._in_contact = before
-            raise
-        finally:
-            self._plant = self._world
-
-    def odometry(self) -> Pose2:
-        """Return the pose in the frame of the pose at reset. Wheels do not slip here, so it has no error."""
-        moved = pose_into(self._origin, self._plant.pose())
-        return Pose2(moved.x, moved.y, wrap_angle(moved.yaw))
-
-    def timed_odometry(self) -> tuple[float, Pose2]:
-        """Return the pose in the frame of the pose at reset, and the simulated time."""
-        return self.now_s(), self.odometry()
-
-    def scan(self) -> Scan:
-        """Return what the scanner sees ahead."""
-        if self._plant is not self._world:
-            return EMPTY_SCAN
-        return self._scanner.scan_ahead(self._scan_reach_m)
-
-    def in_contact(self) -> bool:
-        """Tell whether the robot has touched anything but the floor since the last command."""
-        return self._in_contact
-
-    def command(self, linear_mps: float, angular_radps: float) -> None:
-        """Drive at this velocity until the next command."""
-        self._velocity = (linear_mps, angular_radps)
-        self._in_contact = False
-
-    def now_s(self) -> float:
-        """Return the simulated time."""
-        return self._plant.time_s
-
-    def wait(self, duration_s: float, alarm: Callable[[], bool] | None = None) -> None:
-        """Let simulated time pass: a whole number of physics steps. There is no news and so no alarm."""
-        del alarm
-        steps = round(duration_s / TIMESTEP_S)
-        if steps < 1 or not math.isclose(steps * TIMESTEP_S, duration_s):
-            raise ValueError(f"{duration_s} s is not a multiple of the physics step, {TIMESTEP_S} s")
-        linear_mps, angular_radps = self._velocity
-        speeds_mps = [linear_mps] * steps
-        for index in range(steps):
-            # Accelerated no harder than the drive can, else its x and y servos would bend the path.
-            if self._speed_mps == linear_mps:
-                break
-            change_mps = linear_mps - self._speed_mps
-            self._speed_mps += max(-self._max_change_mps, min(self._max_change_mps, change_mps))
-            speeds_mps[index] = self._speed_mps
-        self._in_contact |= self._plant.follow(speeds_mps, angular_radps)
 
 
 def can_be_free(world: World) -> bool:
@@ -167,7 +63,7 @@ class FreeBase:
         self.time_s = float(data.time)
         return self._room_m > 0
 
-    def follow(self, speeds_mps: Sequence[float], angular_radps: float) -> bool:
+    def follow(self, speeds_mps: Sequence[float], angular_radps: float) -> None:
         """Advance one time step at each of these speeds along the heading; NotFreeError if not free."""
         # What MuJoCo computes, and in its order, so that rounding errors are the same. That is why the moment
         # of inertia depends on the heading.
@@ -200,7 +96,6 @@ class FreeBase:
                     raise NotFreeError
         self._x, self._y, self._yaw, self.time_s, self._room_m = x, y, yaw, time_s, room_m
         self._velocity, self._command = [vx, vy, omega], (target_x, target_y, angular_radps)
-        return False
 
     def finish(self) -> None:
         """Move the robot of the world to where it has come here."""

@@ -3,17 +3,18 @@ import math
 import pytest
 
 from proctor.core.types import Pose2
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.robot import STILL, Twist
+from proctor.robots.spec import standard_robot
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.worlds.mujoco.wheeled.base_drive import BaseDrive
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.robot import MujocoRobot
 from proctor.worlds.mujoco.wheeled.world import World
 
 
 def drive_in(*objects, pose=(0.0, 0.0, 0.0)):
-    world = World(SceneConfig(scene_name="test", objects=list(objects)), None, WheeledRobot())
+    world = World(Scene(SceneConfig(scene_name="test", objects=list(objects))), standard_robot())
     world.reset(Pose2(*pose))
-    return world, BaseDrive(world, LaserScanner(world), scan_reach_m=0.5)
+    return world, MujocoRobot(world, scan_reach_m=0.5)
 
 
 def post_at(x, y):
@@ -22,7 +23,7 @@ def post_at(x, y):
 
 def test_a_speed_is_reached_and_held():
     world, base = drive_in()
-    base.command(0.2, 0.0)
+    base.command(Twist(0.2))
     base.wait(0.1)
     before = world.pose().x
     base.wait(1.0)
@@ -31,9 +32,9 @@ def test_a_speed_is_reached_and_held():
 
 def test_the_robot_stands_within_a_control_period_after_a_stop():
     world, base = drive_in()
-    base.command(0.1, 0.3)
+    base.command(Twist(0.1, 0.0, 0.3))
     base.wait(0.5)
-    base.command(0.0, 0.0)
+    base.command(STILL)
     base.wait(0.05)
     there = world.pose()
     base.wait(1.0)
@@ -43,7 +44,7 @@ def test_the_robot_stands_within_a_control_period_after_a_stop():
 
 def test_driving_and_turning_at_once_makes_an_arc():
     world, base = drive_in()
-    base.command(0.2, 0.5)
+    base.command(Twist(0.2, 0.0, 0.5))
     base.wait(math.floor(100 * math.pi / 2 / 0.5) / 100)
     assert world.pose().x == pytest.approx(0.4, abs=0.01)
     assert world.pose().y == pytest.approx(0.4, abs=0.01)
@@ -52,35 +53,35 @@ def test_driving_and_turning_at_once_makes_an_arc():
 @pytest.mark.parametrize("yaw", [0.0, 2.0, -3.0])
 def test_odometry_begins_at_the_reset_and_looks_along_the_start(yaw):
     world, base = drive_in(pose=(3.0, -1.0, yaw))
-    assert base.odometry() == Pose2(0.0, 0.0, 0.0)
-    base.command(0.5, 0.0)
+    assert base.odometry()[1] == Pose2(0.0, 0.0, 0.0)
+    base.command(Twist(0.5))
     base.wait(1.0)
-    pose = base.odometry()
+    pose = base.odometry()[1]
     assert pose.x == pytest.approx(math.hypot(world.pose().x - 3.0, world.pose().y + 1.0))
     assert pose.x > 0.4
     assert pose.y == pytest.approx(0.0, abs=1e-9)
     base.reset()
-    assert base.odometry() == Pose2(0.0, 0.0, 0.0)
+    assert base.odometry()[1] == Pose2(0.0, 0.0, 0.0)
 
 
 def test_a_contact_is_remembered_until_the_next_command():
     _, base = drive_in(post_at(0.4, 0.0))
-    base.command(0.5, 0.0)
+    base.command(Twist(0.5))
     base.wait(0.1)
     assert not base.in_contact()
     base.wait(1.0)
     assert base.in_contact()
-    base.command(-0.5, 0.0)
+    base.command(Twist(-0.5))
     assert not base.in_contact()
     base.wait(0.5)
-    base.command(0.0, 0.0)
+    base.command(STILL)
     base.wait(0.1)
     assert not base.in_contact()
 
 
 def test_a_touch_that_is_over_before_the_wait_is_noticed():
     world, base = drive_in(post_at(0.55, 0.21))
-    base.command(1.0, 0.0)
+    base.command(Twist(1.0))
     base.wait(1.5)
     assert world.pose().x > 1.0
     assert world.touched() is None

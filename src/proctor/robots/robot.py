@@ -1,0 +1,64 @@
+"""The contract of a robot on wheels: all that drives one, the four actions and `navigate_to`, drives this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from proctor.core.types import Pose2, Scan
+from proctor.robots.spec import RobotSpec
+
+
+class Twist(NamedTuple):
+    """A velocity in the robot's own frame: x ahead, y to the left, in m/s and rad/s."""
+
+    vx: float = 0.0
+    vy: float = 0.0
+    omega: float = 0.0
+
+
+STILL = Twist()
+NO_SCAN = Scan(np.empty(0), 0.0, 0.0, 0.0, 0.0)
+"""Of a robot without a scanner."""
+
+
+class Robot(Protocol):
+    """A base with a scan and a velocity input, and the clock that governs it.
+
+    No call blocks for ever: a robot, topic or clock that falls silent raises SimulationError after a deadline
+    in real time, naming what is silent.
+    """
+
+    @property
+    def spec(self) -> RobotSpec:
+        """Its size, limits and sensors."""
+
+    @property
+    def commanded(self) -> Twist:
+        """The newest command, whoever gave it."""
+
+    def pose(self) -> Pose2:
+        """Return where it is now, in the world; SimulationError if that is not known."""
+
+    def odometry(self) -> tuple[float, Pose2]:
+        """Return the robot's time of the newest measurement, and the pose then in the odometry frame."""
+
+    def velocity(self) -> Twist:
+        """Return its velocity as measured."""
+
+    def scan(self) -> Scan:
+        """Return the newest scan; a sector ahead is enough. Without a scanner it has no beams."""
+
+    def in_contact(self) -> bool:
+        """Tell whether it has touched anything but the floor since the last command."""
+
+    def command(self, twist: Twist) -> None:
+        """Drive at this velocity until the next command."""
+
+    def now_s(self) -> float:
+        """Return the time of the clock that governs it: simulation time in a simulation."""
+
+    def wait(self, duration_s: float, until: Callable[[], bool] | None = None) -> None:
+        """Let this much of its time pass, or less if `until`, asked after all news, is true."""

@@ -1,0 +1,118 @@
+"""Scenes of MuJoCo as `proctor import-world` reads them, and one message for each mistake."""
+
+import numpy as np
+import pytest
+import trimesh
+
+from proctor.core.errors import InvalidFile
+from proctor.scenes.scene import Scene
+from proctor.scenes.world_import import write_world
+from proctor.worlds.mujoco.mjcf_world import read_mjcf
+
+
+def mjcf(folder, content):
+    file = folder / "room.xml"
+    file.write_text(f"<mujoco model='room'>\n{content}\n</mujoco>\n")
+    return file
+
+
+@pytest.fixture
+def room(tmp_path):
+    trimesh.creation.box((0.4, 0.6, 1.0)).export(tmp_path / "crate.obj")
+    return mjcf(
+        tmp_path,
+        """<asset><mesh name='crate' file='crate.obj'/><material name='red' rgba='0.8 0.2 0.2 1'/>
+        <hfield name='h' nrow='4' ncol='4' size='1 1 0.1 0.1'/></asset>
+        <worldbody>
+        <light name='lamp' pos='0 0 2.5' diffuse='0.8 0.4 0'/>
+        <geom name='ground' type='plane' size='9 9 0.1'/>
+        <geom name='north' type='box' size='3 0.05 1.2' pos='0 3 1.2'/>
+        <geom name='hills' type='hfield' hfield='h' pos='8 8 0'/>
+        <body name='table' pos='1 1 0.7' euler='0 0 90'>
+          <geom type='box' size='0.6 0.4 0.02' material='red'/>
+          <geom type='cylinder' size='0.05 0.35' pos='0.5 0 -0.35' group='3'/>
+          <geom type='sphere' size='0.05' pos='0 0 0.1' contype='0' conaffinity='0'/>
+        </body>
+        <body name='crate' pos='-1 1 0.5'><freejoint/><geom type='mesh' mesh='crate' material='red'/></body>
+        <body name='egg' pos='-1 -1 0.4'><geom type='ellipsoid' size='0.2 0.3 0.4'/></body>
+        </worldbody>""",
+    )
+
+
+def test_bodies_become_objects_where_they_stand(room, tmp_path):
+    world = read_mjcf(room)
+    scene = write_world(world, tmp_path / "scene").scene
+    objects = {item.name: item for item in scene.objects}
+    assert set(objects) == {"north", "table", "crate", "egg"}
+    table = objects["table"]
+    assert [table.translate.x, table.translate.y, table.translate.z] == pytest.approx([1, 1, 0.7])
+    assert table.rotate.z == pytest.approx(90)
+    top, ball, leg = table.parts
+    assert (top.shape, top.collision, top.color) == ("box", True, (0.8, 0.2, 0.2))
+    assert (ball.shape, ball.collision) == ("sphere", False)
+    assert (leg.shape, leg.collision, leg.color[3]) == ("cylinder", True, 0.0)  # of a group that is not shown
+    assert [leg.size.x, leg.size.z] == pytest.approx([0.1, 0.7])
+    assert scene.lights[0].color == (1.0, 0.5, 0.0)
+
+
+def test_the_map_shows_meshes_and_ellipsoids(room, tmp_path):
+    grid = Scene.load(write_world(read_mjcf(room), tmp_path / "scene").scene_path).map()
+    for x, y in ((-1, 1), (-0.85, 1.2), (-1, -1.25), (1, 1.4), (0, 3)):
+        assert grid.clearance_at(x, y) <= 0, (x, y)
+    for x, y in ((-0.7, 1), (-1.3, -1.3), (0, 0)):
+        assert grid.clearance_at(x, y) > 0, (x, y)
+
+
+def test_what_has_no_place_in_a_scene_is_told(room):
+    world = read_mjcf(room)
+    assert world.grounds_z == [0.0]
+    assert world.left_out == {
+        "bodies that can move: they stand still": ["crate"],
+        "geoms of the kind hfield": ["hills"],
+    }
+
+
+def test_a_textured_mesh_keeps_its_picture(tmp_path):
+    mesh = trimesh.creation.box((1, 1, 1))
+    mesh.visual = trimesh.visual.TextureVisuals(uv=mesh.vertices[:, :2] + 0.5)
+    mesh.export(tmp_path / "box.obj")
+    file = mjcf(
+        tmp_path,
+        """<asset><mesh name='box' file='box.obj'/>
+        <texture name='t' type='2d' builtin='flat' rgb1='0.2 0.6 0.4' width='8' height='8'/>
+        <material name='m' texture='t'/></asset>
+        <worldbody><geom type='mesh' mesh='box' material='m'/></worldbody>""",
+    )
+    (surface,) = read_mjcf(file).models[0].visuals[0].surfaces
+    assert surface.image.shape == (8, 8, 3)
+    assert surface.image[0, 0] == pytest.approx(np.array([51, 153, 102]), abs=1)
+    assert surface.texcoords.max() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("<worldbody><geom type='bx'/></worldbody>", "MuJoCo cannot build it: .*line 2"),
+        ("<asset><mesh name='m' file='../x.obj'/></asset>", "line 2, <mesh>: '../x.obj' lies outside of"),
+        ("<asset><mesh name='m' file='/etc/x.obj'/></asset>", "line 2, <mesh>: '/etc/x.obj' lies outside of"),
+        ("<compiler meshdir='../..'/>", "line 2, <compiler>: '../..' lies outside of"),
+        ("<include file='room.xml'/>", "line 2, <include>: a cycle: 'room.xml' includes itself"),
+        ("<include file='none.xml'/>", "none.xml: no such file"),
+        ("<asset><mesh name='m' file='none.obj'/></asset>", "MuJoCo cannot build it: .*none.obj"),
+        (
+            "<worldbody><geom size='1' pos='nan 0 0'/></worldbody>",
+            "(not finite numbers|MuJoCo cannot build it)",
+        ),
+    ],
+)
+def test_each_mistake_has_one_message(tmp_path, content, problem):
+    with pytest.raises(InvalidFile, match=problem):
+        read_mjcf(mjcf(tmp_path, content))
+
+
+def test_another_folder_is_read_if_it_is_named(tmp_path):
+    (tmp_path / "here").mkdir()
+    trimesh.creation.box((1, 1, 1)).export(tmp_path / "box.stl")
+    asset = "<asset><mesh name='m' file='../box.stl'/></asset>"
+    file = mjcf(tmp_path / "here", f"{asset}<worldbody><geom type='mesh' mesh='m'/></worldbody>")
+    assert len(read_mjcf(file, models=[tmp_path]).models) == 1
