@@ -1,11 +1,13 @@
 """The default planner on generated maps and in the houses of `houses-v1`: times, and lengths.
 
+Beside it stand the distances by which episodes are scored, which come from the same search over corners.
+
 The optimum is the length of the shortest path there is, at any angle, by `ExactPlanner`, which shares no code
 with the planner. It is that in the same free space; and, to show what the margin costs, that for the bare
 radius. Queries are drawn where the bare robot fits, from one part of the free space, far apart. Times are
 those of the thread, which waits for nothing, so that others on the machine do not count.
 
-Run it with `python -m benchmarks.bench_planning`.
+Run it with `python -m benchmarks planning`.
 """
 
 from __future__ import annotations
@@ -18,20 +20,23 @@ import numpy as np
 from scipy.ndimage import label
 
 import proctor.suites
-from benchmarks.exact_planner import ExactPlanner
-from benchmarks.maps import CELL_M, MAPS
+from benchmarks.exact_planner import UNITS, ExactPlanner
+from benchmarks.maps import CELL_M, MAPS, PUBLIC_STYLE
 from benchmarks.rows import Row
+from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.maps.any_angle import AnyAnglePlanner
 from proctor.maps.failure import NavigationFailure
 from proctor.maps.free_space import FreeSpace
 from proctor.maps.grid_map import GridMap
 from proctor.navigation.planner import RawPath, find_path
-from proctor.scenes.scene_map import map_of_scene
+from proctor.scenes.scene import Scene
 
 RADIUS_M, HOUSE_RADIUS_M = 0.25, 0.17
 QUERIES = {512: 40, 2048: 10}
 HOUSE_QUERIES = 5
+PUBLIC_QUERIES = 3
+PARTS = 5  # of the side of a cell: the squares that episodes are scored by
 FAR = 0.35  # of the map's side, at least
 REPEATS = 3
 SAME = 1e-3  # cells: lengths that differ by less are equal
@@ -54,16 +59,25 @@ class Trial(NamedTuple):
 def bench() -> list[Row]:
     """Plan on all maps."""
     trials, prepare_s = [], {}
-    for name, make in MAPS.items():
+    for make in MAPS.values():
         grid = GridMap(make(), resolution_m=CELL_M)
         size = grid.occupied.shape[0]
         trials += tried(grid, RADIUS_M, QUERIES[size])
         prepare_s.setdefault(size, []).append(prepared_s(grid))
-        if name == "rooms 512":
-            peer = against_dijkstra(grid)
+    geodesics = []
     for path in sorted(Path(proctor.suites.__file__).parent.glob("houses-v1/scenes/*.json")):
-        trials += tried(map_of_scene(path), HOUSE_RADIUS_M, HOUSE_QUERIES)
-    return [*time_rows(trials), *prepare_rows(prepare_s), *length_rows(trials), *peer]
+        trials += tried(Scene.load(path).map(), HOUSE_RADIUS_M, HOUSE_QUERIES)
+        geodesics += scored(Scene.load(path).map())
+    public = []
+    for make in PUBLIC_STYLE.values():
+        public += tried(GridMap(make(), resolution_m=CELL_M), 0.0, PUBLIC_QUERIES, margin_m=0.0)
+    return [
+        *time_rows(trials),
+        *prepare_rows(prepare_s),
+        *length_rows(trials),
+        *public_rows(public),
+        *score_rows(geodesics),
+    ]
 
 
 def time_rows(trials: list[Trial]) -> list[Row]:
@@ -116,38 +130,56 @@ def length_rows(trials: list[Trial]) -> list[Row]:
     ]
 
 
-def against_dijkstra(grid: GridMap) -> list[Row]:
-    """Ours against scipy's Dijkstra over 16 neighbours, both after a first query on the map.
-
-    Theirs is then pulled by lines that are probed twice per cell, which may cut the corners of cells a bit.
-    """
-    times_s, lengths_m = np.zeros((2, 2, 10))
-    for index, (start, goal) in enumerate(queries(grid, RADIUS_M, 10)):
-        lengths_m[0, index] = planned(grid, start, goal, RADIUS_M, margin_m=0.0).length_m
-        times_s[0, index] = least_s(grid, start, goal, RADIUS_M, margin_m=0.0)
-        grid.connects(start, goal, radius_m=RADIUS_M)
-        started_s = time.thread_time()
-        lengths_m[1, index] = grid.distance_m(start, goal, radius_m=RADIUS_M)
-        times_s[1, index] = time.thread_time() - started_s
-    ours, theirs = np.median(times_s[:, 1:], axis=1)  # the first builds their graph
-    longer = np.median(lengths_m, axis=1)
+def public_rows(trials: list[Trial]) -> list[Row]:
+    """The same for a point on maps as public benchmarks have them."""
+    solved = [trial for trial in trials if trial.solved]
+    over = np.percentile([trial.over_optimum for trial in solved], 95)
+    claims, wrong = (sum(getattr(trial, name) for trial in solved) for name in Trial._fields[5:])
+    maps = f"{len(PUBLIC_STYLE)} public-style maps"
     return [
-        Row("plan p50, rooms 512x512 (vs scipy's Dijkstra)", ours, theirs, bar=0.2),
-        Row("path length p50, rooms 512x512 (vs scipy's Dijkstra)", longer[0], longer[1], bar=1.01, unit="m"),
+        Row(f"path length p95, {maps} (vs optimum)", over, 1.0, bar=1.015, unit="x"),
+        Row(f"wrong claims, {maps} (vs claims)", wrong, claims, bar=0.0, unit=""),
+        Row(f"solvable queries, {maps} (vs solved)", len(trials), len(solved), bar=1.0, unit=""),
     ]
 
 
-def tried(grid: GridMap, radius_m: float, count: int) -> list[Trial]:
+def score_rows(over_optimum: list[float]) -> list[Row]:
+    """What episodes are scored by: never shorter than the shortest path there is, and hardly longer."""
+    below = sum(over < 1.0 - 1e-6 for over in over_optimum)
+    return [
+        Row("scored distance, longest (vs optimum)", max(over_optimum), 1.0, bar=1.003, unit="x"),
+        Row("scored distances below the optimum (vs all)", below, len(over_optimum), bar=0.0, unit=""),
+    ]
+
+
+def scored(grid: GridMap) -> list[float]:
+    """Distances in a house over the optimum through the squares that they are defined by."""
+    square_m = grid.resolution_m / PARTS
+    rows, columns = np.indices([PARTS * cells for cells in grid.occupied.shape])
+    centres = (np.stack([columns, rows], axis=-1) + 0.5) * square_m + grid.origin_world
+    exact = ExactPlanner(grid.clearances(centres) > RADIUS_M)
+    ratios = []
+    for start, goal in queries(grid, RADIUS_M, 2):
+        path = grid.shortest_path(start, goal, radius_m=RADIUS_M)
+        points = np.round((path - grid.origin_world) / square_m * UNITS) / UNITS
+        length = path_length(points)
+        # Ends that had to be joined to the free space are none of the search's business.
+        if exact.is_free(points):
+            ratios.append(length / exact.shortest_length(points[0], points[-1], at_most=length))
+    return ratios
+
+
+def tried(grid: GridMap, radius_m: float, count: int, **options: float) -> list[Trial]:
     """Plan between random places of a map."""
     large = max(grid.occupied.shape) > 512
     trials = []
     for start, goal in queries(grid, radius_m, count):
         try:
-            path = planned(grid, start, goal, radius_m)
+            path = planned(grid, start, goal, radius_m, **options)
         except NavigationFailure:
             trials.append(Trial(large, solved=False))
             continue
-        time_s = least_s(grid, start, goal, radius_m)
+        time_s = least_s(grid, start, goal, radius_m, **options)
         optimum = optimum_m(grid, start, goal, radius_m, path.margin_m, path.length_m)
         bare_optimum = optimum_m(grid, start, goal, radius_m, 0.0, path.length_m)
         over, over_bare = path.length_m / optimum, path.length_m / bare_optimum
@@ -211,10 +243,3 @@ def optimum_m(
     with FreeSpace(grid.field, radius_m, margin_m).open_at(*ends) as free:
         optimum = ExactPlanner(free).shortest_length(*ends, at_most=length_m / grid.resolution_m)
     return min(optimum * grid.resolution_m, length_m)
-
-
-if __name__ == "__main__":
-    for row in bench():
-        print(
-            f"{row.name:<58}{row.ours:>12.5f}{row.theirs:>12.5f} {row.unit:<3}{row.ours / row.theirs:>9.4f}"
-        )

@@ -1,4 +1,7 @@
-"""Generated floors to plan on: rooms with furniture, mazes, pillars, random squares. Cells of 5 cm."""
+"""Generated floors to plan on: rooms with furniture, mazes, pillars, random squares, streets, caves.
+
+Cells are of 5 cm.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
 
 Mask = NDArray[np.bool_]
 CELL_M = 0.05
@@ -69,6 +73,48 @@ def blocks(cells: int, *, size: int, density: float, seed: int) -> Mask:
     return np.kron(squares, np.ones((size, size), dtype=bool)).astype(bool)
 
 
+def streets(cells: int, *, buildings: int, seed: int) -> Mask:
+    """Rectangles at all angles, as the houses of a city."""
+    rng = np.random.default_rng(seed)
+    rows, columns = np.mgrid[:cells, :cells].astype(np.float32)
+    occupied = np.zeros((cells, cells), dtype=bool)
+    for _ in range(buildings):
+        angle, (y, x), (length, width) = (
+            rng.uniform(0, np.pi),
+            rng.uniform(0, cells, 2),
+            rng.uniform(6, 60, 2),
+        )
+        along = (columns - x) * np.cos(angle) + (rows - y) * np.sin(angle)
+        across = (rows - y) * np.cos(angle) - (columns - x) * np.sin(angle)
+        occupied |= (np.abs(along) < length) & (np.abs(across) < width)
+    return occupied
+
+
+def caves(cells: int, *, size: float, seed: int) -> Mask:
+    """Smooth noise above a level: winding passages and chambers."""
+    noise = gaussian_filter(np.random.default_rng(seed).standard_normal((cells, cells)), size, mode="wrap")
+    return noise > np.quantile(noise, 0.62)
+
+
+PUBLIC_STYLE: dict[str, Callable[[], Mask]] = {
+    "maze 512, corridors of 1": lambda: maze(512, corridor_m=0.05, wall=1, seed=2),
+    "maze 512, corridors of 4": lambda: maze(512, corridor_m=0.2, wall=1, seed=2),
+    "maze 512, corridors of 16": lambda: maze(512, corridor_m=0.8, wall=1, seed=2),
+    "rooms 512, of 16": lambda: rooms(512, room_m=0.8, door_m=0.1, seed=2),
+    "rooms 512, of 32": lambda: rooms(512, room_m=1.6, door_m=0.2, seed=2),
+    "rooms 512, of 64": lambda: rooms(512, room_m=3.2, door_m=0.2, seed=2),
+    "random 512, 5 %": lambda: blocks(512, size=1, density=0.05, seed=2),
+    "random 512, 10 %": lambda: blocks(512, size=1, density=0.10, seed=2),
+    "random 512, 25 %": lambda: blocks(512, size=1, density=0.25, seed=2),
+    "blocks 768": lambda: blocks(768, size=8, density=0.25, seed=2),
+    "streets 512": lambda: streets(512, buildings=40, seed=2),
+    "streets 1024": lambda: streets(1024, buildings=130, seed=3),
+    "forest 1024": lambda: forest(1024, density=0.15, seed=2),
+    "caves 512": lambda: caves(512, size=6.0, seed=2),
+    "caves 1024": lambda: caves(1024, size=10.0, seed=3),
+    "caves 1550": lambda: caves(1550, size=12.0, seed=4),
+}
+"""As public benchmarks of path planning have them, where the robot is a point."""
 MAPS: dict[str, Callable[[], Mask]] = {
     "rooms 512": lambda: rooms(512, room_m=4.0, door_m=0.9, seed=0),
     "maze 512": lambda: maze(512, corridor_m=1.2, wall=2, seed=0),

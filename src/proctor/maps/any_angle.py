@@ -8,26 +8,23 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from proctor.core.geometry import path_length
+from proctor.core.geometry import distances_along, path_length
 from proctor.core.types import Array
 from proctor.maps.compiled import compiled
+from proctor.maps.corner_tree import grow, new_tree, path_to_root
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.free_space import Mask, Window, line_is_free, window_around
 from proctor.maps.grid_search import EXHAUSTED, RUNNING, GridSearch
-from proctor.maps.taut import (
-    Corners,
-    bends_around,
-    find_corners,
-    is_tangent,
-    pulled,
-    tautened,
-)
+from proctor.maps.taut import Corners, find_corners, pulled, tautened
 
 Box: TypeAlias = tuple[int, int, int, int]
 SLICE = 200_000  # cells to search between two looks at the clock: a few milliseconds
 REFINING_WORK = 1_000_000  # a few milliseconds in which to prove that there is no shorter path, or to find it
+
+PARTS_CELLS, PART_WORK, MOST_PARTS = (60.0, 30.0), 100_000, 100
+"""How long the parts of a path are that are made shorter one by one where the whole is too much work; the
+second where the first is, too."""
 
 
 @compiled
@@ -43,48 +40,19 @@ def shorter_path(
     work -= (end_row - first_row) * (end_column - first_column) // 4  # finding corners is 4 times faster
     if work < 0:
         return np.empty((0, 2)), False
-    points = _in_ellipse(corners, start, goal, length, (first_row, end_row, first_column, end_column))
-    count = points.shape[0]
-    costs, totals = np.empty(count), np.empty(count)
-    parents, done = np.empty(count, np.int64), np.empty(count, np.bool_)
-    for index in range(count):
-        costs[index], totals[index], parents[index], done[index] = math.inf, math.inf, 0, False
-    at, costs[0] = 0, 0.0
+    # From the goal, so that the path comes out in the right order.
+    points = _in_ellipse(corners, goal, start, length, (first_row, end_row, first_column, end_column))
+    to_go = np.hypot(points[:, 0] - start[0], points[:, 1] - start[1])
+    tree = new_tree(points, to_go)
+    at = 0
     while at != 1:
-        done[at] = True
-        x, y = points[at, 0], points[at, 1]
-        before = (points[parents[at], 0], points[parents[at], 1])
-        work -= count
-        for other in range(1, count):
-            other_x, other_y = points[other, 0], points[other, 1]
-            cost = costs[at] + math.hypot(other_x - x, other_y - y)
-            total = cost + math.hypot(goal[0] - other_x, goal[1] - other_y)
-            if done[other] or cost >= costs[other] or total >= length:
-                continue
-            here, there = (x, y), (other_x, other_y)
-            if (other > 1 and not is_tangent(corners, here, there)) or (
-                at > 0 and not bends_around(corners, before, here, there)
-            ):
-                continue
-            work -= math.ceil(abs(other_x - x) + abs(other_y - y))
-            if line_is_free(free, x, y, other_x, other_y):
-                costs[other], totals[other], parents[other] = cost, total, at
-        if work < 0:
-            return np.empty((0, 2)), False
-        at = _most_promising(totals, done)
+        at, taken = grow(free, corners, tree, length)
+        work -= taken
         if at < 0:
             return np.empty((0, 2)), True
-    return _traced(points, parents), True
-
-
-@compiled
-def _most_promising(totals: Array, done: Mask) -> int:
-    """Return the point to go on from, or -1: looking at all is no more than going on from it takes anyway."""
-    best, least = -1, math.inf
-    for index in range(totals.shape[0]):
-        if not done[index] and totals[index] < least:
-            best, least = index, totals[index]
-    return best
+        if work < 0:
+            return np.empty((0, 2)), False
+    return path_to_root(tree, 1), True
 
 
 @compiled
@@ -109,7 +77,7 @@ def _box_of_ellipse(corners: Corners, start: Array, goal: Array, length: float) 
 
 @compiled
 def _in_ellipse(corners: Corners, start: Array, goal: Array, length: float, box: Box) -> Array:
-    """Return the start, the goal and all corners in a box that a path of a length could pass."""
+    """Return both ends and all corners in a box that a path of a length could pass."""
     first_row, end_row, first_column, end_column = box
     points = np.empty((2 + (end_row - first_row) * (end_column - first_column), 2))
     points[0, 0], points[0, 1], points[1, 0], points[1, 1] = start[0], start[1], goal[0], goal[1]
@@ -125,26 +93,12 @@ def _in_ellipse(corners: Corners, start: Array, goal: Array, length: float, box:
     return points[:count]
 
 
-@compiled
-def _traced(points: Array, parents: NDArray[np.int64]) -> Array:
-    """Return the path to point 1."""
-    count, at = 2, parents[1]
-    while at != 0:
-        count, at = count + 1, parents[at]
-    path = np.empty((count, 2))
-    at = 1
-    for index in range(count - 1, -1, -1):
-        path[index, 0], path[index, 1] = points[at, 0], points[at, 1]
-        at = parents[at]
-    return path
-
-
 class AnyAnglePlanner:
     """Searches the cells, pulls the path taut, and searches a shorter one among the corners.
 
     The first two give the shortest of all paths that pass the same obstacles on the same sides. The sides
     are chosen by lengths over cells, which are up to 8 % too long. So the third is tried as far as it is
-    cheap, which it is in a house. The same query always gives the same path.
+    cheap, which it is in a house, else for parts of the path. The same query always gives the same path.
     """
 
     def __init__(self, free: Mask, *, reach: int) -> None:
@@ -183,7 +137,30 @@ class AnyAnglePlanner:
             free, self._corners, start, goal, path_length(path) - 1e-6, REFINING_WORK
         )
         self.optimum_gap = 0.0 if certain else None
-        return shorter if len(shorter) else path
+        if certain:
+            return shorter if len(shorter) else path
+        return tautened(self._corners, pulled(free, self._shortened_in_parts(free, path)))
+
+    def _shortened_in_parts(self, free: Mask, path: Array) -> Array:
+        """Replace parts of a path by shorter ones, each part from the middle of the one before."""
+        first = 0
+        for _ in range(MOST_PARTS):
+            along = distances_along(path[first:])
+            for cells in PARTS_CELLS:
+                last = min(first + max(int(np.searchsorted(along, cells)), 2), len(path) - 1)
+                length = float(along[last - first]) - 1e-6
+                shorter, certain = shorter_path(
+                    free, self._corners, path[first], path[last], length, PART_WORK
+                )
+                if certain:
+                    break
+            if len(shorter):
+                path = np.concatenate([path[:first], shorter, path[last + 1 :]])
+                last = first + len(shorter) - 1
+            if last == len(path) - 1:
+                break
+            first = (first + last + 1) // 2
+        return path
 
     def _take_over(self, free: Mask, *ends: Array) -> None:
         """Bring what was prepared up to date where the mask of this query or of the last one is special."""

@@ -41,6 +41,15 @@ def clearance_at(field: ClearanceField, x: float, y: float) -> tuple[float, floa
 
 
 @compiled
+def clearances_at(field: ClearanceField, points: Array) -> Array:
+    """Return the interpolated clearances of (N, 2) points."""
+    values = np.empty(points.shape[0])
+    for index in range(points.shape[0]):
+        values[index] = clearance_at(field, points[index, 0], points[index, 1])[0]
+    return values
+
+
+@compiled
 def least_clearance(field: ClearanceField, points: Array) -> float:
     """Return the least clearance of (N, 2) points."""
     least = math.inf

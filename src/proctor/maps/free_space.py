@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import label
 
 from proctor.core.types import Array
 from proctor.maps.clearance_field import ClearanceField
@@ -18,6 +19,8 @@ from proctor.maps.compiled import compiled
 TOUCH = 1e-9  # Cells. Less than this inside of a cell is a touch, and touching is allowed.
 Mask: TypeAlias = NDArray[np.bool_]
 Window: TypeAlias = tuple[slice, slice]
+HAIR = 1e-7  # cells
+DIRECTIONS = np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)])
 ENDS_REACH_M = 0.5  # so close to both ends the bare radius is enough: goals are often beside walls
 
 
@@ -176,6 +179,31 @@ class FreeSpace:
         finally:
             for window in windows:
                 self._query_free[window] = self._free[window]
+
+
+def in_free_cell(
+    cells: Array | Mask, at: Array, more_than: float = 0.0, *, reach: float = HAIR
+) -> Array | None:
+    """Return a point (in cells) if its cell has more than a value, else one a hair beside it that does.
+
+    A point on a border is in two cells. None if there is none; points beyond the cells are not in any.
+    """
+    rows, columns = cells.shape
+    for shift in reach * DIRECTIONS:
+        end: Array = at + shift
+        if not (-HAIR <= end[0] <= columns + HAIR and -HAIR <= end[1] <= rows + HAIR):
+            continue
+        end = np.clip(end, 0.0, (columns - HAIR, rows - HAIR))
+        if cells[int(end[1]), int(end[0])] > more_than:
+            return end
+    return None
+
+
+def is_connected(free: Mask, start: Array, goal: Array) -> bool:
+    """Tell whether there is a path between two points (in cells)."""
+    regions, _ = label(free)
+    first, last = (regions[int(end[1]), int(end[0])] for end in (start, goal))
+    return bool(first == last != 0)
 
 
 def window_around(point: Array, reach: int, shape: tuple[int, ...]) -> Window:

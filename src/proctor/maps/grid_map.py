@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,15 +17,15 @@ from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.maps.clearance_field import ClearanceField, clearances
-from proctor.maps.shortest_path import PathFinder
-from proctor.robots.wheeled import WheeledRobot
+
+if TYPE_CHECKING:
+    from proctor.maps.shortest_path import PathFinder
 
 Point = tuple[float, float]
-ROBOT = WheeledRobot()
-BAND_M = (ROBOT.ground_clearance_m, ROBOT.height_m)  # only what reaches into this range is an obstacle
 PLANNING_RADIUS_M = 0.25  # ways are planned, and geodesic distances measured, for a disc of this radius
 MARGIN_M = 0.5
 LARGEST_CELLS = 4_000_000
+LARGER_BY_M = 5.0  # in steps of which a map is enlarged for a robot that has left it
 
 
 class GridMap:
@@ -50,7 +50,8 @@ class GridMap:
         self.resolution_m = resolution_m
         self.origin_world = origin_world
         self.clearance_m = clearances(occupied, resolution_m)  # as `ClearanceField.cells`
-        self._finders: dict[float, PathFinder] = {}
+        self._finders: dict[tuple[float, int | None], PathFinder] = {}
+        self._larger: dict[tuple[float, ...], GridMap] = {}
 
     @property
     def field(self) -> ClearanceField:
@@ -63,7 +64,7 @@ class GridMap:
         points: ArrayLike,
         *,
         resolution_m: float = 0.05,
-        height_band_m: tuple[float, float] = BAND_M,
+        height_band_m: tuple[float, float] | None = None,
         floor_z: float = 0.0,
         unknown: Literal["free", "occupied"] = "free",
         min_points: int = 1,
@@ -71,9 +72,9 @@ class GridMap:
     ) -> GridMap:
         """Draw the map of a 3D point cloud (N, 3) in the world. Points that are not finite are left out.
 
-        Only points in `height_band_m` above the floor are obstacles, and `min_points` of them occupy
-        a cell. `unknown` is what cells without any point count as. `bounds_world` is the least x and
-        y and the largest x and y of the map; by default those of the points.
+        Only points in `height_band_m` above the floor (by default that of the standard base) are obstacles,
+        and `min_points` of them occupy a cell. `unknown` is what cells without any point count as.
+        `bounds_world` is the least x and y and the largest x and y of the map, by default of the points.
         """
         from proctor.maps import point_cloud  # noqa: PLC0415  (compiled; see `SMALL_CELLS`)
 
@@ -121,7 +122,7 @@ class GridMap:
     def without_searches(self) -> GridMap:
         """Return this map without what it remembers of searches for paths."""
         bare = copy(self)
-        bare._finders = {}  # noqa: SLF001  (of this class)
+        bare._finders, bare._larger = {}, {}  # noqa: SLF001  (of this class)
         return bare
 
     def clearances(self, points: ArrayLike) -> Array:
@@ -130,7 +131,7 @@ class GridMap:
         Beyond 0.1 m they are at most 3 mm more than the distance to the nearest occupied cell. Beyond the
         map they are those of its border.
         """
-        return self._interpolated(self.clearance_m, points)
+        return _interpolated(self.field, points)
 
     def clearance_at(self, x: float, y: float) -> float:
         """Return the distance from a point to the nearest obstacle, 0 or less where it is not free."""
@@ -138,18 +139,8 @@ class GridMap:
 
     def line_is_free(self, a: ArrayLike, b: ArrayLike, radius_m: float) -> bool:
         """Tell whether a disc can go straight from a to b."""
-        return bool(self.lines_are_free(a, b, radius_m))
-
-    def lines_are_free(self, a: ArrayLike, b: ArrayLike, radius_m: float) -> NDArray[np.bool_]:
-        """Tell for (..., 2) pairs of ends where a disc can go straight, probing twice per cell."""
-        starts = np.asarray(a, dtype=float)
-        moves = np.asarray(b, dtype=float) - starts
-        longest_m = math.sqrt((moves * moves).sum(axis=-1).max())
-        probes = math.ceil(longest_m / self.resolution_m * 2) + 1
-        shares = np.arange(probes + 1) / probes
-        points = starts[..., None, :] + shares[:, None] * moves[..., None, :]
-        free: NDArray[np.bool_] = self.clearances(points).min(axis=-1) > radius_m
-        return free
+        start, end = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+        return self._finder(radius_m, start, end).sees(start, end)
 
     def place_beside(self, point: Point, radius_m: float, *, reach_m: float) -> Point | None:
         """Return the nearest place where a disc fits, on the same side of all walls; None if there is none.
@@ -166,13 +157,8 @@ class GridMap:
                 return None
             edge = (float(edges[0][0]), float(edges[0][1]))
         places = self._centres_near(edge, self.clearance_m > radius_m, reach_m)
-        if not len(places):
-            return None
-        in_sight = self.lines_are_free(np.array(edge), places, 0.0)
-        if not in_sight.any():
-            return None
-        x, y = places[in_sight.argmax()]
-        return float(x), float(y)
+        in_sight = ((float(x), float(y)) for x, y in places if self.line_is_free(edge, (x, y), 0.0))
+        return next(in_sight, None)
 
     def shortest_path(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array | None:
         """Return the corners (N, 2) of the shortest path for a disc, both ends included, or None.
@@ -180,9 +166,7 @@ class GridMap:
         An end where the disc does not fit is joined straight to the nearest place where it does.
         """
         start, goal = np.asarray(start_xy, dtype=float), np.asarray(goal_xy, dtype=float)
-        if self.line_is_free(start, goal, radius_m):
-            return np.stack([start, goal])
-        return self._finder(radius_m).path(start, goal)
+        return self._finder(radius_m, start, goal).path(start, goal)
 
     def distance_m(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> float:
         """Return the length of the shortest path, infinite if there is none."""
@@ -194,30 +178,18 @@ class GridMap:
     def connects(self, start_xy: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> bool:
         """Tell whether there is a path, without searching the shortest."""
         start, goal = np.asarray(start_xy, dtype=float), np.asarray(goal_xy, dtype=float)
-        return self.line_is_free(start, goal, radius_m) or self._finder(radius_m).connects(start, goal)
+        return self._finder(radius_m, start, goal).connects(start, goal)
 
     def rough_distances_m(self, starts: ArrayLike, goal_xy: ArrayLike, *, radius_m: float) -> Array:
         """Return about how long the shortest paths from (..., 2) points are, quickly for many.
 
-        They are at most 3 % too long. Where the disc does not fit or finds no path, they continue
-        from the nearest cell where it does; if the disc fits nowhere at all, they are straight.
+        They are those through whole cells, up to 1 % longer in a house. Where the disc does not fit or finds
+        no path, they continue from the nearest cell where it does; if it fits nowhere at all, they are
+        straight.
         """
-        field = self._finder(radius_m).field(np.asarray(goal_xy, dtype=float))
-        return self._interpolated(field, starts)
-
-    def _interpolated(self, cells: Array, points: ArrayLike) -> Array:
-        """Interpolate bilinearly; by hand, since scipy's overhead would be most of the time here."""
-        rows, columns = cells.shape
-        last = np.array([columns, rows]) - 1.000001  # so that there is a next cell even at the border
-        at = (np.asarray(points, dtype=float) - self.origin_world) / self.resolution_m - 0.5
-        at = np.minimum(np.maximum(at, 0.0), last)
-        lower_left = at.astype(np.intp)
-        share = at - lower_left
-        x, y = share[..., 0], share[..., 1]
-        index = lower_left[..., 1] * columns + lower_left[..., 0]
-        lower = cells.take(index) * (1 - x) + cells.take(index + 1) * x
-        upper = cells.take(index + columns) * (1 - x) + cells.take(index + columns + 1) * x
-        return np.asarray(lower * (1 - y) + upper * y)
+        finder = self._finder(radius_m, parts=1)
+        field = finder.field(np.asarray(goal_xy, dtype=float))
+        return _interpolated(ClearanceField(field, self.resolution_m, *self.origin_world), starts)
 
     def _centres_near(self, point: Point, cells: NDArray[np.bool_], reach_m: float) -> Array:
         """Return the centres (N, 2) of those of some cells that are near a point, the nearest first."""
@@ -243,7 +215,26 @@ class GridMap:
         occupied[inside_map] = self.occupied[rows[inside_map], columns[inside_map]]
         return bool(outside[0] and (occupied & ~outside).any())
 
-    def _finder(self, radius_m: float) -> PathFinder:
-        if radius_m not in self._finders:
-            self._finders[radius_m] = PathFinder(self, radius_m)
-        return self._finders[radius_m]
+    def _finder(self, radius_m: float, *points: Array, parts: int | None = None) -> PathFinder:
+        """Return what finds paths, on a larger map if a point lies beyond this one."""
+        from proctor.maps.shortest_path import PathFinder  # noqa: PLC0415  (compiled; see `SMALL_CELLS`)
+
+        if not all(self.field.covers(*point) for point in points):
+            low, high = np.min(points, axis=0) // LARGER_BY_M, np.max(points, axis=0) // LARGER_BY_M + 1
+            box = (*(LARGER_BY_M * low), *(LARGER_BY_M * high))
+            if box not in self._larger:
+                self._larger[box] = self.covering(box[:2], box[2:])
+            if self._larger[box] is not self:
+                return self._larger[box]._finder(radius_m, parts=parts)  # noqa: SLF001  (of this class)
+        if (radius_m, parts) not in self._finders:
+            self._finders[radius_m, parts] = PathFinder(self, radius_m, parts=parts)
+        return self._finders[radius_m, parts]
+
+
+def _interpolated(field: ClearanceField, points: ArrayLike) -> Array:
+    """Interpolate values of cells between their centres, at (..., 2) points."""
+    from proctor.maps.clearance import clearances_at  # noqa: PLC0415  (compiled; see `SMALL_CELLS`)
+
+    places = np.asarray(points, dtype=float)
+    values: Array = clearances_at(field, np.ascontiguousarray(places.reshape(-1, 2)))
+    return values.reshape(places.shape[:-1])

@@ -14,7 +14,7 @@ from proctor.maps.beams import NEVER_S, Beams, ends_of, forget_looked_through
 from proctor.maps.clearance import Window, clearances_inside
 from proctor.maps.clearance_field import EMPTY_M, ClearanceField, clearances
 from proctor.maps.compiled import compiled
-from proctor.maps.grid_map import BAND_M, GridMap
+from proctor.maps.grid_map import GridMap
 from proctor.maps.point_cloud import (
     CloudThread,
     Indices,
@@ -48,7 +48,7 @@ class LiveMap:
         *,
         decay_s: float | None = 3.0,
         unknown: Unknown = "free",
-        height_band_m: tuple[float, float] = BAND_M,
+        height_band_m: tuple[float, float] | None = None,
         floor_z: float = 0.0,
         min_points: int = 1,
     ) -> None:

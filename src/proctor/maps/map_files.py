@@ -1,4 +1,4 @@
-"""Map files: YAML and an image as ROS's map servers write and read them, and numpy's .npz.
+"""Map files: YAML and an image as ROS's map servers write and read them, numpy's .npz, and MovingAI's .map.
 
 Shades become occupied, free and unknown as in `loadMapFromFile` of Nav2's map_io.cpp.
 """
@@ -27,6 +27,7 @@ from PIL.PpmImagePlugin import PpmImageFile
 from proctor.core.documents import convert, read_bytes, write_atomically
 from proctor.core.errors import InvalidFile, UserError
 from proctor.maps.grid_map import GridMap
+from proctor.maps.movingai import CELL_M, load_movingai_map
 from proctor.maps.occupancy import CELLS_M, FREE, OCCUPIED, UNKNOWN, Occupancy
 from proctor.maps.point_cloud import MOST_CELLS, Unknown, counts_as_occupied
 
@@ -81,14 +82,16 @@ class MapHeader(msgspec.Struct, kw_only=True):
             raise ValueError(f"free_thresh: expected less than occupied_thresh, found {self.free_thresh}")
 
 
-def load_map(path: Path, *, unknown: Unknown = "free") -> GridMap:
+def load_map(path: Path, *, unknown: Unknown = "free", cell_m: float = CELL_M) -> GridMap:
     """Read a `.yaml` or `.npz` map that `save_map` or a map server wrote; InvalidFile if it is not a map.
 
     The image is PGM, PNG or BMP. It lies in the folder of the `.yaml` file or below: a path that leads
     elsewhere or nowhere, as some savers write it, stands for the file of that name beside the `.yaml`
-    file. `unknown` is what unknown cells count as.
+    file. `unknown` is what unknown cells count as. A `.map` of MovingAI has cells of the side `cell_m`.
     """
     counts_as_occupied(unknown)
+    if path.suffix == ".map":
+        return load_movingai_map(path, cell_m)
     if path.suffix == ".npz":
         occupancy, outside, ends = _load_npz(path)
         grid = occupancy.grid(unknown=unknown)
@@ -101,7 +104,7 @@ def load_map(path: Path, *, unknown: Unknown = "free") -> GridMap:
             unknown=grid.unknown,
         )
     if path.suffix not in (".yaml", ".yml"):
-        raise InvalidFile(path, "not a map: expected a name that ends with .yaml, .yml or .npz")
+        raise InvalidFile(path, "not a map: expected a name that ends with .yaml, .yml, .npz or .map")
     header = _load_header(path)
     shades = _load_shades(_image_beside(path, header.image))
     cells = _percentages(shades, header)[::-1]  # images begin at the top

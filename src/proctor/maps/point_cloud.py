@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.types import Array, Pose2
 from proctor.maps.compiled import compiled
-from proctor.robots.wheeled import Camera
+from proctor.robots.spec import Camera, standard_robot
 
 Unknown: TypeAlias = Literal["free", "occupied"]  # what cells count as that nobody has seen
 Bounds: TypeAlias = tuple[float, float, float, float]  # least x and y, largest x and y
@@ -37,9 +37,9 @@ class Slice(NamedTuple):
     high_z: float  # up to here
 
     @classmethod
-    def above(cls, floor_z: float, height_band_m: tuple[float, float]) -> Slice:
+    def above(cls, floor_z: float, height_band_m: tuple[float, float] | None = None) -> Slice:
         """Return the slice of a robot that stands on a floor."""
-        low_m, high_m = map(float, height_band_m)
+        low_m, high_m = map(float, height_band_m or standard_robot().height_band_m)
         if not (math.isfinite(floor_z + low_m + high_m) and -FLOOR_DEPTH_M < low_m < high_m):
             raise UserError(
                 f"expected a height band (low, high) above a floor, with {-FLOOR_DEPTH_M:g} < low < high, "

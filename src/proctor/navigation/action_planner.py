@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import STEP_M, TURN_RAD, Action, Array, Pose2
-from proctor.maps.grid_map import PLANNING_RADIUS_M, GridMap
+from proctor.maps.grid_map import GridMap
 
 TURNS = np.arange(-11, 13)  # to every heading, left is positive
 
@@ -74,7 +74,8 @@ class ActionPlanner:
         layers: list[_Layer] = []
         depth, row, total, miss_m = 0, 0, math.inf, math.inf
         while len(layer.costs) and STEP_M * len(layers) < total:
-            misses_m = np.maximum(self._straight_m(layer.points), self._remaining_m(layer.points))
+            remaining_m = self._remaining_m(layer.points, clearance_m)
+            misses_m = np.maximum(self._straight_m(layer.points), remaining_m)
             totals = layer.costs + STEP_M * len(layers)
             totals += MISS_COST * np.maximum(misses_m - NEAR_M, 0)
             best = int(totals.argmin())
@@ -102,21 +103,21 @@ class ActionPlanner:
         for blocked in self._blocked:
             costs[np.linalg.norm(points - blocked, axis=1) < STEP_M / 2] = np.inf
         ahead = _Layer(points, headings, costs, parents, turns).rows(np.flatnonzero(costs < np.inf))
-        return ahead.rows(self._best(ahead))
+        return ahead.rows(self._best(ahead, clearance_m))
 
-    def _best(self, layer: _Layer) -> NDArray[np.int64]:
+    def _best(self, layer: _Layer, clearance_m: float) -> NDArray[np.int64]:
         """Return the most promising rows, only one for poses that are much the same."""
-        order = np.argsort(layer.costs + self._remaining_m(layer.points), kind="stable")
+        order = np.argsort(layer.costs + self._remaining_m(layer.points, clearance_m), kind="stable")
         bins = np.round(layer.points[order] / BIN_M).astype(int)
         poses = np.column_stack([bins, layer.headings[order] % len(TURNS)])
         _, firsts = np.unique(poses, axis=0, return_index=True)
         kept: NDArray[np.int64] = order[np.sort(firsts)[:BEAM]]
         return kept
 
-    def _remaining_m(self, points: Array) -> Array:
+    def _remaining_m(self, points: Array, clearance_m: float) -> Array:
         if self._grid is None:
             return self._straight_m(points)
-        return self._grid.rough_distances_m(points, self._goal, radius_m=PLANNING_RADIUS_M)
+        return self._grid.rough_distances_m(points, self._goal, radius_m=clearance_m)
 
     def _straight_m(self, points: Array) -> Array:
         distances: Array = np.linalg.norm(points - self._goal, axis=1)

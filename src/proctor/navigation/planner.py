@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import threading
 import time
-from collections.abc import Callable
-from typing import NamedTuple, cast
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple, cast
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
 from proctor.core.errors import UnknownName, missing_extra
-from proctor.core.geometry import path_length
+from proctor.core.geometry import evenly_spaced, path_length
+from proctor.core.registry import EMPTY, load, names
 from proctor.core.types import Array
 from proctor.maps.any_angle import AnyAnglePlanner
-from proctor.maps.clearance import clearance_at
+from proctor.maps.clearance import clearance_at, least_clearance
 from proctor.maps.clearance_field import ClearanceField
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.maps.free_space import FreeSpace, Mask, PlannerBackend
+from proctor.maps.free_space import FreeSpace, Mask, PlannerBackend, in_free_cell, is_connected
+from proctor.navigation.plugins import FoundPath, PathPlanner, PathQuery, make_plugin
 
-PLANNERS = {
-    "grid": "proctor.maps.any_angle:AnyAnglePlanner",
-    "rrt": "proctor.navigation.ompl_planner:RrtPlanner",
-    "rrt_star": "proctor.navigation.ompl_planner:RrtStarPlanner",
-    "prm": "proctor.navigation.ompl_planner:PrmPlanner",
-    "rrt_connect": "proctor.navigation.ompl_planner:RrtConnectPlanner",
-}
-"""Where the class of each planner is."""
 MARGIN_M = 0.05
 MARGIN_SHARES = (1.0, 0.5, 0.0)  # tried in turn: a path matters more than room to spare
-HAIR = 1e-7  # cells
-HAIRS = HAIR * np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)])
 KEPT_SPACES = 6  # the margins of two maps
 
 
@@ -59,6 +52,7 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
     timeout_s: float = 5.0,
     seed: int = 0,
     cancelled: Callable[[], bool] | None = None,
+    planner_options: Mapping[str, Any] = EMPTY,
 ) -> RawPath:
     """Return a path from the start to the goal, both in the world frame.
 
@@ -68,21 +62,26 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
     within 0.5 m of both ends and where there is less room. `smooth_path` makes paths that keep the radius.
 
     What is prepared for a map is kept, so the next query on the same map (the very array of cells) is much
-    faster. `planner` is one of `PLANNERS`; those of OMPL also by their class, as `ompl:RRTstar`. `margin_m`
-    is kept beyond the radius where there is room, `timeout_s` is wall time, and `cancelled` is asked now and
-    then.
+    faster. `planner` is a name or a class, see `plugins.PathPlanner`; those of OMPL also as `ompl:RRTstar`.
+    `margin_m` is kept beyond the radius where there is room, `timeout_s` is wall time, and `cancelled` is
+    asked now and then.
 
-    Raises NavigationFailure, UnknownName, or MissingDependency if the planner's package is not installed.
+    Raises NavigationFailure, UnknownName, UserError for an option that the planner does not have, or
+    MissingDependency if its package is not installed.
     """
     name = planner_name(planner)
     start_world, goal_world = np.array(start_xy, dtype=float), np.array(goal_xy, dtype=float)
-    start, goal = _checked_ends(field, start_world, goal_world, radius_m)
-    query = _Query(start, goal, time.monotonic() + timeout_s, seed, cancelled)
+    _checked_ends(field, start_world, goal_world, radius_m)
+    deadline_s = time.monotonic() + timeout_s
+    own = _planner(name, msgspec.json.encode(dict(planner_options)))
     for share in MARGIN_SHARES if margin_m > 0 else (0.0,):
         kept_m = share * margin_m
-        found = query.answer(_free_space(field, radius_m, kept_m), _kind_of(name))
+        query = PathQuery(field, start_world, goal_world, radius_m, kept_m, deadline_s, seed, cancelled)
+        found = own.find_path(query)
         if found is not None:
-            points = found.corners * field.resolution_m + (field.origin_x, field.origin_y)
+            points = (
+                found.points if isinstance(own, CellPlanner) else _checked_points(query, found.points, name)
+            )
             points[0], points[-1] = start_world, goal_world
             length_m, gap = path_length(points), found.optimum_gap
             return RawPath(points=points, margin_m=kept_m, planner=name, length_m=length_m, optimum_gap=gap)
@@ -105,14 +104,15 @@ class _Query(NamedTuple):
     cancelled: Callable[[], bool] | None
 
     def answer(self, space: FreeSpace, kind: type[PlannerBackend]) -> _Found | None:
-        """Plan in a space, or return None; planners that sample are only asked if there is a path."""
+        """Plan in a space, or return None if it does not connect start and goal."""
         with space.lock, space.open_at(self.start, self.goal) as free:
-            exact = AnyAnglePlanner
-            corners = self._plan(space.planner(exact), free)
-            if corners is None:
+            if kind is AnyAnglePlanner:
+                exact = space.planner(AnyAnglePlanner)
+                corners = self._plan(exact, free)
+                return None if corners is None else _Found(corners, exact.optimum_gap)
+            # Planners that sample cannot tell that there is no path.
+            if not is_connected(free, self.start, self.goal):
                 return None
-            if kind is exact:
-                return _Found(corners, space.planner(exact).optimum_gap)
             corners = self._plan(space.planner(kind), free)
             if corners is None:
                 raise NavigationFailure(Reason.PLANNING_TIMEOUT, "there is a path, but it was not found")
@@ -127,30 +127,105 @@ class _Query(NamedTuple):
         )
 
 
+class CellPlanner(PathPlanner):
+    """A planner on the free cells of a map, which are kept for the next query."""
+
+    backend: ClassVar[str]  # `module:Class` of a PlannerBackend, imported on use
+
+    def find_path(self, query: PathQuery) -> FoundPath | None:
+        """Plan in cells."""
+        field = query.field
+        start, goal = _checked_ends(field, query.start_xy, query.goal_xy, query.radius_m)
+        in_cells = _Query(start, goal, query.deadline_s, query.seed, query.cancelled)
+        found = in_cells.answer(_free_space(field, query.radius_m, query.margin_m), self._kind())
+        if found is None:
+            return None
+        points = found.corners * field.resolution_m + (field.origin_x, field.origin_y)
+        return FoundPath(points, found.optimum_gap)
+
+    def _kind(self) -> type[PlannerBackend]:
+        module, _, kind = self.backend.partition(":")
+        return cast(type[PlannerBackend], getattr(importlib.import_module(module), kind))
+
+
+class GridPlanner(CellPlanner):
+    """Any-angle search on the grid, refined among the corners of obstacles."""
+
+    backend = "proctor.maps.any_angle:AnyAnglePlanner"
+
+
+class OmplRrt(CellPlanner):
+    """OMPL's RRT."""
+
+    package, backend = "ompl", "proctor.navigation.ompl_planner:RrtPlanner"
+
+
+class OmplRrtStar(CellPlanner):
+    """OMPL's RRT*, which improves its path while there is time."""
+
+    package, backend = "ompl", "proctor.navigation.ompl_planner:RrtStarPlanner"
+
+
+class OmplPrm(CellPlanner):
+    """OMPL's probabilistic roadmap, kept between queries on the same map."""
+
+    package, backend = "ompl", "proctor.navigation.ompl_planner:PrmPlanner"
+
+
+class OmplRrtConnect(CellPlanner):
+    """OMPL's RRT-Connect, from both ends."""
+
+    package, backend = "ompl", "proctor.navigation.ompl_planner:RrtConnectPlanner"
+
+
 def planner_name(spelling: str) -> str:
-    """Return the name of a planner; OMPL's may also be spelt `ompl:RRTstar`."""
-    if spelling in PLANNERS:
+    """Return the name of a planner; OMPL's may also be spelt `ompl:RRTstar`, and others `module:Class`."""
+    known = names("planner")
+    if spelling in known:
         return spelling
     package, _, wanted = spelling.rpartition(":")
-    for name, place in PLANNERS.items():
-        if (
-            package == "ompl"
-            and "ompl" in place
-            and name.replace("_", "") == wanted.lower().replace("*", "star")
-        ):
+    if package not in ("", "ompl"):
+        load("planner", spelling)
+        return spelling
+    for name, target in known.items():
+        is_ompl = package == "ompl" and target.partition(":")[2].startswith("Ompl")
+        if is_ompl and name.replace("_", "") == wanted.lower().replace("*", "star"):
             return name
-    raise UnknownName("planner", spelling, PLANNERS)
+    raise UnknownName("planner", spelling, known)
 
 
-def _kind_of(name: str) -> type[PlannerBackend]:
-    module, _, kind = PLANNERS[name].partition(":")
-    try:
-        return cast(type[PlannerBackend], getattr(importlib.import_module(module), kind))
-    except ModuleNotFoundError as error:
-        missing = missing_extra(f"The planner '{name}'", error)
-        if missing is None:
-            raise
-        raise missing from error
+@lru_cache(maxsize=8)
+def _planner(name: str, options_json: bytes) -> PathPlanner:
+    """Return the planner of a name, the same as before for the same options."""
+    require_package(load("planner", name).package, f"The planner '{name}'")
+    return cast(PathPlanner, make_plugin("planner", name, msgspec.json.decode(options_json)))
+
+
+def require_package(package: str, what: str) -> None:
+    """Raise MissingDependency if a package is not installed, without importing it."""
+    if package and importlib.util.find_spec(package) is None:
+        raise missing_extra(what, ModuleNotFoundError(name=package)) or ModuleNotFoundError(name=package)
+
+
+def _checked_points(query: PathQuery, points: Array, name: str) -> Array:
+    """Return the corners that a planner found; NavigationFailure if the robot could not drive there."""
+    corners, field = np.array(points, dtype=float), query.field
+    what = f"the planner '{name}' returned"
+    if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 2:
+        raise NavigationFailure(Reason.NO_PATH, f"{what} an array {corners.shape}, expected (N, 2) corners")
+    for end, wanted in ((corners[0], query.start_xy), (corners[-1], query.goal_xy)):
+        if not np.hypot(*(end - wanted)) <= field.resolution_m:
+            raise NavigationFailure(
+                Reason.NO_PATH, f"{what} a path that ends at {_shown(end)}, not {_shown(wanted)}"
+            )
+    if not all(field.covers(x, y) for x, y in corners):
+        raise NavigationFailure(Reason.NO_PATH, f"{what} a path that leaves the map")
+    room_m = least_clearance(field, evenly_spaced(corners, field.resolution_m / 2))
+    ends_m = least_clearance(field, np.stack([query.start_xy, query.goal_xy]))
+    if room_m < min(query.radius_m, ends_m) - field.resolution_m:
+        problem = f"{what} a path that comes within {max(room_m, 0.0):.2f} m of an obstacle"
+        raise NavigationFailure(Reason.NO_PATH, f"{problem}, for a radius of {query.radius_m} m")
+    return corners
 
 
 _kept: list[tuple[ClearanceField, float, float, FreeSpace]] = []
@@ -182,7 +257,8 @@ def _checked_ends(
     ):
         if not field.covers(*point):  # neither does it cover what is not a number
             raise NavigationFailure(outside, f"the {what} {_shown(point)} is outside of the map")
-        end = _in_free_cell(field, point, radius_m)
+        at = (point - (field.origin_x, field.origin_y)) / field.resolution_m
+        end = in_free_cell(field.cells, at, radius_m)
         if end is None:
             if not (field.cells > radius_m).any():
                 problem = f"the map has no place for a robot with a radius of {radius_m} m"
@@ -192,17 +268,6 @@ def _checked_ends(
             raise NavigationFailure(occupied, f"{problem}: {found}")
         ends.append(end)
     return ends[0], ends[1]
-
-
-def _in_free_cell(field: ClearanceField, point: Array, radius_m: float) -> Array | None:
-    """Return a point in cells. If it is on a border, it is moved by a hair to the side that is free."""
-    rows, columns = field.cells.shape
-    at: Array = (point - (field.origin_x, field.origin_y)) / field.resolution_m
-    for shift in HAIRS:
-        end: Array = np.clip(at + shift, 0.0, (columns - HAIR, rows - HAIR))
-        if field.cells[int(end[1]), int(end[0])] > radius_m:
-            return end
-    return None
 
 
 def _shown(point: Array) -> str:

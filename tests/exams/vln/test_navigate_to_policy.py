@@ -16,8 +16,8 @@ from proctor.exams.names import exams_of
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.navigate_to import RADIUS_M, NavigateToPolicy
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
-from proctor.scenes.scene_map import map_of_scene
 
 WALLS = [(0, 0, 7, 0.1), (0, 5, 7, 5.1), (0, 0, 0.1, 5), (7, 0, 7.1, 5)]
 
@@ -60,7 +60,7 @@ def test_it_arrives_in_every_house_and_keeps_clear():
     rng = np.random.default_rng(3)
     lengths = []
     for episode in episodes:
-        grid = map_of_scene(Path(episode.scene_config_path))
+        grid = Scene.load(Path(episode.scene_config_path)).map()
         goal = (episode.goal.x, episode.goal.y)
         actions, way = follow(episode, rng=rng)
         assert grid.distance_m(way[-1], goal, radius_m=0.2) < 0.2, episode.episode_id
@@ -75,7 +75,7 @@ def test_it_arrives_in_every_house_and_keeps_clear():
 def test_narrow_doors_are_passed_without_touching_their_frames(tmp_path):
     doors = [(2.0, 0, 2.1, 2.0), (2.0, 2.5, 2.1, 5), (4.0, 0, 4.1, 3.4), (4.0, 3.9, 4.1, 5)]
     scene = save_boxes([*WALLS, *doors], tmp_path / "scene.json")
-    grid, rng = map_of_scene(scene), np.random.default_rng(1)
+    grid, rng = Scene.load(scene).map(), np.random.default_rng(1)
     for _ in range(8):
         start, goal = rng.uniform((0.5, 0.5), (1.5, 4.5)), rng.uniform((4.6, 0.5), (6.5, 4.5))
         episode = Episode(

@@ -7,8 +7,8 @@ import pytest
 from proctor.core.types import Action, EpisodeInfo, Vector3
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.oracle import OraclePolicy
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
-from proctor.scenes.scene_map import draw_map
 
 RADIUS_M = 0.25
 WALLS = [(0, 0, 7, 0.1), (0, 5, 7, 5.1), (0, 0, 0.1, 5), (7, 0, 7.1, 5)]
@@ -89,7 +89,7 @@ def drive(policy, robot, goal, scene_path):
 def test_it_arrives_by_the_shortest_way_and_touches_nothing(tmp_path, name, noisy):
     boxes, scene = ROOMS[name], scene_of(ROOMS[name])
     save_scene(scene, tmp_path / "scene.json")
-    grid, rng, policy = draw_map(scene), np.random.default_rng(7), OraclePolicy()
+    grid, rng, policy = Scene(scene).map(), np.random.default_rng(7), OraclePolicy()
     scores = []
     while len(scores) < 13:
         start, goal = rng.uniform((0, 0), (7, 5), (2, 2))

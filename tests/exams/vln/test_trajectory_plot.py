@@ -1,10 +1,9 @@
 """Pictures of episodes: the way, the goal, the bumps, and the texts around them."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from PIL import Image
+from matplotlib import font_manager
+from PIL import Image, ImageColor, ImageFont
 
 from proctor.core.errors import UserError
 from proctor.core.registry import suite_path
@@ -12,16 +11,21 @@ from proctor.core.types import Vector3
 from proctor.exams.vln.baselines import ForwardPolicy
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.trajectory_plot import plot_trajectory, save_trajectory_png
-from proctor.plots import fonts
-from proctor.plots.fonts import font_for, plain_font, wrapped
-from proctor.plots.marks import BUMP, GOAL, WHITE, progress_color
+from proctor.plots import figure, trajectory
+from proctor.plots.figure import has_letters, new_figure, wrap_text
 from proctor.plots.plan import draw_plan, grid_paper
+from proctor.scenes.scene import Scene
 from proctor.worlds.mock import MockEnv
 from vln_evaluator.evaluators import VLNEvaluator
 
 HOUSE = min((suite_path("houses-v1") / "scenes").glob("*.json"))
 PAPER = grid_paper((-5, -5), (5, 5), width_px=500)
+WHITE, GOAL, BUMP = (ImageColor.getrgb(color) for color in ("white", trajectory.GOAL, trajectory.BUMP))
 WAY = [Vector3(x / 4, 0, 0) for x in range(9)]
+
+
+def progress_color(share):
+    return tuple(round(255 * value) for value in trajectory.PROGRESS(share)[:3])
 
 
 def color_at(picture, x, y, plan=PAPER):
@@ -65,7 +69,7 @@ def test_the_reference_is_dashed():
 
 
 def test_the_plan_is_not_drawn_upon():
-    plan = draw_plan(HOUSE)
+    plan = draw_plan(Scene.load(HOUSE))
     before = plan.image.tobytes()
     plot_trajectory(plan, driven=WAY)
     plot_trajectory(plan, driven=[Vector3(500, 0, 0)])
@@ -139,42 +143,55 @@ def test_a_withheld_goal_is_not_drawn(tmp_path):
 
 
 def test_a_text_without_a_font_is_left_out_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(fonts, "FOLDERS", ())
-    assert font_for("Go to the sofa.", 16) is not None
-    assert font_for("走到沙发", 16) is None
+    monkeypatch.setattr(figure, "font_families", lambda: ["DejaVu Sans"])
+    assert has_letters("Go to the sofa.\n")
+    assert not has_letters("走到沙发")
     bare = plot_trajectory(PAPER, driven=WAY)
     assert plot_trajectory(PAPER, driven=WAY, caption="走到沙发旁边").height > bare.height
 
 
-def test_a_font_of_the_machine_is_found_for_letters_that_pillow_lacks(tmp_path, monkeypatch):
-    """A copy of Pillow's own font under the name of a larger one stands for it."""
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "DejaVuSans.ttf").write_bytes(b"this is no font")
-    (tmp_path / "sub" / "NotoSansCJK-Regular.ttc").write_bytes(plain_font(10).font_bytes)
-    monkeypatch.setattr(fonts, "FOLDERS", (tmp_path, tmp_path / "missing"))
-    monkeypatch.setattr(fonts, "_has_all", lambda font, text: isinstance(font.path, Path))
-    found = font_for("走", 16)
-    assert found is not None
-    assert found.path.name == "NotoSansCJK-Regular.ttc"
+def test_a_font_of_the_machine_is_found_for_letters_that_matplotlib_lacks(tmp_path, monkeypatch):
+    """Pillow's own font stands for one with Chinese letters."""
+    (tmp_path / "simhei.ttf").write_bytes(b"this is no font")
+    (tmp_path / "NotoSansCJK-Regular.ttc").write_bytes(ImageFont.load_default(10).font_bytes)
+    monkeypatch.setattr(figure, "findSystemFonts", lambda: [str(file) for file in tmp_path.iterdir()])
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", list(font_manager.fontManager.ttflist))
+    figure.font_families.cache_clear()
+    try:
+        assert figure.font_families() == ["DejaVu Sans", "Aileron"]
+        found = font_manager.findfont("Aileron")
+    finally:
+        figure.font_families.cache_clear()
+    assert found == str(tmp_path / "NotoSansCJK-Regular.ttc")
 
 
 @pytest.mark.parametrize(
-    "text", ["a few short words", "走到沙发旁边然后停下", "Donaudampfschifffahrt " * 3, " ", "a\n\nb"]
+    "text", ["a few short words", "ԱԲԳԴԵԶԷԸԹԺԻԼԽԾԿՀ", "Donaudampfschifffahrt " * 3, " ", "a\n\nb"]
 )
 @pytest.mark.parametrize("width_px", [30, 60, 500])
 def test_wrapped_lines_fit_and_lose_nothing(text, width_px):
-    font = plain_font(12)
-    lines = wrapped(text, font, width_px)
-    assert "".join("".join(lines).split()) == "".join(text.split())
-    assert all(font.getlength(line) <= width_px for line in lines)
+    written = new_figure(100, 100).text(0, 0, text, fontsize=12)
+    wrap_text(written, width_px, 100)
+    assert "".join(written.get_text().split()) == "".join(text.split())
+    assert written.get_window_extent().width <= width_px
 
 
 def test_words_are_kept_whole_where_they_fit():
-    assert wrapped("aaa bbb ccc", plain_font(12), plain_font(12).getlength("aaa bbb")) == ["aaa bbb", "ccc"]
+    written = new_figure(100, 100).text(0, 0, "aaa bbb", fontsize=12)
+    width_px = written.get_window_extent().width
+    written.set_text("aaa bbb ccc")
+    wrap_text(written, width_px, 5)
+    assert written.get_text() == "aaa bbb\nccc"
+
+
+@pytest.mark.parametrize("caption", ["pay $5_ and \\$x^{ then", "a\u3000wide blank", "a\x07bell", "😀"])
+def test_signs_that_matplotlib_minds_in_a_caption_are_letters(caption):
+    bare = plot_trajectory(PAPER, driven=WAY)
+    assert plot_trajectory(PAPER, driven=WAY, title=caption, caption=caption).height > bare.height
 
 
 def test_the_name_of_a_room_is_readable_on_a_path_that_crosses_it():
-    plan = draw_plan(HOUSE, names=False)
+    plan = draw_plan(Scene.load(HOUSE), names=False)
     room = plan.rooms[0]
     across = [Vector3(room.x + dx / 10, room.y, 0) for dx in range(-15, 16)]
     nameless = plan._replace(rooms=())

@@ -17,7 +17,7 @@ from proctor.core.geometry import distance, pose_after
 from proctor.core.types import Action, Pose2, Vector3
 from proctor.exams.datasets import load_dataset, save_dataset
 from proctor.exams.vln.episode import Episode
-from proctor.exams.vln.vlnce import Extra, Record, episode_of
+from proctor.exams.vln.vlnce import Extra, VlnceRecord, episode_of
 from proctor.exams.vln.vlnce_writer import save_vlnce, to_vlnce, writing_notes
 
 
@@ -297,7 +297,7 @@ def test_any_episode_comes_back_exactly_to_a_micrometre(start, goal, half_rad, t
         "goals": [{"position": goal, "radius": 3.0}],
         "instruction": {"instruction_text": text},
     }
-    typed = documents.convert(record, Record, "memory")
+    typed = documents.convert(record, VlnceRecord, "memory")
     (back,) = to_vlnce(
         [episode_of(typed, None, Extra(), format_="r2r-ce", turn_deg=15, split=None)], "r2r-ce"
     )["episodes"]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import ClassVar
 
 from proctor.core.geometry import pose_after, wrap_angle
-from proctor.core.interfaces import TRUTH, Policy
+from proctor.core.interfaces import TRUTH, DrivingEpisode, Policy
 from proctor.core.types import STEP_M, Action, EpisodeInfo, Observation, Pose2
-from proctor.exams.path_distance import has_map
+from proctor.exams.path_distance import scene_of
+from proctor.maps.grid_map import GridMap
 from proctor.navigation.action_planner import ActionPlanner
-from proctor.scenes.scene_map import map_of_scene
 
 DRIFT_M = 0.02
 DRIFT_RAD = math.radians(3)
@@ -30,19 +29,13 @@ class OraclePolicy(Policy):
 
     def __init__(self) -> None:
         self._planner = ActionPlanner(None, (0.0, 0.0))
-        self._plan: Iterator[Action] = iter(())
+        self._actions: Iterator[Action] = iter(())
         self._expected: Pose2 | None = None
 
     def reset(self, episode_info: EpisodeInfo) -> None:
         """Read the goal and the map."""
         episode = episode_info.episode
-        start_xy = (episode.start_position.x, episode.start_position.y)
-        goal_xy = (episode.goal.x, episode.goal.y)
-        grid = None
-        if has_map(episode):
-            scene = Path(episode.scene_config_path)
-            grid = map_of_scene(scene, episode.start_position).covering(start_xy, goal_xy)
-        self._planner = ActionPlanner(grid, goal_xy)
+        self._planner = ActionPlanner(map_of_episode(episode), (episode.goal.x, episode.goal.y))
         self._expected = None
 
     def act(self, observation: Observation) -> Action:
@@ -51,11 +44,29 @@ class OraclePolicy(Policy):
         pose = Pose2(truth["position"].x, truth["position"].y, truth["yaw"])
         if self._expected is None or _has_drifted(pose, self._expected):
             if self._expected is not None and _apart_m(pose, self._expected) > STEP_M / 2:
-                self._planner.block(self._expected.x, self._expected.y)
-            self._plan, self._expected = iter(self._planner.plan(pose)), pose
-        action = next(self._plan, Action.STOP)
+                self.block(pose, self._expected)
+            self._actions, self._expected = iter(self.plan(pose)), pose
+        action = next(self._actions, Action.STOP)
         self._expected = pose_after(action, self._expected)
         return action
+
+    def plan(self, pose: Pose2) -> list[Action]:
+        """Return the actions from here up to the STOP."""
+        return self._planner.plan(pose)
+
+    def block(self, pose: Pose2, expected: Pose2) -> None:
+        """Note that the robot bumped into something: it is not where it should be."""
+        del pose
+        self._planner.block(expected.x, expected.y)
+
+
+def map_of_episode(episode: DrivingEpisode) -> GridMap | None:
+    """Return the map that shows start and goal of an episode, None without a scene."""
+    scene = scene_of(episode)
+    if scene is None:
+        return None
+    start = episode.start_position
+    return scene.map_at(start).covering((start.x, start.y), (episode.goal.x, episode.goal.y))
 
 
 def _apart_m(a: Pose2, b: Pose2) -> float:
