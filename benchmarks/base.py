@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from proctor.core.types import Array
+from proctor.core.types import Array, Pose2
 from proctor.navigation.tracking.mpc import PERIOD_S
+from proctor.robots.dynamics import Dynamics
+from proctor.robots.robot import STILL, Twist
+from proctor.robots.spec import standard_robot
 
 LIMITS = {"v_max": 1.0, "omega_max": 1.0, "a_max": 0.5, "alpha_max": 0.5}
 
 
 class Base:
-    """Moves as it is told, some time later. See `navigation.mobile_robot`."""
+    """Moves as it is told, some time later. See `robots.robot`."""
 
     def __init__(self, drive: str, pose: Array, *, lag_s: float = 0.0) -> None:
-        self.pose, self.velocity, self.time_s = pose.copy(), np.zeros(3), 0.0
-        self.target_linear_velocity, self.target_angular_velocity = np.zeros(3), np.zeros(3)
-        self._limits = {**LIMITS, "drive": drive}
+        self.at, self.moves, self.time_s = pose.copy(), np.zeros(3), 0.0
+        self.commanded, self.spec = STILL, standard_robot(dynamics=Dynamics(drive=drive))
         self._taken_over = 1 - math.exp(-PERIOD_S / lag_s) if lag_s else 1.0
 
-    def get_world_pose(self) -> tuple[Array, Array]:
-        x, y, yaw = self.pose
-        return np.array([x, y, 0.0]), np.array([0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)])
+    def pose(self) -> Pose2:
+        return Pose2(*self.at.tolist())
 
-    def get_velocity(self) -> Array:
-        return self.velocity
+    def velocity(self) -> Twist:
+        return Twist(*self.moves.tolist())
 
-    def get_dynamics_constraints(self) -> Mapping[str, Any]:
-        return self._limits
-
-    def is_collision_detected(self) -> bool:
+    def in_contact(self) -> bool:
         return False
+
+    def command(self, twist: Twist) -> None:
+        self.commanded = twist
 
     def move(self) -> None:
         """Let one tick pass."""
-        told = np.array([*self.target_linear_velocity[:2], self.target_angular_velocity[2]])
-        self.velocity = self.velocity + self._taken_over * (told - self.velocity)
-        vx, vy, omega = self.velocity
-        yaw = self.pose[2] + 0.5 * PERIOD_S * omega
+        self.moves = self.moves + self._taken_over * (np.array(self.commanded) - self.moves)
+        vx, vy, omega = self.moves
+        yaw = self.at[2] + 0.5 * PERIOD_S * omega
         cos, sin = math.cos(yaw), math.sin(yaw)
-        self.pose += PERIOD_S * np.array([cos * vx - sin * vy, sin * vx + cos * vy, omega])
+        self.at += PERIOD_S * np.array([cos * vx - sin * vy, sin * vx + cos * vy, omega])
         self.time_s += PERIOD_S

@@ -21,7 +21,7 @@ from proctor.core.registry import suite_path
 from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs.attempts import Attempts
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.pool import WorkerPool
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
@@ -79,7 +79,7 @@ def client_cost() -> Row:
 
 def run_s(episodes, workers, address) -> float:
     # Small pictures: to draw large ones takes a worker's own time, whatever the client does.
-    job = Job(
+    job = RunJob(
         env="embedded",
         env_options={"width": 160, "height": 120, "sensors": ["rgb"]},
         policy=address,

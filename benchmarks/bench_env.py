@@ -21,7 +21,7 @@ from proctor.core.types import Action, Vector3
 from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.scenes.frames import frame_of, frame_of_part
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene import Scene
 from proctor.worlds.mock import MockEnv
 from proctor.worlds.mujoco.render.gl import drawing
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
@@ -156,7 +156,7 @@ class Peer:
 
     def __init__(self, scene_path: str) -> None:
         self.client = pybullet.connect(pybullet.DIRECT)
-        for item in load_scene(Path(scene_path)).objects:
+        for item in Scene.load(Path(scene_path)).objects:
             frame = frame_of(item)
             for part in item.parts:
                 self.add(part, frame_of_part(part, frame))

@@ -7,7 +7,7 @@ from benchmarks.rows import Row
 from proctor.core.registry import suite_path
 from proctor.exams.datasets import load_dataset
 from proctor.runs.examiner import Examiner
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 
 HOUSES = 4
 
@@ -15,7 +15,7 @@ HOUSES = 4
 def bench() -> list[Row]:
     episodes = load_dataset(suite_path("houses-v1")).episodes
     houses = list(dict.fromkeys(episode.scene_id for episode in episodes))[:HOUSES]
-    examiner = Examiner.of(Job(env="embedded", policy="replay", privileged=True))
+    examiner = Examiner.of(RunJob(env="embedded", policy="replay", privileged=True))
     results = []
     for house in houses:
         warm_up, *others = [episode for episode in episodes if episode.scene_id == house]

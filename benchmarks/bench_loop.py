@@ -28,12 +28,10 @@ from benchmarks.maps import CELL_M, rooms
 from benchmarks.rows import Row
 from proctor.core.types import Array
 from proctor.maps.clearance_field import ClearanceField
-from proctor.maps.failure import NavigationFailure
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
-from proctor.navigation.path import Path
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
+from proctor.navigation.process.requests import Motion, PlanRequest
 from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
 
 TICKS = 10_000
@@ -79,31 +77,27 @@ class PlanningDemand:
         self._client, self._rng = client, rng
         self._places = (np.argwhere(field.cells > 0.3)[:, ::-1] + 0.5) * CELL_M
         self._planners = itertools.cycle(PLANNERS)
-        self._request: PathRequest | None = None
         self.answers: Counter[str] = Counter()
 
     def tick(self, field: ClearanceField, version: int, controller: MpcController, robot: Base) -> None:
-        reply = self._client.poll()
-        if reply is None and self._request is not None:
+        answer = self._client.poll()
+        if answer is None and self._client.busy:
             return
-        result = None if reply is None else reply.result
-        if isinstance(result, Path) and self._request is not None:
-            self.answers[result.planner] += 1
-            self._client.submit_trajectory(TrajectoryRequest(path=result, start=self._request.start))
-            return
-        if isinstance(result, NavigationFailure):
-            self.answers[result.reason] += 1
-        elif result is not None:
-            robot.pose = result.poses[0].copy()
-            controller.set_reference_trajectory(result)
+        if answer is not None and answer.path is not None:
+            self.answers[answer.path.planner] += 1
+        if answer is not None and answer.failure is not None:
+            self.answers[answer.failure.reason] += 1
+        elif answer is not None and answer.trajectory is not None:
+            robot.at = answer.trajectory.poses[0].copy()
+            controller.set_reference_trajectory(answer.trajectory)
         start, goal = self._places[self._rng.integers(len(self._places), size=2)]
-        self._request = PathRequest(
+        request = PlanRequest(
             start=Motion(start[0], start[1], self._rng.uniform(-3, 3)),
             goal_xy=tuple(goal),
             planner=next(self._planners),
             timeout_s=2.0,
         )
-        self._client.submit_path(field, version, self._request)
+        self._client.submit(request, field, version)
 
 
 def clouds(grid: GridMap, rng: np.random.Generator, count: int = 4) -> list[Array]:

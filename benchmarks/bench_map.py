@@ -18,7 +18,7 @@ from proctor.core.types import Pose2, Scan
 from proctor.maps.clearance import compiled_clearances as clearances
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
-from proctor.worlds.mujoco.wheeled.mobile_base import TICK_S
+from proctor.worlds.mujoco.wheeled.robot import TICK_S
 
 CELLS, CELL_M = 512, 0.05
 POINTS = 1_000_000

@@ -20,7 +20,7 @@ from benchmarks.rows import Row
 from proctor.contestants.mcp_server import HttpTransport, mcp_server
 from proctor.contestants.mcp_tools import ExamTools
 from proctor.contestants.seat import McpSeat
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.run import run
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
@@ -51,7 +51,7 @@ def bench() -> list[Row]:
 
 def extra_times_s() -> list[float]:
     """Return for each call by how much it took longer than the step of the env in it."""
-    job = Job(
+    job = RunJob(
         policy="mcp",
         env="benchmarks.bench_mcp:TimedEnv",
         env_options={"width": 640, "height": 480, "sensors": ["rgb"]},

@@ -64,8 +64,8 @@ def drive(kind: str, reference: Trajectory) -> tuple[Array, Array, Array]:
     controller.set_reference_trajectory(reference)
     times_s, poses, velocities = [], [], []
     while base.time_s < reference.duration_s:
-        poses.append(base.pose.copy())
-        velocities.append([*base.target_linear_velocity[:2], base.target_angular_velocity[2]])
+        poses.append(base.at.copy())
+        velocities.append(base.commanded)
         started_s = time.perf_counter()
         controller.control_loop()
         times_s.append(time.perf_counter() - started_s)

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.rows import NotMeasured, Row
 from proctor.contestants.play import PlayServer
 from proctor.contestants.play_session import PlaySession
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.run import run
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
@@ -69,7 +69,7 @@ def played(binary: str) -> tuple[list[float], list[float]]:
     times_s: list[float] = []
     TimedEnv.steps_s.clear()
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(policy="human", env="benchmarks.bench_play:TimedEnv")
+        job = RunJob(policy="human", env="benchmarks.bench_play:TimedEnv")
         plan = plan_run(RunConfig(job=job, suite="houses-v1", episodes=1), Path(folder) / "run")
         session = PlaySession(plan.dataset.exam)
         with PlayServer(session, title="houses-v1", port=0) as server:

@@ -29,7 +29,7 @@ from proctor.navigation.planner import find_path
 from proctor.navigation.smoothing.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import time_path
 from proctor.robots.dynamics import Dynamics
-from proctor.scenes.scene_map import map_of_scene
+from proctor.scenes.scene import Scene
 
 T = TypeVar("T")
 RADIUS_M, MARGIN_M = 0.17, 0.05
@@ -80,7 +80,7 @@ def bench() -> list[Row]:
 
 def house_ways() -> Iterator[Way]:
     for episode in load_dataset(suite_path("houses-v1")).select(count=HOUSE_WAYS):
-        grid = map_of_scene(Path(episode.scene_config_path), episode.start_position)
+        grid = Scene.load(Path(episode.scene_config_path)).map_at(episode.start_position)
         start, goal = episode.start_position, episode.goal_position
         yield _way(grid.field, np.array([start.x, start.y]), np.array([goal.x, goal.y]))
 

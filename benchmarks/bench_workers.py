@@ -11,7 +11,7 @@ from benchmarks.rows import NotMeasured, Row
 from proctor.core.registry import suite_path
 from proctor.exams.datasets import load_dataset
 from proctor.runs.attempts import Attempts
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.pool import WorkerPool
 
 HOUSES, EPISODES_PER_HOUSE, ROUNDS = 6, 8, 3  # many: at the end, one worker waits for the other
@@ -40,7 +40,7 @@ def bench() -> list[Row | NotMeasured]:
 
 
 def run_s(episodes, workers) -> float:
-    pool = WorkerPool(Job(env="embedded", policy="replay", privileged=True), workers)
+    pool = WorkerPool(RunJob(env="embedded", policy="replay", privileged=True), workers)
     pool.start()
     start_s = time.perf_counter()
     results = list(pool.run(Attempts(episodes)))

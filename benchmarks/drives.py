@@ -16,10 +16,10 @@ from proctor.core.registry import suite_path
 from proctor.core.types import Array, Pose2, Vector3
 from proctor.maps.grid_map import GridMap
 from proctor.navigation.process.client import PlanningClient
-from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene
-from proctor.scenes.scene_map import draw_map
-from proctor.worlds.mujoco.wheeled.mobile_base import TICK_S
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
+from proctor.worlds.mujoco.wheeled.robot import TICK_S
 
 PLACE_RADIUS_M = 0.25
 LEAST_M = 2.0
@@ -80,12 +80,12 @@ def drive(number: int, *, seed: int, crowded: bool) -> Trial:
     """Drive to one random goal in one house."""
     scene_path = houses()[number % len(houses())]
     rng = np.random.default_rng([seed, number])
-    scene = load_scene(scene_path)
-    grid = draw_map(scene, scene_path)
+    scene = Scene.load(scene_path)
+    grid = scene.map()
     start, goal, yaw = random_goal(grid, rng)
     crowd = Crowd(grid, rng) if crowded else None
     with EmbeddedNavigator(
-        scene_path, start, scene=crowded_scene(scene) if crowded else None, client=_client()
+        scene_path, start, scene=crowded_scene(scene.config) if crowded else None, client=_client()
     ) as nav:
         goal_pos, goal_quat = [*goal, 0.0], [0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)]
         contacts = contacts_moving = 0
@@ -94,9 +94,9 @@ def drive(number: int, *, seed: int, crowded: bool) -> Trial:
 
         def watch(_: dict) -> None:
             nonlocal contacts, contacts_moving
-            touched = nav.robot.is_collision_detected()
+            touched = nav.robot.in_contact()
             contacts += touched
-            contacts_moving += touched and math.hypot(*nav.robot.get_velocity()[:2]) > MOVING_MPS
+            contacts_moving += touched and math.hypot(*nav.robot.velocity()[:2]) > MOVING_MPS
             if crowd is not None:
                 crowd.tick(nav, goal)
 
@@ -171,8 +171,8 @@ class Crowd:
             self._way.pop(0)
             return
         ahead = self._person + step_m * to_go / np.linalg.norm(to_go)
-        speed_mps = float(np.hypot(*nav.robot.get_velocity()[:2]))
-        braking_m = nav.robot.dynamics.stopping_distance_m(speed_mps)
+        speed_mps = float(np.hypot(*nav.robot.velocity()[:2]))
+        braking_m = nav.robot.spec.dynamics.stopping_distance_m(speed_mps)
         before_m, after_m = (_apart_m(place, robot, braking_m) for place in (self._person, ahead))
         if after_m < nav.params.radius_m + PERSONAL_M and after_m < before_m:
             self._way = []  # turns round

@@ -14,7 +14,7 @@ from proctor.navigation.path import Path as NavigationPath
 from proctor.navigation.skill.drive import Drive, DriveLog
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
-from proctor.scenes.scene_map import map_of_scene
+from proctor.scenes.scene import Scene
 
 SUCCEEDED = {
     "status": "succeeded",
@@ -56,7 +56,7 @@ def made_up_drive(index=0, *, seed=0, result=SUCCEEDED, seen=()):
     episode = an_episode(index)
     start = Pose2(episode.start_position.x, episode.start_position.y, episode.start_yaw)
     goal = (episode.goal.x, episode.goal.y)
-    grid = map_of_scene(Path(episode.scene_config_path))
+    grid = Scene.load(Path(episode.scene_config_path)).map()
     raw = grid.shortest_path((start.x, start.y), goal, radius_m=0.25)
     leg = smooth_leg(raw)
     trajectory = timed(leg, Dynamics())

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from proctor.core.geometry import wrap_angle
-from proctor.core.types import Array
+from proctor.core.types import Array, Pose2
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.navigation.tracking.mpc import MpcController
+from proctor.robots.dynamics import Dynamics
+from proctor.robots.robot import STILL, Twist
+from proctor.robots.spec import standard_robot
 
 TICK_S = 1 / 60
 SUBSTEPS = 8
@@ -39,47 +41,37 @@ class RollingBase:
         noise: float = 0.0,
         seed: int = 0,
     ) -> None:
-        self.pose, self.velocity = np.array(pose), np.zeros(3)
-        self.target_linear_velocity, self.target_angular_velocity = np.zeros(3), np.zeros(3)
-        self.time_s = 0.0
-        self.limits: dict[str, Any] = {
-            "v_max": 1.0,
-            "omega_max": 1.0,
-            "a_max": 0.5,
-            "alpha_max": 0.5,
-            "drive": drive,
-        }
+        self.at, self.moves = np.array(pose), np.zeros(3)
+        self.commanded, self.time_s = STILL, 0.0
+        self.limits = Dynamics(drive=drive)
+        self.spec = standard_robot(dynamics=self.limits)
         self._lag_s, self._gains, self._noise = lag_s, np.array([gains[0], gains[0], gains[1]]), noise
         self._random = np.random.default_rng(seed)
 
-    def get_world_pose(self) -> tuple[Array, Array]:
-        x, y, yaw = self.pose + self._noise * self._random.normal(size=3)
-        yaw = wrap_angle(yaw)
-        return np.array([x, y, 0.0]), np.array([0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)])
+    def pose(self) -> Pose2:
+        x, y, yaw = (self.at + self._noise * self._random.normal(size=3)).tolist()
+        return Pose2(x, y, wrap_angle(yaw))
 
-    def get_velocity(self) -> Array:
-        return self.velocity * self._gains
+    def velocity(self) -> Twist:
+        return Twist(*(self.moves * self._gains).tolist())
 
-    def get_dynamics_constraints(self) -> Mapping[str, Any]:
-        return self.limits
-
-    def is_collision_detected(self) -> bool:
-        return False
+    def command(self, twist: Twist) -> None:
+        self.commanded = twist
 
     @property
     def told(self) -> Array:
-        return np.array([*self.target_linear_velocity[:2], self.target_angular_velocity[2]])
+        return np.array(self.commanded)
 
     def roll(self) -> None:
         """Let one tick pass."""
         step_s = TICK_S / SUBSTEPS
         for _ in range(SUBSTEPS):
             late = 1.0 if self._lag_s == 0 else 1 - math.exp(-step_s / self._lag_s)
-            self.velocity = self.velocity + late * (self.told - self.velocity)
-            vx, vy, omega = self.velocity * self._gains
-            yaw = self.pose[2] + 0.5 * step_s * omega
+            self.moves = self.moves + late * (self.told - self.moves)
+            vx, vy, omega = self.moves * self._gains
+            yaw = self.at[2] + 0.5 * step_s * omega
             cos, sin = math.cos(yaw), math.sin(yaw)
-            self.pose += step_s * np.array([cos * vx - sin * vy, sin * vx + cos * vy, omega])
+            self.at += step_s * np.array([cos * vx - sin * vy, sin * vx + cos * vy, omega])
         self.time_s += TICK_S
 
 
@@ -117,7 +109,7 @@ def drive_along(
     start_s, drive = base.time_s, Drive()
     while base.time_s < start_s + reference.duration_s + rest_s:
         target, _ = reference.at(base.time_s - start_s)
-        drive.poses.append(base.pose.copy())
+        drive.poses.append(base.at.copy())
         drive.targets.append(target)
         controller.control_loop()
         assert controller.last is not None

@@ -9,9 +9,9 @@ from PIL import Image
 
 from proctor.navigation.skill.drive import DriveLog, view_of
 from proctor.plots.plan import Plan
-from proctor.report import drive_video
-from proctor.report.drive_plot import plot_drive, save_plot
-from proctor.report.drive_video import FPS, HOLD_S, STRIP_PX, WIDTH_PX, frames_of, save_video
+from proctor.report import drive_plot, drive_video
+from proctor.report.drive_plot import draw_drive, plot_drive, save_plot
+from proctor.report.drive_video import FPS, HOLD_S, frames_of, save_video
 
 FAILED = {
     "status": "failed",
@@ -41,7 +41,7 @@ def nowhere(drive):
 
 def words_of(figure):
     texts = [text.get_text() for text in figure.texts]
-    return texts + [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    return texts + [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
 
 
 def test_the_plot_is_a_picture_with_equal_axes_and_all_that_was_asked_for(drive, tmp_path):
@@ -50,7 +50,8 @@ def test_the_plot_is_a_picture_with_equal_axes_and_all_that_was_asked_for(drive,
         assert picture.width == 1600
     assert [file.name for file in tmp_path.iterdir()] == ["drive.png"]
     figure = plot_drive(drive)
-    floor, bar, going, turning = figure.axes
+    floor, going, turning = figure.axes
+    (bar,) = floor.child_axes
     assert floor.get_aspect() == 1
     box = floor.get_window_extent()
     view = view_of(drive, flattest=0.45, tallest=0.85)
@@ -70,7 +71,7 @@ def test_the_plot_is_a_picture_with_equal_axes_and_all_that_was_asked_for(drive,
 def test_nothing_is_written_over_what_the_plot_tells(drive):
     figure = plot_drive(drive)
     figure.canvas.draw()
-    legend = figure.legends[0].get_window_extent()
+    legend = figure.axes[0].get_legend().get_window_extent()
     boxes = [axes.get_window_extent() for axes in figure.axes]
     assert not any(legend.overlaps(box) for box in boxes)
     assert not any(text.get_window_extent().overlaps(box) for text in figure.texts for box in boxes)
@@ -97,51 +98,72 @@ def test_a_film_runs_at_real_speed_with_even_sides(short, tmp_path):
     assert count / FPS == pytest.approx(short.log.times_s[-1] + HOLD_S, abs=0.1)
 
 
-def test_the_robot_is_drawn_where_it_is_and_leaves_a_line(short):
-    drive = short
-    frames = [frame.copy() for frame in frames_of(drive)]
-    view = view_of(drive, flattest=drive_video.FLATTEST, tallest=drive_video.TALLEST)
-    index = 60
-    tick = int(np.searchsorted(drive.log.times_s, index / FPS))
+def drive_view(drive):
+    return view_of(drive, flattest=drive_plot.FLATTEST, tallest=drive_plot.TALLEST)
+
+
+def floor_of(drive):
+    """Return where a place is in a film's pictures, how many pixels are a metre, and where the floor ends."""
+    parts = draw_drive(drive)
+    parts.figure.set_dpi(drive_video.DPI)
+    floor, height_px = parts.floor, int(parts.figure.bbox.height)
 
     def pixel(x, y):
-        scale = WIDTH_PX / view.width_m
-        return round((x - view.low[0]) * scale), round((view.high[1] - y) * scale)
+        right, up = floor.transData.transform((x, y))
+        return round(right), round(height_px - up)
 
-    radius_px = drive.radius_m * WIDTH_PX / view.width_m
-    changed = np.abs(np.asarray(frames[index], int) - np.asarray(frames[0], int)).sum(axis=2) > 60
-    changed = changed[:-STRIP_PX]
+    return pixel, floor.bbox.width / np.ptp(floor.get_xlim()), round(height_px - floor.bbox.y0)
+
+
+def test_the_robot_is_drawn_where_it_is_and_leaves_a_line(short):
+    drive = short
+    pixel, pixels_per_m, lower_px = floor_of(short)
+    frames = list(frames_of(drive))
+    index = 60
+    tick = int(np.searchsorted(drive.log.times_s, index / FPS))
+    radius_px = drive.radius_m * pixels_per_m
+    changed = np.abs(frames[index].astype(int) - frames[0].astype(int)).sum(axis=2) > 60
+    upper_px = pixel(0, drive_view(drive).high[1])[1]
+    changed = changed[:lower_px]
+    changed[:upper_px] = False  # the title
     x, y = pixel(*drive.log.poses[tick, :2])
     rows, columns = np.nonzero(changed)
     assert changed[y - 3 : y + 3, x - 3 : x + 3].any()
-    reach = np.hypot(columns - x, rows - y) <= radius_px + 2
+    reach = np.hypot(columns - x, rows - y) <= radius_px + 3
     way = np.array([pixel(*pose[:2]) for pose in drive.log.poses[: tick + 1]])
-    on_way = np.hypot(columns[:, None] - way[:, 0], rows[:, None] - way[:, 1]).min(axis=1) <= radius_px + 2
+    on_way = np.hypot(columns[:, None] - way[:, 0], rows[:, None] - way[:, 1]).min(axis=1) <= radius_px + 3
     assert (reach | on_way).all()
     ahead_x, ahead_y = pixel(*drive.log.poses[-1, :2])
     assert not changed[ahead_y - 3 : ahead_y + 3, ahead_x - 3 : ahead_x + 3].any()
     passed_x, passed_y = way[tick // 2]
-    assert np.asarray(frames[-1])[passed_y - 2 : passed_y + 3, passed_x - 2 : passed_x + 3].min() < 60
+    assert frames[-1][passed_y - 2 : passed_y + 3, passed_x - 2 : passed_x + 3, :3].min() < 60
 
 
 def test_a_backdrop_is_put_where_it_belongs(drive):
-    view = view_of(drive, flattest=drive_video.FLATTEST, tallest=drive_video.TALLEST)
+    view = drive_view(drive)
     low, scale = (view.low[0] - 1.0, view.low[1] - 2.0), 0.02
     image = Image.new("RGB", (1000, 1000), (200, 220, 240))
     at = (view.low[0] + 1.0, view.low[1] + 0.5)
     column, row = round((at[0] - low[0]) / scale), 1000 - round((at[1] - low[1]) / scale)
     image.paste((255, 0, 0), (column - 5, row - 5, column + 5, row + 5))
     frame = next(frames_of(drive, Plan(image, low, scale)))
-    found = np.argwhere((np.asarray(frame) == (255, 0, 0)).all(axis=2)).mean(axis=0)
-    pixels_per_m = WIDTH_PX / view.width_m
-    height_px = frame.height - STRIP_PX
-    assert found == pytest.approx([height_px - 0.5 * pixels_per_m, pixels_per_m], abs=2)
+    found = np.argwhere((frame[..., :3] == (255, 0, 0)).all(axis=2)).mean(axis=0)
+    pixel, _, _ = floor_of(drive)
+    assert found[::-1] == pytest.approx(pixel(*at), abs=2)
+
+
+def test_a_film_ends_with_what_became_of_the_drive(short):
+    frames = list(frames_of(short))
+    upper_px = floor_of(short)[0](0, drive_view(short).high[1])[1]
+    green = np.abs(frames[-1][:upper_px, :, :3].astype(int) - (10, 122, 76)).max(axis=2) < 20
+    assert green.sum() > 100
+    assert (frames[-1] == frames[-2]).all()
 
 
 def test_a_film_that_breaks_off_leaves_nothing_behind(drive, tmp_path, monkeypatch):
     def broken(*_):
-        noise = np.random.default_rng(0).integers(0, 255, (200, 64, 64, 3), dtype=np.uint8)
-        yield from map(Image.fromarray, noise)
+        noise = np.random.default_rng(0).integers(0, 255, (200, 64, 64, 4), dtype=np.uint8)
+        yield from noise
         raise OSError("no space left")
 
     monkeypatch.setattr(drive_video, "frames_of", broken)

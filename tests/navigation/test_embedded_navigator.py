@@ -9,11 +9,13 @@ from msgspec.structs import replace
 
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2, Vector3
+from proctor.navigation.skill import goal as goals
 from proctor.navigation.skill.drive import DriveLog, view_of
 from proctor.navigation.skill.params import NavigationParams
 from proctor.report.drive_plot import save_plot
 from proctor.report.drive_video import frames_of
 from proctor.robots.dynamics import Dynamics
+from proctor.robots.spec import standard_robot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
 
@@ -67,6 +69,20 @@ def test_arrives_exactly_and_touches_nothing(client, scene_path):
     assert drive.path.clearance_m > 0.17
 
 
+def test_a_goal_is_read_once_for_all_ticks(client, scene_path, monkeypatch):
+    read, reads = goals.read_goal, []
+    monkeypatch.setattr(goals, "read_goal", lambda *asked: reads.append(asked) or read(*asked))
+    with EmbeddedNavigator(scene_path, START, client=client) as navigator:
+        drive = navigator.navigate([1.5, 1.0, 0.0], _quat(0.3))
+        assert drive.arrived
+        assert drive.goal_yaw == pytest.approx(0.3)
+        assert len(reads) == 1
+        again = navigator.navigate(goals.NavigationGoal((1.0, 1.0, 0.0), 0.2))
+    assert again.arrived
+    assert (again.goal, again.goal_yaw) == ((1.0, 1.0), 0.2)
+    assert len(reads) == 1
+
+
 def test_the_same_goal_gives_the_same_drive_bit_for_bit(client, scene_path):
     logs = []
     for _ in range(2):
@@ -77,8 +93,8 @@ def test_the_same_goal_gives_the_same_drive_bit_for_bit(client, scene_path):
 
 
 def test_a_holonomic_base_goes_sideways(client, scene_path):
-    dynamics = Dynamics(drive="holonomic")
-    with EmbeddedNavigator(scene_path, START, dynamics=dynamics, client=client) as navigator:
+    robot = standard_robot(dynamics=Dynamics(drive="holonomic"))
+    with EmbeddedNavigator(scene_path, START, robot=robot, client=client) as navigator:
         drive = navigator.navigate(GOAL, _quat(0.0))
     assert drive.arrived
     assert drive.result["final_distance"] < 0.02
@@ -143,7 +159,7 @@ def test_a_goal_that_is_none_is_a_failed_drive(client, scene_path, tmp_path, goa
     assert drive.result["reason"] == "invalid_goal"
     assert math.isnan(drive.goal[0])
     save_plot(drive, tmp_path / "drive.png")
-    assert next(frames_of(drive)).width == 960
+    assert next(frames_of(drive)).shape[1] == 960
 
 
 def test_the_result_of_an_earlier_goal_is_not_that_of_the_next(client, scene_path):
@@ -188,7 +204,7 @@ def test_a_start_far_beyond_the_map_is_filmed_and_plotted_too(client, scene_path
         view = view_of(moved, flattest=0.4, tallest=0.85)
         assert view.low[0] < x - 0.3 < x + 0.3 < view.high[0]
         assert view.low[1] < y - 0.3 < y + 0.3 < view.high[1]
-        assert next(frames_of(moved)).width == 960
+        assert next(frames_of(moved)).shape[1] == 960
 
 
 @pytest.mark.parametrize(("y", "arrives"), [(0.2, False), (0.215, False), (0.225, True)])

@@ -7,10 +7,11 @@ import trimesh
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2
 from proctor.maps.grid_map import GridMap
-from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes import footprints, scene_map
+from proctor.robots.spec import standard_robot
+from proctor.scenes import scene_map
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
-from proctor.scenes.scene_map import draw_map, map_of_scene
+from proctor.scenes.scene_map import draw_map
 from proctor.worlds.mujoco.wheeled.world import World
 
 
@@ -29,7 +30,7 @@ def occupied_centres(grid):
 
 
 def test_a_box_on_round_numbers_fills_exactly_its_cells():
-    grid = draw_map(scene_of(thing(size=(0.3, 0.2, 1), at=(1.05, 2.0, 0.5))))
+    grid = Scene(scene_of(thing(size=(0.3, 0.2, 1), at=(1.05, 2.0, 0.5)))).map()
     centres = occupied_centres(grid)
     assert len(centres) == 6 * 4
     assert centres.min(axis=0) == pytest.approx((0.925, 1.925))
@@ -37,7 +38,7 @@ def test_a_box_on_round_numbers_fills_exactly_its_cells():
 
 
 def test_the_map_reaches_half_a_metre_beyond_everything():
-    grid = draw_map(scene_of(thing(at=(3, -2, 0.5))))
+    grid = Scene(scene_of(thing(at=(3, -2, 0.5)))).map()
     assert grid.origin_world == pytest.approx((2.0, -3.0))
     assert grid.occupied.shape == (40, 40)
 
@@ -52,13 +53,13 @@ def test_the_map_reaches_half_a_metre_beyond_everything():
     ],
 )
 def test_what_a_robot_cannot_bump_into_is_not_on_the_map(harmless):
-    assert not draw_map(scene_of(harmless)).occupied.any()
+    assert not Scene(scene_of(harmless)).map().occupied.any()
 
 
 def test_a_leaning_board_is_an_obstacle_only_where_it_is_low():
     # A board that rises from the floor at x = 0 to 4 m at x = 4.
     board = thing(size=(math.sqrt(32), 1, 0.02), at=(2, 0, 2), part={"rotate": (0, -45, 0)})
-    reach = occupied_centres(draw_map(scene_of(board)))[:, 0]
+    reach = occupied_centres(Scene(scene_of(board)).map())[:, 0]
     assert reach.min() == pytest.approx(0.05, abs=0.05)
     assert reach.max() == pytest.approx(1.3, abs=0.05)
 
@@ -66,7 +67,7 @@ def test_a_leaning_board_is_an_obstacle_only_where_it_is_low():
 def test_scale_and_rotation_of_an_object_move_its_parts():
     parts = [Part(shape="box", size=(0.2, 0.2, 0.5), translate=(1, 0, 0.25))]
     turned = SceneObject(name="a", translate=(5, 5, 0), rotate=(0, 0, 90), scale=2.0, parts=parts)
-    centres = occupied_centres(draw_map(scene_of(turned)))
+    centres = occupied_centres(Scene(scene_of(turned)).map())
     assert centres.min(axis=0) == pytest.approx((4.825, 6.825))
     assert centres.max(axis=0) == pytest.approx((5.175, 7.175))
 
@@ -97,8 +98,8 @@ def random_things(rng, tmp_path):
 def test_the_map_agrees_with_what_the_physics_touches(tmp_path):
     rng = np.random.default_rng(4)
     scene = random_things(rng, tmp_path)
-    grid = draw_map(scene, tmp_path / "scene.json")
-    world = World(scene, tmp_path / "scene.json", WheeledRobot())
+    grid = Scene(scene, tmp_path / "scene.json").map()
+    world = World(Scene(scene, tmp_path / "scene.json"), standard_robot())
     touches = 0
     low = np.array(grid.origin_world)
     high = low + np.array(grid.occupied.shape[::-1]) * grid.resolution_m
@@ -117,10 +118,10 @@ def test_the_map_agrees_with_what_the_physics_touches(tmp_path):
 def test_a_mesh_needs_its_scene_file_and_must_be_one(tmp_path):
     scene = scene_of(SceneObject(name="a", asset_path="a.stl"))
     with pytest.raises(UserError, match="scene's file"):
-        draw_map(scene)
+        Scene(scene).map()
     (tmp_path / "a.stl").write_text("no mesh")
     with pytest.raises(InvalidFile, match=r"scene.json: objects\[0\]\.asset_path: 'a.stl'"):
-        draw_map(scene, tmp_path / "scene.json")
+        Scene(scene, tmp_path / "scene.json").map()
 
 
 def exact_clearance(grid, points):
@@ -145,7 +146,7 @@ def test_clearance_is_the_distance_to_the_nearest_occupied_square():
 
 
 def test_beyond_the_border_the_floor_is_empty():
-    grid = draw_map(scene_of(thing()))
+    grid = Scene(scene_of(thing())).map()
     assert grid.clearance_at(-0.9, 0.0) > 0.25
     assert grid.clearance_at(-50.0, 0.0) > 0.25
     assert grid.line_is_free((-5.0, 3.0), (5.0, 3.0), 0.25)
@@ -153,7 +154,7 @@ def test_beyond_the_border_the_floor_is_empty():
 
 
 def test_a_lone_box_is_driven_around_from_far_outside_of_the_map():
-    grid = draw_map(scene_of(thing()))
+    grid = Scene(scene_of(thing())).map()
     corner = (-0.5 - 0.25 * math.sqrt(0.5), 0.5 + 0.25 * math.sqrt(0.5))
     expected = 2 * math.dist((-5.0, 0.0), corner) + 2 * -corner[0]
     for world in (grid, grid.covering((-5.0, 0.0), (5.0, 0.0))):
@@ -161,7 +162,7 @@ def test_a_lone_box_is_driven_around_from_far_outside_of_the_map():
 
 
 def test_a_map_is_enlarged_only_where_it_must_be_and_never_without_bound():
-    grid = draw_map(scene_of(thing()))
+    grid = Scene(scene_of(thing())).map()
     assert grid.covering((0.4, 0.4)) is grid
     larger = grid.covering((3.0, -2.0))
     assert larger.origin_world == pytest.approx((-1.0, -2.5))
@@ -171,7 +172,7 @@ def test_a_map_is_enlarged_only_where_it_must_be_and_never_without_bound():
 
 
 def test_an_empty_scene_is_free_everywhere():
-    grid = draw_map(scene_of())
+    grid = Scene(scene_of()).map()
     assert grid.distance_m((-4.0, 0.0), (4.0, 3.0), radius_m=0.25) == pytest.approx(math.hypot(8, 3))
 
 
@@ -183,7 +184,8 @@ def test_a_line_is_free_if_the_disc_fits_all_along():
     assert not grid.line_is_free((0.5, 1.75), (2.5, 1.75), 0.25)
     assert grid.line_is_free((0.5, 1.83), (2.5, 1.83), 0.25)
     assert grid.line_is_free((0.5, 0.5), (0.5, 0.5), 0.25)
-    free = grid.lines_are_free((0.5, 1.5), [(2.5, 1.5), (1.0, 1.5), (2.5, 2.5)], 0.2)
+    ends = [(2.5, 1.5), (1.0, 1.5), (2.5, 2.5)]
+    free = np.array([grid.line_is_free((0.5, 1.5), end, 0.2) for end in ends])
     assert free.tolist() == [False, True, True]
 
 
@@ -192,44 +194,44 @@ def test_a_line_is_free_if_the_disc_fits_all_along():
 )
 def test_an_upright_box_is_drawn_like_any_other_solid(rotate, monkeypatch):
     scene = scene_of(thing(at=(0.31, -0.2, 0.4), size=(1.3, 0.07, 0.9), rotate=rotate))
-    occupied = draw_map(scene).occupied
-    footprint = footprints._footprint
+    occupied = Scene(scene).map().occupied
+    footprint = scene_map._footprint
     monkeypatch.setattr(
-        footprints, "_footprint", lambda solid, band: footprint(solid._replace(sides=None), band)
+        scene_map, "_footprint", lambda solid, band: footprint(solid._replace(sides=None), band)
     )
     assert occupied.sum() > 20
-    assert (occupied == draw_map(scene).occupied).all()
+    assert (occupied == Scene(scene).map().occupied).all()
 
 
 def test_a_scene_that_would_need_a_huge_map_is_refused():
     with pytest.raises(UserError, match=r"the objects of 'test' reach over 100001 m x 1 m"):
-        draw_map(scene_of(thing(), thing(name="far away", at=(1e5, 0, 0.5))))
+        Scene(scene_of(thing(), thing(name="far away", at=(1e5, 0, 0.5)))).map()
 
 
 def test_the_map_of_a_scene_file_is_made_once_for_each_version(tmp_path):
     path = tmp_path / "scene.json"
     save_scene(scene_of(thing()), path)
-    assert map_of_scene(path) is map_of_scene(path)
-    assert map_of_scene(path).occupied.sum() == 400
+    assert Scene.load(path).map() is Scene.load(path).map()
+    assert Scene.load(path).map().occupied.sum() == 400
     save_scene(scene_of(thing(size=(2, 1, 1))), path)
-    assert map_of_scene(path).occupied.sum() == 800
+    assert Scene.load(path).map().occupied.sum() == 800
     with pytest.raises(InvalidFile, match="no such file"):
-        map_of_scene(tmp_path / "other.json")
+        Scene.load(tmp_path / "other.json").map()
 
 
 def test_the_maps_of_many_scenes_are_each_drawn_once(tmp_path, monkeypatch):
     drawn = []
 
-    def counted(scene, path, **floor):
-        drawn.append(path)
-        return draw_map(scene, path, **floor)
+    def counted(scene, *floor):
+        drawn.append(scene.file)
+        return draw_map(scene, *floor)
 
-    monkeypatch.setattr(scene_map, "draw_map", counted)
+    monkeypatch.setattr("proctor.scenes.scene.draw_map", counted)
     paths = [tmp_path / f"{number}.json" for number in range(25)]
     for path in paths:
         save_scene(scene_of(thing()), path)
     for path in [*paths, *paths]:
-        assert map_of_scene(path).connects((-1, 0), (1, 1.5), radius_m=0.2)
+        assert Scene.load(path).map().connects((-1, 0), (1, 1.5), radius_m=0.2)
     assert drawn == paths
 
 

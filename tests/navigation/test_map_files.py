@@ -431,7 +431,7 @@ def test_npz_files_that_are_broken(tmp_path):
 
 @pytest.mark.parametrize("name", ["map.png", "map", "map.json"])
 def test_names_of_other_files_are_refused(tmp_path, name):
-    with pytest.raises(InvalidFile, match=r"ends with \.yaml, \.yml or \.npz"):
+    with pytest.raises(InvalidFile, match=r"ends with \.yaml, \.yml, \.npz or \.map"):
         load_map(tmp_path / name)
     with pytest.raises(UserError, match=r"ends with \.yaml, \.yml or \.npz"):
         save_map(random_grid(), tmp_path / name)

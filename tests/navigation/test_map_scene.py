@@ -6,9 +6,10 @@ import pytest
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.maps.grid_map import GridMap
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
 from proctor.scenes import map_scene
 from proctor.scenes.map_scene import scene_of_map
+from proctor.scenes.scene import Scene
 from proctor.worlds.mujoco.wheeled.world import World
 
 
@@ -56,7 +57,7 @@ def test_random_cells_are_covered_exactly():
 
 def test_a_robot_can_stand_between_the_walls_and_not_in_them():
     grid = two_rooms()
-    world = World(scene_of_map(grid, "rooms", (-0.5, 5.0)), None, WheeledRobot())
+    world = World(Scene(scene_of_map(grid, "rooms", (-0.5, 5.0))), standard_robot())
     world.begin(Pose2(0.0, 5.3, 0.0), who="the robot", z=0.0)
     for x, y in ((0.3, 5.3), (-0.45, 4.575), (-0.9, 5.0)):
         with pytest.raises(UserError, match="starts inside of 'the map's walls'"):

@@ -11,9 +11,10 @@ from rolling_base import TICK_S, Drive, RollingBase, drive_along, made_of, windi
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Array
+from proctor.navigation.plugins import ControlReport
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.navigation.tracking import mpc_problem
-from proctor.navigation.tracking.mpc import ControlReport, MpcController
+from proctor.navigation.tracking.mpc import MpcController
 
 REAL = {"lag_s": 0.05, "gains": (0.97, 1.03)}
 FORTH = [(0.5, 0.0, 1.5), (0.0, 0.0, 1.0), (-0.5, 0.0, 1.5)]
@@ -89,7 +90,7 @@ def test_a_heading_that_passes_half_a_turn_is_followed_the_short_way() -> None:
 def test_a_robot_that_looks_the_other_way_does_not_waver_between_left_and_right() -> None:
     base = RollingBase((0.0, 0.0, math.pi - 0.001), noise=0.003)
     drive = drive_along(base, Trajectory([0.0], np.zeros((1, 3)), np.zeros((1, 3))), rest_s=8.0)
-    assert abs(math.remainder(base.pose[2], math.tau)) < math.radians(0.5)
+    assert abs(math.remainder(base.at[2], math.tau)) < math.radians(0.5)
     turns = np.array(drive.commands)[:, 2]
     assert np.all(turns[20:100] > 0) or np.all(turns[20:100] < 0)
 
@@ -113,12 +114,12 @@ def test_a_push_after_the_end_is_taken_back() -> None:
     drive_along(base, reference, controller=controller)
     assert controller.last is not None
     assert controller.last.resting
-    base.pose[0] += 0.04
+    base.at[0] += 0.04
     for _ in range(180):
         controller.control_loop()
         base.roll()
     assert controller.last.resting
-    assert abs(base.pose[0] - reference.poses[-1, 0]) < 0.01
+    assert abs(base.at[0] - reference.poses[-1, 0]) < 0.01
 
 
 @pytest.mark.parametrize("kind", ["differential", "holonomic"])
@@ -196,7 +197,7 @@ def test_a_pose_that_is_no_number_stops_the_robot() -> None:
         controller.control_loop()
         base.roll()
     assert base.told[0] > 0.1
-    base.pose[1] = math.nan
+    base.at[1] = math.nan
     with pytest.raises(SimulationError, match="finite"):
         controller.control_loop()
     assert not base.told.any()
@@ -213,7 +214,7 @@ def test_a_pose_that_is_not_known_stops_the_robot(monkeypatch: pytest.MonkeyPatc
         raise SimulationError("no pose")
 
     base.roll()
-    monkeypatch.setattr(base, "get_world_pose", lost)
+    monkeypatch.setattr(base, "pose", lost)
     with pytest.raises(SimulationError, match="no pose"):
         controller.control_loop()
     assert not base.told.any()
@@ -233,8 +234,8 @@ def test_stop_stands_still_and_forgets_and_then_it_begins_from_rest() -> None:
     controller.control_loop()
     assert not base.told.any()
     base.roll()
-    assert base.get_velocity()[0] > 0.1
-    controller.set_reference_trajectory(made_of(FORTH, tuple(base.pose)))
+    assert base.velocity()[0] > 0.1
+    controller.set_reference_trajectory(made_of(FORTH, tuple(base.at)))
     controller.control_loop()
     assert 0 < base.told[0] <= 0.5 * TICK_S + 1e-9
 
@@ -262,7 +263,9 @@ def test_solve_by_hand_is_what_the_loop_does(kind: str) -> None:
     for controller in (looping, by_hand):
         controller.set_reference_trajectory(winding(kind))
     segment = by_hand.get_trajectory_segment(0.0)
-    state = (base.get_world_pose(), base.get_velocity())
+    half = base.pose().yaw / 2
+    pose = [base.pose().x, base.pose().y, 0.0], [0.0, 0.0, math.sin(half), math.cos(half)]
+    state = (pose, base.velocity())
     command = by_hand.solve(current_state=state, reference=segment, constraints=base.limits)
     looping.control_loop()
     assert command == pytest.approx(tuple(base.told), abs=1e-12)

@@ -14,6 +14,7 @@ from proctor.maps.clearance_field import ClearanceField
 from proctor.maps.grid_map import GridMap
 from proctor.navigation.tracking import holonomic, mpc_problem, unicycle
 from proctor.navigation.tracking.mpc_problem import STAGE_S, Axis, Horizon, Solver
+from proctor.robots.robot import Twist
 
 STRAIGHT = [(0.45, 0.0, 1.5), (0.0, 0.0, 2.0), (-0.45, 0.0, 1.5)]
 RADIUS_M = 0.17
@@ -84,7 +85,8 @@ def test_a_plan_that_breaks_the_limits_is_made_possible(rng: np.random.Generator
 
 def test_too_fast_a_start_comes_back_within_the_limits() -> None:
     base = RollingBase()
-    base.velocity[0] = base.target_linear_velocity[0] = 1.3
+    base.moves[0] = 1.3
+    base.command(Twist(vx=1.3))
     drive = drive_along(base, made_of([(0.4, 0.0, 2.0), (0.0, 0.0, 2.0), (-0.4, 0.0, 2.0)]))
     commands = np.array(drive.commands)
     assert drive.fallbacks == 0

@@ -26,7 +26,7 @@ def test_arrives_and_says_so_as_the_spec_does(client):
     result = floor.finish(goal_pos=GOAL, goal_quat=_quat(1.0), timeout=60.0)
     assert result["status"] == "succeeded"
     assert result["message"] == "Navigation completed successfully"
-    assert result["final_distance"] == pytest.approx(math.dist(floor.robot.pose[:2], GOAL[:2]))
+    assert result["final_distance"] == pytest.approx(math.dist(floor.robot.at[:2], GOAL[:2]))
     assert result["final_distance"] < 0.01
     assert result["final_yaw_error"] < math.radians(0.5)
     assert result["total_time"] == pytest.approx(floor.now_s(), abs=0.1)
@@ -120,7 +120,7 @@ def test_start_is_the_goal(client):
     assert floor.now_s() < 0.5
     result = floor.finish(goal_pos=[1.0, 1.0, 0.0], goal_quat=_quat(2.0))
     assert result["status"] == "succeeded"
-    assert floor.robot.pose[2] == pytest.approx(2.0, abs=0.01)
+    assert floor.robot.at[2] == pytest.approx(2.0, abs=0.01)
 
 
 def test_leaves_an_obstacle_that_it_starts_in(client):
@@ -138,7 +138,7 @@ def test_does_not_leave_an_obstacle_by_going_through_it(client):
     floor = Floor(client, occupied)
     result = floor.finish(goal_pos=GOAL)
     assert result["reason"] == "start_occupied"
-    assert floor.robot.pose == pytest.approx([1, 1, 0])
+    assert floor.robot.at == pytest.approx([1, 1, 0])
 
 
 @pytest.mark.parametrize("state", list(State)[1:5])
@@ -149,11 +149,11 @@ def test_cancel_in_each_state(client, state):
     assert floor.stands
     result = floor.tick(goal_pos=GOAL)
     assert (result["status"], result["reason"]) == ("failed", "cancelled")
-    before = floor.robot.pose.copy()
+    before = floor.robot.at.copy()
     for _ in range(30):
         floor.controller.clock_callback(floor.now_s())
         floor.robot.advance()
-    assert floor.robot.pose == pytest.approx(before)
+    assert floor.robot.at == pytest.approx(before)
 
 
 def test_cancelling_nothing_does_nothing(client):
@@ -168,7 +168,7 @@ def test_pause_and_resume(client):
     floor.until(State.EXECUTING, goal_pos=GOAL)
     for _ in range(180):
         floor.tick(goal_pos=GOAL)
-    speed = floor.robot.velocity[0]
+    speed = floor.robot.moves[0]
     assert speed > 0.4
     floor.skills.pause("navigate_to")
     for _ in range(180):
@@ -176,7 +176,7 @@ def test_pause_and_resume(client):
     assert result["status"] == "processing"
     assert result["message"] == "Paused"
     assert result["paused"]
-    assert abs(floor.robot.velocity).max() < 1e-3
+    assert abs(floor.robot.moves).max() < 1e-3
     elapsed = result["elapsed_time"]
     for _ in range(600):
         result = floor.tick(goal_pos=GOAL)
@@ -196,13 +196,13 @@ def test_another_goal_takes_over_without_a_stop(client):
     assert floor.skill.state in (State.INITIALIZING, State.PATH_PLANNING)
     for _ in range(60):
         floor.tick(goal_pos=second)
-        speeds.append(floor.robot.velocity[0])
+        speeds.append(floor.robot.moves[0])
     assert floor.skill.state is State.EXECUTING
     assert min(speeds) > 0.3
     assert max(abs(np.diff(speeds))) < 0.5 / 60 * 1.1  # the limit of acceleration holds
     result = floor.finish(goal_pos=second)
     assert result["status"] == "succeeded"
-    assert math.dist(floor.robot.pose[:2], second[:2]) < 0.02
+    assert math.dist(floor.robot.at[:2], second[:2]) < 0.02
 
 
 def test_a_goal_behind_is_reached_too(client):
@@ -220,13 +220,13 @@ def test_saved_and_restored_elsewhere(client):
         floor.tick()
     saved = floor.skills.save()
     assert saved["navigate_to"]["state"] == "EXECUTING"
-    other = Floor(client, room(), start=tuple(floor.robot.pose))
+    other = Floor(client, room(), start=tuple(floor.robot.at))
     other.skills.restore(saved)
     assert other.skills.get_skill_state("navigate_to") == "INITIALIZING"
     result = other.finish()
     assert result["status"] == "succeeded"
     assert result["total_time"] == pytest.approx(other.now_s() + saved["navigate_to"]["elapsed_s"], abs=0.1)
-    assert other.robot.pose[2] == pytest.approx(0.5, abs=0.02)
+    assert other.robot.at[2] == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_goes_around_what_appears_on_the_path(client):
     for _ in range(3000):
         _block(floor, 3.5, 2.0)
         result = floor.tick(goal_pos=goal)
-        nearest = min(nearest, math.dist(floor.robot.pose[:2], (3.5, 2.0)))
+        nearest = min(nearest, math.dist(floor.robot.at[:2], (3.5, 2.0)))
         if result["status"] != "processing":
             break
     assert result["status"] == "succeeded"
@@ -297,7 +297,7 @@ def test_replans_after_collisions_and_then_gives_up(client):
     floor = Floor(client, room())
     collisions = 0
     for _ in range(6000):
-        floor.robot.touching = floor.skill.state is State.EXECUTING and floor.robot.velocity[0] > 0.2
+        floor.robot.touching = floor.skill.state is State.EXECUTING and floor.robot.moves[0] > 0.2
         collisions += floor.robot.touching
         result = floor.tick(goal_pos=GOAL)
         if result["status"] != "processing":
@@ -312,7 +312,7 @@ def test_replans_when_it_is_off_its_trajectory(client):
     floor.until(State.EXECUTING, goal_pos=GOAL)
     for _ in range(120):
         floor.tick(goal_pos=GOAL)
-    floor.robot.pose[1] += 0.5
+    floor.robot.at[1] += 0.5
     result = floor.finish(goal_pos=GOAL)
     assert result["status"] == "succeeded"
     assert result["replans"] == 1
@@ -329,7 +329,7 @@ def test_a_robot_that_cannot_move_is_given_up(client):
 
 def test_a_pose_that_is_none(client):
     floor = Floor(client, room())
-    floor.robot.pose[0] = math.nan
+    floor.robot.at[0] = math.nan
     result = floor.tick(goal_pos=GOAL)
     result = floor.tick(goal_pos=GOAL)
     assert result["reason"] == "pose_unknown"
@@ -353,7 +353,7 @@ def test_a_holonomic_base_takes_another_goal_while_it_moves_sideways(client):
     floor.until(State.EXECUTING, goal_pos=GOAL, goal_quat=_quat(-1.5))
     for _ in range(150):
         floor.tick(goal_pos=GOAL, goal_quat=_quat(-1.5))
-    assert abs(floor.robot.velocity[1]) > 0.5
+    assert abs(floor.robot.moves[1]) > 0.5
     other, changes_mps, errors_m = [4.5, 1.0, 0.0], [], []
     before = _world_velocity(floor.robot)
     for _ in range(90):
@@ -374,16 +374,16 @@ def test_a_holonomic_base_that_bumps_into_something_sideways_backs_off_sideways(
     for _ in range(90):
         floor.tick(**goal)
     floor.robot.touching = True
-    bumped_x = floor.robot.pose[0]
+    bumped_x = floor.robot.at[0]
     assert floor.tick(**goal)["message"] == "Collision detected, replanning"
     floor.robot.touching = False
     rows, columns = np.nonzero(floor.live_map.seen)
     assert min(columns) * 0.05 > bumped_x
     assert max(abs(rows * 0.05 - 1.0)) < 0.3
     assert floor.until(State.PATH_PLANNING, **goal)["state"] == "PATH_PLANNING"
-    assert floor.robot.pose == pytest.approx([bumped_x - 0.3, 1.0, math.pi / 2], abs=0.05)
+    assert floor.robot.at == pytest.approx([bumped_x - 0.3, 1.0, math.pi / 2], abs=0.05)
 
 
 def _world_velocity(robot):
-    (vx, vy, _), yaw = robot.velocity, robot.pose[2]
+    (vx, vy, _), yaw = robot.moves, robot.at[2]
     return vx * math.cos(yaw) - vy * math.sin(yaw), vx * math.sin(yaw) + vy * math.cos(yaw)

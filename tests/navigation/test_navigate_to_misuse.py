@@ -8,7 +8,7 @@ from floor_robots import Floor, room
 
 from proctor.core.errors import UnknownName, UserError
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.skill.goal import Goal
+from proctor.navigation.skill.goal import NavigationGoal
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.states import State
 
@@ -27,7 +27,7 @@ def _underway(client, **options):
     floor.until(State.EXECUTING, goal_pos=GOAL)
     for _ in range(150):
         floor.tick(goal_pos=GOAL)
-    assert floor.robot.velocity[0] > 0.2
+    assert floor.robot.moves[0] > 0.2
     return floor
 
 
@@ -49,10 +49,10 @@ def test_another_goal_does_not_end_a_pause(client):
     for _ in range(300):
         result = floor.tick(goal_pos=OTHER)
     assert (result["message"], result["paused"]) == ("Paused", True)
-    assert not floor.robot.velocity.any()
+    assert not floor.robot.moves.any()
     floor.skills.resume("navigate_to")
     assert floor.finish(goal_pos=OTHER)["status"] == "succeeded"
-    assert math.dist(floor.robot.pose[:2], OTHER[:2]) < 0.02
+    assert math.dist(floor.robot.at[:2], OTHER[:2]) < 0.02
 
 
 def test_another_time_limit_is_not_another_goal(client):
@@ -69,9 +69,7 @@ def test_another_time_limit_is_not_another_goal(client):
 
 def test_goals_that_come_at_every_tick_do_not_make_it_blind(client):
     floor = _underway(client)
-    ahead = floor.robot.pose[:2] + 0.6 * np.array(
-        [math.cos(floor.robot.pose[2]), math.sin(floor.robot.pose[2])]
-    )
+    ahead = floor.robot.at[:2] + 0.6 * np.array([math.cos(floor.robot.at[2]), math.sin(floor.robot.at[2])])
     offsets = np.stack(np.meshgrid(np.linspace(-0.1, 0.1, 9), np.linspace(-0.1, 0.1, 9)), axis=-1).reshape(
         -1, 2
     )
@@ -79,8 +77,8 @@ def test_goals_that_come_at_every_tick_do_not_make_it_blind(client):
     for number in range(300):
         floor.live_map.mark_points(points, floor.now_s())
         floor.tick(goal_pos=GOAL if number % 2 else OTHER)
-    assert np.linalg.norm(points[:, :2] - floor.robot.pose[:2], axis=1).min() > floor.skill.params.radius_m
-    assert not floor.robot.velocity.any()
+    assert np.linalg.norm(points[:, :2] - floor.robot.at[:2], axis=1).min() > floor.skill.params.radius_m
+    assert not floor.robot.moves.any()
 
 
 def test_a_clock_that_goes_back_stops_the_robot(client):
@@ -126,7 +124,7 @@ def test_a_saved_navigation_must_make_sense(client, saved):
 
 def test_a_goal_must_make_sense():
     with pytest.raises(ValueError, match="finite"):
-        Goal((0.0, math.nan, 0.0), None, 60.0)
+        NavigationGoal((0.0, math.nan, 0.0), None, 60.0)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from nav_fields import comb, field_of, rooms, walled
 
 from proctor.core.errors import UnknownName
+from proctor.maps.any_angle import AnyAnglePlanner
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.free_space import path_is_free
 from proctor.navigation.ompl_planner import PrmPlanner, RrtConnectPlanner, RrtPlanner, RrtStarPlanner
@@ -95,6 +96,14 @@ def test_time_that_is_up_is_a_timeout(kind):
     with pytest.raises(NavigationFailure, match="in the time") as failure:
         kind(free, reach=10).plan(free, *ends, timeout_s=1e-9, seed=0, cancelled=None)
     assert failure.value.reason == Reason.PLANNING_TIMEOUT
+
+
+@pytest.mark.parametrize("planner", ALL)
+def test_it_is_asked_without_a_search_over_the_cells_before(field, planner, monkeypatch):
+    monkeypatch.setattr(AnyAnglePlanner, "plan", None)
+    assert planned(field, planner).planner == planner
+    with pytest.raises(TypeError):
+        planned(field, "grid")
 
 
 @pytest.mark.parametrize("planner", ALL)

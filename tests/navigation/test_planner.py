@@ -7,10 +7,11 @@ import pytest
 from scipy.ndimage import label
 
 from proctor.core.errors import UnknownName
+from proctor.core.registry import names
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.grid_map import GridMap
 from proctor.navigation import planner as planner_module
-from proctor.navigation.planner import PLANNERS, find_path, planner_name
+from proctor.navigation.planner import find_path, planner_name
 
 RADIUS_M = 0.17
 
@@ -199,7 +200,9 @@ def test_threads_plan_on_one_map_at_once():
 
 
 def test_planners_have_names_and_those_of_ompl_a_second():
-    assert [planner_name(name) for name in PLANNERS] == list(PLANNERS)
+    known = names("planner")
+    assert set(known) >= {"grid", "prm", "rrt", "rrt_connect", "rrt_star"}
+    assert [planner_name(name) for name in known] == list(known)
     assert planner_name("ompl:RRTstar") == "rrt_star"
     assert planner_name("ompl:RRT*") == "rrt_star"
     assert planner_name("ompl:RRTConnect") == "rrt_connect"

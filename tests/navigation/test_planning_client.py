@@ -17,17 +17,15 @@ from nav_fields import comb, rooms
 from proctor.core.errors import MissingDependency, UnknownName
 from proctor.maps.clearance_field import ClearanceField
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.path import Path
-from proctor.navigation.process import link as planning_link
+from proctor.navigation.process import client as planning_client_module
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.process.pipeline import compute_path, generate_trajectory
-from proctor.navigation.process.requests import Motion, PathRequest, TrajectoryRequest
-from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.process.pipeline import plan
+from proctor.navigation.process.requests import Motion, PlanRequest
 
 LONG_S = 300.0
 START = Motion(0.6, 5.0, 0.0)
-EASY = PathRequest(start=START, goal_xy=(7.4, 1.0))
-HARD = PathRequest(start=Motion(0.5, 1.0, 0.0), goal_xy=(11.4, 1.0), planner="rrt_star", timeout_s=600.0)
+EASY = PlanRequest(start=START, goal_xy=(7.4, 1.0))
+HARD = PlanRequest(start=Motion(0.5, 1.0, 0.0), goal_xy=(11.4, 1.0), planner="rrt_star", timeout_s=600.0)
 """On the comb: does not end within the test."""
 
 
@@ -41,11 +39,11 @@ def hard_field():
     return comb()
 
 
-def reply_of(client):
+def answer_of(client):
     assert client.wait(LONG_S)
-    reply = client.poll()
+    answer = client.poll()
     assert client.poll() is None
-    return reply
+    return answer
 
 
 def ended(pid):
@@ -62,60 +60,67 @@ def descriptors():
     return sorted(str(entry.readlink()) for entry in Files("/proc/self/fd").iterdir() if entry.is_symlink())
 
 
-def test_paths_and_trajectories_are_those_that_are_made_here(client, field):
-    number = client.submit_path(field, 1, EASY)
+def test_plans_are_those_that_are_made_here(client, field):
+    request = msgspec.structs.replace(EASY, goal_yaw=1.0)
+    number = client.submit(request, field, 1)
     assert client.busy
-    reply = reply_of(client)
-    assert reply.id == number
+    answer, here = answer_of(client), plan(request, field)
+    assert answer.id == number
     assert not client.busy
-    path, here = reply.result, compute_path(field, EASY)
-    assert isinstance(path, Path)
-    assert np.array_equal(path.raw, here.raw)
-    assert np.array_equal(path.points, here.points)
-    assert (path.margin_m, path.clearance_m) == (here.margin_m, here.clearance_m)
-    assert set(path.timings_s) == {"planning", "smoothing"}
+    path = answer.path
+    assert np.array_equal(path.raw, here.path.raw)
+    assert np.array_equal(path.points, here.path.points)
+    assert (path.margin_m, path.clearance_m) == (here.path.margin_m, here.path.clearance_m)
+    assert np.array_equal(answer.trajectory.poses, here.trajectory.poses)
+    assert answer.trajectory.poses.flags.writeable  # or every compiled function is compiled once more
+    assert set(answer.timings_s) == {"planning", "smoothing", "trajectory_generation"}
 
-    request = TrajectoryRequest(path=path, start=START, goal_yaw=1.0)
-    number = client.submit_trajectory(request)
-    reply = reply_of(client)
-    assert reply.id == number
-    trajectory, here = reply.result, generate_trajectory(request)
-    assert isinstance(trajectory, Trajectory)
-    assert np.array_equal(trajectory.poses, here.poses)
-    assert trajectory.poses.flags.writeable  # or every compiled function is compiled once more
+
+def test_parts_of_a_plan_can_be_asked_for(client, field):
+    client.submit(msgspec.structs.replace(EASY, timing=None), field, 1)
+    only_path = answer_of(client)
+    assert only_path.trajectory is None
+    assert set(only_path.timings_s) == {"planning", "smoothing"}
+
+    request = PlanRequest(path=only_path.found_path(), start=START, goal_yaw=1.0)
+    client.submit(request)
+    timed = answer_of(client)
+    assert timed.path is None  # the caller has it
+    assert np.array_equal(timed.trajectory.poses, plan(request, None).trajectory.poses)
+    assert set(timed.timings_s) == {"trajectory_generation"}
 
 
 def test_a_failure_comes_with_its_reason(client, field):
-    client.submit_path(field, 1, PathRequest(start=START, goal_xy=(2.67, 3.0)))
-    failure = reply_of(client).result
+    client.submit(PlanRequest(start=START, goal_xy=(2.67, 3.0)), field, 1)
+    failure = answer_of(client).failure
     assert isinstance(failure, NavigationFailure)
     assert failure.reason == Reason.GOAL_OCCUPIED
     assert "2.67" in str(failure)
 
 
 def test_a_newer_request_takes_the_place_of_an_older_one(client, field, hard_field):
-    first = client.submit_path(hard_field, 1, HARD)
+    first = client.submit(HARD, hard_field, 1)
     assert not client.wait(0.2)  # it is at work by now
-    second = client.submit_path(field, 1, EASY)
-    reply = reply_of(client)
-    assert reply.id == second != first
-    assert isinstance(reply.result, Path)
+    second = client.submit(EASY, field, 1)
+    answer = answer_of(client)
+    assert answer.id == second != first
+    assert answer.path is not None
 
 
 def test_what_is_cancelled_is_never_answered(client, field, hard_field):
-    client.submit_path(hard_field, 1, HARD)
+    client.submit(HARD, hard_field, 1)
     client.cancel()
     assert not client.busy
     assert not client.wait(0.2)
-    number = client.submit_path(field, 1, EASY)
-    assert reply_of(client).id == number
+    number = client.submit(EASY, field, 1)
+    assert answer_of(client).id == number
     client.cancel()  # with nothing under way
     assert client.poll() is None
 
 
 def test_an_answer_that_is_there_already_is_dropped_as_well(client, field):
-    client.submit_path(field, 1, EASY)
-    client._link.wait(LONG_S)  # the answer is there, but nobody has taken it
+    client.submit(EASY, field, 1)
+    assert client.wait(LONG_S)  # the answer is there, but nobody has taken it
     client.cancel()
     assert client.poll() is None
     assert not client.busy
@@ -123,14 +128,14 @@ def test_an_answer_that_is_there_already_is_dropped_as_well(client, field):
 
 def test_a_map_travels_once_per_version(client, field, monkeypatch):
     sent = []
-    copied = planning_link.shared_copy
-    monkeypatch.setattr(planning_link, "shared_copy", lambda cells: sent.append(cells) or copied(cells))
+    module, copied = planning_client_module, planning_client_module.shared_copy
+    monkeypatch.setattr(module, "shared_copy", lambda cells: sent.append(cells) or copied(cells))
     other = field._replace(origin_x=1.0)
     for version, shown in ((10, field), (10, field), (11, field), (11, other)):
         goal_x = 7.4 + shown.origin_x
-        request = PathRequest(start=Motion(0.6 + shown.origin_x, 5.0, 0.0), goal_xy=(goal_x, 1.0))
-        client.submit_path(shown, version, request)
-        path = reply_of(client).result
+        request = PlanRequest(start=Motion(0.6 + shown.origin_x, 5.0, 0.0), goal_xy=(goal_x, 1.0))
+        client.submit(request, shown, version)
+        path = answer_of(client).path
         assert path.points[-1].tolist() == pytest.approx([goal_x, 1.0])
     assert len(sent) == 3
 
@@ -138,7 +143,7 @@ def test_a_map_travels_once_per_version(client, field, monkeypatch):
 def test_an_unknown_planner_is_refused_at_once():
     client = PlanningClient()
     with pytest.raises(UnknownName, match="did you mean 'rrt_star'"):
-        client.submit_path(rooms(), 1, PathRequest(start=START, goal_xy=(1.0, 1.0), planner="rrt_sta"))
+        client.submit(msgspec.structs.replace(EASY, planner="rrt_sta"), rooms(), 1)
     assert client.pid is None
 
 
@@ -146,48 +151,48 @@ def test_a_planner_whose_package_is_missing_is_refused_at_once(field, monkeypatc
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     client = PlanningClient()
     with pytest.raises(MissingDependency, match=r"proctor-eval\[nav\]"):
-        client.submit_path(field, 1, PathRequest(start=START, goal_xy=(1.0, 1.0), planner="prm"))
+        client.submit(msgspec.structs.replace(EASY, planner="prm"), field, 1)
     assert client.pid is None
 
 
 def test_nothing_blocks_while_the_process_stands_still(client, field):
-    path = compute_path(field, EASY)
+    path = plan(EASY, field).path
     os.kill(client.pid, signal.SIGSTOP)
     # If a call did block, this would let it go on, and the process would not stand still any more.
     release = threading.Timer(LONG_S, os.kill, (client.pid, signal.SIGCONT))
     release.start()
     try:
-        much = TrajectoryRequest(path=msgspec.structs.replace(path, legs=path.legs * 50), start=START)
+        much = PlanRequest(path=msgspec.structs.replace(path, legs=path.legs * 50), start=START)
         for _ in range(20):
-            client.submit_trajectory(much)
-            client.submit_path(field, 20, EASY)
+            client.submit(much)
+            client.submit(EASY, field, 20)
             assert client.poll() is None
-        number = client.submit_path(field, 21, EASY)
+        number = client.submit(EASY, field, 21)
         assert not client.wait(0.05)
         state = Files(f"/proc/{client.pid}/stat").read_text().rpartition(")")[2].split()[0]
         assert state == "T"
     finally:
         release.cancel()
         os.kill(client.pid, signal.SIGCONT)
-    assert reply_of(client).id == number
+    assert answer_of(client).id == number
 
 
 def test_a_process_that_is_killed_is_reported_and_replaced(field, hard_field):
     before = descriptors()
     with PlanningClient() as client:
         assert client.poll() is None
-        number, pid = client.submit_path(hard_field, 1, HARD), client.pid
+        number, pid = client.submit(HARD, hard_field, 1), client.pid
         os.kill(pid, signal.SIGKILL)
-        reply = reply_of(client)
-        assert reply.id == number
-        assert reply.result.reason == Reason.PLANNER_LOST
-        assert "SIGKILL" in str(reply.result)
+        answer = answer_of(client)
+        assert answer.id == number
+        assert answer.failure.reason == Reason.PLANNER_LOST
+        assert "SIGKILL" in str(answer.failure)
         assert client.pid is None
         with pytest.raises(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)  # it is no zombie
 
-        client.submit_path(field, 1, EASY)
-        assert isinstance(reply_of(client).result, Path)
+        client.submit(EASY, field, 1)
+        assert answer_of(client).trajectory is not None
         assert client.ready
         last = client.pid
         os.kill(last, signal.SIGKILL)  # with nothing under way
@@ -202,8 +207,8 @@ def test_a_process_that_is_killed_is_reported_and_replaced(field, hard_field):
 def test_what_the_process_said_last_is_told():
     nothing = ClearanceField(np.zeros((0, 0)), 0.05, 0.0, 0.0)
     with PlanningClient() as client:
-        client.submit_path(nothing, 1, EASY)
-        failure = reply_of(client).result
+        client.submit(EASY, nothing, 1)
+        failure = answer_of(client).failure
     assert failure.reason == Reason.PLANNER_LOST
     assert "exit code 1: ValueError: cannot mmap an empty file" in str(failure)
     assert "Traceback" in failure.__notes__[0]
@@ -214,12 +219,12 @@ LOOP = """
     import numpy as np
     from proctor.maps.clearance_field import ClearanceField
     from proctor.navigation.process.client import PlanningClient
-    from proctor.navigation.process.requests import Motion, PathRequest
+    from proctor.navigation.process.requests import Motion, PlanRequest
     hall = ClearanceField(np.full((60, 80), 1.0), 0.05, 0.0, 0.0)
     client = PlanningClient()
-    client.submit_path(hall, 1, PathRequest(start=Motion(1.0, 1.0, 0.0), goal_xy=(3.0, 2.0), planner="rrt"))
+    client.submit(PlanRequest(start=Motion(1.0, 1.0, 0.0), goal_xy=(3.0, 2.0), planner="rrt"), hall, 1)
     client.wait(float(sys.argv[1]))
-    print(client.pid, client.poll().result.planner, "ompl" in sys.modules, flush=True)
+    print(client.pid, client.poll().path.planner, "ompl" in sys.modules, flush=True)
     sys.stdin.readline()
 """
 

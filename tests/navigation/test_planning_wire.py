@@ -7,23 +7,16 @@ import numpy as np
 import pytest
 
 from proctor.core.errors import UserError
-from proctor.maps.failure import Reason
+from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg, Path
 from proctor.navigation.process.requests import (
-    LARGEST_MESSAGE,
-    LENGTH,
-    CancelCall,
-    FailureAnswer,
-    Frames,
+    MAX_MESSAGE_BYTES,
     Motion,
-    PathAnswer,
-    PathRequest,
-    TrajectoryAnswer,
-    TrajectoryCall,
-    TrajectoryRequest,
+    PlanAnswer,
+    PlanRequest,
     decode_answer,
-    decode_call,
-    frame,
+    decode_request,
+    encode,
 )
 from proctor.navigation.timing.trajectory import Trajectory
 
@@ -31,42 +24,29 @@ LEG = Leg(np.array([[0.0, 0.0], [1.0, 0.0], [1.5, 0.5]]), np.array([0.0, 0.1, 0.
 PATH = Path(raw=LEG.points, legs=(LEG, LEG), planner="grid", margin_m=0.05, clearance_m=0.3)
 
 
-def body(message):
-    (only,) = Frames().add(frame(message))
-    return only
-
-
 def test_arrays_arrive_as_they_were_sent_and_can_be_written_to():
-    request = TrajectoryRequest(path=PATH, start=Motion(np.float64(0.1), 0.2, 0.3))
-    back = decode_call(body(TrajectoryCall(3, request)))
+    back = decode_request(encode(PlanRequest(id=3, path=PATH, start=Motion(np.float64(0.1), 0.2, 0.3))))
     assert back.id == 3
-    assert back.request.start == Motion(0.1, 0.2, 0.3)
-    assert np.array_equal(back.request.path.legs[1].points, LEG.points)
-    assert back.request.path.raw.flags.writeable
+    assert back.start == Motion(0.1, 0.2, 0.3)
+    assert np.array_equal(back.path.legs[1].points, LEG.points)
+    assert back.path.raw.flags.writeable
 
     sent = Trajectory([0.0, 1.0], [[0, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, 0, 0]])
-    trajectory = decode_answer(body(TrajectoryAnswer(4, sent, 0.25))).trajectory
-    assert list(trajectory) == list(sent)
+    answer = decode_answer(encode(PlanAnswer(id=4, path=PATH, trajectory=sent)))
+    assert list(answer.trajectory) == list(sent)
+    assert np.array_equal(answer.path.raw, PATH.raw)
 
 
-def test_messages_may_come_in_any_pieces():
-    stream = b"".join(
-        map(frame, [PathAnswer(1, PATH), FailureAnswer(2, Reason.NO_PATH, "none"), CancelCall(3)])
-    )
-    whole = Frames().add(stream)
-    assert len(whole) == 3
-    for size in (1, 3, 7, len(stream) - 1):
-        frames = Frames()
-        pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
-        assert [message for piece in pieces for message in frames.add(piece)] == whole
+def test_failures_arrive_with_their_reason():
+    sent = PlanAnswer(id=2, failure=NavigationFailure(Reason.NO_PATH, "none"))
+    failure = decode_answer(encode(sent)).failure
+    assert (failure.reason, str(failure)) == (Reason.NO_PATH, "none")
 
 
 def test_messages_are_bounded():
-    with pytest.raises(ValueError, match="expected at most"):
-        Frames().add(LENGTH.pack(LARGEST_MESSAGE + 1))
-    long = msgspec.structs.replace(PATH, raw=np.zeros((LARGEST_MESSAGE // 16 + 1, 2)))
+    long = msgspec.structs.replace(PATH, raw=np.zeros((MAX_MESSAGE_BYTES // 16 + 1, 2)))
     with pytest.raises(UserError, match="too long"):
-        frame(PathAnswer(1, long))
+        encode(PlanAnswer(id=1, path=long))
 
 
 @pytest.mark.parametrize(
@@ -77,10 +57,13 @@ def test_messages_are_bounded():
         {"radius_m": -0.1},
         {"margin_m": math.nan},
         {"timeout_s": 0.0},
+        {"goal_yaw": math.nan},
+        {"path": PATH},  # and a goal
+        {"goal_xy": None},
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(wrong):
     good = {"start": Motion(0.0, 0.0, 0.0), "goal_xy": (1.0, 1.0)}
-    assert PathRequest(**good).planner == "grid"
+    assert PlanRequest(**good).planner == "grid"
     with pytest.raises(UserError, match="expected"):
-        PathRequest(**good | wrong)
+        PlanRequest(**good | wrong)

@@ -7,7 +7,8 @@ from proctor.core.errors import UnknownName, UserError
 from proctor.core.types import Pose2
 from proctor.maps.grid_map import GridMap
 from proctor.maps.point_cloud import Pinhole, camera_frame, points_of_depth
-from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.robots.spec import Camera, standard_robot
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.world import World
@@ -175,8 +176,8 @@ def test_a_rendered_depth_image_shows_the_box_where_it_stands():
     size, at = (0.4, 1.0, 0.8), (2.2, 0.1, 0.4)
     floor = SceneObject(name="floor", translate=(0, 0, -0.05), parts=[Part(shape="box", size=(9, 9, 0.1))])
     box = SceneObject(name="box", translate=at, parts=[Part(shape="box", size=size)])
-    robot = WheeledRobot(camera=Camera(width=160, height=120, pitch_deg=-25.0))
-    world = World(SceneConfig(scene_name="box", objects=[floor, box]), None, robot)
+    robot = standard_robot(camera=Camera(width=160, height=120, pitch_deg=-25.0))
+    world = World(Scene(SceneConfig(scene_name="box", objects=[floor, box])), robot)
     pose = Pose2(0.4, -0.3, 0.2)
     world.reset(pose)
     camera = RgbdCamera(world)

@@ -12,7 +12,7 @@ from proctor.navigation.process.requests import Motion
 from proctor.navigation.skill.goal import read_goal
 from proctor.navigation.skill.mission import Mission
 from proctor.navigation.skill.params import NavigationParams
-from proctor.navigation.skill.recoveries import LOOK_S, WAIT_S, Recovery, WayOut
+from proctor.navigation.skill.recoveries import ClearOptions, WaitOptions, WayOut
 from proctor.robots.dynamics import Dynamics
 
 HERE = Motion(1.0, 1.0, 0.0)
@@ -45,9 +45,14 @@ def test_they_come_in_turn_and_only_waiting_takes_long(live_map):
         trajectory, message = way_out.find(blocked, mission, HERE)
         done.append((message, trajectory.duration_s))
         mission.count_recovery()
-    assert [message for message, _ in done] == [recovery.value for recovery in Recovery]
-    assert done[0][1] == LOOK_S  # what is really there is seen at once
-    assert done[1][1] == WAIT_S
+    assert [message for message, _ in done] == [
+        "Forgetting what was seen",
+        "Waiting for the way to clear",
+        "Turning to look around",
+        "Backing out",
+    ]
+    assert done[0][1] == ClearOptions().look_s  # what is really there is seen at once
+    assert done[1][1] == WaitOptions().wait_s
 
 
 @pytest.mark.parametrize("beyond", [0, 1])

@@ -1,10 +1,15 @@
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from proctor.maps.grid_map import GridMap
+from benchmarks.exact_planner import UNITS, ExactPlanner
+from proctor.core.registry import suite_path
+from proctor.exams.datasets import load_dataset
+from proctor.maps.grid_map import PLANNING_RADIUS_M, GridMap
+from proctor.scenes.scene import Scene
 
 RADIUS_M = 0.25
 
@@ -92,6 +97,23 @@ def test_every_stretch_of_a_path_keeps_the_radius():
         rough_m = grid.rough_distances_m(start, goal, radius_m=RADIUS_M)
         assert rough_m == pytest.approx(length_m(path), rel=0.03, abs=0.1)
     assert found > 15
+
+
+@pytest.mark.parametrize("number", [6, 150, 299])
+def test_no_path_of_an_episode_is_shorter_than_what_it_is_scored_by(number):
+    episode = load_dataset(suite_path("houses-v1")).episodes[number]
+    grid, parts = Scene.load(Path(episode.scene_config_path)).map(), 5
+    square_m = grid.resolution_m / parts
+    rows, columns = np.indices(np.array(grid.occupied.shape) * parts)
+    centres = (np.stack([columns, rows], axis=-1) + 0.5) * square_m + grid.origin_world
+    exact = ExactPlanner(grid.clearances(centres) > PLANNING_RADIUS_M)
+    goal = (episode.goal.x, episode.goal.y)
+    for place in episode.reference_path[::8]:
+        path = grid.shortest_path((place.x, place.y), goal, radius_m=PLANNING_RADIUS_M)
+        points = np.round((path - grid.origin_world) / square_m * UNITS) / UNITS
+        assert exact.is_free(points)
+        length = length_m(points)
+        assert exact.shortest_length(points[0], points[-1], at_most=length) == pytest.approx(length, abs=1e-3)
 
 
 def test_a_disc_that_is_too_wide_for_the_door_finds_no_way():

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from proctor.core.errors import UserError
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.skill.goal import read_goal
+from proctor.navigation.skill.goal import NavigationGoal, asked_for, read_goal
 
 
 def test_reads_position_heading_and_timeout():
@@ -22,6 +23,14 @@ def test_heading_and_timeout_are_optional():
     assert goal.position == (1.0, 2.0, 0.5)
     assert goal.yaw is None
     assert goal.timeout_s == 60.0
+
+
+def test_a_goal_that_was_read_is_not_read_again():
+    goal = NavigationGoal((1.0, 2.0, 0.0), 0.5, 30.0)
+    assert asked_for({"goal": goal}) is goal
+    for params in ({"goal": goal, "timeout": 3.0}, {"goal": [1.0, 2.0, 0.0]}):
+        with pytest.raises(UserError, match="no parameter 'goal'; did you mean 'goal_pos'"):
+            asked_for(params)
 
 
 def test_a_quaternion_of_another_length_is_the_same_rotation():

@@ -16,7 +16,7 @@ from proctor.maps.grid_map import GridMap
 from proctor.navigation.smoothing.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import time_path
 from proctor.robots.dynamics import Dynamics
-from proctor.scenes.scene_map import map_of_scene
+from proctor.scenes.scene import Scene
 
 RADIUS_M, MARGIN_M = 0.17, 0.05
 HOUSES = sorted((suite_path("houses-v1") / "scenes").glob("*.json"))[::4]
@@ -54,7 +54,7 @@ def cases(kind):
     """Maps with paths on them."""
     rng = np.random.default_rng(4)
     if kind == "houses":
-        grids, count = [map_of_scene(path) for path in HOUSES], 8
+        grids, count = [Scene.load(path).map() for path in HOUSES], 8
     else:
         grids, count = [cluttered_room(rng) for _ in range(12)], 4
     return [(grid, path) for grid in grids for path in paths_on(grid, count, rng)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,15 +14,20 @@ import msgspec
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
+from proctor.cli.import_world import scene_file
+from proctor.cli.navigation_options import add_navigation_options, navigation_params
+from proctor.cli.options import add_robot_option
 from proctor.cli.places import allow_negative_places, episode_of, place_of
 from proctor.cli.terminal import DONE, console, errors
 from proctor.core.documents import write_atomically
 from proctor.core.errors import InvalidFile, UserError
+from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 
 if TYPE_CHECKING:
     from proctor.maps.grid_map import GridMap
     from proctor.navigation.skill.drive import Drive
+    from proctor.navigation.skill.goal import NavigationGoal
     from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
 
 SUFFIXES = {"plot": ".png", "json": ".json", "video": ".mp4"}
@@ -30,7 +36,11 @@ examples:
   proctor navigate --suite houses-v1 --episode house_64959_0 --plot drive.png
   proctor navigate --suite houses-v1 --episode house_64959_0 --planner rrt_star --seed 3 --json drive.json
   proctor navigate --scene my_house.json --start -1,2,1.57 --goal 4.5,2 --video drive.mp4
+  proctor navigate --scene barn/world_0.world --start -2.25,3 --goal -2.25,13 --plot drive.png
   proctor navigate --map my_map.yaml --start 1,2 --goal 4.5,2 --plot drive.png
+  proctor navigate --map arena.map --scenario arena.map.scen:12 --plot drive.png
+  proctor navigate --suite houses-v1 --episode house_64959_0 --robot turtlebot3-burger
+  proctor navigate --suite houses-v1 --episode house_64959_0 --goal-checker-option position_tolerance_m=0.02
 
 Places are x,y in metres in the world frame. A third number is a heading in radians: 0 looks along +x, 1.57
 along +y. Without one the robot starts with the heading 0, and may arrive with any.
@@ -45,9 +55,7 @@ class _Task(NamedTuple):
     scene: Path  # of the scene, or of the map
     floor_z: float
     start: Pose2
-    goal: tuple[float, float]
-    goal_yaw: float | None
-    timeout_s: float
+    goal: NavigationGoal
     grid: GridMap | None  # the map, if it was given instead of a scene
 
 
@@ -65,8 +73,23 @@ def add_navigate(commands: Any) -> None:
     where = navigate.add_mutually_exclusive_group(required=True)
     where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
     where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
-    where.add_argument("--scene", type=Path, metavar="FILE", help="a scene file, or a house that is a mesh")
-    where.add_argument("--map", type=Path, metavar="FILE", help="a map: map_server's .yaml, or .npz")
+    where.add_argument(
+        "--scene",
+        type=Path,
+        metavar="FILE",
+        help="a scene file, a house that is a mesh, or a world of Gazebo or MuJoCo (proctor import-world)",
+    )
+    where.add_argument(
+        "--map", type=Path, metavar="FILE", help="a map: map_server's .yaml, .npz, or MovingAI's .map"
+    )
+    navigate.add_argument(
+        "--scenario",
+        metavar="SCEN[:N]",
+        help="of a .map: its .scen file, whose N-th line (default: 1) gives start and goal",
+    )
+    navigate.add_argument(
+        "--cell", type=float, metavar="M", help="the side of a .map's cells in metres (default: 0.5)"
+    )
     navigate.add_argument(
         "--unknown",
         choices=("free", "occupied"),
@@ -75,18 +98,13 @@ def add_navigate(commands: Any) -> None:
     navigate.add_argument("--episode", metavar="ID", help="of the exam: gives scene, start and goal")
     navigate.add_argument("--start", metavar="X,Y[,YAW]", help="metres and radians (default: the episode's)")
     navigate.add_argument("--goal", metavar="X,Y[,YAW]", help="metres and radians (default: the episode's)")
-    navigate.add_argument(
-        "--planner",
-        default="grid",
-        metavar="NAME",
-        help="grid, rrt, rrt_star, prm or rrt_connect (default: grid)",
-    )
+    add_robot_option(navigate)
+    add_navigation_options(navigate)
     navigate.add_argument(
         "--timeout",
         type=float,
-        default=60.0,
         metavar="S",
-        help="simulated seconds to get there (default: 60)",
+        help="simulated seconds to get there (default: 60; of a long --scenario, 4 for each metre)",
     )
     navigate.add_argument("--seed", type=int, default=0, help="for planners that draw at random (default: 0)")
     navigate.add_argument(
@@ -98,20 +116,25 @@ def add_navigate(commands: Any) -> None:
 
 
 def _navigate(arguments: argparse.Namespace) -> int:
-    from proctor.navigation.planner import planner_name
-    from proctor.navigation.skill.params import NavigationParams
-    from proctor.scenes.scene_config import missing_file_notes
+    with ExitStack() as files:
+        if arguments.scene is not None:
+            arguments.scene = files.enter_context(scene_file(arguments.scene))
+        return _go(arguments)
+
+
+def _go(arguments: argparse.Namespace) -> int:
+    from proctor.robots.spec import load_robot
+    from proctor.scenes.scene import Scene
     from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
 
-    planner = planner_name(arguments.planner)
-    if not 0 <= arguments.seed < 2**32:
-        raise UserError(f"--seed: expected a number from 0 to {2**32 - 1}, found {arguments.seed}")
+    robot = load_robot(arguments.robot)
+    params = navigation_params(arguments, robot.radius_m)
     _check_outputs(arguments)
     task = _task(arguments)
     writers = _writers(arguments, task)
-    for note in missing_file_notes(task.scene) if task.grid is None else ():  # a map names no files
+    notes = Scene.load(task.scene).missing_file_notes() if task.grid is None else []  # a map names no files
+    for note in notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
-    params = NavigationParams(planner=planner, seed=arguments.seed)
     scene = None
     if task.grid is not None:
         from proctor.scenes.map_scene import scene_of_map
@@ -123,8 +146,9 @@ def _navigate(arguments: argparse.Namespace) -> int:
         scene=scene,
         grid=task.grid,
         params=params,
+        robot=robot,
         floor_z=task.floor_z,
-        goals=[task.goal],
+        goals=[task.goal.xy],
     ) as navigator:
         with console.status("starting the planner (the first time, half a minute of compiling)"):
             navigator.wait_until_ready()
@@ -146,17 +170,23 @@ def _navigate(arguments: argparse.Namespace) -> int:
 
 def _task(arguments: argparse.Namespace) -> _Task:
     """Return where to go; what the command line does not say, the episode does."""
-    from proctor.navigation.skill.goal import MAX_TIMEOUT_S
-    from proctor.scenes.scene_map import floor_of_scene
+    from proctor.navigation.skill.goal import MAX_TIMEOUT_S, NavigationGoal
+    from proctor.scenes.scene import Scene
 
     start = place_of("--start", arguments.start)
     goal = place_of("--goal", arguments.goal)
-    if not 0 < arguments.timeout <= MAX_TIMEOUT_S:
+    timeout_s = 60.0 if arguments.timeout is None else arguments.timeout
+    if not 0 < timeout_s <= MAX_TIMEOUT_S:
         raise UserError(
-            f"--timeout: expected seconds above 0, at most {MAX_TIMEOUT_S:.0f}, found {arguments.timeout}"
+            f"--timeout: expected seconds above 0, at most {MAX_TIMEOUT_S:.0f}, found {timeout_s}"
         )
-    if arguments.unknown is not None and arguments.map is None:
-        raise UserError("--unknown is for --map")
+    _check_map_options(arguments)
+    if arguments.scenario is not None:
+        first, last, length_m = _scenario(arguments)
+        start, goal = start or first, goal or last
+        timeout_s = (
+            max(timeout_s, min(4 * length_m, MAX_TIMEOUT_S)) if arguments.timeout is None else timeout_s
+        )
     at = None
     scene: Path = arguments.scene or arguments.map
     if scene is None:
@@ -174,17 +204,47 @@ def _task(arguments: argparse.Namespace) -> _Task:
     if not scene.is_file():
         raise InvalidFile(scene, "no such file")
     x, y, yaw = (*start, 0.0)[:3]
-    goal_yaw, goal_xy = goal[2] if len(goal) == 3 else None, (goal[0], goal[1])
-    grid = None if arguments.map is None else _map(arguments, {"--start": (x, y), "--goal": goal_xy})
-    floor_z = floor_of_scene(scene, at) if grid is None else 0.0
-    return _Task(scene, floor_z, Pose2(x, y, yaw), goal_xy, goal_yaw, arguments.timeout, grid)
+    goal_yaw = wrap_angle(goal[2]) if len(goal) == 3 else None
+    to = NavigationGoal((goal[0], goal[1], 0.0), goal_yaw, timeout_s)
+    grid = None if arguments.map is None else _map(arguments, {"--start": (x, y), "--goal": to.xy})
+    floor_z = Scene.load(scene).floor_near(at) if grid is None else 0.0
+    return _Task(scene, floor_z, Pose2(x, y, yaw), to, grid)
+
+
+def _check_map_options(arguments: argparse.Namespace) -> None:
+    """Refuse options of maps, and of MovingAI's maps, where there is none."""
+    if arguments.unknown is not None and arguments.map is None:
+        raise UserError("--unknown is for --map")
+    for option in ("scenario", "cell"):
+        is_movingai = arguments.map is not None and arguments.map.suffix == ".map"
+        if getattr(arguments, option) is not None and not is_movingai:
+            raise UserError(f"--{option} is for --map with a .map file of MovingAI")
+    if arguments.cell is None:
+        from proctor.maps.movingai import CELL_M
+
+        arguments.cell = CELL_M
+
+
+def _scenario(arguments: argparse.Namespace) -> tuple[tuple[float, float], tuple[float, float], float]:
+    """Return start, goal and the length of the shortest path between them, on a grid, of --scenario."""
+    from proctor.maps.map_files import load_map
+    from proctor.maps.movingai import load_scenario
+
+    scenario = load_scenario(arguments.scenario)
+    grid = load_map(arguments.map, cell_m=arguments.cell)
+    start, goal = scenario.places(grid, arguments.map, arguments.cell)
+    length_m = scenario.optimal_length * arguments.cell
+    console.print(
+        f"Scenario in line {scenario.line}: {length_m:.2f} m on the grid of its cells", markup=False
+    )
+    return start, goal, length_m
 
 
 def _map(arguments: argparse.Namespace, places: dict[str, tuple[float, float]]) -> GridMap:
     """Return the map that was given, if these places are on it."""
     from proctor.maps.map_files import load_map
 
-    grid = load_map(arguments.map, unknown=arguments.unknown or "free")
+    grid = load_map(arguments.map, unknown=arguments.unknown or "free", cell_m=arguments.cell)
     for option, (x, y) in places.items():
         if not grid.field.covers(x, y):
             (left, bottom), (rows, columns) = grid.origin_world, grid.occupied.shape
@@ -227,11 +287,12 @@ def _writers(arguments: argparse.Namespace, task: _Task) -> list[tuple[str, Path
     if arguments.video is not None:
         from proctor.plots.plan import draw_plan
         from proctor.report.drive_video import save_video
+        from proctor.scenes.scene import Scene
 
         def film(drive: Drive) -> None:
             plan = None
             if task.grid is None:
-                plan = draw_plan(task.scene, width_px=1920, floor_z=task.floor_z)
+                plan = draw_plan(Scene.load(task.scene), width_px=1920, floor_z=task.floor_z)
             save_video(drive, arguments.video, backdrop=plan)
 
         writers.append(("Video", arguments.video, film))
@@ -271,10 +332,7 @@ def _drive(navigator: EmbeddedNavigator, task: _Task) -> Drive:
                 bar.update(shown, description=message, completed=feedback["progress"], numbers=numbers)
             told = message
 
-        quaternion = None
-        if task.goal_yaw is not None:
-            quaternion = [0.0, 0.0, math.sin(task.goal_yaw / 2), math.cos(task.goal_yaw / 2)]
-        return navigator.navigate([*task.goal, 0.0], quaternion, task.timeout_s, on_tick=show)
+        return navigator.navigate(task.goal, on_tick=show)
 
 
 def _length(metres: float) -> str:

@@ -12,8 +12,10 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 import proctor
-from proctor.cli.options import read_options
+from proctor.cli.options import add_command, add_robot_option, read_options
 from proctor.cli.places import allow_negative_places, episode_of, place_of
 from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
 from proctor.core.errors import InvalidFile, SimulationError, UserError
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
     from proctor.worlds.ros2.skill.skill_server import SkillServer
 
 NAP_S = 0.5
-EXAMPLES = """\
+SKILL_SERVER_HELP = """\
+offer navigate_to as a ROS 2 action
+Offer the skill navigate_to, planning and views for RViz on ROS 2.
+
 examples:
   proctor skill-server --suite houses-v1 --episode house_64959_0 --robot-namespace ""
   proctor skill-server --scene my_house.json --namespace alice
@@ -51,14 +56,7 @@ class _World(NamedTuple):
 
 def add_skill_server(commands: Any) -> None:
     """Add the command."""
-    server = commands.add_parser(
-        "skill-server",
-        help="offer navigate_to as a ROS 2 action",
-        description="Offer the skill navigate_to, planning and views for RViz on ROS 2.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    server = add_command(commands, "skill-server", _serve, SKILL_SERVER_HELP)
     allow_negative_places(server)
     where = server.add_mutually_exclusive_group(required=True)
     where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
@@ -82,6 +80,7 @@ def add_skill_server(commands: Any) -> None:
     server.add_argument(
         "--planner", default="grid", metavar="NAME", help="grid, rrt, rrt_star, prm or rrt_connect"
     )
+    add_robot_option(server)
     server.add_argument(
         "--limit",
         action="append",
@@ -93,25 +92,24 @@ def add_skill_server(commands: Any) -> None:
     server.add_argument(
         "--ros-args", nargs=argparse.REMAINDER, default=[], metavar="...", help="for ROS 2; comes last"
     )
-    server.set_defaults(command=_serve)
 
 
 def _serve(arguments: argparse.Namespace) -> int:
     from proctor.navigation.planner import planner_name
     from proctor.robots.dynamics import Dynamics
+    from proctor.robots.spec import load_robot
 
-    planner, dynamics = planner_name(arguments.planner), Dynamics.of(read_options(arguments.limit))
+    planner, robot = planner_name(arguments.planner), load_robot(arguments.robot)
+    limits = Dynamics.of({**msgspec.structs.asdict(robot.dynamics), **read_options(arguments.limit)})
     origin = place_of("--odom-origin", arguments.odom_origin)
     world = _world(arguments)
-
-    import msgspec
 
     from proctor.worlds.ros2.skill.navigator import LIVE_PARAMS, NavigatorOptions
     from proctor.worlds.ros2.skill.skill_server import SkillServer
 
     options = NavigatorOptions(
-        params=msgspec.structs.replace(LIVE_PARAMS, planner=planner),
-        dynamics=dynamics,
+        params=msgspec.structs.replace(LIVE_PARAMS, planner=planner, radius_m=robot.radius_m),
+        robot=msgspec.structs.replace(robot, dynamics=limits),
         robot_namespace=arguments.robot_namespace,
         odom_origin=world.start if origin is None else Pose2(*(*origin, 0.0)[:3]),
         floor_z=world.floor_z,
@@ -155,7 +153,8 @@ def _noted_signals() -> list[int]:
 def _world(arguments: argparse.Namespace) -> _World:
     """Return the map that the command line asks for."""
     from proctor.maps.map_files import load_map
-    from proctor.scenes.scene_map import floor_of_scene, map_of_floor
+    from proctor.robots.spec import load_robot
+    from proctor.scenes.scene import Scene
 
     if arguments.map is not None or arguments.scene is not None:
         if arguments.episode is not None:
@@ -170,8 +169,10 @@ def _world(arguments: argparse.Namespace) -> _World:
         start, goal = Pose2(at.x, at.y, episode.start_yaw), (episode.goal.x, episode.goal.y)
     if not scene.is_file():
         raise InvalidFile(scene, "no such file")
-    floor_z = floor_of_scene(scene, at)
-    return _World(map_of_floor(scene, floor_z), floor_z, start, goal)
+    loaded = Scene.load(scene)
+    floor_z = loaded.floor_near(at)
+    grid = loaded.map(floor_z, height_band_m=load_robot(arguments.robot).height_band_m)
+    return _World(grid, floor_z, start, goal)
 
 
 def _command_to_try(action_name: str, x: float, y: float) -> str:

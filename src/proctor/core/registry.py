@@ -1,10 +1,10 @@
-"""Names for exams, suites, environments, policies, executors and dialects, and what they stand for.
+"""Names for exams, suites, robots, environments, policies, executors, dialects and plug-ins of navigation.
 
-A value is `module:Class` and is imported on use, so that a name costs nothing. Other packages add theirs as
-entry points in the groups `proctor.exams`, `proctor.suites`, `proctor.envs`, `proctor.policies`,
-`proctor.executors` and `proctor.dialects`; exams are found only there, Proctor's own like anybody's. Instead
-of a name, a class of the user's own is given as `module:Class` or `folder/file.py:Class`; a policy may
-also be the address of an agent that is served elsewhere, `ws://host:port`, or of the API of a chat model,
+A value is `module:Class` and is imported on use, so that a name costs nothing; of suites and robots it is
+`package:file`. Other packages add theirs as entry points in the groups of `PLURAL`, such as `proctor.exams`;
+exams and the plug-ins of navigation are found only there, Proctor's own like anybody's. Instead of a name, a
+class of the user's own is given as `module:Class` or `folder/file.py:Class`; a policy may also be the address
+of an agent that is served elsewhere, `ws://host:port`, or of the API of a chat model,
 `chat+http://host:port/v1`.
 """
 
@@ -27,13 +27,31 @@ from proctor.core.addresses import is_address, is_chat, replicas
 from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean, missing_extra
 from proctor.core.interfaces import Env, Policy
 
-Kind = Literal["exam", "suite", "env", "policy", "executor", "dialect"]
+Kind = Literal[
+    "exam",
+    "suite",
+    "robot",
+    "env",
+    "policy",
+    "executor",
+    "dialect",
+    "planner",
+    "controller",
+    "goal_checker",
+    "progress_checker",
+    "recovery",
+]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
     "suite": {
         "houses-v1": "proctor.suites:houses-v1",
         "houses-v1-zh": "proctor.suites:houses-v1/episodes.zh.json",
         "tabletop-v1": "proctor.suites:tabletop-v1",
+    },
+    "robot": {
+        "standard": "proctor.robots:specs/standard.json",
+        "turtlebot3-burger": "proctor.robots:specs/turtlebot3-burger.json",
+        "wide": "proctor.robots:specs/wide.json",
     },
     "env": {
         "embedded": "proctor.worlds.mujoco.wheeled.env:VLNEnv",
@@ -62,6 +80,11 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "xpolicylab": "proctor.agents.dialects.xpolicylab:XPolicyLabDialect",
     },
     "exam": {},
+    "planner": {},
+    "controller": {},
+    "goal_checker": {},
+    "progress_checker": {},
+    "recovery": {},
 }
 USER_FILE = re.compile(r"(?P<file>[^:]+\.py)(:(?P<attribute>.*))?", re.DOTALL)
 """A file of the user's, and a class in it."""
@@ -74,9 +97,18 @@ BASES: dict[Kind, type | str] = {
     "policy": Policy,
     "exam": "proctor.exams.exam:Exam",
     "dialect": "proctor.agents.dialects.dialect:Dialect",
+    "planner": "proctor.navigation.plugins:PathPlanner",
+    "controller": "proctor.navigation.plugins:Controller",
+    "goal_checker": "proctor.navigation.plugins:GoalChecker",
+    "progress_checker": "proctor.navigation.plugins:ProgressChecker",
+    "recovery": "proctor.navigation.plugins:Recovery",
 }
 """What a class of a kind inherits. By name where this package may not import it."""
-PLURAL: dict[Kind, str] = {kind: f"{kind}s" for kind in get_args(Kind)} | {"policy": "policies"}
+PLURAL: dict[Kind, str] = {
+    **{kind: f"{kind}s" for kind in get_args(Kind)},
+    "policy": "policies",
+    "recovery": "recoveries",
+}
 
 
 def names(kind: Kind) -> dict[str, str]:
@@ -279,11 +311,17 @@ def dataset_path(name: str | Path) -> Path:
 
 def suite_path(name: str) -> Path:
     """Return the dataset of a suite: a folder with an `episodes.json`, or one of several files in it."""
-    known = names("suite")
+    return package_file("suite", name)
+
+
+def package_file(kind: Literal["suite", "robot"], name: str) -> Path:
+    """Return the file or folder in a package that a name stands for."""
+    known = BUILT_IN[kind] if name in BUILT_IN[kind] else names(kind)
     if name not in known:
-        raise UnknownName("suite", name, known)
-    package, _, folder = known[name].partition(":")
+        own = "a spec of your own is given as path/to/robot.json" if kind == "robot" else ""
+        raise UnknownName(kind, name, known, hint=own)
+    package, _, file = known[name].partition(":")
     location = importlib.import_module(package).__file__
     if location is None:
-        raise UserError(f"suite '{name}': the package {package} has no files")
-    return Path(location).parent / folder
+        raise UserError(f"{kind} '{name}': the package {package} has no files")
+    return Path(location).parent / file

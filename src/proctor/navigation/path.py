@@ -32,7 +32,6 @@ class Path(msgspec.Struct, frozen=True, kw_only=True):
     planner: str
     margin_m: float  # what was kept beyond the robot's radius when planning, 0 where only the bare robot fits
     clearance_m: float  # the least clearance along the legs
-    timings_s: dict[str, float] = {}  # wall time of each stage
 
     @property
     def points(self) -> Array:

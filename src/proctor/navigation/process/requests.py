@@ -1,14 +1,12 @@
-"""The requests and replies of the planning process, its messages, and their bytes.
+"""The two messages of the planning process: a request for a plan, and its answer.
 
-A message is its length in four bytes and then msgpack, which can hold data only. A map is too large for that:
-its array travels as the descriptor of a file in memory, beside the first byte of its message.
+They travel as msgpack, which can hold data only. A map is too large for that: its array is a file in memory.
 """
 
 from __future__ import annotations
 
 import math
-import struct
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -19,11 +17,10 @@ from proctor.navigation.path import Path
 from proctor.navigation.planner import MARGIN_M
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
 
 TimingMethod: TypeAlias = Literal["fast", "toppra"]  # compiled here, or by the package toppra
-LARGEST_MESSAGE = 1 << 24  # bytes: a path of some hundred thousand points
-LENGTH = struct.Struct("<I")
+MAX_MESSAGE_BYTES = 1 << 24  # a path of some hundred thousand points
 
 
 class Motion(msgspec.Struct, frozen=True):
@@ -43,58 +40,10 @@ class Motion(msgspec.Struct, frozen=True):
         return self.yaw + self.sideways
 
 
-class PathRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Ask for a path; UserError if a number is not finite or out of range."""
-
-    start: Motion
-    goal_xy: tuple[float, float]
-    planner: str = "grid"
-    radius_m: float = WheeledRobot().radius_m
-    margin_m: float = MARGIN_M  # what the path keeps beyond the radius, where there is room
-    dynamics: Dynamics = Dynamics()
-    timeout_s: float = 5.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        _check_finite("start", *msgspec.structs.astuple(self.start))
-        _check_finite("goal", *self.goal_xy)
-        _check_finite("radius, margin and timeout", self.radius_m, self.margin_m, self.timeout_s)
-        if self.radius_m < 0 or self.margin_m < 0 or self.timeout_s <= 0:
-            found = f"{self.radius_m}, {self.margin_m} and {self.timeout_s}"
-            raise UserError(f"expected radius and margin of 0 or more and a timeout above 0, found {found}")
-
-
-class TrajectoryRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Ask when to be where along a path; UserError if a number is not finite."""
-
-    path: Path
-    start: Motion
-    goal_yaw: float | None = None
-    dynamics: Dynamics = Dynamics()
-    timing: TimingMethod = "fast"
-
-    def __post_init__(self) -> None:
-        _check_finite("start", *msgspec.structs.astuple(self.start))
-        _check_finite("goal", self.goal_yaw or 0.0)
-
-
-class Reply(NamedTuple):
-    """The answer to one request."""
-
-    id: int
-    result: Path | Trajectory | NavigationFailure
-    took_s: float = 0.0  # wall time that a trajectory took; a path has its own times
-
-
-def _check_finite(what: str, *numbers: float) -> None:
-    if not all(map(math.isfinite, numbers)):
-        raise UserError(f"expected finite numbers for {what}, found {list(numbers)}")
-
-
 class MapLayout(msgspec.Struct, frozen=True):
     """Which map a request is about."""
 
-    serial: int  # differs for every map that is sent; the array comes with the first message that names it
+    serial: int  # differs for every map that is sent; the array follows the first request that names it
     rows: int
     columns: int
     resolution_m: float
@@ -102,108 +51,99 @@ class MapLayout(msgspec.Struct, frozen=True):
     origin_y: float
 
 
-class PathCall(msgspec.Struct, frozen=True, tag=True):
-    """Plan a path."""
+class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Ask for a path to `goal_xy` and its trajectory; UserError if a number is not finite or out of range.
+
+    Both parts can be left out: with a `path`, only its trajectory is made, and without `timing` only a path.
+    """
+
+    start: Motion
+    goal_xy: tuple[float, float] | None = None
+    path: Path | None = None  # instead of a goal
+    goal_yaw: float | None = None
+    planner: str = "grid"
+    planner_options: dict[str, Any] = {}
+    radius_m: float = standard_robot().radius_m
+    margin_m: float = MARGIN_M  # what the path keeps beyond the radius, where there is room
+    dynamics: Dynamics = Dynamics()
+    timing: TimingMethod | None = "fast"
+    timeout_s: float = 5.0
+    seed: int = 0
+    id: int = 0  # the client numbers its requests,
+    map: MapLayout | None = None  # and says which map it sends
+
+    def __post_init__(self) -> None:
+        if (self.goal_xy is None) == (self.path is None):
+            raise UserError("expected either a goal or a path that is to be timed")
+        _check_finite("start", *msgspec.structs.astuple(self.start))
+        _check_finite("goal", *(self.goal_xy or ()), self.goal_yaw or 0.0)
+        _check_finite("radius, margin and timeout", self.radius_m, self.margin_m, self.timeout_s)
+        if self.radius_m < 0 or self.margin_m < 0 or self.timeout_s <= 0:
+            found = f"{self.radius_m}, {self.margin_m} and {self.timeout_s}"
+            raise UserError(f"expected radius and margin of 0 or more and a timeout above 0, found {found}")
+
+
+class PlanAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a request. A path without a trajectory comes with the failure to time it."""
 
     id: int
-    map: MapLayout
-    request: PathRequest
+    path: Path | None = None
+    trajectory: Trajectory | None = None
+    failure: NavigationFailure | None = None
+    timings_s: dict[str, float] = {}  # wall time of each stage
+
+    def found_path(self) -> Path:
+        """Return the path, or raise why there is none."""
+        if self.path is None:
+            raise self.failure or NavigationFailure(Reason.NO_PATH, "there is no path")
+        return self.path
+
+    def found_trajectory(self) -> Trajectory:
+        """Return the trajectory, or raise why there is none."""
+        if self.trajectory is None:
+            raise self.failure or NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, "there is no trajectory")
+        return self.trajectory
 
 
-class TrajectoryCall(msgspec.Struct, frozen=True, tag=True):
-    """Give a path its times."""
-
-    id: int
-    request: TrajectoryRequest
+def _check_finite(what: str, *numbers: float) -> None:
+    if not all(map(math.isfinite, numbers)):
+        raise UserError(f"expected finite numbers for {what}, found {list(numbers)}")
 
 
-class CancelCall(msgspec.Struct, frozen=True, tag=True):
-    """Give up what is being worked on."""
+def encode(message: PlanRequest | PlanAnswer | None) -> bytes:
+    """Return a message as it is sent; UserError if it is too long.
 
-    id: int
-
-
-class Ready(msgspec.Struct, frozen=True, tag=True):
-    """Everything is compiled."""
-
-
-class PathAnswer(msgspec.Struct, frozen=True, tag=True):
-    """A path was found."""
-
-    id: int
-    path: Path
-
-
-class TrajectoryAnswer(msgspec.Struct, frozen=True, tag=True):
-    """A trajectory was made."""
-
-    id: int
-    trajectory: Trajectory
-    took_s: float  # wall time that making it took
-
-
-class FailureAnswer(msgspec.Struct, frozen=True, tag=True):
-    """It cannot be done."""
-
-    id: int
-    reason: Reason
-    message: str
-
-
-Call: TypeAlias = PathCall | TrajectoryCall | CancelCall
-Result: TypeAlias = PathAnswer | TrajectoryAnswer | FailureAnswer
-Answer: TypeAlias = Ready | Result
-
-
-def frame(message: Call | Answer) -> bytes:
-    """Return a message as it is sent; UserError if it is too long."""
+    None from the client: give up what is being worked on. None from the process: everything is compiled.
+    """
     body = msgspec.msgpack.encode(message, enc_hook=_plain)
-    if len(body) > LARGEST_MESSAGE:
+    if len(body) > MAX_MESSAGE_BYTES:
         raise UserError(f"a path or trajectory of {len(body)} bytes is too long to plan with")
-    return LENGTH.pack(len(body)) + body
-
-
-class Frames:
-    """Cuts a stream of bytes into the bodies of messages."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def add(self, data: bytes) -> list[bytes]:
-        """Add received bytes and return the messages that are complete now; ValueError if one is too long."""
-        self._bytes += data
-        bodies = []
-        while len(self._bytes) >= LENGTH.size:
-            (length,) = LENGTH.unpack_from(self._bytes)
-            if length > LARGEST_MESSAGE:
-                raise ValueError(f"a message of {length} bytes, expected at most {LARGEST_MESSAGE}")
-            end = LENGTH.size + length
-            if len(self._bytes) < end:
-                break
-            bodies.append(bytes(self._bytes[LENGTH.size : end]))
-            del self._bytes[:end]
-        return bodies
+    return body
 
 
 def _plain(value: Any) -> Any:
-    """Return what msgpack has for an array, a trajectory or a numpy number."""
+    """Return what msgpack has for an array, a trajectory, a failure or a numpy number."""
     if isinstance(value, np.ndarray):
         return value.shape, np.ascontiguousarray(value, dtype=float).tobytes()
     if isinstance(value, Trajectory):
         return value.times_s, value.poses, value.velocities
+    if isinstance(value, NavigationFailure):
+        return value.reason, str(value)
     if isinstance(value, np.generic):
         return value.item()
     raise NotImplementedError(f"a message cannot hold a {type(value).__name__}")
 
 
 def _restored(kind: Any, value: Any) -> Any:
-    """Return the array or trajectory that `_plain` took apart."""
+    """Return the array, trajectory or failure that `_plain` took apart."""
     if kind is Trajectory:
         return Trajectory(*(_restored(np.ndarray, part) for part in value))
+    if kind is NavigationFailure:
+        return NavigationFailure(Reason(value[0]), str(value[1]))
     shape, data = value
     # a copy, since compiled functions take arrays that can be written to.
     return np.frombuffer(data).reshape(shape).copy()
 
 
-decode_call = msgspec.msgpack.Decoder(Call, dec_hook=_restored).decode
-decode_answer = msgspec.msgpack.Decoder(Answer, dec_hook=_restored).decode
+decode_request = msgspec.msgpack.Decoder(PlanRequest | None, dec_hook=_restored).decode
+decode_answer = msgspec.msgpack.Decoder(PlanAnswer | None, dec_hook=_restored).decode

@@ -1,7 +1,7 @@
 """The process that plans beside a control loop: `python -m proctor.navigation.process.worker FD`.
 
-It reads calls from a socket, answers them there, and ends when the other end is closed. Only this process
-imports OMPL, which keeps Python's lock while it works.
+It reads requests from a connection, answers them there, and ends when the other end is closed. Only this
+process imports OMPL, which keeps Python's lock while it works.
 """
 
 from __future__ import annotations
@@ -11,121 +11,83 @@ import os
 import socket
 import sys
 import threading
-import time
-from collections import deque
-from collections.abc import Callable
 from functools import partial
+from multiprocessing.connection import Connection
 from types import TracebackType
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import NoReturn
 
 import numpy as np
 
 from proctor.maps.clearance_field import ClearanceField
-from proctor.maps.failure import NavigationFailure
-from proctor.navigation.process.pipeline import compute_path, generate_trajectory
+from proctor.navigation.process.pipeline import plan
 from proctor.navigation.process.requests import (
-    Answer,
-    Call,
-    FailureAnswer,
-    Frames,
+    MAX_MESSAGE_BYTES,
     MapLayout,
     Motion,
-    PathAnswer,
-    PathCall,
-    PathRequest,
-    Ready,
-    TrajectoryAnswer,
-    TrajectoryCall,
-    TrajectoryRequest,
-    decode_call,
-    frame,
+    PlanRequest,
+    decode_request,
+    encode,
 )
 
 COMPILING_S = 600.0  # compiling takes half a minute of an idle machine; do not give up meanwhile
 
 
-class PathJob(NamedTuple):
-    """A path to be planned, with its map."""
-
-    id: int
-    request: PathRequest
-    field: ClearanceField
-
-
-Job: TypeAlias = PathJob | TrajectoryCall
-
-
 class Inbox:
-    """Reads calls in a thread, also while the process is busy, and keeps the newest.
+    """Reads requests in a thread, also while the process is busy, and keeps the newest.
 
     When the other end is closed the thread ends the process, whatever it is doing.
     """
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._changed = threading.Condition()
-        self._job: Job | None = None
+        self._request: PlanRequest | None = None
         self._wanted_id = 0
         self._map: tuple[MapLayout, ClearanceField] | None = None
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
 
-    def next_job(self) -> Job:
-        """Wait for something to do."""
+    def next_request(self) -> tuple[PlanRequest, ClearanceField | None]:
+        """Wait for something to do, and return it with its map."""
         with self._changed:
-            while self._job is None:
+            while self._request is None:
                 self._changed.wait()
-            job, self._job = self._job, None
-            return job
+            request, self._request = self._request, None
+            return request, None if self._map is None else self._map[1]
 
-    def gave_up(self, job: Job) -> bool:
-        """Tell whether a newer call, or a cancellation, has come."""
-        return self._wanted_id != job.id
+    def gave_up(self, request: PlanRequest) -> bool:
+        """Tell whether a newer request, or a cancellation, has come."""
+        return self._wanted_id != request.id
 
     def _read(self) -> None:
-        frames, descriptors = Frames(), deque[int]()
-        while True:
-            data, received, _, _ = socket.recv_fds(self._connection, 1 << 18, 4)
-            if not data:
-                leave(0)
-            descriptors.extend(received)
-            for body in frames.add(data):
-                self._take(decode_call(body), descriptors)
+        try:
+            while True:
+                self._take(decode_request(self._connection.recv_bytes(MAX_MESSAGE_BYTES)))
+        except (EOFError, ConnectionError):
+            leave(0)
 
-    def _take(self, call: Call, descriptors: deque[int]) -> None:
-        job: Job | None = None
-        if isinstance(call, PathCall):
-            if self._map is None or self._map[0] != call.map:
-                self._map = call.map, opened_field(call.map, descriptors.popleft())
-            job = PathJob(call.id, call.request, self._map[1])
-        elif isinstance(call, TrajectoryCall):
-            job = call
+    def _take(self, request: PlanRequest | None) -> None:
+        layout, map_ = None if request is None else request.map, self._map
+        if layout is not None and (map_ is None or map_[0] != layout):
+            map_ = layout, received_field(layout, self._connection)
         with self._changed:
-            self._job, self._wanted_id = job, 0 if job is None else job.id
+            self._request, self._wanted_id = request, 0 if request is None else request.id
+            self._map = map_
             self._changed.notify()
 
 
-def opened_field(layout: MapLayout, descriptor: int) -> ClearanceField:
-    """Return the map that is in a file in memory, without copying it; ValueError if the file is too small."""
-    shape = (layout.rows, layout.columns)
+def received_field(layout: MapLayout, connection: Connection) -> ClearanceField:
+    """Return the map whose file in memory comes next, without copying it; ValueError if it is too small."""
+    with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as stream:
+        _, descriptors, _, _ = socket.recv_fds(stream, 1, 1)
+    if not descriptors:
+        raise EOFError
     try:
         # Mapped for writing as well, though nobody writes: compiled functions take no other arrays.
-        memory = mmap.mmap(descriptor, layout.rows * layout.columns * np.dtype(float).itemsize)
+        memory = mmap.mmap(descriptors[0], layout.rows * layout.columns * np.dtype(float).itemsize)
     finally:
-        os.close(descriptor)
-    cells = np.ndarray(shape, dtype=float, buffer=memory)
+        os.close(descriptors[0])
+    cells = np.ndarray((layout.rows, layout.columns), dtype=float, buffer=memory)
     return ClearanceField(cells, layout.resolution_m, layout.origin_x, layout.origin_y)
-
-
-def answer_to(job: Job, cancelled: Callable[[], bool]) -> Answer:
-    """Do what is asked."""
-    try:
-        if isinstance(job, TrajectoryCall):
-            began_s = time.perf_counter()
-            trajectory = generate_trajectory(job.request)
-            return TrajectoryAnswer(job.id, trajectory, time.perf_counter() - began_s)
-        return PathAnswer(job.id, compute_path(job.field, job.request, cancelled))
-    except NavigationFailure as failure:
-        return FailureAnswer(job.id, failure.reason, str(failure))
 
 
 def warm_up() -> None:
@@ -139,9 +101,8 @@ def warm_up() -> None:
     field = ClearanceField(np.ascontiguousarray(cells), resolution_m, 0.0, 0.0)
     for yaw, speed_mps in ((1.5, 0.0), (1.5, 0.3), (0.2, 0.2)):  # at rest, along the path, aside of it
         start = Motion(1.0, 0.6, yaw, speed_mps)
-        request = PathRequest(start=start, goal_xy=(3.0, 0.6), timeout_s=COMPILING_S)
-        path = compute_path(field, request)
-        generate_trajectory(TrajectoryRequest(path=path, start=start, goal_yaw=0.5))
+        request = PlanRequest(start=start, goal_xy=(3.0, 0.6), goal_yaw=0.5, timeout_s=COMPILING_S)
+        plan(request, field).found_trajectory()
 
 
 def leave(status: int) -> NoReturn:
@@ -159,19 +120,19 @@ def end_by_error(
 
 
 def main() -> None:
-    """Serve calls from the socket whose descriptor is the first argument."""
+    """Serve requests from the connection whose descriptor is the first argument."""
     sys.excepthook = end_by_error
     threading.excepthook = lambda args: end_by_error(args.exc_type, args.exc_value, args.exc_traceback)
-    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection = Connection(int(sys.argv[1]))
     inbox = Inbox(connection)
     os.nice(5)  # where cores are few, the loop comes first
     warm_up()
-    connection.sendall(frame(Ready()))
+    connection.send_bytes(encode(None))
     while True:
-        job = inbox.next_job()
-        answer = answer_to(job, cancelled=partial(inbox.gave_up, job))
-        if not inbox.gave_up(job):
-            connection.sendall(frame(answer))
+        request, field = inbox.next_request()
+        answer = plan(request, field, cancelled=partial(inbox.gave_up, request))
+        if not inbox.gave_up(request):
+            connection.send_bytes(encode(answer))
 
 
 if __name__ == "__main__":

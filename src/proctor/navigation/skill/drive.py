@@ -15,7 +15,7 @@ from proctor.maps.grid_map import GridMap
 from proctor.navigation.path import Path
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
 
 KEPT_TICKS = 6  # every sixth tick of a drive is written down, ten in a second
 DIGITS = 4
@@ -99,7 +99,7 @@ class Drive(msgspec.Struct, frozen=True, kw_only=True):
     seen: Array = msgspec.field(default_factory=lambda: np.zeros((0, 2)))
     """(N, 2) centres of cells that were seen occupied on the way and are free on the map."""
     dynamics: Dynamics = Dynamics()
-    radius_m: float = WheeledRobot().radius_m
+    radius_m: float = standard_robot().radius_m
 
     @property
     def arrived(self) -> bool:
@@ -127,7 +127,7 @@ class Drive(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class View(NamedTuple):
+class DriveView(NamedTuple):
     """A rectangle of the world."""
 
     low: Point
@@ -144,7 +144,7 @@ class View(NamedTuple):
         return self.high[1] - self.low[1]
 
 
-def view_of(drive: Drive, *, flattest: float, tallest: float) -> View:
+def view_of(drive: Drive, *, flattest: float, tallest: float) -> DriveView:
     """Return a rectangle with all of a drive in it, of a height from `flattest` to `tallest` by its width."""
     parts = [np.array([[drive.start.x, drive.start.y], drive.goal]), drive.log.poses[:, :2]]
     for path in [drive.path, *drive.replanned]:
@@ -154,20 +154,12 @@ def view_of(drive: Drive, *, flattest: float, tallest: float) -> View:
     low, high = points.min(axis=0) - AROUND_M, points.max(axis=0) + AROUND_M
     middle, size = (low + high) / 2, high - low
     size = np.array([max(size[0], size[1] / tallest), max(size[1], size[0] * flattest)])
-    low, high = middle - size / 2, middle + size / 2
-    least, most = points.max(axis=0) + IN_VIEW_M - high, points.min(axis=0) - IN_VIEW_M - low
-    shift = np.clip(_shift_over_map(low, high, drive), least, most)
-    low, high = low + shift, high + shift
-    return View((float(low[0]), float(low[1])), (float(high[0]), float(high[1])))
-
-
-def _shift_over_map(low: Array, high: Array, drive: Drive) -> Array:
-    """Return how to move a rectangle so that it shows as little beyond the map as it must."""
-    grid = drive.grid
-    begin = np.array(grid.origin_world)
-    end = begin + np.array(grid.occupied.shape[::-1]) * grid.resolution_m
-    back = np.maximum(high - end, 0)
-    back = np.minimum(back, np.maximum(low - begin, 0))
-    on = np.maximum(begin - low, 0)
-    on = np.minimum(on, np.maximum(end - high, 0))
-    return np.asarray(on - back)
+    # Show as little beyond the map as can be, but all of the drive.
+    begin = np.array(drive.grid.origin_world)
+    end = begin + np.array(drive.grid.occupied.shape[::-1]) * drive.grid.resolution_m
+    middle = np.clip(middle, *np.sort([begin + size / 2, end - size / 2], axis=0))
+    highest, lowest = points.max(axis=0) + IN_VIEW_M, points.min(axis=0) - IN_VIEW_M
+    low, high = (
+        np.clip(middle, highest - size / 2, lowest + size / 2) + half for half in (-size / 2, size / 2)
+    )
+    return DriveView((float(low[0]), float(low[1])), (float(high[0]), float(high[1])))

@@ -10,19 +10,20 @@ import msgspec
 import numpy as np
 
 from proctor.core.errors import UserError, did_you_mean
-from proctor.core.geometry import yaw_of_quaternion
+from proctor.core.geometry import wrap_angle, yaw_of_quaternion
+from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
 
 MAX_TIMEOUT_S = 86_400.0
 PARAMS = ("goal_pos", "goal_quat", "timeout")
 
 
-class Goal(msgspec.Struct, frozen=True):
+class NavigationGoal(msgspec.Struct, frozen=True):
     """A goal that makes sense; ValueError if a number is not finite or the time is out of range."""
 
     position: tuple[float, float, float]
-    yaw: float | None  # the heading that is asked for; None if any will do
-    timeout_s: float
+    yaw: float | None = None  # the heading that is asked for; None if any will do
+    timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
         finite = all(map(math.isfinite, (*self.position, self.yaw or 0.0)))
@@ -34,9 +35,20 @@ class Goal(msgspec.Struct, frozen=True):
         """Where on the floor."""
         return self.position[:2]
 
+    def distance_m(self, pose: Pose2) -> float:
+        """Return the straight distance from a pose."""
+        return math.dist((pose.x, pose.y), self.xy)
 
-def asked_for(params: Mapping[str, Any]) -> Goal | str:
+    def yaw_error_rad(self, pose: Pose2) -> float | None:
+        """Return how far a heading is off, if one is asked for."""
+        return None if self.yaw is None else abs(wrap_angle(pose.yaw - self.yaw))
+
+
+def asked_for(params: Mapping[str, Any]) -> NavigationGoal | str:
     """Return the goal of a call, or what is wrong about it; UserError if there is no such parameter."""
+    goal = params.get("goal")
+    if isinstance(goal, NavigationGoal) and len(params) == 1:
+        return goal
     for name in params:
         if name not in PARAMS:
             raise UserError(f"navigate_to has no parameter '{name}'{did_you_mean(name, PARAMS)}")
@@ -46,7 +58,7 @@ def asked_for(params: Mapping[str, Any]) -> Goal | str:
         return str(failure)
 
 
-def read_goal(goal_pos: Any, goal_quat: Any = None, timeout: Any = None) -> Goal:
+def read_goal(goal_pos: Any, goal_quat: Any = None, timeout: Any = None) -> NavigationGoal:
     """Check what a caller asks for; NavigationFailure if it makes no sense.
 
     `goal_pos` is [x, y, z] in the world, `goal_quat` [qx, qy, qz, qw], of which the heading counts, or
@@ -62,12 +74,14 @@ def read_goal(goal_pos: Any, goal_quat: Any = None, timeout: Any = None) -> Goal
                 Reason.INVALID_GOAL, f"goal_quat has the length {norm:g}; a rotation has the length 1"
             )
         yaw = yaw_of_quaternion(np.array([qw, qx, qy, qz]) / norm)
-    seconds = 60.0 if timeout is None else _numbers("timeout", [timeout], 1, "seconds")[0]
+    if timeout is None:
+        return NavigationGoal((x, y, z), yaw)
+    (seconds,) = _numbers("timeout", [timeout], 1, "seconds")
     if not 0 < seconds <= MAX_TIMEOUT_S:
         raise NavigationFailure(
             Reason.INVALID_GOAL, f"timeout is {seconds:g} s; expected more than 0, at most {MAX_TIMEOUT_S:g}"
         )
-    return Goal((x, y, z), yaw, seconds)
+    return NavigationGoal((x, y, z), yaw, seconds)
 
 
 def _numbers(name: str, value: Any, length: int, form: str) -> list[float]:

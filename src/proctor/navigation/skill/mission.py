@@ -11,75 +11,24 @@ import msgspec
 import numpy as np
 
 from proctor.core.errors import UserError
-from proctor.core.geometry import wrap_angle
-from proctor.core.types import Array, Pose2
+from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.skill.goal import Goal
+from proctor.navigation.plugins import GoalChecker, ProgressChecker, make_plugin
+from proctor.navigation.skill.goal import NavigationGoal
 from proctor.navigation.skill.manager import Result
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Course, Pilot
 from proctor.navigation.skill.states import TERMINAL, State
 
-SETTLE_S = 2.0  # after the end of its trajectory a robot has this long to come to rest at the goal
 AHEAD_M = 1.0  # after so much progress, what was tried before no longer counts
 DETOUR_S = 0.5  # between two new plans around something that is far enough ahead
-
-
-class GoalChecker:
-    """Decides on arrival: near enough, at rest, and the last centimetres of the trajectory driven."""
-
-    def __init__(self, goal: Goal, params: NavigationParams) -> None:
-        self._goal, self._params = goal, params
-
-    def distance_m(self, pose: Pose2) -> float:
-        """Return the straight distance to the goal."""
-        return math.dist((pose.x, pose.y), self._goal.xy)
-
-    def yaw_error_rad(self, pose: Pose2) -> float | None:
-        """Return how far the heading is off, if one is asked for."""
-        return None if self._goal.yaw is None else abs(wrap_angle(pose.yaw - self._goal.yaw))
-
-    def is_near(self, pose: Pose2) -> bool:
-        """Tell whether position and heading are within the tolerances."""
-        yaw_error_rad = self.yaw_error_rad(pose)
-        turned = yaw_error_rad is None or yaw_error_rad <= self._params.yaw_tolerance_rad
-        return turned and self.distance_m(pose) <= self._params.position_tolerance_m
-
-    def has_arrived(self, pose: Pose2, velocity: Array, overtime_s: float) -> bool:
-        """Tell whether a robot that has been at the end of its trajectory for a while has arrived."""
-        vx, vy, omega = velocity
-        at_rest = math.hypot(vx, vy) < 0.01 and abs(omega) < 0.02
-        return overtime_s >= 0 and self.is_near(pose) and (at_rest or overtime_s >= SETTLE_S)
-
-
-class ProgressChecker:
-    """Notices a robot that makes no progress."""
-
-    def __init__(self, params: NavigationParams) -> None:
-        self._params = params
-        self._since: tuple[Pose2, float] | None = None
-
-    def restart(self) -> None:
-        """Begin to watch anew."""
-        self._since = None
-
-    def is_stuck(self, pose: Pose2, now_s: float) -> bool:
-        """Take note of a pose and tell whether the robot is stuck."""
-        if self._since is not None:
-            before, since_s = self._since
-            moved_m = math.hypot(pose.x - before.x, pose.y - before.y)
-            turned_rad = abs(wrap_angle(pose.yaw - before.yaw))
-            if moved_m < self._params.progress_m and turned_rad < 0.2:
-                return now_s - since_s > self._params.progress_time_s
-        self._since = (pose, now_s)
-        return False
 
 
 class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
     """A mission that is to go on later, as JSON can hold it."""
 
     state: State
-    goal: Goal | None = None
+    goal: NavigationGoal | None = None
     elapsed_s: float = 0.0
     paused: bool = False
     counts: dict[Reason, int] = {}
@@ -105,11 +54,15 @@ class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
 class Mission:
     """A goal that is pursued."""
 
-    def __init__(self, goal: Goal, params: NavigationParams, start: Pose2, now_s: float) -> None:
+    def __init__(self, goal: NavigationGoal, params: NavigationParams, start: Pose2, now_s: float) -> None:
         self.goal, self._params = goal, params
         self.start_s = now_s
-        self.arrival = GoalChecker(goal, params)
-        self.progress = ProgressChecker(params)
+        self.goal_checker: GoalChecker = make_plugin(
+            "goal_checker", params.goal_checker, params.goal_checker_options
+        )
+        self.progress_checker: ProgressChecker = make_plugin(
+            "progress_checker", params.progress_checker, params.progress_checker_options
+        )
         self.odometer = Odometer(start)
         self.counts: Counter[Reason] = Counter()  # how often the way was planned anew, and why
         self.recoveries = 0
@@ -131,7 +84,7 @@ class Mission:
         """Let time count again."""
         self.start_s += now_s - (now_s if self._paused_s is None else self._paused_s)
         self._paused_s = None
-        self.progress.restart()
+        self.progress_checker.restart()
 
     def elapsed_s(self, now_s: float) -> float:
         """Return how long it has taken, pauses not counted."""
@@ -166,9 +119,12 @@ class Mission:
         self.counts[Reason.BLOCKED] += 1
         return self.counts[Reason.BLOCKED] > self._params.max_detours
 
-    def takes(self, asked: Goal | str) -> bool:
+    def takes(self, asked: NavigationGoal | str) -> bool:
         """Take over another time limit for the same goal, and tell whether it is the same."""
-        if not isinstance(asked, Goal) or (asked.position, asked.yaw) != (self.goal.position, self.goal.yaw):
+        if not isinstance(asked, NavigationGoal) or (asked.position, asked.yaw) != (
+            self.goal.position,
+            self.goal.yaw,
+        ):
             return False
         self.goal = asked
         return True
@@ -188,7 +144,7 @@ class Mission:
         left_s = max(course.ends_s - now_s, 0.0) if course and course.purpose == "goal" else None
         return {
             "progress": self.odometer.progress,
-            "distance_to_goal": self.arrival.distance_m(pose),
+            "distance_to_goal": self.goal.distance_m(pose),
             "current_velocity": pilot.velocity().tolist(),
             "remaining_time": left_s,
             "elapsed_time": self.elapsed_s(now_s),

@@ -12,13 +12,13 @@ from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
-from proctor.navigation.path import Path
+from proctor.navigation.plugins import Controller
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.process.requests import Motion
-from proctor.navigation.skill.goal import Goal, asked_for
+from proctor.navigation.skill.checkers import SETTLE_S
+from proctor.navigation.skill.goal import NavigationGoal, asked_for
 from proctor.navigation.skill.manager import Result
 from proctor.navigation.skill.mission import (
-    SETTLE_S,
     Mission,
     SavedMission,
     failed,
@@ -32,7 +32,7 @@ from proctor.navigation.skill.planning import Planning
 from proctor.navigation.skill.recoveries import WayOut
 from proctor.navigation.skill.states import OVER, TERMINAL, TRANSITIONS, Event, State
 from proctor.navigation.timing.trajectory import Trajectory
-from proctor.navigation.tracking.mpc import MobileRobot, MpcController
+from proctor.robots.robot import Robot
 
 LATE_S = 0.05  # a plan that begins in motion and comes later than this is of no use
 
@@ -48,8 +48,8 @@ class NavigateTo:
 
     def __init__(
         self,
-        robot: MobileRobot,
-        controller: MpcController,
+        robot: Robot,
+        controller: Controller,
         world_map: LiveMap,
         client: PlanningClient,
         now_s: Callable[[], float],
@@ -65,7 +65,7 @@ class NavigateTo:
         self._lookout = Lookout(self._pilot, world_map, self.params)
         self._way_out = WayOut(world_map, self.params, self._pilot)
         self._mission: Mission | None = None
-        self._asked: Goal | str | None = None  # what callers want, or what is wrong about it
+        self._asked: NavigationGoal | str | None = None  # what callers want, or what is wrong about it
         self._departure = Departure(Motion(0.0, 0.0, 0.0), 0.0)
         self._result: Result = {}
         self._message = ""
@@ -73,8 +73,9 @@ class NavigateTo:
     def tick(self, **params: Any) -> Result:
         """Go on by one tick; return `status`, `message`, and the fields of the feedback or the result.
 
-        `params` are `goal_pos` [x, y, z], `goal_quat` [qx, qy, qz, qw] or None, `timeout` in seconds. Without
-        any, the present goal stands; another one takes its place while the robot keeps moving.
+        `params` are `goal_pos` [x, y, z], `goal_quat` [qx, qy, qz, qw] or None, `timeout` in seconds, or a
+        `goal` that was read from them before: a NavigationGoal. Without any, the present goal stands; another
+        one takes its place while the robot keeps moving.
         """
         asked = asked_for(params) if params else None
         if asked is not None and self._mission is not None and self._mission.takes(asked):
@@ -96,6 +97,10 @@ class NavigateTo:
                 feedback = self._fail(NavigationFailure(Reason.POSE_UNKNOWN, str(error)))
             on_error.pop_all()
         return feedback
+
+    def target(self) -> list[float] | None:
+        """Return where the robot is to be now, [x, y, yaw], if it has a course."""
+        return self._pilot.target()
 
     def cancel(self) -> None:
         """Stop the robot at once; the next tick returns the result."""
@@ -176,29 +181,28 @@ class NavigateTo:
 
     def _plan_path(self) -> None:
         try:
-            path = self.planning.answer()
+            path = self.planning.path()
         except NavigationFailure as failure:
             self._recover(failure)
             return
-        if not isinstance(path, Path):
+        if path is None:
             if self._message == "Planning path":
                 self._message = "Planning in progress"
             return
         self.data["raw_path"] = [[*point, 0.0] for point in path.raw.tolist()]
         self.data["path"] = self.data["smoothed_path"] = [[*point, 0.0] for point in path.points.tolist()]
-        self.planning.ask_trajectory(path, self._departure, self._pursued.goal)
         self._go(Event.PATH_FOUND, "Path planning succeeded")
 
     def _time_path(self) -> None:
         departure = self._departure
         try:
-            trajectory = self.planning.answer()
+            trajectory = self.planning.trajectory()
         except NavigationFailure:
             if not departure.is_moving:
                 raise
             self._rest_and_plan()
             return
-        if not isinstance(trajectory, Trajectory):
+        if trajectory is None:
             self._message = "Generating trajectory"
             return
         now_s = self._now_s()
@@ -210,7 +214,7 @@ class NavigateTo:
         self._pilot.follow(
             Course(trajectory=trajectory, begun_s=begun_s, purpose="goal", path=self.planning.paths[-1])
         )
-        self._pursued.progress.restart()
+        self._pursued.progress_checker.restart()
         self._go(Event.TIMED, "Trajectory generated")
 
     def _execute(self) -> None:
@@ -226,15 +230,15 @@ class NavigateTo:
                 self.replan()
             return
         self._message = "Navigating to goal"
-        if mission.arrival.has_arrived(pose, self._pilot.velocity(), overtime_s):
+        if mission.goal_checker.has_arrived(mission.goal, pose, self._pilot.velocity(), overtime_s):
             self._arrive(pose)
         elif error_m > self.params.tracking_error_m or overtime_s > SETTLE_S:
             self._pilot.stop()
             mission.count(Reason.TRACKING_ERROR, f"{error_m:.2f} m from the trajectory")
             self._plan_anew("Off the trajectory, replanning")
-        elif mission.progress.is_stuck(pose, now_s):
+        elif (problem := mission.progress_checker.find_problem(pose, now_s)) is not None:
             self._pilot.brake()
-            mission.count(Reason.NO_PROGRESS, f"no progress in {self.params.progress_time_s:g} s")
+            mission.count(Reason.NO_PROGRESS, problem)
             self._plan_anew("No progress, replanning")
 
     def _collide(self) -> None:
@@ -284,7 +288,7 @@ class NavigateTo:
             raise SimulationError(f"navigate_to is in {self.state} without a goal")
         return self._mission
 
-    def _begin(self, asked: Goal | str) -> None:
+    def _begin(self, asked: NavigationGoal | str) -> None:
         """Turn to another goal; until there is a course to it, the present one is kept, if it is free."""
         if self._lookout.look() in (Sight.TOUCHED, Sight.BLOCKED_NEAR):
             self._pilot.brake()
@@ -293,7 +297,7 @@ class NavigateTo:
         self.data.clear()
         self._mission = None
         self._go(Event.REQUESTED, "Initializing navigation")
-        if isinstance(asked, Goal):
+        if isinstance(asked, NavigationGoal):
             self._mission = Mission(asked, self.params, self._pilot.pose(), self._now_s())
             if before is not None and before.is_paused:
                 self._mission.pause(self._now_s())
@@ -305,7 +309,7 @@ class NavigateTo:
         if not self._departure.is_moving and self._departure.distance_m(goal.xy) < 0.01:  # nothing to drive
             self._turn_only(goal.yaw)
             return
-        self.planning.ask_path(self._departure, goal)
+        self.planning.ask(self._departure, goal)
 
     def _turn_only(self, goal_yaw: float | None) -> None:
         """Take the course of a robot that is at its goal, but may have to turn."""
@@ -330,8 +334,8 @@ class NavigateTo:
         mission = self._pursued
         self._go(Event.ARRIVED, "Reached goal")
         self._result = succeeded(
-            mission.arrival.distance_m(pose),
-            mission.arrival.yaw_error_rad(pose),
+            mission.goal.distance_m(pose),
+            mission.goal.yaw_error_rad(pose),
             mission.elapsed_s(self._now_s()),
             **self._counts(),
         )
@@ -344,7 +348,7 @@ class NavigateTo:
         if self._mission is not None:
             elapsed_s = self._mission.elapsed_s(self._now_s())
             with suppress(SimulationError):  # where not even the pose is known
-                distance_m = self._mission.arrival.distance_m(self._pilot.pose())
+                distance_m = self._mission.goal.distance_m(self._pilot.pose())
         self._result = failed(failure, distance_m, elapsed_s, **self._counts())
         return self._feedback()
 

@@ -16,12 +16,13 @@ from proctor.maps.clearance import least_clearance
 from proctor.maps.clearance_field import ClearanceField
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import Path
+from proctor.navigation.plugins import Controller
 from proctor.navigation.process.requests import Motion
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.timing.moves import brake, turn
 from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
-from proctor.navigation.tracking.mpc import MobileRobot, MpcController, pose_of
 from proctor.robots.dynamics import Drive, Dynamics
+from proctor.robots.robot import Robot
 
 Purpose = Literal["goal", "stop", "recovery"]
 SOON_S = 0.02  # in which a path hardly bends, but enough to be measured
@@ -113,26 +114,26 @@ class Departure(NamedTuple):
 class Pilot:
     """Tells the controller what to follow."""
 
-    def __init__(self, robot: MobileRobot, controller: MpcController, now_s: Callable[[], float]) -> None:
+    def __init__(self, robot: Robot, controller: Controller, now_s: Callable[[], float]) -> None:
         self._robot, self._controller, self.now_s = robot, controller, now_s
         self.course: Course | None = None
 
     @property
     def dynamics(self) -> Dynamics:
         """What the robot can do."""
-        return Dynamics.of(self._robot.get_dynamics_constraints())
+        return self._robot.spec.dynamics
 
     def pose(self) -> Pose2:
         """Return where the robot is; SimulationError if that is not known."""
-        return Pose2(*pose_of(self._robot.get_world_pose()).tolist())
+        return self._robot.pose()
 
     def velocity(self) -> Array:
         """Return [vx, vy, omega] in the robot's frame."""
-        return self._robot.get_velocity()
+        return np.array(self._robot.velocity())
 
     def is_touching(self) -> bool:
         """Tell whether the robot touches anything."""
-        return self._robot.is_collision_detected()
+        return self._robot.in_contact()
 
     def course_speed_mps(self) -> float:
         """Return how fast the robot is to go at this moment, ahead or back."""
@@ -147,6 +148,13 @@ class Pilot:
         """Return how far the robot is from where it should be."""
         report = self._controller.last
         return 0.0 if report is None or self.course is None else report.position_error_m
+
+    def target(self) -> list[float] | None:
+        """Return where the robot is to be now, [x, y, yaw], if it has a course."""
+        if self.course is None:
+            return None
+        pose: list[float] = self.course.trajectory.at(self.now_s() - self.course.begun_s)[0].tolist()
+        return pose
 
     def follow(self, course: Course) -> None:
         """Take a course in place of the present one."""

@@ -1,4 +1,4 @@
-"""Asks for paths and trajectories, and takes them at the right tick."""
+"""Asks for plans, and takes their paths and trajectories at the right tick."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import Path
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.process.requests import PathRequest, Reply, TrajectoryRequest
-from proctor.navigation.skill.goal import Goal
+from proctor.navigation.process.requests import PlanAnswer, PlanRequest
+from proctor.navigation.skill.goal import NavigationGoal
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Departure, Pilot
 from proctor.navigation.timing.trajectory import Trajectory
@@ -23,7 +23,8 @@ EASE = 0.95  # trajectories use so much of the robot's limits; the rest is for t
 class Planning:
     """The requests of one navigation.
 
-    An answer is taken a fixed number of ticks after its request: a stepped world is then reproducible.
+    An answer is taken a fixed number of ticks after its request, first its path and then its trajectory: a
+    stepped world is then reproducible.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Planning:
         self._due_tick = 0
         self._deadline_s = 0.0
         self._waiting, self._starting = False, False
+        self._answer: PlanAnswer | None = None  # its path has been taken, its trajectory has not
         self._allowed_s = params.planning_timeout_s + GRACE_S
         self.begin()
 
@@ -44,53 +46,50 @@ class Planning:
         self.trajectories: list[Trajectory] = []
         self.timings_s: dict[str, float] = {}  # wall time of the stages of the first plan
 
-    def ask_path(self, departure: Departure, goal: Goal) -> None:
-        """Ask for a path; an earlier question is forgotten."""
+    def ask(self, departure: Departure, goal: NavigationGoal) -> None:
+        """Ask for a path and its trajectory; an earlier question is forgotten."""
         params = self._params
-        request = PathRequest(
+        request = PlanRequest(
             start=departure.motion,
             goal_xy=goal.xy,
+            goal_yaw=goal.yaw,
             planner=params.planner,
+            planner_options=params.planner_options,
             radius_m=params.radius_m,
             margin_m=params.margin_m,
             dynamics=eased(self._pilot.dynamics),
+            timing=params.timing,
             timeout_s=params.planning_timeout_s,
             seed=params.seed,
         )
         field = self._map.field(self._pilot.now_s())
-        self._asked(self.tick + params.path_ticks)
-        self._client.submit_path(field, self._map.version, request)
-
-    def ask_trajectory(self, path: Path, departure: Departure, goal: Goal) -> None:
-        """Ask for a trajectory; an earlier question is forgotten."""
-        request = TrajectoryRequest(
-            path=path,
-            start=departure.motion,
-            goal_yaw=goal.yaw,
-            dynamics=eased(self._pilot.dynamics),
-            timing=self._params.timing,
-        )
-        self._asked(self.tick + self._params.trajectory_ticks)
-        self._client.submit_trajectory(request)
-
-    def _asked(self, due_tick: int) -> None:
-        self._due_tick, self._waiting = due_tick, True
+        self._due_tick, self._waiting, self._answer = self.tick + params.path_ticks, True, None
         self._starting = not self._client.ready
         self._deadline_s = time.perf_counter() + (START_UP_S if self._starting else self._allowed_s)
+        self._client.submit(request, field, self._map.version)
 
-    def answer(self) -> Path | Trajectory | None:
-        """Return the answer if it has come and is due; never waits. NavigationFailure if there is none."""
+    def path(self) -> Path | None:
+        """Return the path if it has come and is due; never waits. NavigationFailure if there is none."""
         if not self._waiting or self.tick < self._due_tick:
             return None
-        reply = self._client.poll()
-        if reply is None:
+        answer = self._client.poll()
+        if answer is None:
             self._check_deadline()
             return None
         self._waiting = False
-        if isinstance(reply.result, NavigationFailure):
-            raise reply.result
-        self._keep(reply)
-        return reply.result
+        path = answer.found_path()
+        self._due_tick, self._answer = self.tick + self._params.trajectory_ticks, answer
+        self.timings_s = self.timings_s if self.paths else answer.timings_s
+        self.paths.append(path)
+        return path
+
+    def trajectory(self) -> Trajectory | None:
+        """Return the trajectory of the path if it is due; NavigationFailure if there is none."""
+        if self._answer is None or self.tick < self._due_tick:
+            return None
+        answer, self._answer = self._answer, None
+        self.trajectories.append(answer.found_trajectory())
+        return self.trajectories[-1]
 
     def _check_deadline(self) -> None:
         if self._starting and self._client.ready:  # only now does it begin to plan
@@ -101,14 +100,6 @@ class Planning:
             allowed_s = START_UP_S if self._starting else self._allowed_s
             raise NavigationFailure(Reason.PLANNING_TIMEOUT, f"no plan came within {allowed_s:.0f} s")
 
-    def _keep(self, reply: Reply) -> None:
-        if isinstance(reply.result, Path):
-            self.timings_s = self.timings_s if self.paths else dict(reply.result.timings_s)
-            self.paths.append(reply.result)
-        elif isinstance(reply.result, Trajectory):
-            self.timings_s.setdefault("trajectory_generation", reply.took_s)
-            self.trajectories.append(reply.result)
-
     def wait_if_due(self) -> None:
         """Wait for the answer that the next tick takes: what a stepped world does between ticks."""
         if self._waiting and self.tick + 1 >= self._due_tick:
@@ -118,6 +109,7 @@ class Planning:
 
     def cancel(self) -> None:
         """Forget the question."""
+        self._answer = None
         if self._waiting:
             self._waiting = False
             self._client.cancel()

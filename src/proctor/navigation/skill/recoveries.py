@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 import math
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -13,7 +13,9 @@ from proctor.maps.clearance import clearance_at
 from proctor.maps.clearance_field import ClearanceField
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
+from proctor.navigation.plugins import PluginOptions, Recovery, RecoverySituation, make_plugin
 from proctor.navigation.process.requests import Motion
+from proctor.navigation.skill.checkers import Positive
 from proctor.navigation.skill.mission import Mission
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Pilot
@@ -22,37 +24,89 @@ from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 
 PASSING = (Reason.BLOCKED, Reason.NO_PATH, Reason.GOAL_OCCUPIED)  # may pass if unmapped objects cause it
-WAIT_S, LOOK_S = 5.0, 0.5  # until something leaves, and until the scanner shows what is there
 BACK_M = 0.3
 SPEED_SHARE = 0.2  # of the full speed, when backing out
 STEP_M = 0.02
 SLACK_M = 0.01  # a way out of an obstacle never leads deeper into it by more than this
 
 
-class Recovery(enum.StrEnum):
-    """Ways to recover, in the order in which they are tried."""
+class ClearOptions(PluginOptions, frozen=True):
+    """How long to look again."""
 
-    CLEAR = "Forgetting what was seen"
-    WAIT = "Waiting for the way to clear"
-    TURN = "Turning to look around"
-    BACK_OUT = "Backing out"
+    look_s: Positive = 0.5  # until the scanner shows what is there
 
-    @classmethod
-    def number(cls, count: int) -> Recovery:
-        """Return what to do after so many."""
-        return list(cls)[count % len(cls)]
 
-    def trajectory(
-        self, pose: Pose2, field: ClearanceField, radius_m: float, dynamics: Dynamics
-    ) -> Trajectory:
-        """Return how to move; what is not safe becomes waiting."""
-        if self is Recovery.TURN:
-            return turn(pose, math.pi / 2, dynamics)
-        if self is Recovery.BACK_OUT and _clearances(field, pose, -BACK_M).min() > radius_m:
-            return straight(pose, -BACK_M, _slow(dynamics))
-        here = np.array([pose.x, pose.y, pose.yaw])
-        rest_s = LOOK_S if self is Recovery.CLEAR else WAIT_S
-        return Trajectory([0.0, rest_s], np.stack([here, here]), np.zeros((2, 3)))
+class ClearRecovery(Recovery):
+    """Forgets what was seen, and looks again."""
+
+    options_type = ClearOptions
+    message = "Forgetting what was seen"
+
+    def trajectory(self, situation: RecoverySituation) -> Trajectory:
+        """Clear the live map and stand for a moment."""
+        situation.live_map.clear()
+        return rest(situation.pose, self.options.look_s)
+
+
+class WaitOptions(PluginOptions, frozen=True):
+    """How long to wait."""
+
+    wait_s: Positive = 5.0  # until something leaves
+
+
+class WaitRecovery(Recovery):
+    """Waits for something to leave."""
+
+    options_type = WaitOptions
+    message = "Waiting for the way to clear"
+
+    def trajectory(self, situation: RecoverySituation) -> Trajectory:
+        """Stand."""
+        return rest(situation.pose, self.options.wait_s)
+
+
+class TurnOptions(PluginOptions, frozen=True):
+    """How far to turn."""
+
+    angle_rad: Annotated[float, msgspec.Meta(ge=-math.tau, le=math.tau)] = math.pi / 2  # to the left
+
+
+class TurnRecovery(Recovery):
+    """Turns to look around."""
+
+    options_type = TurnOptions
+    message = "Turning to look around"
+
+    def trajectory(self, situation: RecoverySituation) -> Trajectory:
+        """Turn on the spot."""
+        return turn(situation.pose, self.options.angle_rad, situation.dynamics)
+
+
+class BackOutOptions(PluginOptions, frozen=True):
+    """How far to back out."""
+
+    distance_m: Positive = BACK_M
+    wait_s: Positive = 5.0  # if that is not free
+
+
+class BackOutRecovery(Recovery):
+    """Backs out, if that is free; else waits."""
+
+    options_type = BackOutOptions
+    message = "Backing out"
+
+    def trajectory(self, situation: RecoverySituation) -> Trajectory:
+        """Drive straight back, slowly."""
+        pose, back_m = situation.pose, self.options.distance_m
+        if _clearances(situation.field, pose, -back_m).min() > situation.radius_m:
+            return straight(pose, -back_m, _slow(situation.dynamics))
+        return rest(pose, self.options.wait_s)
+
+
+def rest(pose: Pose2, duration_s: float) -> Trajectory:
+    """Return the trajectory of a robot that stands."""
+    here = np.array([pose.x, pose.y, pose.yaw])
+    return Trajectory([0.0, duration_s], np.stack([here, here]), np.zeros((2, 3)))
 
 
 class WayOut:
@@ -60,25 +114,28 @@ class WayOut:
 
     def __init__(self, world_map: LiveMap, params: NavigationParams, pilot: Pilot) -> None:
         self._map, self._params, self._pilot = world_map, params, pilot
+        self._recoveries: list[Recovery] = [
+            make_plugin("recovery", name, params.recovery_options.get(name, {})) for name in params.recoveries
+        ]
 
     def find(self, failure: NavigationFailure, mission: Mission, motion: Motion) -> tuple[Trajectory, str]:
         """Return what to do, and its name; NavigationFailure if there is nothing left to try."""
         pose, field = Pose2(motion.x, motion.y, motion.yaw), self._map.field(self._pilot.now_s())
         radius_m, dynamics = self._params.radius_m, self._pilot.dynamics
-        trajectory, recovery = None, Recovery.number(mission.tries)
+        trajectory = None
         if failure.reason is Reason.START_OCCUPIED:
             trajectory = escape(field, pose, radius_m, dynamics)
         elif failure.reason not in PASSING:
             raise failure
-        if trajectory is None and not self._map.has_seen:
+        if trajectory is None and not (self._map.has_seen and self._recoveries):
             raise failure
         if mission.tries >= self._params.max_recoveries:  # collisions count, too
             raise NavigationFailure(Reason.BLOCKED, f"{failure}, after {mission.tries} recoveries")
         if trajectory is not None:
             return trajectory, "Leaving an obstacle"
-        if recovery is Recovery.CLEAR:
-            self._map.clear()
-        return recovery.trajectory(pose, field, radius_m, dynamics), recovery.value
+        recovery = self._recoveries[mission.tries % len(self._recoveries)]
+        situation = RecoverySituation(pose, field, self._map, radius_m, dynamics)
+        return recovery.trajectory(situation), recovery.message
 
     def back_off(self, pose: Pose2, direction_rad: float) -> Trajectory:
         """Return how to get away from what was bumped into, in a direction from the robot's heading."""

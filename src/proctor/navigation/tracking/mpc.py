@@ -6,8 +6,9 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,59 +16,28 @@ from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import wrap_angle, yaw_of_quaternion
 from proctor.core.types import Array
 from proctor.maps.clearance_field import ClearanceField
+from proctor.navigation.plugins import Controller, ControlReport, PluginOptions
 from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
 from proctor.navigation.tracking.holonomic import Holonomic
 from proctor.navigation.tracking.mpc_problem import STAGE_S, Horizon
 from proctor.navigation.tracking.tracking_law import Settling, follow, within_limits
 from proctor.navigation.tracking.unicycle import Unicycle
 from proctor.robots.dynamics import Dynamics
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.robot import STILL, Robot, Twist
 
 PERIOD_S = 1 / 60
 MISSED, CATCH_UP_S = 1.5, 0.1  # periods after which a tick was missed, and how much is made up for
 FULLY_TURNED_RAD = 4.0  # a heading error beyond half a turn, and some: the shorter way round is better again
-Command = tuple[float, float, float]
 
 
-class MobileRobot(Protocol):
-    """A mobile base that takes velocities, be it simulated in process or behind ROS 2.
+class MpcOptions(PluginOptions, frozen=True):
+    """How far ahead it plans."""
 
-    Poses are in the world frame; velocities are in the robot's own frame, x ahead and y to the left.
-    """
-
-    target_linear_velocity: Array  # [vx, vy, 0], what the base is to do until it is told otherwise
-    target_angular_velocity: Array  # [0, 0, omega]
-
-    def get_world_pose(self) -> tuple[Array, Array]:
-        """Return the position [x, y, z] and quaternion [qx, qy, qz, qw]; SimulationError if unknown."""
-
-    def get_velocity(self) -> Array:
-        """Return [vx, vy, omega] as measured."""
-
-    def get_dynamics_constraints(self) -> Mapping[str, Any]:
-        """Return the limits: `v_max`, `omega_max`, `a_max`, `alpha_max`, and `drive`."""
-
-    def is_collision_detected(self) -> bool:
-        """Tell whether the robot has touched anything but the floor since the last tick."""
+    horizon_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 1.5
 
 
-class ControlReport(NamedTuple):
-    """What the controller did in its latest tick, for monitoring."""
-
-    time_s: float
-    command: Command  # (vx, vy, omega) in the robot's frame
-    pose: Array  # [x, y, yaw] as measured, the yaw unwrapped as the reference's is
-    target: Array  # [x, y, yaw] of the reference
-    position_error_m: float
-    heading_error_rad: float
-    cross_track_error_m: float  # across the reference's motion, or its heading while it stands
-    fallback: bool  # the optimiser failed, and the plain feedback law made the command
-    resting: bool  # the reference is at its end and the robot near enough: it stands
-    solve_time_s: float
-
-
-class MpcController:
-    """Tracks a reference trajectory and sets the robot's target velocity.
+class MpcController(Controller):
+    """Tracks a reference trajectory and commands the robot's velocity.
 
     Each tick it plans the accelerations of the next `horizon_s` (in stages of 0.05 s) that keep the robot
     on the reference, within its limits and off obstacles, and sends the first of them as the velocity to
@@ -80,20 +50,26 @@ class MpcController:
     or None to ignore obstacles. `on_command` receives each tick's report.
     """
 
+    options_type = MpcOptions
+
     def __init__(
         self,
-        robot: MobileRobot,
+        robot: Robot,
         *,
         now_s: Callable[[], float],
         field: Callable[[], ClearanceField | None] = lambda: None,
-        radius_m: float = WheeledRobot().radius_m,
-        horizon_s: float = 1.5,
+        radius_m: float | None = None,
         period_s: float = PERIOD_S,
         on_command: Callable[[ControlReport], None] | None = None,
+        options: MpcOptions | None = None,
     ) -> None:
+        radius_m = robot.spec.radius_m if radius_m is None else radius_m
+        super().__init__(
+            robot, now_s=now_s, field=field, radius_m=radius_m, period_s=period_s, options=options
+        )
         self._robot, self._now_s, self._field, self._radius_m = robot, now_s, field, radius_m
         self._period_s, self._on_command = period_s, on_command
-        self._stages = max(4, round(horizon_s / STAGE_S))
+        self._stages = max(4, round(self.options.horizon_s / STAGE_S))
         self._stage_times_s: Array = STAGE_S * np.arange(self._stages + 1, dtype=np.float64)
         self.mpc_horizon = self._stages * STAGE_S
         self._models: dict[str, Unicycle | Holonomic] = {}
@@ -105,8 +81,7 @@ class MpcController:
         self._velocity_before, self._velocity = np.zeros(3), np.zeros(3)
         """What the last tick went on from, and what it sent, in the frame of the drive's model."""
         self._has_stopped = False
-        self.last: ControlReport | None = None  # the latest report; None before one and after `stop`
-        self._model(Dynamics.of(robot.get_dynamics_constraints()))
+        self._model(robot.spec.dynamics)
 
     def set_reference_trajectory(
         self, trajectory: Trajectory | Iterable[Any], start_time_s: float | None = None
@@ -144,12 +119,12 @@ class MpcController:
         current_state: tuple[Any, ArrayLike],
         reference: Trajectory | Iterable[Any],
         constraints: Dynamics | Mapping[str, Any],
-    ) -> Command:
+    ) -> Twist:
         """Return the velocity (vx, vy, omega) in the robot's frame to have at the next tick.
 
         Each call counts as one tick: the plan of the call before is where it starts from.
         `current_state` is a pose, and a velocity [vx, vy, omega] in the robot's frame. The pose is
-        [x, y, yaw], or what `get_world_pose` returns: a position and a quaternion [qx, qy, qz, qw].
+        [x, y, yaw], or a position and a quaternion [qx, qy, qz, qw].
         `reference` is a segment from now on, times from 0; one that is shorter than the horizon
         continues with its last velocity. Raises SimulationError if the state is not finite.
         """
@@ -171,7 +146,7 @@ class MpcController:
         return self._command(self._velocity, pose, dynamics)
 
     def control_loop(self) -> None:
-        """Make one command and set it as the robot's target velocity, unless there is no reference.
+        """Compute one command and give it to the robot, unless there is no reference.
 
         Called again at the same time of the clock, it sends the same command again. If the robot's
         pose is not known or not finite, the robot is stopped and SimulationError raised.
@@ -183,7 +158,7 @@ class MpcController:
         if self._reference is None:
             return
         if self.last is not None and time_s == self.last.time_s and not self._is_new:
-            self._send(self.last.command)
+            self._robot.command(self.last.command)
             return
         began = time.perf_counter()
         with ExitStack() as unless_done:
@@ -192,7 +167,7 @@ class MpcController:
             unless_done.pop_all()
         self._is_new = False
         self.last = report._replace(solve_time_s=time.perf_counter() - began)
-        self._send(report.command)
+        self._robot.command(report.command)
         if self._on_command is not None:
             self._on_command(self.last)
 
@@ -203,15 +178,16 @@ class MpcController:
             model.forget()
         self.last = None
         self._has_stopped = True
-        self._send((0.0, 0.0, 0.0))
+        self._robot.command(STILL)
 
     def _tick(self, reference: Trajectory, time_s: float) -> ControlReport:
-        dynamics = Dynamics.of(self._robot.get_dynamics_constraints())
+        dynamics = self._robot.spec.dynamics
         passed_s = self._period_s if self.last is None else time_s - self.last.time_s
         if not 0 <= passed_s < self.mpc_horizon:
             self._model(dynamics).forget()
             passed_s = self._period_s
-        pose = pose_of(self._robot.get_world_pose())
+        at = self._robot.pose()
+        pose = pose_of((at.x, at.y, at.yaw))
         rows = reference.sampled(time_s - self._start_s + self._stage_times_s)
         target = rows[0, :3].copy()
         pose[2] = target[2] + self._unwrapped(float(pose[2] - target[2]))
@@ -251,14 +227,13 @@ class MpcController:
 
     def _velocity_now(self, time_s: float, pose: Array, dynamics: Dynamics) -> Array:
         """Return what to go on from: the velocity sent last, unless someone else has sent one since."""
-        linear, angular = self._robot.target_linear_velocity, self._robot.target_angular_velocity
+        commanded = self._robot.commanded
         if self.last is not None:
-            told = (float(linear[0]), float(linear[1]), float(angular[2]))
-            if math.dist(told, self.last.command) < 1e-6:
+            if math.dist(commanded, self.last.command) < 1e-6:
                 return self._velocity_before if time_s == self.last.time_s else self._velocity
-        elif self._has_stopped and not (linear.any() or angular.any()):
+        elif self._has_stopped and not any(commanded):
             return np.zeros(3)  # not what is measured: the robot may have been stopped a moment ago
-        measured = np.array(self._robot.get_velocity(), dtype=float)
+        measured = np.array(self._robot.velocity())
         if not np.isfinite(measured).all():
             raise SimulationError(f"the robot's velocity is {measured.tolist()}: not finite")
         return in_model_frame(measured, pose[2], dynamics)
@@ -291,17 +266,13 @@ class MpcController:
         self._heading_error_rad = error
         return error
 
-    def _command(self, velocity: Array, pose: Array, dynamics: Dynamics) -> Command:
+    def _command(self, velocity: Array, pose: Array, dynamics: Dynamics) -> Twist:
         """Return a velocity of the model in the robot's frame."""
         vx, vy, omega = map(float, velocity)
         if dynamics.drive == "holonomic":  # The frame turns while the command holds: take its middle.
             yaw = pose[2] + 0.5 * self._period_s * omega
             vx, vy = math.cos(yaw) * vx + math.sin(yaw) * vy, math.cos(yaw) * vy - math.sin(yaw) * vx
-        return vx, vy, omega
-
-    def _send(self, command: Command) -> None:
-        self._robot.target_linear_velocity = np.array([command[0], command[1], 0.0])
-        self._robot.target_angular_velocity = np.array([0.0, 0.0, command[2]])
+        return Twist(vx, vy, omega)
 
     def _model(self, dynamics: Dynamics) -> Unicycle | Holonomic:
         model = self._models.get(dynamics.drive)

@@ -13,13 +13,16 @@ from rosgraph_msgs.msg import Clock
 
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
+from proctor.navigation.plugins import ControlReport
 from proctor.navigation.timing.trajectory import Trajectory
-from proctor.navigation.tracking.mpc import PERIOD_S, Command, ControlReport, MpcController
-from proctor.robots.dynamics import Dynamics
+from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
+from proctor.robots.robot import Twist
+from proctor.robots.spec import RobotSpec
 from proctor.worlds.ros2.node.convert import seconds
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.robot_clock import BLIND_S, EARLY, WATCH_S, RobotClock
-from proctor.worlds.ros2.robot.mobile_base import RosBase, topic_in
+from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot, topic_in
+from proctor.worlds.ros2.robot.transforms import Transforms
 from proctor.worlds.ros2.skill.path_messages import trajectory_of
 
 
@@ -28,7 +31,7 @@ class NodeMpcController(RosNode):
 
     Without `/clock` the stamps of the odometry are the ticks. If the odometry falls silent or time goes back,
     the robot is stopped, the reference forgotten, and `problem` says why. For the arguments see `RosNode` and
-    `RosBase`.
+    `Ros2Robot`.
     """
 
     def __init__(
@@ -37,7 +40,7 @@ class NodeMpcController(RosNode):
         *,
         namespace: str = "",
         robot_namespace: str | None = None,
-        dynamics: Dynamics | None = None,
+        robot: RobotSpec | None = None,
         odom_origin: Pose2 | None = None,
         ros_args: Sequence[str] = (),
     ) -> None:
@@ -45,12 +48,15 @@ class NodeMpcController(RosNode):
         super().__init__(node_name, namespace=namespace, ros_args=ros_args, starts=False)
         self._lock = threading.RLock()  # references come from any thread, ticks from the node's
         self.robot_clock = RobotClock(self, self._on_time)
-        self.robot = RosBase(
+        self.robot = Ros2Robot(
             self,
             self.robot_clock,
+            spec=robot,
             robot_namespace=robot_namespace,
-            dynamics=dynamics,
+            transforms=Transforms(self),
             odom_origin=odom_origin,
+            silence_timeout_s=None,
+            has_scan=False,
         )
         self.mpc_controller = MpcController(self.robot, now_s=self.get_current_time, period_s=PERIOD_S)
         self.mpc_horizon = self.mpc_controller.mpc_horizon  # seconds that the controller looks ahead
@@ -107,20 +113,15 @@ class NodeMpcController(RosNode):
                 problem = str(error)
             if problem is not None:
                 self._give_up(problem)
-            elif self.last is not None:
-                self.publish_cmd_vel(self.last.command)
 
-    def publish_cmd_vel(self, command: Command) -> None:
-        """Send a velocity (vx, vy, omega) in the robot's frame."""
-        vx, vy, omega = command
-        self.robot.target_linear_velocity[:2], self.robot.target_angular_velocity[2] = (vx, vy), omega
-        self.robot.publish()
+    def publish_cmd_vel(self, command: Twist | tuple[float, float, float]) -> None:
+        """Send a velocity (vx, vy, omega) in the robot's frame, as the loop does itself."""
+        self.robot.command(Twist(*command))
 
     def stop(self) -> None:
         """Command the robot to stand, and forget the reference."""
         with self._lock:
             self.mpc_controller.stop()
-            self.robot.halt()
 
     def close(self) -> None:
         """Stop the robot if it is under way, and leave."""
@@ -149,7 +150,7 @@ class NodeMpcController(RosNode):
         silent_s = time.monotonic() - self._heard_s
         with self._lock:
             if silent_s > BLIND_S and self.has_reference_trajectory():
-                self._give_up(self.robot.odometry.diagnosis())
+                self._give_up(self.robot.odom.diagnosis())
 
     def _give_up(self, problem: str) -> None:
         self.problem = problem

@@ -28,14 +28,15 @@ from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Course
 from proctor.navigation.skill.states import OVER
 from proctor.navigation.timing.moves import straight
-from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
-from proctor.robots.dynamics import Dynamics
+from proctor.navigation.tracking.mpc import PERIOD_S
+from proctor.robots.spec import RobotSpec, standard_robot
 from proctor.worlds.ros2.node.convert import scan_of, seconds, stamp
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.qos import LATCHED
 from proctor.worlds.ros2.node.robot_clock import RobotClock
 from proctor.worlds.ros2.node.topic import Topic
-from proctor.worlds.ros2.robot.mobile_base import MAP_FRAME, RosBase, topic_in
+from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot, topic_in
+from proctor.worlds.ros2.robot.transforms import MAP_FRAME, Transforms
 from proctor.worlds.ros2.skill.path_messages import directions_of, path_message
 
 LIVE_PARAMS = NavigationParams(path_ticks=0, trajectory_ticks=0, lead_s=0.3)
@@ -49,7 +50,7 @@ class NavigatorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a robot on ROS 2 navigates."""
 
     params: NavigationParams = LIVE_PARAMS
-    dynamics: Dynamics = Dynamics()
+    robot: RobotSpec = msgspec.field(default_factory=standard_robot)
     robot_namespace: str | None = None
     """Where its topics are: "" for `/odom`, `robot_0` for `/robot_0/odom`, None for the node's namespace."""
     odom_origin: Pose2 | None = None
@@ -80,25 +81,29 @@ class RosNavigator:
     ) -> None:
         self.clock, self._options = clock, options
         self.params = options.params.checked()
-        self.live_map = LiveMap(grid, floor_z=options.floor_z)
+        self.live_map = LiveMap(grid, floor_z=options.floor_z, height_band_m=options.robot.height_band_m)
         self._warm_up()
         self._marked_s = -math.inf
         self._unmarked: _Unmarked | None = None
-        self.base = RosBase(
+        self.transforms = Transforms(node)
+        self.robot = Ros2Robot(
             node,
             clock,
+            spec=options.robot,
             robot_namespace=options.robot_namespace,
-            dynamics=options.dynamics,
+            transforms=self.transforms,
             odom_origin=options.odom_origin,
+            silence_timeout_s=None,
+            has_scan=False,
         )
-        self.controller = MpcController(
-            self.base, now_s=self.now_s, field=self.field, radius_m=self.params.radius_m, period_s=PERIOD_S
+        self.controller = self.params.make_controller(
+            self.robot, now_s=self.now_s, field=self.field, period_s=PERIOD_S
         )
         self._owns_client = client is None
         self.client = client or PlanningClient()
         self.client.start()
         self.navigate_to = NavigateTo(
-            self.base, self.controller, self.live_map, self.client, self.now_s, self.params
+            self.robot, self.controller, self.live_map, self.client, self.now_s, self.params
         )
         self.skills = SkillManager([self.navigate_to])
         self.scan: Topic[Scan] | None = None
@@ -115,7 +120,7 @@ class RosNavigator:
 
     def problem(self) -> str | None:
         """Return why the robot cannot be driven now, or None if it can."""
-        problem = self.base.problem()
+        problem = self.robot.problem()
         if problem is None and self.scan is not None:
             newest = self.scan.newest
             is_old = self.now_s() - newest.stamp_s > 1.0  # of the robot's time
@@ -125,13 +130,15 @@ class RosNavigator:
 
     def control(self) -> None:
         """Compute one command and send it; SimulationError if the robot's pose is not known."""
-        self.controller.clock_callback(self.now_s())
-        self.base.publish()
+        if self.navigate_to.target() is not None:
+            self.controller.clock_callback(self.now_s())
+        else:
+            self.robot.command(self.robot.commanded)  # again: a single message may be lost
 
     def begin_anew(self) -> None:
         """Stop and forget all, also what was seen: the robot's time began anew."""
         self.navigate_to.reset()
-        self.base.forget()
+        self.robot.forget()
         self.live_map.clear()
         self._marked_s, self._unmarked = -math.inf, None
         if self.scan is not None:
@@ -158,11 +165,11 @@ class RosNavigator:
         A scan that is marked with the pose of a moment before or after shows walls where there are none.
         """
         scan, stamp_s, frame = self._unmarked or (None, 0.0, "")
-        if scan is None or not self.base.knew_pose_at(stamp_s):
+        if scan is None or not self.robot.knew_pose_at(stamp_s):
             return
-        self._unmarked, pose = None, self.base.pose_at(stamp_s)
+        self._unmarked, pose = None, self.robot.pose_at(stamp_s)
         if pose is not None and math.isfinite(pose.x + pose.y + pose.yaw):
-            mount = self.base.transforms.pose_of(frame, self.base.frame)
+            mount = self.transforms.pose_of(frame, self.robot.frame)
             scanner = pose if mount is None else pose_out_of(pose, mount)
             self.live_map.mark_scan(scan, scanner, min(stamp_s, self.now_s()))
             self._marked_s = stamp_s
@@ -172,12 +179,12 @@ class RosNavigator:
         nothing = Scan(np.full(4, np.nan), 0.0, 0.1, 0.0, 1.0)
         self.live_map.mark_scan(nothing, Pose2(0.0, 0.0, 0.0), 0.0)
         course = Course(
-            trajectory=straight(Pose2(0.0, 0.0, 0.0), 0.5, self._options.dynamics),
+            trajectory=straight(Pose2(0.0, 0.0, 0.0), 0.5, self._options.robot.dynamics),
             begun_s=0.0,
             purpose="goal",
         )
         course.block_ahead_m(self.live_map.field(0.0), 0.0, math.inf)
-        course.braked(0.5, self._options.dynamics)
+        course.braked(0.5, self._options.robot.dynamics)
         self.live_map.clear()
 
 
@@ -218,7 +225,7 @@ class Views:
             self._plan_out.publish(
                 path_message(self._plan.points, directions_of(self._plan), frame=MAP_FRAME, time_s=now_s)
             )
-        pose = self._navigator.base.pose_at(now_s)
+        pose = self._navigator.robot.pose_at(now_s)
         if pose is not None:
             self._drive_to(pose, now_s)
 

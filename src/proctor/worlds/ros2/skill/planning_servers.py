@@ -16,15 +16,13 @@ from rclpy.duration import Duration
 from proctor.core.errors import ProctorError, SimulationError, UserError
 from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.path import Path
 from proctor.navigation.planner import planner_name
-from proctor.navigation.process.requests import Motion, PathRequest, Reply, TrajectoryRequest
+from proctor.navigation.process.requests import Motion, PlanAnswer, PlanRequest
 from proctor.navigation.skill.planning import GRACE_S, START_UP_S, eased
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.worlds.ros2.node.convert import pose2
 from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.robot.mobile_base import MAP_FRAME
+from proctor.worlds.ros2.robot.transforms import MAP_FRAME
 from proctor.worlds.ros2.skill.navigator import RosNavigator
 from proctor.worlds.ros2.skill.path_messages import (
     directions_of,
@@ -36,8 +34,8 @@ from proctor.worlds.ros2.skill.path_messages import (
 
 End = Literal["succeeded", "aborted"]
 MOST_JOBS = 16
-ReadGoal = Callable[[Any], tuple[Callable[[], int], Callable[[Any], Any]]]
-"""Returns how to ask the planner for a goal, and how to make the message of the plan."""
+ReadGoal = Callable[[Any], tuple[PlanRequest, Callable[[PlanAnswer], Any]]]
+"""Returns what to ask the planner for a goal, and how to make the message of its answer."""
 
 
 class GoalServer(ActionServer):
@@ -116,8 +114,8 @@ class Job(NamedTuple):
 
     server: GoalServer
     handle: Any
-    submit: Callable[[], int]  # asks the planner and returns the id of the request
-    result: Callable[[Any], Any]  # returns the message of a path or a trajectory
+    request: PlanRequest
+    result: Callable[[PlanAnswer], Any]  # returns the message of a path or a trajectory
     failed: Callable[[str, str], Any]  # returns the message of a failure, from its reason and what happened
 
 
@@ -171,55 +169,56 @@ class PlanningServers:
         try:
             if len(self._jobs) >= MOST_JOBS:
                 raise UserError(f"{MOST_JOBS} plans are asked for already; try again later")
-            submit, result = read(handle.request)
+            request, result = read(handle.request)
         except ProctorError as error:
             server.finish(handle, "aborted", failed(reason_of(error), str(error)))
             return
-        self._jobs.append(Job(server, handle, submit, result, failed))
+        self._jobs.append(Job(server, handle, request, result, failed))
         self._timer.reset()
 
-    def _path_job(self, goal: Any) -> tuple[Callable[[], int], Callable[[Any], Any]]:
+    def _path_job(self, goal: Any) -> tuple[PlanRequest, Callable[[PlanAnswer], Any]]:
         navigator, params = self._navigator, self._navigator.params
         planner = planner_name(goal.planner_id or params.planner)
         to = _pose_in_map(goal.goal, "goal")
-        start = _pose_in_map(goal.start, "start") if goal.use_start else navigator.base.pose()
-        request = PathRequest(
+        start = _pose_in_map(goal.start, "start") if goal.use_start else navigator.robot.pose()
+        request = PlanRequest(
             start=Motion(start.x, start.y, start.yaw),
             goal_xy=(to.x, to.y),
             planner=planner,
+            planner_options=params.planner_options if planner == params.planner else {},
             radius_m=params.radius_m,
             margin_m=params.margin_m,
-            dynamics=eased(navigator.base.dynamics),
+            dynamics=eased(navigator.robot.spec.dynamics),
+            timing=None,
             timeout_s=params.planning_timeout_s,
             seed=params.seed,
         )
 
-        def result(path: Path) -> Any:
+        def result(answer: PlanAnswer) -> Any:
+            path = answer.found_path()
             message = ComputePathToPose.Result(
                 status="success", message=f"a path of {path.length_m:.2f} m was found"
             )
             yaws, now_s = directions_of(path), navigator.now_s()
             message.path = path_message(path.points, yaws, frame=MAP_FRAME, time_s=now_s, goal_yaw=to.yaw)
-            message.planning_time = Duration(seconds=sum(path.timings_s.values())).to_msg()
+            message.planning_time = Duration(seconds=sum(answer.timings_s.values())).to_msg()
             return message
 
-        def submit() -> int:
-            return self._client.submit_path(navigator.field(), navigator.live_map.version, request)
+        return request, result
 
-        return submit, result
-
-    def _trajectory_job(self, goal: Any) -> tuple[Callable[[], int], Callable[[Any], Any]]:
+    def _trajectory_job(self, goal: Any) -> tuple[PlanRequest, Callable[[PlanAnswer], Any]]:
         points = points_of(goal.path)
         first, last = (pose2(pose.pose) for pose in (goal.path.poses[0], goal.path.poses[-1]))
-        request = TrajectoryRequest(
+        request = PlanRequest(
             path=path_of(points),
             start=Motion(first.x, first.y, self._start_yaw(first)),
             goal_yaw=last.yaw if goal.keep_final_heading else None,
-            dynamics=eased(limits_of(goal.dynamics, self._navigator.base.dynamics)),
+            dynamics=eased(limits_of(goal.dynamics, self._navigator.robot.spec.dynamics)),
             timing=self._navigator.params.timing,
         )
 
-        def result(trajectory: Trajectory) -> Any:
+        def result(answer: PlanAnswer) -> Any:
+            trajectory = answer.found_trajectory()
             duration_s = trajectory.duration_s
             return GenerateTrajectory.Result(
                 status="success",
@@ -228,11 +227,11 @@ class PlanningServers:
                 duration=duration_s,
             )
 
-        return lambda: self._client.submit_trajectory(request), result
+        return request, result
 
     def _start_yaw(self, first: Pose2) -> float:
         """Return with which heading a path is begun: the robot's if it stands there, else the path's."""
-        robot = self._navigator.base.pose_at(self._navigator.now_s())
+        robot = self._navigator.robot.pose_at(self._navigator.now_s())
         # Metres: it is the robot that is to drive the path.
         if robot is not None and math.dist((robot.x, robot.y), (first.x, first.y)) <= 0.2:
             return robot.yaw
@@ -247,8 +246,8 @@ class PlanningServers:
         if self._request_id is None or self._client.latest_id != self._request_id:
             if not self._client.busy:  # else the skill waits for an answer
                 self._submit(job)
-        elif (reply := self._client.poll()) is not None:
-            self._answer(job, reply)
+        elif (answer := self._client.poll()) is not None:
+            self._answer(job, answer)
         elif time.monotonic() > self._deadline_s:
             self._client.cancel()
             self._fail(job, Reason.PLANNING_TIMEOUT, "no plan came in time")
@@ -256,17 +255,19 @@ class PlanningServers:
     def _submit(self, job: Job) -> None:
         starting_s = 0.0 if self._client.ready else START_UP_S
         self._deadline_s = time.monotonic() + self._navigator.params.planning_timeout_s + GRACE_S + starting_s
+        navigator = self._navigator
+        field = None if job.request.path is not None else navigator.field()
         try:
-            self._request_id = job.submit()
+            self._request_id = self._client.submit(job.request, field, navigator.live_map.version)
         except ProctorError as error:
             self._fail(job, reason_of(error), str(error))
 
-    def _answer(self, job: Job, reply: Reply) -> None:
-        if isinstance(reply.result, NavigationFailure):
-            self._fail(job, reply.result.reason, str(reply.result))
+    def _answer(self, job: Job, answer: PlanAnswer) -> None:
+        if answer.failure is not None:
+            self._fail(job, answer.failure.reason, str(answer.failure))
         else:
             self._next()
-            job.server.finish(job.handle, "succeeded", job.result(reply.result))
+            job.server.finish(job.handle, "succeeded", job.result(answer))
 
     def _fail(self, job: Job, reason: str, message: str) -> None:
         self._next()

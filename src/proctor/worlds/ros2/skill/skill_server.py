@@ -16,11 +16,12 @@ from proctor.core.errors import ProctorError, SimulationError, UnknownName, User
 from proctor.maps.failure import Reason
 from proctor.maps.grid_map import GridMap
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.skill.goal import MAX_TIMEOUT_S, Goal, asked_for
+from proctor.navigation.skill.goal import MAX_TIMEOUT_S, NavigationGoal, asked_for
 from proctor.navigation.tracking.mpc import PERIOD_S
+from proctor.robots.robot import STILL
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.robot_clock import BLIND_S, EARLY, WATCH_S, RobotClock
-from proctor.worlds.ros2.robot.mobile_base import topic_in
+from proctor.worlds.ros2.robot.ros2_robot import topic_in
 from proctor.worlds.ros2.skill.navigator import NavigatorOptions, RosNavigator, Views
 from proctor.worlds.ros2.skill.planning_servers import End, GoalServer, PlanningServers, reason_of
 
@@ -32,17 +33,18 @@ class SkillCall(NamedTuple):
     """One skill and what it is told."""
 
     skill: str
-    params: dict[str, Any]
+    goal: NavigationGoal
 
 
-def _check_navigate_to(params: dict[str, Any]) -> None:
+def _read_navigate_to(params: dict[str, Any]) -> NavigationGoal:
     asked = asked_for(params)
     if isinstance(asked, str):
         raise UserError(f"navigate_to: {asked}")
+    return asked
 
 
-SKILLS: Mapping[str, Callable[[dict[str, Any]], None]] = {"navigate_to": _check_navigate_to}
-"""The skills there are, and what raises UserError if their parameters make no sense."""
+SKILLS: Mapping[str, Callable[[dict[str, Any]], NavigationGoal]] = {"navigate_to": _read_navigate_to}
+"""The skills there are, and what reads their parameters; UserError if they make no sense."""
 
 
 def read_request(request: Any) -> list[SkillCall]:
@@ -68,12 +70,11 @@ def _read_call(call: Any, place: str) -> SkillCall:
             raise UserError(f"{place}: the parameter '{param.key}' is given twice")
         params[param.key] = _read_value(param.value, f"{place}: the parameter '{param.key}'")
     try:
-        SKILLS[call.skill](params)
+        return SkillCall(call.skill, SKILLS[call.skill](params))
     except UserError as error:
         raise UserError(f"{place}: {error}") from None
     except RecursionError:  # to show a value that could just be read
         raise UserError(f"{place}: a value has too many brackets in brackets") from None
-    return SkillCall(call.skill, params)
 
 
 def _read_value(text: str, what: str) -> Any:
@@ -110,13 +111,11 @@ class SkillGoal:
 
         The skill takes the same goal for the one that it pursues already, whose time goes on.
         """
-        asked, pursued = asked_for(call.params), asked_for(self.call.params)
-        if not isinstance(asked, Goal) or not isinstance(pursued, Goal):
-            return call
+        asked, pursued = call.goal, self.call.goal
         if (asked.position, asked.yaw) != (pursued.position, pursued.yaw):
             return call
         timeout_s = min(asked.timeout_s + self.elapsed_s, MAX_TIMEOUT_S)
-        return call._replace(params={**call.params, "timeout": timeout_s})
+        return call._replace(goal=msgspec.structs.replace(asked, timeout_s=timeout_s))
 
 
 class SkillServer(RosNode):
@@ -156,7 +155,10 @@ class SkillServer(RosNode):
         self._problem_ticks = 0
         self._blind_until_s: float | None = None
         """While the robot stands because of that, until when at least; else None."""
-        self._fine_s = time.monotonic()  # when it could last be driven, on this machine's clock
+        self._fine_s = self._watched_s = (
+            time.monotonic()
+        )  # when it could last be driven, and was looked after
+        self._silent_s = 0.0  # since then, without the time in which this machine stalled
         self._is_ready, self._is_closed = False, False
         self._server = GoalServer(
             self, SkillExecution, "skill_execution", on_goal=self._take, on_cancel=self._cancel
@@ -191,7 +193,7 @@ class SkillServer(RosNode):
         except SimulationError:
             pass  # its thread has ended already
         finally:
-            self.navigator.base.close()
+            self.navigator.robot.close()
             super().close()
             self.navigator.close()
 
@@ -225,13 +227,13 @@ class SkillServer(RosNode):
             gone = {"status": "failed", "message": "another goal took its place", "reason": Reason.CANCELLED}
             self._finish(self._goal, "aborted", gone)
         self._goal = SkillGoal(handle, calls, self.navigator.now_s())
-        self._fine_s = time.monotonic()
+        self._note_fine()
 
     def _cancel(self, handle: Any) -> None:
         """Stop the robot now; the goal ends when rclpy has taken note that it is to be cancelled."""
         if self._goal is not None and self._goal.handle.goal_id == handle.goal_id:
             self.navigator.navigate_to.cancel()
-            self.navigator.base.halt()
+            self.navigator.robot.command(STILL)
             self.executor.create_task(self._end_cancelled, self._goal)
 
     def _end_cancelled(self, goal: SkillGoal) -> None:
@@ -247,7 +249,7 @@ class SkillServer(RosNode):
             self._begin_anew(now_s)
             return
         if self._problem is None:
-            self._fine_s = time.monotonic()
+            self._note_fine()
         if now_s - self._ticked_s < EARLY * PERIOD_S:
             return
         self._ticked_s = now_s
@@ -255,7 +257,7 @@ class SkillServer(RosNode):
         if self._goal is not None:
             self._guarded_tick(self._goal)
         elif now_s < self._rests_until_s:
-            self.navigator.base.halt()
+            self.navigator.robot.command(STILL)
 
     def _begin_anew(self, now_s: float) -> None:
         was_s, self._ticked_s, self._rests_until_s = self._ticked_s, -math.inf, -math.inf
@@ -285,13 +287,13 @@ class SkillServer(RosNode):
             self._stand_blind()
         if self._blind_until_s is not None:
             if self._problem is not None or navigator.now_s() < self._blind_until_s:
-                navigator.base.halt()
+                navigator.robot.command(STILL)
                 why = "Coming to rest" if self._problem is None else f"Waiting: {self._problem}"
                 self._tell(goal, {"status": "processing", "message": why})
                 return
             self._blind_until_s = None
             navigator.navigate_to.resume()
-        result = navigator.skills.execute_skill(goal.call.skill, **goal.call.params)
+        result = navigator.skills.execute_skill(goal.call.skill, goal=goal.call.goal)
         if result["status"] == "processing":
             navigator.control()
             self._tell(goal, result)
@@ -303,23 +305,32 @@ class SkillServer(RosNode):
     def _stand_blind(self) -> None:
         """Stand still at once, and not go on before the skill, too, reckons with a robot that stands."""
         if self._blind_until_s is None:
-            limits = self.navigator.base.dynamics
+            limits = self.navigator.robot.spec.dynamics
             self._blind_until_s = self.navigator.now_s() + limits.v_max / limits.a_max
             self.navigator.navigate_to.pause()
             self.navigator.controller.stop()
-        self.navigator.base.halt()
+        self.navigator.robot.command(STILL)
+
+    def _note_fine(self) -> None:
+        self._fine_s, self._silent_s = time.monotonic(), 0.0
 
     def _watch(self) -> None:
-        """See whether the robot has fallen silent; runs by this machine's clock."""
+        """See whether the robot has fallen silent; runs by this machine's clock.
+
+        A machine that stalls wakes up to this before it hears what came meanwhile: its own stall is no
+        silence of the robot, though the robot drove blindly for so long.
+        """
         self._is_ready = self.navigator.client.ready
+        now_s = time.monotonic()
+        self._silent_s += min(now_s - self._watched_s, 2 * WATCH_S)
+        self._watched_s = now_s
         if self._goal is None:
             return
-        silent_s = time.monotonic() - self._fine_s
-        if silent_s > BLIND_S and not self.robot_clock.is_simulated:
+        if now_s - self._fine_s > BLIND_S and not self.robot_clock.is_simulated:
             self._stand_blind()
-        if silent_s > self._silence_s:
+        if self._silent_s > self._silence_s:
             problem = self.navigator.problem() or self.robot_clock.diagnosis()
-            self._drop(Reason.POSE_UNKNOWN, f"waited {silent_s:.1f} s: {problem}")
+            self._drop(Reason.POSE_UNKNOWN, f"waited {self._silent_s:.1f} s: {problem}")
 
     def _drop(self, reason: Reason, message: str) -> None:
         """End the present goal for a reason of ours."""
@@ -348,7 +359,7 @@ class SkillServer(RosNode):
 
     def _stop(self) -> None:
         self.navigator.navigate_to.reset()
-        self.navigator.base.halt()
+        self.navigator.robot.command(STILL)
 
     def _tell(self, goal: SkillGoal, result: dict[str, Any]) -> None:
         """Send feedback."""
@@ -362,7 +373,7 @@ class SkillServer(RosNode):
             message=result["message"],
             progress=float(result.get("progress", math.nan)),
             distance_to_goal=goal.distance_m,
-            velocity=self.navigator.base.get_velocity().tolist(),
+            velocity=list(self.navigator.robot.velocity()),
             eta=math.nan if eta_s is None else float(eta_s),
         )
         goal.handle.publish_feedback(feedback)

@@ -1,0 +1,277 @@
+"""A stranger's package with a plug-in of each kind, installed, chosen by name, and driven with."""
+
+import json
+import math
+from importlib.metadata import entry_points
+
+import numpy as np
+import pytest
+from floor_robots import Floor, room
+
+from proctor.core import registry
+from proctor.core.errors import UnknownName, UserError
+from proctor.core.registry import PLURAL, names
+from proctor.maps.failure import NavigationFailure
+from proctor.maps.grid_map import GridMap
+from proctor.navigation.planner import find_path, planner_name
+from proctor.navigation.process.client import PlanningClient
+from proctor.navigation.skill.params import NavigationParams
+from proctor.navigation.skill.states import State
+
+STRANGER = '''
+import math
+
+import numpy as np
+
+from proctor.robots.robot import STILL, Twist
+from proctor.navigation.plugins import (
+    Controller,
+    FoundPath,
+    GoalChecker,
+    PathPlanner,
+    PluginOptions,
+    ProgressChecker,
+    Recovery,
+)
+from proctor.navigation.timing.moves import turn
+
+
+class ViaOptions(PluginOptions, frozen=True):
+    x: float = 2.0
+    y: float = 3.0
+
+
+class Via(PathPlanner):
+    """Goes by a place, whatever stands there."""
+
+    options_type = ViaOptions
+
+    def find_path(self, query):
+        via = (self.options.x, self.options.y)
+        return FoundPath(np.array([query.start_xy, via, query.goal_xy]))
+
+
+class Astray(PathPlanner):
+    def find_path(self, query):
+        return FoundPath(np.array([query.start_xy, query.start_xy + 0.5]))
+
+
+class GainOptions(PluginOptions, frozen=True):
+    gain: float = 1.0
+
+
+class FeedForward(Controller):
+    """Repeats the velocities of the trajectory."""
+
+    options_type = GainOptions
+    commands = 0
+    course = None
+
+    def set_reference_trajectory(self, trajectory, start_time_s):
+        self.course = trajectory, start_time_s
+
+    def clock_callback(self, time_s):
+        if self.course is None:
+            return
+        trajectory, begun_s = self.course
+        (_, _, yaw), (vx, vy, omega) = trajectory.at(time_s - begun_s)
+        ahead = self.options.gain * (math.cos(yaw) * vx + math.sin(yaw) * vy)
+        self.robot.command(Twist(ahead, 0.0, omega))
+        self.commands += 1
+
+    def stop(self):
+        self.course = None
+        self.robot.command(STILL)
+
+
+class NearOptions(PluginOptions, frozen=True):
+    within_m: float = 0.5
+
+
+class Near(GoalChecker):
+    """Does not wait for the robot to rest."""
+
+    options_type = NearOptions
+
+    def has_arrived(self, goal, pose, velocity, overtime_s):
+        return goal.distance_m(pose) < self.options.within_m
+
+
+class Impatient(ProgressChecker):
+    since_s = None
+
+    def restart(self):
+        self.since_s = None
+
+    def find_problem(self, pose, now_s):
+        self.since_s = now_s if self.since_s is None else self.since_s
+        return "this takes too long" if now_s - self.since_s > 0.5 else None
+
+
+class Nod(Recovery):
+    message = "Nodding"
+
+    def trajectory(self, situation):
+        return turn(situation.pose, 0.3, situation.dynamics)
+'''
+POINTS = {
+    "planners": {"via": "Via", "astray": "Astray"},
+    "controllers": {"feed_forward": "FeedForward"},
+    "goal_checkers": {"near": "Near"},
+    "progress_checkers": {"impatient": "Impatient"},
+    "recoveries": {"nod": "Nod"},
+}
+GOAL = [4.0, 1.5, 0.0]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stranger(tmp_path_factory):
+    """Install a package, as pip does: its module, and its entry points."""
+    site = tmp_path_factory.mktemp("site")
+    (site / "strange_plugins.py").write_text(STRANGER)
+    info = site / "strange_plugins-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strange-plugins\nVersion: 1.0\n")
+    groups = (
+        f"[proctor.{group}]\n" + "".join(f"{name} = strange_plugins:{kind}\n" for name, kind in of.items())
+        for group, of in POINTS.items()
+    )
+    (info / "entry_points.txt").write_text("\n".join(groups))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(site)
+        patch.setattr(registry, "entry_points", lambda group: entry_points(group=group))  # read once more
+        yield
+
+
+@pytest.fixture(scope="module")
+def strange_client(stranger):
+    """A planning process that was started after the package was installed."""
+    with PlanningClient() as client:
+        yield client
+
+
+def test_ours_and_theirs_are_found_in_the_same_way():
+    for kind in ("planner", "controller", "goal_checker", "progress_checker", "recovery"):
+        assert set(POINTS[PLURAL[kind]]) < set(names(kind))
+        assert not registry.BUILT_IN[kind]
+
+
+def test_a_strangers_planner_is_driven_along(strange_client):
+    occupied = room()
+    occupied[20:50, 50:60] = True  # the shorter way leads below it
+    farthest_y = {}
+    for planner, options in (("grid", {}), ("via", {"x": 2.75})):
+        params = NavigationParams(planner=planner, planner_options=options)
+        floor = Floor(strange_client, occupied, params=params)
+        farthest_y[planner] = 0.0
+        while (result := floor.tick(goal_pos=GOAL))["status"] == "processing":
+            farthest_y[planner] = max(farthest_y[planner], floor.robot.pose().y)
+        assert result["status"] == "succeeded"
+        assert floor.skill.planning.paths[0].planner == planner
+    assert floor.skill.planning.paths[0].raw[1].tolist() == [2.75, 3.0]
+    assert farthest_y["grid"] < 1.6
+    assert farthest_y["via"] > 2.6
+
+
+@pytest.mark.parametrize(
+    ("planner", "options", "words"),
+    [
+        ("via", {"x": 3.0, "y": 2.0}, "returned a path that comes within 0.00 m of an obstacle"),
+        ("via", {"x": 30.0}, "returned a path that leaves the map"),
+        ("astray", {}, "returned a path that ends at"),
+    ],
+)
+def test_a_path_that_cannot_be_driven_is_refused(planner, options, words):
+    occupied = room()
+    occupied[36:44, 56:64] = True
+    field = GridMap(occupied, resolution_m=0.05).field
+    with pytest.raises(NavigationFailure, match=words):
+        find_path(field, (1.0, 1.0), (5.0, 3.0), planner=planner, planner_options=options, radius_m=0.17)
+
+
+def test_a_strangers_controller_and_goal_checker_bring_the_robot_there(client):
+    params = NavigationParams(
+        controller="feed_forward", goal_checker="near", goal_checker_options={"within_m": 0.4}
+    )
+    floor = Floor(client, room(), params=params)
+    result = floor.finish(goal_pos=GOAL)
+    assert result["status"] == "succeeded"
+    assert 0.2 < result["final_distance"] < 0.4  # it was still moving
+    assert floor.controller.commands > 60
+    assert floor.stands
+
+
+def test_a_strangers_progress_checker_ends_a_drive(client):
+    floor = Floor(client, room(), params=NavigationParams(progress_checker="impatient", max_replans=0))
+    result = floor.finish(goal_pos=GOAL)
+    assert (result["status"], result["reason"]) == ("failed", "no_progress")
+    assert "this takes too long" in result["message"]
+
+
+def test_a_strangers_recovery_is_tried(client):
+    occupied = room()
+    occupied[:, 60] = True
+    occupied[36:48, 60] = False  # a door
+    params = NavigationParams(recoveries=("nod",), max_recoveries=2)
+    floor = Floor(client, occupied, start=(1.0, 2.0, 0.0), params=params)
+    circle = np.linspace(0, math.tau, 60)
+    person = np.stack([3.0 + 0.3 * np.cos(circle), 2.1 + 0.3 * np.sin(circle), np.full(60, 0.3)], axis=1)
+    messages, turned_rad = set(), 0.0
+    while True:
+        floor.live_map.mark_points(person, floor.now_s())
+        result = floor.tick(goal_pos=[5.0, 2.0, 0.0])
+        messages.add(result["message"])
+        turned_rad = max(turned_rad, floor.robot.pose().yaw)
+        if result["status"] != "processing":
+            break
+    assert (result["status"], result["reason"], result["recoveries"]) == ("failed", "blocked", 2)
+    assert "Nodding" in messages
+    assert "Forgetting what was seen" not in messages
+    assert turned_rad == pytest.approx(0.6, abs=0.05)
+
+
+def test_a_class_of_ones_own_needs_no_entry_point(strange_client):
+    assert planner_name("strange_plugins:Via") == "strange_plugins:Via"
+    floor = Floor(strange_client, room(), params=NavigationParams(planner="strange_plugins:Via"))
+    floor.until(State.EXECUTING, goal_pos=GOAL)
+    assert floor.skill.planning.paths[0].planner == "strange_plugins:Via"
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"controller": "mcp"}, "unknown controller 'mcp'; did you mean 'mpc'"),
+        ({"goal_checker": "at_res"}, "did you mean 'at_rest'"),
+        ({"recoveries": ("wiat",)}, "unknown recovery 'wiat'; did you mean 'wait'"),
+        ({"planner": "strange_plugins:Nod"}, "must be a class that inherits .*PathPlanner"),
+        ({"planner_options": {"x": 1.0}}, "planner 'grid' has no option 'x'; options: none"),
+        (
+            {"goal_checker_options": {"position_tolerance": 0.2}},
+            "goal checker 'at_rest' has no option 'position_tolerance'; did you mean 'position_tolerance_m'",
+        ),
+        ({"progress_checker_options": {"progress_m": "far"}}, "Expected `float`, got `str` for `progress_m`"),
+        ({"controller_options": {"horizon_s": -1.0}}, "horizon_s"),
+        ({"recovery_options": {"wait": {"wait_s": 0.0}}}, "option of the recovery 'wait'"),
+        (
+            {"recovery_options": {"wat": {"wait_s": 1.0}}},
+            "recovery 'wat' that is not tried; did you mean 'wait'",
+        ),
+    ],
+)
+def test_what_does_not_exist_is_refused_with_what_does(params, words):
+    with pytest.raises((UserError, UnknownName), match=words):
+        NavigationParams(**params).checked()
+
+
+def test_the_command_takes_names_and_options(proctor, tmp_path):
+    words = ("navigate", "--suite", "houses-v1", "--episode", "house_64959_0", "--goal-checker", "near")
+    file = tmp_path / "drive.json"
+    code, said, _ = proctor(*words, "--goal-checker-option", "within_m=0.3", "--json", file)
+    assert code == 0, said
+    assert 0.2 < json.loads(file.read_bytes())["final_distance"] < 0.3
+    code, _, told = proctor(*words, "--goal-checker-option", "within=0.3")
+    assert code == 2
+    assert "the goal checker 'near' has no option 'within'; did you mean 'within_m'?" in told
+    code, _, told = proctor(*words, "--recovery-option", "wait_s=2")
+    assert code == 2
+    assert "expected NAME.KEY=VALUE such as wait.wait_s=2, found 'wait_s'" in told
