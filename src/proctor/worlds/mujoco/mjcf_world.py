@@ -1,0 +1,183 @@
+"""Worlds of MuJoCo: MJCF files, compiled by MuJoCo and described as models for `proctor import-world`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from proctor.core.errors import InvalidFile
+from proctor.core.types import Array
+from proctor.scenes.meshes import Surface
+from proctor.scenes.scene_config import Light
+from proctor.scenes.world_import import (
+    ForeignWorld,
+    Rgba,
+    WorldGeometry,
+    WorldModel,
+    make_light,
+    pose_matrix,
+    surface_of_primitive,
+)
+from proctor.scenes.xml_file import XmlElement, read_xml
+
+DRAWN_GROUPS = 3
+"""MuJoCo's viewer shows the groups 0, 1 and 2: those above hold what only collides."""
+DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
+MAX_INCLUDES = 50
+
+
+def read_mjcf(path: Path, *, models: Sequence[Path] = ()) -> ForeignWorld:
+    """Read a scene of MuJoCo as it stands at the start.
+
+    The files that it names must lie in its own folder or in one of `models`. Raises InvalidFile if one does
+    not, or if MuJoCo cannot compile it.
+    """
+    folders = [folder.resolve() for folder in (path.parent, *models)]
+    root = read_xml(path)
+    if root.tag != "mujoco":
+        raise root.error("expected <mujoco>: not a scene of MuJoCo")
+    _check_files(root, path.resolve().parent, folders, (path.resolve(),))
+    try:
+        model = mujoco.MjSpec.from_file(str(path)).compile()
+    except ValueError as error:
+        raise InvalidFile(path, f"MuJoCo cannot build it: {' '.join(str(error).split())}") from None
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    if not (np.isfinite(data.geom_xpos).all() and np.isfinite(model.geom_size).all()):
+        raise InvalidFile(path, "it has geoms at places that are not finite numbers")
+    return _MjcfReader(model, data).world(path.stem)
+
+
+def _check_files(element: XmlElement, base: Path, folders: Sequence[Path], files: tuple[Path, ...]) -> None:
+    """Refuse files outside of the folders, and includes in a cycle, before MuJoCo reads any of them."""
+    named = [element.attributes.get(key) for key in ("file", "meshdir", "texturedir", "assetdir")]
+    for name in filter(None, named):
+        found = (base / name).resolve()
+        if not any(found.is_relative_to(folder) for folder in folders):
+            problem = f"'{name[:200]}' lies outside of {folders[0]}: name its folder by --models"
+            raise element.error(problem)
+        if element.tag == "include":
+            if found in files or len(files) > MAX_INCLUDES:
+                raise element.error(f"a cycle: '{name}' includes itself")
+            _check_files(read_xml(found), base, folders, (*files, found))
+    for child in element.children:
+        _check_files(child, base, folders, files)
+
+
+class _MjcfReader:
+    def __init__(self, model: Any, data: Any) -> None:
+        self._model, self._data = model, data
+        self._grounds_z: list[float] = []
+        self._left_out: dict[str, list[str]] = defaultdict(list)
+
+    def world(self, name: str) -> ForeignWorld:
+        model = self._model
+        found: dict[str, WorldModel] = {}
+        for geom in range(model.ngeom):
+            root = int(model.body_rootid[model.geom_bodyid[geom]])
+            owner = (
+                (model.body(root).name or f"body {root}")
+                if root
+                else (model.geom(geom).name or f"geom {geom}")
+            )
+            pose = _pose(self._data.xpos[root], self._data.xmat[root])
+            into = found.setdefault(owner, WorldModel(owner, pose, [], []))
+            inverse = np.asarray(np.linalg.inv(pose), dtype=float)
+            for shape in self._geometry(geom, owner, inverse):
+                if model.geom_group[geom] < DRAWN_GROUPS and (shape.rgba is None or shape.rgba[3] > 0):
+                    into.visuals.append(shape)
+                if model.geom_contype[geom] or model.geom_conaffinity[geom]:
+                    into.collisions.append(shape)
+        for body in range(1, model.nbody):
+            if model.body_dofnum[body] or model.body_mocapid[body] >= 0:
+                kind = "bodies that can move: they stand still"
+                self._left_out[kind].append(model.body(body).name or f"body {body}")
+        for kind, count in (("actuators", model.nu), ("flexes", model.nflex), ("skins", model.nskin)):
+            if count:
+                self._left_out[kind] = [str(count)]
+        return ForeignWorld(name, [*found.values()], self._lights(), self._grounds_z, dict(self._left_out))
+
+    def _geometry(self, geom: int, owner: str, world_to_model: Array) -> Iterator[WorldGeometry]:
+        model, kinds = self._model, mujoco.mjtGeom
+        kind, at_world = (
+            kinds(int(model.geom_type[geom])),
+            _pose(self._data.geom_xpos[geom], self._data.geom_xmat[geom]),
+        )
+        at, rgba = world_to_model @ at_world, self._rgba(geom)
+        x, y, z = (2 * model.geom_size[geom]).tolist()
+        if kind == kinds.mjGEOM_PLANE:
+            if at_world[2, 2] > 0.999:
+                self._grounds_z.append(float(at_world[2, 3]))
+            else:
+                self._left_out["planes that are not level"].append(owner)
+        elif kind == kinds.mjGEOM_BOX:
+            yield WorldGeometry("box", at, (x, y, z), rgba)
+        elif kind in (kinds.mjGEOM_CYLINDER, kinds.mjGEOM_CAPSULE):
+            yield WorldGeometry("cylinder", at, (x, x, y), rgba)
+            for end in (-y / 2, y / 2) if kind == kinds.mjGEOM_CAPSULE else ():
+                yield WorldGeometry("sphere", at @ pose_matrix((0.0, 0.0, end)), (x, x, x), rgba)
+        elif kind == kinds.mjGEOM_SPHERE:
+            yield WorldGeometry("sphere", at, (x, x, x), rgba)
+        elif kind == kinds.mjGEOM_ELLIPSOID:
+            ball = surface_of_primitive(WorldGeometry("sphere", at, (1.0, 1.0, 1.0), rgba))
+            yield WorldGeometry("mesh", at, (x, y, z), rgba, (ball,))
+        elif kind == kinds.mjGEOM_MESH:
+            yield WorldGeometry("mesh", at, (1.0, 1.0, 1.0), rgba, (self._mesh(geom, rgba),))
+        else:
+            self._left_out[f"geoms of the kind {kind.name.removeprefix('mjGEOM_').lower()}"].append(owner)
+
+    def _rgba(self, geom: int) -> Rgba:
+        model, material = self._model, int(self._model.geom_matid[geom])
+        own = tuple(map(float, model.geom_rgba[geom]))
+        rgba = own if material < 0 or not np.allclose(own, DEFAULT_RGBA) else model.mat_rgba[material]
+        red, green, blue, alpha = (round(float(np.clip(channel, 0, 1)), 4) for channel in rgba)
+        return red, green, blue, alpha
+
+    def _mesh(self, geom: int, rgba: Rgba) -> Surface:
+        model, mesh = self._model, int(self._model.geom_dataid[geom])
+        faces = slice(model.mesh_faceadr[mesh], model.mesh_faceadr[mesh] + model.mesh_facenum[mesh])
+
+        def corners(values: Array, starts: Array, index: Array) -> Array:
+            return np.asarray(values[int(starts[mesh]) + index[faces].ravel()], dtype=float)
+
+        vertices = corners(model.mesh_vert, model.mesh_vertadr, model.mesh_face)
+        normals = corners(model.mesh_normal, model.mesh_normaladr, model.mesh_facenormal)
+        image, texcoords = None, np.zeros((len(vertices), 2))
+        material = int(model.geom_matid[geom])
+        texture = int(model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB]) if material >= 0 else -1
+        is_flat = texture >= 0 and model.tex_type[texture] == mujoco.mjtTexture.mjTEXTURE_2D
+        if is_flat and model.mesh_texcoordadr[mesh] >= 0:
+            texcoords = corners(model.mesh_texcoord, model.mesh_texcoordadr, model.mesh_facetexcoord)
+            height, width, channels = (
+                int(a[texture]) for a in (model.tex_height, model.tex_width, model.tex_nchannel)
+            )
+            start = int(model.tex_adr[texture])
+            pixels = model.tex_data[start : start + height * width * channels].reshape(
+                height, width, channels
+            )
+            image = np.array(pixels[..., :3] if channels >= 3 else np.repeat(pixels[..., :1], 3, axis=2))
+        return Surface(vertices, normals, texcoords, np.arange(len(vertices)).reshape(-1, 3), rgba, image)
+
+    def _lights(self) -> list[Light]:
+        model, data = self._model, self._data
+        return [
+            make_light(
+                model.light(index).name or f"light {index}",
+                is_sun=bool(model.light_type[index] == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL),
+                pose=pose_matrix(tuple(data.light_xpos[index])),
+                direction=data.light_xdir[index],
+                diffuse=np.clip(model.light_diffuse[index].astype(float), 0, 1).round(4),
+            )
+            for index in range(model.nlight)
+        ]
+
+
+def _pose(place: Array, matrix: Array) -> Array:
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = matrix.reshape(3, 3), place
+    return pose
