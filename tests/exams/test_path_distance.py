@@ -12,11 +12,12 @@ from proctor.core.registry import suite_path
 from proctor.core.types import Action, Vector3
 from proctor.exams.datasets import load_dataset
 from proctor.exams.driving import DrivingState
-from proctor.exams.geodesics import _map_of, geodesic_m, has_path, is_reachable, unreachable_notes
+from proctor.exams.path_distance import is_reachable, unreachable_notes
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
+from proctor.scenes.geodesics import geodesic_m, has_path
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
-from proctor.scenes.scene_map import map_of_scene
 
 
 def wall(name, at, size):
@@ -140,7 +141,7 @@ def rooms(gap_m):
 @pytest.mark.parametrize("gap_m", [0.0, 0.30, 0.36, 0.45, 0.55, 0.90])
 def test_there_is_a_way_wherever_the_distance_is_finite_and_nowhere_else(tmp_path, gap_m):
     save_scene(SceneConfig(scene_name="s", objects=rooms(gap_m)), tmp_path / "scene.json")
-    grid = map_of_scene(tmp_path / "scene.json")
+    grid = Scene.load(tmp_path / "scene.json").map()
     places = np.random.default_rng(1).uniform((-0.4, -2.4), (6.4, 2.4), (40, 2, 2))
     pairs = [[Vector3(*place, 0) for place in pair] for pair in places]
     pairs += [[Vector3(1, -1, 0), Vector3(5, 0, 0)], [Vector3(5, 0.1, 0), Vector3(5, 0, 0)]]
@@ -151,7 +152,8 @@ def test_there_is_a_way_wherever_the_distance_is_finite_and_nowhere_else(tmp_pat
 
 
 def has_finite_way(episode):
-    grid = _map_of(Path(episode.scene_config_path), episode.start_position, episode.goal)
+    ends = [(point.x, point.y) for point in (episode.start_position, episode.goal)]
+    grid = Scene.load(Path(episode.scene_config_path)).map_at(episode.start_position).covering(*ends)
     return grid is not None and math.isfinite(geodesic_m(grid, episode.start_position, episode.goal))
 
 

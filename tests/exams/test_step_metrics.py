@@ -15,7 +15,7 @@ from proctor.exams.step_metrics import metrics_of
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.metrics import METRICS
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.run import run
 
@@ -163,7 +163,7 @@ def test_what_is_not_a_metric_is_refused_by_its_name(added, name, target, compla
 
 def test_a_broken_metric_is_refused_before_a_run_begins(added, tmp_path):
     added("gone", "X", module="no_such_module")
-    config = RunConfig(job=Job(policy="forward", env="mock"), suite="houses-v1", episodes=1)
+    config = RunConfig(job=RunJob(policy="forward", env="mock"), suite="houses-v1", episodes=1)
     with pytest.raises(UserError, match="metric 'gone'"):
         plan_run(config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -171,7 +171,7 @@ def test_a_broken_metric_is_refused_before_a_run_begins(added, tmp_path):
 
 def test_an_added_metric_is_in_the_results_of_a_run(added, tmp_path):
     added("zeta", "Plain")
-    config = RunConfig(job=Job(policy="forward", env="mock"), suite="houses-v1", episodes=2)
+    config = RunConfig(job=RunJob(policy="forward", env="mock"), suite="houses-v1", episodes=2)
     report = run(plan_run(config, tmp_path / "run"), lambda _: None)
     values = [episode.metrics["zeta"] for episode in report.results.episodes]
     assert values == [float(episode.steps) for episode in report.results.episodes]

@@ -9,7 +9,7 @@ import trimesh
 
 from proctor import cli
 from proctor.o3de_export.project import export_scenes
-from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.robots.spec import Camera, standard_robot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 
 
@@ -73,7 +73,7 @@ def test_the_editor_gets_its_agent_without_what_python_leaves_behind(tmp_path):
 
 
 def test_the_robots_numbers_are_those_of_the_exam(tmp_path):
-    robot = WheeledRobot(radius_m=0.23, camera=Camera(width=320, height=200, fov_deg=71.0, pitch_deg=-20.0))
+    robot = standard_robot(radius_m=0.23, camera=Camera(width=320, height=200, fov_deg=71.0, pitch_deg=-20.0))
     export_scenes([write_scene(tmp_path)], tmp_path / "project", robot=robot)
     notes = (tmp_path / "project/Assets/Models/robot/ROBOT.md").read_text()
     assert "0.23 m" in notes

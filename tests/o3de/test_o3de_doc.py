@@ -77,7 +77,7 @@ def test_codes_and_limits_are_those_of_the_protocol():
 def literals():
     """Return every text in the code that has to do with O3DE, with a gap where something is filled in."""
     found = []
-    folders = ("o3de_sim", *(f"proctor/{name}" for name in ("o3de", "envs", "ros2", "control")))
+    folders = ("o3de_sim", *(f"proctor/{name}" for name in ("o3de", "worlds", "robots")))
     for file in (file for folder in folders for file in (REPOSITORY / "src" / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

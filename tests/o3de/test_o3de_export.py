@@ -17,17 +17,17 @@ from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
 from proctor.o3de_export.gltf import TURN_BACK
 from proctor.o3de_export.project import export_scene, export_scenes, export_suite
-from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.robots.spec import Camera, standard_robot
 from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.mesh_files import files_of_mesh, may_name
-from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, asset_file, load_scene, save_scene
-from proctor.scenes.scene_map import map_of_scene
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, asset_file, save_scene
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
 from proctor.worlds.mujoco.wheeled.world import World
 
 HOUSE = "house_1064959"  # the smallest
-ROBOT = WheeledRobot(camera=Camera(width=320, height=240))
+ROBOT = standard_robot(camera=Camera(width=320, height=240))
 FLOAT, COUNTS = 5126, {"SCALAR": 1, "VEC2": 2, "VEC3": 3}
 
 
@@ -56,7 +56,7 @@ def write_scene(folder, *objects, name="scene"):
 
 
 def mesh_of(scene_file, name):
-    (item,) = [item for item in load_scene(scene_file).objects if item.name == name]
+    (item,) = [item for item in Scene.load(scene_file).objects if item.name == name]
     return scene_file.parent / item.asset_path
 
 
@@ -119,7 +119,7 @@ def check_gltf(gltf, project):
 
 def test_every_mesh_is_valid_gltf_whose_files_lie_in_the_project(project, exported):
     files = sorted(exported.parent.glob("*.gltf"))
-    assert len(files) == len(load_scene(exported).objects)
+    assert len(files) == len(Scene.load(exported).objects)
     for file in files:
         check_gltf(file, project)
 
@@ -163,7 +163,7 @@ def test_writing_again_changes_nothing(tmp_path):
 
 def looks_of(scene_file, pose=(0.0, 0.0, 0.0)):
     """Return what is seen there, and the world."""
-    world = World(load_scene(scene_file), scene_file, ROBOT)
+    world = World(Scene.load(scene_file), ROBOT)
     camera = RgbdCamera(world)
     world.reset(Pose2(*pose))
     rgb, depth = camera.render()
@@ -175,7 +175,7 @@ def test_the_exported_house_is_seen_scanned_and_mapped_as_the_original(exam, exp
     original = Path(exam.episodes[0].scene_config_path)
     views = []
     for path in (original, exported):
-        world = World(load_scene(path), path, ROBOT)
+        world = World(Scene.load(path), ROBOT)
         camera, scanner = RgbdCamera(world), LaserScanner(world)
         pictures = []
         for episode in exam.episodes[:3]:
@@ -189,7 +189,7 @@ def test_the_exported_house_is_seen_scanned_and_mapped_as_the_original(exam, exp
         assert (off > 8).mean() < 0.001
         assert (np.abs(depth.astype(int) - depth_now) > 2).mean() < 0.001
         assert np.array_equal(ranges, ranges_now)
-    assert np.array_equal(map_of_scene(original).occupied, map_of_scene(exported).occupied)
+    assert np.array_equal(Scene.load(original).map().occupied, Scene.load(exported).map().occupied)
 
 
 def test_the_oracle_drives_the_same_way_through_the_exported_house(exam, project, tmp_path):
@@ -215,13 +215,13 @@ def test_objects_may_be_called_anything(tmp_path):
     objects = [box(name, translate=(index, 0, 0.5)) for index, name in enumerate(NASTY)]
     path = write_scene(tmp_path, *objects, name="../../evil scene")
     scene_file = export_scene(path, tmp_path / "project")
-    scene = load_scene(scene_file)
+    scene = Scene.load(scene_file).config
     assert [item.name for item in scene.objects] == NASTY
     assert [item.parts for item in scene.objects] == [item.parts for item in objects]
     files = [asset_file(scene_file, item.asset_path) for item in scene.objects]
     assert len({str(file).lower() for file in files}) == len(NASTY)
     assert all(file.is_relative_to((tmp_path / "project/Assets/Proctor").resolve()) for file in files)
-    assert World(scene, scene_file, ROBOT).model.ngeom > len(NASTY)
+    assert World(Scene(scene, scene_file), ROBOT).model.ngeom > len(NASTY)
 
 
 def test_two_scenes_of_one_name_do_not_become_one(tmp_path):
@@ -231,7 +231,7 @@ def test_two_scenes_of_one_name_do_not_become_one(tmp_path):
         paths.append(write_scene(tmp_path / str(index), box("box", size=(index, 1, 1)), name="room"))
     export_scenes(paths, tmp_path / "project")
     files = sorted((tmp_path / "project/Assets/Proctor").glob("room/scene*.json"))
-    assert sorted(load_scene(file).objects[0].parts[0].size.x for file in files) == [1.0, 2.0]
+    assert sorted(Scene.load(file).objects[0].parts[0].size.x for file in files) == [1.0, 2.0]
 
 
 # Meshes
@@ -261,7 +261,7 @@ def test_a_mesh_gets_its_images_out_and_boxes_to_bump_into(tmp_path, textured_gl
     scene_file = tmp_path / "project/Assets/Proctor/scene/scene.json"
     check_gltf(mesh_of(scene_file, "gate"), tmp_path / "project")
     assert len(list((tmp_path / "project/Assets/Proctor/textures").glob("*.png"))) == 1
-    sides = sorted(part.translate.x for part in load_scene(scene_file).objects[0].parts)
+    sides = sorted(part.translate.x for part in Scene.load(scene_file).objects[0].parts)
     assert sides == pytest.approx([-0.5, 0.5])
     looks = [looks_of(file, (1.0, 0.5, 0.0)) for file in (path, scene_file)]
     for *_, world in looks:
@@ -284,15 +284,15 @@ def test_a_house_that_is_a_mesh_stays_one(tmp_path):
     room.export(tmp_path / "house.ply")
     export_scenes([tmp_path / "house.ply"], tmp_path / "project")
     scene_file = tmp_path / "project/Assets/Proctor/house/scene.json"
-    (house,) = load_scene(scene_file).objects
+    (house,) = Scene.load(scene_file).objects
     assert (house.collision, house.parts) == ("surface", [])
     settings = json.loads((scene_file.parent / f"{house.asset_path}.assetinfo").read_text())["values"]
     assert [group["name"] for group in settings] == [Path(house.asset_path).stem] * 2
     nodes = json.loads((scene_file.parent / house.asset_path).read_text())["nodes"]
     assert settings[1]["NodeSelectionList"]["selectedNodes"][-1] == ".".join(node["name"] for node in nodes)
     assert looks_of(tmp_path / "house.ply")[0] == pytest.approx(looks_of(scene_file)[0], abs=3)
-    original = map_of_scene(tmp_path / "house.ply")
-    assert np.array_equal(map_of_scene(scene_file).occupied, original.occupied)
+    original = Scene.load(tmp_path / "house.ply").map()
+    assert np.array_equal(Scene.load(scene_file).map().occupied, original.occupied)
     assert original.clearance_at(2.0, 0.0) <= 0
 
 
@@ -304,7 +304,7 @@ def test_what_moves_and_what_is_stretched_keep_their_look_and_their_parts(tmp_pa
     cart = SceneObject(name="cart", parts=parts, rigid_body_type="dynamic", mass=3.0, translate=(1, 2, 0.1))
     tall = SceneObject(name="tall", parts=parts, rigid_body_type="none", scale=(1.5, 1.5, 3.0))
     scene_file = export_scene(write_scene(tmp_path, cart, tall), tmp_path / "project")
-    scene = load_scene(scene_file)
+    scene = Scene.load(scene_file).config
     for item, original in zip(scene.objects, (cart, tall), strict=True):
         assert msgspec.structs.replace(item, asset_path=None) == original
         frame = frame_of(item)
@@ -315,7 +315,7 @@ def test_what_moves_and_what_is_stretched_keep_their_look_and_their_parts(tmp_pa
         assert seen[:, 2].max() == pytest.approx(np.max(ends, axis=(0, 1))[2], abs=1e-5)
     glass = json.loads(mesh_of(scene_file, "cart").read_text())["materials"]
     assert [material.get("alphaMode") for material in glass].count("BLEND") == 1
-    world = World(scene, scene_file, ROBOT)
+    world = World(Scene(scene, scene_file), ROBOT)
     assert world.model.body("cart").mass[0] == pytest.approx(3.0, rel=1e-3)
 
 
@@ -332,3 +332,22 @@ def test_a_mesh_reads_nothing_but_images_from_one_folder_over(tmp_path, uri):
     images = [{"uri": "../textures/wood.png"}, {"uri": "../../secret.png"}]
     (folder / "a.gltf").write_text(json.dumps({"images": images}))
     assert files_of_mesh(folder / "a.gltf") == [(tmp_path / "textures/wood.png").resolve()]
+
+
+@pytest.mark.parametrize("collision", ["hull", "surface"])
+def test_of_two_meshes_the_engine_shows_the_one_that_is_seen(tmp_path, collision):
+    floor = trimesh.creation.box((6.0, 6.0, 0.1)).apply_translation((0.0, 0.0, -0.05))
+    seen = trimesh.creation.icosphere(radius=0.4).apply_translation((0.0, 0.0, 1.0))
+    solid = trimesh.creation.box((0.6, 0.8, 2.0)).apply_translation((0.0, 0.0, 1.0))
+    seen.export(tmp_path / "seen.ply")
+    house = trimesh.util.concatenate([solid, floor])
+    (solid if collision == "hull" else house).export(tmp_path / "solid.ply")
+    meshes = {"asset_path": "seen.ply", "collision_asset_path": "solid.ply"}
+    scene = write_scene(tmp_path, SceneObject(name="lamp", **meshes, collision=collision))
+    exported = export_scene(scene, tmp_path / "out")
+    (lamp,) = Scene.load(exported).objects
+    assert lamp.collision_asset_path is None
+    assert np.ptp(positions(mesh_of(exported, "lamp")), axis=0) == pytest.approx([0.8] * 3, abs=0.02)
+    sizes = [part.size.array() for part in lamp.parts]
+    assert len(sizes) == (1 if collision == "hull" else 0)
+    assert all(size == pytest.approx([0.6, 0.8, 2.0]) for size in sizes)

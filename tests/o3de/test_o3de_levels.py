@@ -9,7 +9,8 @@ from proctor.o3de.agent_manager import BUILT, BUILT_PLAIN, O3DEAgentManager
 from proctor.o3de.config import config_of
 from proctor.o3de.standin.level_scene import scene_of_level
 from proctor.o3de_export.project import export_scene
-from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 
 
 def box(name, size=(1.0, 1.0, 1.0), **options):
@@ -55,12 +56,12 @@ def test_a_scene_that_was_changed_is_not_shown_by_the_meshes_of_before(tmp_path)
     export_scene(scene, project)
     with running_agent(project) as pumped:
         manager = O3DEAgentManager(config=config_of({"socket_port": pumped.server.port, "token": TOKEN}))
-        assert manager.lacking_meshes(load_scene(scene)) == []
+        assert manager.lacking_meshes(Scene.load(scene)) == []
         write_scene(scene, box("table", (2.0, 1.0, 1.0)), box("chair"))
-        assert manager.lacking_meshes(load_scene(scene)) == ["table"]
+        assert manager.lacking_meshes(Scene.load(scene)) == ["table"]
         exported = export_scene(scene, project)
-        assert manager.lacking_meshes(load_scene(scene)) == []
-        assert manager.lacking_meshes(load_scene(exported)) == []
+        assert manager.lacking_meshes(Scene.load(scene)) == []
+        assert manager.lacking_meshes(Scene.load(exported)) == []
         manager.close()
 
 

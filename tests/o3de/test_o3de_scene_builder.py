@@ -23,9 +23,9 @@ from proctor.o3de.standin.level_scene import scene_of_level
 from proctor.o3de_export.folder import ExportFolder
 from proctor.o3de_export.project import put_scene
 from proctor.scenes.frames import frame_of, frame_of_part
-from proctor.scenes.meshes import load_drawn_surfaces
+from proctor.scenes.meshes import MeshFile
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import SceneConfig, save_scene
-from proctor.scenes.scene_config import load_scene as load_real_scene
 
 pytestmark = pytest.mark.filterwarnings("ignore:Gimbal lock")
 HOUSE = Path(proctor.__file__).parent / "suites/houses-v1/scenes/house_8123.json"
@@ -112,9 +112,9 @@ def test_what_collides_is_what_the_file_says(objects):
         report = BasicSceneBuilder(agent).build_scene(config)
         assert list(report.entities) == [item["name"] for item in config["objects"]]
         level = level_of(editor)
-        assert_same_solids(solids(level), solids(load_real_scene(path)))
+        assert_same_solids(solids(level), solids(Scene.load(path).config))
         seen = looks(level)
-        for shape, expected in looks(load_real_scene(path)):
+        for shape, expected in looks(Scene.load(path).config):
             assert any(shape == other and found == pytest.approx(expected, abs=2e-4) for other, found in seen)
 
 
@@ -131,7 +131,7 @@ def test_a_house_with_exported_meshes(editor, agent, monkeypatch):
     told = []
     builder = BasicSceneBuilder(agent, lambda done, total, name: told.append((done, total, name)))
     report = builder.build_scene(HOUSE)
-    house = load_real_scene(HOUSE)
+    house = Scene.load(HOUSE).config
     assert report.as_mesh == [item.name for item in house.objects]
     assert not report.as_primitives
     assert not report.missing
@@ -152,7 +152,7 @@ def test_a_house_with_exported_meshes(editor, agent, monkeypatch):
 
 
 def test_a_house_without_exported_meshes(editor, agent, tmp_path):
-    house = load_real_scene(HOUSE)
+    house = Scene.load(HOUSE).config
     part = msgspec.structs.replace(house, objects=house.objects[::4])
     save_scene(part, tmp_path / "part.json")
     report = BasicSceneBuilder(agent).build_scene(str(tmp_path / "part.json"))
@@ -172,7 +172,7 @@ def test_through_the_socket_it_is_the_same(tmp_path):
 
 def seen_points(editor, item):
     """Return the corners of what is seen of a mesh, in the world, as the engine would show it."""
-    points = np.concatenate([s.vertices for s in load_drawn_surfaces(editor.project / item.asset_path)])
+    points = np.concatenate([s.vertices for s in MeshFile(editor.project / item.asset_path).asset.drawn])
     return frame_of(item).points(points)
 
 

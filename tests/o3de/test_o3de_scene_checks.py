@@ -17,6 +17,7 @@ from o3de_sim.common.scene_meshes import file_name
 from proctor.core.documents import convert, read_json
 from proctor.core.errors import InvalidFile
 from proctor.scenes import mesh_files, scene_config
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import SceneConfig
 
 HOUSES = sorted(Path(proctor.__file__).parent.glob("suites/houses-v1/scenes/*.json"))
@@ -94,7 +95,7 @@ def test_the_same_words_are_known():
 
 @pytest.mark.parametrize("path", HOUSES, ids=lambda path: path.stem)
 def test_the_suite_is_accepted(path):
-    assert_same(load_scene(path), scene_config.load_scene(path))
+    assert_same(load_scene(path), Scene.load(path).config)
 
 
 def test_a_scene_with_everything_is_accepted():

@@ -4,10 +4,11 @@ import pytest
 from color_words import color_word, color_words
 
 from proctor.core.types import Pose2
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
 from proctor.scenes.colors import PALETTE, WOODS, darker, lighter
 from proctor.scenes.houses import LIGHTS
 from proctor.scenes.interiors import INTERIORS
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.world import World
@@ -39,7 +40,7 @@ def test_woods_are_called_as_their_paint_says():
 def photograph(objects):
     """Return a picture from 0 to 1 and depths under the lights of our houses."""
     world = World(
-        SceneConfig(scene_name="studio", objects=objects, lights=list(LIGHTS)), None, WheeledRobot()
+        Scene(SceneConfig(scene_name="studio", objects=objects, lights=list(LIGHTS))), standard_robot()
     )
     world.reset(Pose2(0.0, 0.0, 0.28))
     camera = RgbdCamera(world)

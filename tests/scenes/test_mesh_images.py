@@ -17,8 +17,8 @@ from proctor.exams.vln.checks import scene_notes
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.scenes.mesh_files import find_named_file, folder_of_scene, missing_files, missing_notes
-from proctor.scenes.meshes import load_drawn_surfaces, load_mesh_asset, load_surfaces
-from proctor.scenes.scene_config import load_scene, missing_file_notes
+from proctor.scenes.meshes import MeshFile
+from proctor.scenes.scene import Scene
 from proctor.scenes.thing_files import thing_of_file
 
 FLOOR_Z = 0.7
@@ -49,12 +49,12 @@ def model(tmp_path):
 
 def test_images_in_the_usual_layout_of_gazebo_and_ros_are_drawn(tmp_path, model):
     for surfaces in (
-        load_mesh_asset(model, tmp_path).surfaces,
-        load_drawn_surfaces(model, tmp_path),
-        load_surfaces(model, tmp_path),
+        MeshFile(model, tmp_path).asset.surfaces,
+        MeshFile(model, tmp_path).asset.drawn,
+        MeshFile(model, tmp_path).surfaces,
     ):
         assert [surface.image is not None for surface in surfaces] == [True]
-    assert missing_file_notes(tmp_path / "scene.json") == []
+    assert Scene.load(tmp_path / "scene.json").missing_file_notes() == []
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_nothing_outside_of_the_scene_is_found(tmp_path, name):
 def test_a_house_in_a_folder_of_meshes_has_the_images_beside_that_folder(tmp_path):
     house = write_dae(two_rooms(), tmp_path / "villa/meshes/house.dae", "../materials/textures/house.png")
     assert folder_of_scene(house) == (tmp_path / "villa").resolve()
-    (note,) = missing_file_notes(house)
+    (note,) = Scene.load(house).missing_file_notes()
     assert note.startswith("house.dae is drawn without '../materials/textures/house.png': no readable file")
     save_texture(tmp_path / "villa/materials/textures/house.png")
-    assert missing_file_notes(house) == []
+    assert Scene.load(house).missing_file_notes() == []
     os.utime(house, ns=(1, 1))  # a mesh is read once for each version of its own file
     root = folder_of_scene(house)
-    assert all(surface.image is not None for surface in load_surfaces(house, root))
+    assert all(surface.image is not None for surface in MeshFile(house, root).surfaces)
     episode = Episode(start_position=Vector3(1, 1, FLOOR_Z), scene_config_path=str(house))
     before = scenes_digest(VlnExam, [episode])
     Image.new("RGB", (4, 4)).save(tmp_path / "villa/materials/textures/house.png")
@@ -135,7 +135,7 @@ def test_missing_images_and_materials_of_all_formats_are_named(tmp_path, caplog)
     header, vertices = (tmp_path / "c.ply").read_bytes().split(b"element", 1)
     (tmp_path / "c.ply").write_bytes(header + b"comment TextureFile gone.jpg\nelement" + vertices)
     assert missing_files(tmp_path / "c.ply") == ["gone.jpg"]
-    assert load_mesh_asset(tmp_path / "c.ply").surfaces
+    assert MeshFile(tmp_path / "c.ply").asset.surfaces
     assert caplog.text == ""  # the note says what is missing, not a traceback of the reader
     glb = write(two_rooms(), tmp_path / "d.glb", turn=Y_UP)
     assert missing_files(glb) == []
@@ -177,8 +177,8 @@ def test_what_is_missing_is_told_by_check_dataset_run_and_navigate(tmp_path, dat
 def test_a_scene_of_parts_has_nothing_to_miss(tmp_path):
     item = {"name": "box", "translate": [0, 3, 0], "parts": [{"shape": "box", "size": [1, 1, 1]}]}
     (tmp_path / "scene.json").write_text(json.dumps({"scene_name": "s", "objects": [item]}))
-    assert load_scene(tmp_path / "scene.json").objects
-    assert missing_file_notes(tmp_path / "scene.json") == []
+    assert Scene.load(tmp_path / "scene.json").objects
+    assert Scene.load(tmp_path / "scene.json").missing_file_notes() == []
     episode = Episode(scene_config_path=str(tmp_path / "scene.json"), goal_position=Vector3(3, 0, 0))
     assert scene_notes([episode]) == []
 

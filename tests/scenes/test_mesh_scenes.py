@@ -15,19 +15,18 @@ from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2, Vector3
 from proctor.exams.checked_dataset import examine
 from proctor.exams.datasets import save_dataset, scenes_digest
-from proctor.exams.geodesics import is_reachable
-from proctor.exams.path_distance import _distance_of
+from proctor.exams.path_distance import _distance_of, is_reachable
 from proctor.exams.vln.checks import scene_notes
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.oracle import OraclePolicy
-from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.robots.spec import Camera, standard_robot
 from proctor.scenes import mesh_reader
 from proctor.scenes.houses import generate_house
 from proctor.scenes.mesh_files import files_of_mesh, find_scene
-from proctor.scenes.meshes import load_mesh_asset
-from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
-from proctor.scenes.scene_map import floor_of_scene, house_of_scene, map_of_scene
+from proctor.scenes.meshes import MeshFile
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
 from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
@@ -92,7 +91,7 @@ def test_nothing_outside_of_the_folder_and_nothing_but_scenes_is_found(tmp_path,
 
 
 def floor_heights(path):
-    return house_of_scene(path).floors_z
+    return Scene.load(path).house().floors_z
 
 
 @pytest.mark.parametrize(
@@ -114,12 +113,12 @@ def floor_heights(path):
 )
 def test_a_house_ends_in_the_worlds_axes_and_metres_whatever_its_file_has(tmp_path, name, options, notes):
     path = write(two_rooms(), tmp_path / name, **options)
-    scene = load_scene(path)
+    scene = Scene.load(path).config
     assert len(scene.notes) == len(notes)
     for note, part in zip(scene.notes, notes, strict=True):
         assert part in note
     assert floor_heights(path) == [pytest.approx(FLOOR_Z)]
-    grid = map_of_scene(path)
+    grid = Scene.load(path).map()
     assert grid.clearance_at(2.0, 1.0) > 0.9
     assert grid.clearance_at(4.0, 1.0) <= 0 < grid.clearance_at(4.0, 2.0)  # the wall, and the door in it
     assert grid.clearance_at(8.5, 2.0) < 0  # outside, where there is no floor
@@ -128,7 +127,7 @@ def test_a_house_ends_in_the_worlds_axes_and_metres_whatever_its_file_has(tmp_pa
 
 def test_a_furnished_house_in_a_glb_that_is_z_up_is_found_out(tmp_path):
     path = write(mesh_of(generate_house(seed=3).scene), tmp_path / "scan.glb")
-    assert "Z up, though its format is Y up" in load_scene(path).notes[0]
+    assert "Z up, though its format is Y up" in Scene.load(path).config.notes[0]
 
 
 @pytest.mark.parametrize("size", [(20, 1.6, 2.8), (20, 1.2, 2.8), (20, 1.0, 3.0), (30, 6, 9)])
@@ -140,7 +139,7 @@ def test_a_corridor_and_a_hall_stay_upright(tmp_path, size):
         *(box((-0.1, 0, 0), (0, y, z)), box((x, 0, 0), (x + 0.1, y, z))),
     ]
     path = write(trimesh.util.concatenate(room), tmp_path / "room.glb", turn=Y_UP)
-    assert "Y up, as its format is" in load_scene(path).notes[0]
+    assert "Y up, as its format is" in Scene.load(path).config.notes[0]
     assert floor_heights(path)[0] == pytest.approx(0.0)
 
 
@@ -157,10 +156,10 @@ def test_a_scene_file_says_it_explicitly_and_can_put_things_into_the_house(tmp_p
     path = tmp_path / "scene.json"
     path.write_text(json.dumps({"scene_name": "s", "objects": [house, crate]}))
     assert floor_heights(path) == [pytest.approx(FLOOR_Z)]
-    assert map_of_scene(path).clearance_at(2.0, 2.0) < 0
+    assert Scene.load(path).map().clearance_at(2.0, 2.0) < 0
     empty = write(two_rooms(), tmp_path / "empty.glb", turn=Y_UP)
-    assert map_of_scene(empty).clearance_at(2.0, 2.0) > 0.5
-    world = World(load_scene(path), path, WheeledRobot(), floor_z=FLOOR_Z)
+    assert Scene.load(empty).map().clearance_at(2.0, 2.0) > 0.5
+    world = World(Scene.load(path), standard_robot(), floor_z=FLOOR_Z)
     world.reset(Pose2(2.0, 1.65, 0.0))
     assert world.touched() == "crate"
 
@@ -184,7 +183,7 @@ def several_meshes(folder, *, collision):
 
 def test_what_is_touched_in_a_house_of_several_meshes_is_named(tmp_path):
     path = several_meshes(tmp_path, collision={})
-    world = World(load_scene(path), path, WheeledRobot())
+    world = World(Scene.load(path), standard_robot())
     for pose, name in (
         (Pose2(2.0, 3.3, 0.0), "cupboard"),
         (Pose2(0.1, 2.0, 0.0), "walls"),
@@ -218,8 +217,8 @@ def test_each_file_of_a_house_of_many_meshes_is_read_once(tmp_path, monkeypatch,
 
     monkeypatch.setattr(mesh_reader, "read_meshes", counted)
     for _ in range(2):
-        assert map_of_scene(path).clearance_at(2.0, 2.0) > 0.5
-        world = World(load_scene(path), path, WheeledRobot())
+        assert Scene.load(path).map().clearance_at(2.0, 2.0) > 0.5
+        world = World(Scene.load(path), standard_robot())
     world.reset(Pose2(2.0, 0.2, 0.0))
     assert world.touched() in files
     assert sorted(files) == sorted(item["asset_path"] for item in objects)
@@ -272,7 +271,7 @@ def test_of_several_meshes_around_a_start_only_those_in_the_way_need_another_col
 def test_surfaces_without_a_floor_among_them_say_what_is_missing(tmp_path):
     path = several_meshes(tmp_path, collision={"floor": "hull"})
     with pytest.raises(InvalidFile, match='the mesh of the floor needs "collision": "surface", too'):
-        map_of_scene(path)
+        Scene.load(path).map()
 
 
 def test_things_rest_on_the_floor_of_the_house_and_may_stand_beyond_its_walls(tmp_path):
@@ -283,10 +282,10 @@ def test_things_rest_on_the_floor_of_the_house_and_may_stand_beyond_its_walls(tm
     outside = {"name": "car", "translate": [-2, 2, 1], "parts": [{"shape": "box", "size": [3.5, 2, 1.5]}]}
     path = tmp_path / "scene.json"
     path.write_text(json.dumps({"scene_name": "s", "objects": [house, falling, outside]}))
-    grid = map_of_scene(path)
+    grid = Scene.load(path).map()
     assert grid.clearance_at(0.5, 0.5) > 0 > grid.clearance_at(-0.3, 2.0)
     assert grid.covering((20.0, 2.0)) is grid  # there is no floor to drive on
-    world = World(load_scene(path), path, WheeledRobot(), floor_z=FLOOR_Z)
+    world = World(Scene.load(path), standard_robot(), floor_z=FLOOR_Z)
     world.reset(Pose2(6.0, 2.0, 0.0))
     for _ in range(300):
         world.step((0.0, 0.0, 0.0))
@@ -298,7 +297,7 @@ def test_the_unit_that_a_dae_names_is_used(tmp_path):
     content = path.read_text()
     assert "<unit" not in content
     path.write_text(content.replace("<asset>", '<asset><unit name="inch" meter="0.0254"/>', 1))
-    assert len(load_scene(path).notes) == 1
+    assert len(Scene.load(path).config.notes) == 1
     assert floor_heights(path) == [pytest.approx(FLOOR_Z, abs=1e-3)]
 
 
@@ -311,15 +310,15 @@ def test_a_mesh_may_be_a_link_and_hold_single_triangles(tmp_path):
     trimesh.Scene([mesh, lone]).export(tmp_path / "elsewhere" / "house.glb")
     path = tmp_path / "scenes" / "link.glb"
     path.symlink_to(tmp_path / "elsewhere" / "house.glb")
-    world = World(load_scene(path), path, WheeledRobot(), floor_z=FLOOR_Z)
+    world = World(Scene.load(path), standard_robot(), floor_z=FLOOR_Z)
     assert world.house.floors_z == [pytest.approx(FLOOR_Z)]
 
 
 def test_the_scene_of_a_mesh_can_be_written_down_and_read_back(tmp_path):
     path = write(two_rooms(), tmp_path / "house.glb", scale=1000.0)
-    save_scene(load_scene(path), tmp_path / "house.json")
-    assert load_scene(tmp_path / "house.json") == load_scene(path)
-    written, found = map_of_scene(tmp_path / "house.json"), map_of_scene(path)
+    save_scene(Scene.load(path).config, tmp_path / "house.json")
+    assert Scene.load(tmp_path / "house.json").config == Scene.load(path).config
+    written, found = Scene.load(tmp_path / "house.json").map(), Scene.load(path).map()
     assert (written.occupied == found.occupied).all()
 
 
@@ -341,7 +340,7 @@ def test_a_house_of_parts_and_the_same_house_as_one_mesh_have_one_map(tmp_path):
     scene = SceneConfig(scene_name="s", objects=solid)
     save_scene(scene, tmp_path / "parts.json")
     path = write(mesh_of(scene), tmp_path / "mesh.glb", turn=Y_UP)
-    of_parts, of_mesh = map_of_scene(tmp_path / "parts.json"), map_of_scene(path)
+    of_parts, of_mesh = Scene.load(tmp_path / "parts.json").map(), Scene.load(path).map()
     shift = np.rint((np.array(of_parts.origin_world) - of_mesh.origin_world) / 0.05).astype(int)
     rows, columns = of_parts.occupied.shape
     same = of_mesh.occupied[shift[1] :, shift[0] :][:rows, :columns]
@@ -379,23 +378,23 @@ def no_triangles():
 def test_a_mesh_that_is_no_house_is_refused(tmp_path, mesh, problem):
     path = write(mesh(), tmp_path / "house.ply")
     with pytest.raises(InvalidFile, match=re.escape(problem)) as caught:
-        map_of_scene(path)
+        Scene.load(path).map()
     assert "house.ply" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["a.glb", "a.gltf", "a.obj", "a.ply", "a.dae"])
 def test_a_file_that_is_no_mesh_is_refused(tmp_path, name):
     with pytest.raises(InvalidFile, match="no such file"):
-        load_scene(tmp_path / name)
+        Scene.load(tmp_path / name)
     (tmp_path / name).write_text("nonsense")
     with pytest.raises(InvalidFile, match=r"is not a|holds no triangles"):
-        load_scene(tmp_path / name)
+        Scene.load(tmp_path / name)
 
 
 def test_a_vertex_beyond_all_bounds_is_refused(tmp_path):
     (tmp_path / "far.obj").write_text("v 0 0 0\nv 2e9 0 0\nv 0 1 0\nf 1 2 3\n")
     with pytest.raises(ValueError, match=r"'far\.obj' has a vertex at 2e\+09, farther than 1e\+09"):
-        load_mesh_asset(tmp_path / "far.obj")
+        _ = MeshFile(tmp_path / "far.obj").asset
 
 
 def test_what_is_wrong_with_a_broken_mesh_is_said_in_words(tmp_path):
@@ -403,39 +402,39 @@ def test_what_is_wrong_with_a_broken_mesh_is_said_in_words(tmp_path):
     buffers = {"asset": {"version": "2.0"}, "buffers": [{"uri": "gone.bin", "byteLength": 4}], "meshes": []}
     (tmp_path / "house.gltf").write_text(json.dumps(buffers))
     with pytest.raises(InvalidFile, match=r"'empty\.glb' is empty"):
-        load_scene(tmp_path / "empty.glb")
+        Scene.load(tmp_path / "empty.glb")
     with pytest.raises(InvalidFile, match=r"gone\.bin, which it needs, is missing"):
-        load_scene(tmp_path / "house.gltf")
+        Scene.load(tmp_path / "house.gltf")
 
 
 def test_a_house_without_a_reader_for_its_format_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "a.dae").write_text("")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingDependency, match="pip install pycollada"):
-        load_scene(tmp_path / "a.dae")
+        Scene.load(tmp_path / "a.dae")
 
 
 def test_what_cannot_be_read_of_a_compressed_house_is_said(tmp_path):
     path = write(two_rooms(), tmp_path / "house.gltf", turn=Y_UP)
     content = path.read_text()
     path.write_text(content.replace('"asset"', '"extensionsUsed": ["KHR_texture_basisu"], "asset"', 1))
-    assert "textures in Basis" in load_scene(path).notes[1]
+    assert "textures in Basis" in Scene.load(path).config.notes[1]
     path.write_text(
         content.replace('"asset"', '"extensionsUsed": ["KHR_draco_mesh_compression"], "asset"', 1)
     )
     os.utime(path, ns=(1, 1))
     with pytest.raises(MissingDependency, match="pip install DracoPy"):
-        load_scene(path)
+        Scene.load(path)
 
 
 def test_sizes_are_bounded(tmp_path, monkeypatch):
     path = write(two_rooms(), tmp_path / "house.obj")
     monkeypatch.setattr("proctor.scenes.mesh_reader.MAX_TRIANGLES", 10)
     with pytest.raises(InvalidFile, match="triangles, more than 10"):
-        load_scene(path)
-    monkeypatch.setattr("proctor.scenes.mesh_reader.MAX_FILE_BYTES", 10)
+        Scene.load(path)
+    monkeypatch.setattr("proctor.scenes.meshes.MAX_FILE_BYTES", 10)
     with pytest.raises(InvalidFile, match="larger than"):
-        load_scene(path)
+        Scene.load(path)
 
 
 def test_a_stray_triangle_far_away_costs_a_message_and_no_memory(tmp_path):
@@ -444,7 +443,7 @@ def test_a_stray_triangle_far_away_costs_a_message_and_no_memory(tmp_path):
     bare = trimesh.Trimesh(house.vertices, house.faces, process=False)
     file = write(trimesh.util.concatenate([bare, stray]), tmp_path / "far.ply")
     with pytest.raises(InvalidFile, match="at most 10000 m"):
-        map_of_scene(file)
+        Scene.load(file).map()
 
 
 def test_only_a_static_mesh_collides_as_its_surface():
@@ -474,9 +473,9 @@ def episode(path, start, goal, **more):
 def test_every_storey_has_a_map_and_the_stairwell_is_no_way(tmp_path):
     path = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
     assert floor_heights(path) == [pytest.approx(0.0, abs=1e-6), pytest.approx(2.8)]
-    lower, upper = map_of_scene(path), map_of_scene(path, 2.9)
-    assert map_of_scene(path, 0.2) is lower
-    assert map_of_scene(path, 2.8) is upper
+    lower, upper = Scene.load(path).map(), Scene.load(path).map_at(2.9)
+    assert Scene.load(path).map_at(0.2) is lower
+    assert Scene.load(path).map_at(2.8) is upper
     assert lower.clearance_at(6.0, 2.0) > 0.5
     assert upper.clearance_at(6.0, 2.0) <= 0.1
     assert (
@@ -510,8 +509,8 @@ def split_level(lower_z):
 @pytest.mark.parametrize(("z", "floor_z"), [(-0.2, -0.2), (-0.12, -0.2), (0.05, -0.2)])
 def test_a_room_a_step_lower_has_a_floor_of_its_own(tmp_path, z, floor_z):
     path = write(split_level(-0.2), tmp_path / "house.glb", turn=Y_UP)
-    assert floor_of_scene(path, Vector3(6, 2, z)) == pytest.approx(floor_z)
-    assert floor_of_scene(path, Vector3(2, 2, 0.05)) == pytest.approx(0.0)
+    assert Scene.load(path).floor_near(Vector3(6, 2, z)) == pytest.approx(floor_z)
+    assert Scene.load(path).floor_near(Vector3(2, 2, 0.05)) == pytest.approx(0.0)
     start, goal = (6, 1, z, 0), (7, 3, -0.2)
     VLNEnv(sensors=["odom"]).check([episode(path, start, goal)])
     assert _distance_of(episode(path, start, goal))[0] == "geodesic"
@@ -616,7 +615,7 @@ def test_nobody_gets_through_a_wall_or_off_the_floor(tmp_path, start, velocity, 
         floor = box((0, 0, FLOOR_Z - 0.1), (8, 4, FLOOR_Z), floor=True)
         house = trimesh.util.concatenate([floor, *open_front])
     path = write(house, tmp_path / "house.glb", turn=Y_UP)
-    world = World(load_scene(path), path, WheeledRobot(), floor_z=FLOOR_Z)
+    world = World(Scene.load(path), standard_robot(), floor_z=FLOOR_Z)
     world.reset(start)
     for _ in range(2000):
         world.step((*velocity, 0.0))
@@ -633,7 +632,7 @@ def test_the_lidar_sees_walls_from_both_sides_and_at_the_height_of_the_floor(tmp
     sheet = painted([[[2, 0, 0.7], [2, 4, 0.7], [2, 4, 3]], [[2, 0, 0.7], [2, 4, 3], [2, 0, 3]]])
     beam = box((2.9, 0, 0.7 + 0.3), (3.1, 4, 0.7 + 0.4))  # above the lidar's plane
     path = write(two_rooms(FLOOR_Z, sheet, beam), tmp_path / "house.glb", turn=Y_UP)
-    world = World(load_scene(path), path, WheeledRobot(), floor_z=FLOOR_Z)
+    world = World(Scene.load(path), standard_robot(), floor_z=FLOOR_Z)
     scanner = LaserScanner(world)
     for x, ahead_m, behind_m in ((1.0, 1.0, 1.0), (2.5, 1.45, 0.5)):
         world.reset(Pose2(x, 1.0, 0.0))
@@ -647,7 +646,7 @@ def test_the_lidar_sees_walls_from_both_sides_and_at_the_height_of_the_floor(tmp
 
 
 def picture(path, pose, floor_z):
-    world = World(load_scene(path), path, WheeledRobot(camera=Camera(width=160, height=120)), floor_z=floor_z)
+    world = World(Scene.load(path), standard_robot(camera=Camera(width=160, height=120)), floor_z=floor_z)
     world.reset(pose)
     camera = RgbdCamera(world)
     try:

@@ -3,6 +3,7 @@
 import json
 import math
 import struct
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ import trimesh
 from scipy.spatial import ConvexHull
 
 from proctor.scenes.mesh_files import missing_files
-from proctor.scenes.meshes import FLAT_M, convex_body, load_drawn_surfaces, load_mesh_asset, load_surfaces
-from proctor.scenes.scene_config import SceneConfig, SceneObject
-from proctor.scenes.scene_map import draw_map
+from proctor.scenes.meshes import FLAT_M, MeshFile, convex_body
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import SceneConfig, SceneObject, save_scene
+
+LOADERS = [attrgetter("asset"), attrgetter("asset.drawn"), attrgetter("surfaces")]
 
 TILTED_SHEET = np.array([[1.0, -2.0, 0.0], [5.0, 2.0, 0.0], [5.0, 2.0, 2.0], [1.0, -2.0, 2.0]])
 
@@ -47,7 +50,7 @@ def write_sheet(folder, size=1.0):
 def test_a_sheet_stands_in_the_map_where_it_is_and_stays_thin_at_any_scale(tmp_path, scale):
     scene_path = write_sheet(tmp_path, 1 / scale)
     sheet = SceneObject(name="sheet", asset_path="sheet.obj", scale=scale)
-    grid = draw_map(SceneConfig(scene_name="s", objects=[sheet]), scene_path)
+    grid = Scene(SceneConfig(scene_name="s", objects=[sheet]), scene_path).map()
     assert grid.clearance_at(3.0, 0.0) <= 0  # on it
     assert grid.clearance_at(1.5, 1.5) > 1.8  # inside of its bounding box, but far from it
     assert grid.occupied.sum() < 400
@@ -57,14 +60,14 @@ def test_triangles_that_share_no_corners_are_one_piece_where_they_touch(tmp_path
     box = trimesh.creation.box()
     loose = trimesh.Trimesh(box.triangles.reshape(-1, 3), np.arange(36).reshape(-1, 3), process=False)
     loose.export(tmp_path / "box.glb")
-    assert len(load_mesh_asset(tmp_path / "box.glb").pieces) == 1
+    assert len(MeshFile(tmp_path / "box.glb").asset.pieces) == 1
 
 
 def test_a_mesh_with_a_hole_is_read_as_it_is(tmp_path):
     box = trimesh.creation.box()
     box.update_faces(np.arange(len(box.faces)) > 1)
     box.export(tmp_path / "open.stl")
-    (piece,) = load_mesh_asset(tmp_path / "open.stl").pieces
+    (piece,) = MeshFile(tmp_path / "open.stl").asset.pieces
     assert len(piece) == 8
 
 
@@ -97,43 +100,43 @@ def write_glb(file, indices, nodes=1):
     return file
 
 
-@pytest.mark.parametrize("load", [load_mesh_asset, load_drawn_surfaces, load_surfaces])
+@pytest.mark.parametrize("load", LOADERS)
 def test_a_triangle_of_vertices_that_are_not_there_is_refused(tmp_path, load):
-    assert load(write_glb(tmp_path / "good.glb", [0, 1, 2, 0, 2, 3]))
+    assert load(MeshFile(write_glb(tmp_path / "good.glb", [0, 1, 2, 0, 2, 3])))
     broken = write_glb(tmp_path / "broken.glb", [0, 1, 2, 0, 2, 9])
     with pytest.raises(
         ValueError, match=r"'broken\.glb' has a triangle with the vertex 9, but only 4 vertices"
     ):
-        load(broken)
+        load(MeshFile(broken))
 
 
-@pytest.mark.parametrize("load", [load_mesh_asset, load_drawn_surfaces, load_surfaces])
+@pytest.mark.parametrize("load", LOADERS)
 def test_what_would_take_very_long_to_read_is_refused_at_once(tmp_path, load):
     nodes = write_glb(tmp_path / "nodes.glb", [0, 1, 2], nodes=200_000)
     with pytest.raises(ValueError, match=r"'nodes\.glb' has 200000 nodes, more than 10000"):
-        load(nodes)
+        load(MeshFile(nodes))
     odd_nodes = [{"mesh": "a text"}] + [{"mesh": 0}] * 200_000
     (tmp_path / "odd.gltf").write_text(json.dumps({"asset": {"version": "2.0"}, "nodes": odd_nodes}))
     with pytest.raises(ValueError, match=r"'odd\.gltf' has 200001 nodes, more than 10000"):
-        load(tmp_path / "odd.gltf")
+        load(MeshFile(tmp_path / "odd.gltf"))
     (tmp_path / "nodes.dae").write_text("<node/>" * 10_001)
     with pytest.raises(ValueError, match=r"'nodes\.dae' has 10001 nodes, more than 10000"):
-        load(tmp_path / "nodes.dae")
+        load(MeshFile(tmp_path / "nodes.dae"))
     corners = [str(1 + number % 4) for number in range(200_000)]
     for name, blank in (("face.obj", " "), ("lines.obj", " \\\n")):
         (tmp_path / name).write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf " + blank.join(corners) + "\n")
         with pytest.raises(ValueError, match="has a face with more than 10000 corners"):
-            load(tmp_path / name)
+            load(MeshFile(tmp_path / name))
     materials = "".join(f"usemtl m{number}\nf 1 2 3\n" for number in range(10_001))
     (tmp_path / "materials.obj").write_text(f"v 0 0 0\nv 1 0 0\nv 0 1 0\n{materials}")
     with pytest.raises(ValueError, match="has 10001 materials, more than 10000"):
-        load(tmp_path / "materials.obj")
+        load(MeshFile(tmp_path / "materials.obj"))
 
 
 def test_a_file_of_deeply_nested_json_is_refused(tmp_path):
     (tmp_path / "deep.gltf").write_text('{"extras": ' + "[" * 100_000 + "]" * 100_000 + "}")
     with pytest.raises(ValueError, match=r"'deep\.gltf' is not a \.gltf mesh"):
-        load_mesh_asset(tmp_path / "deep.gltf")
+        _ = MeshFile(tmp_path / "deep.gltf").asset
     assert missing_files(tmp_path / "deep.gltf") == []
 
 
@@ -142,12 +145,18 @@ def test_loose_triangles_are_counted_before_they_are_taken_apart(tmp_path):
     loose = trimesh.Trimesh(triangles.reshape(-1, 3), np.arange(18_000).reshape(-1, 3), process=False)
     loose.export(tmp_path / "loose.stl")
     with pytest.raises(ValueError, match="falls into more than 5000 unconnected pieces"):
-        load_mesh_asset(tmp_path / "loose.stl")
+        _ = MeshFile(tmp_path / "loose.stl").asset
 
 
 def test_a_mesh_file_that_was_replaced_is_read_anew(tmp_path):
     trimesh.creation.box((1, 1, 1)).export(tmp_path / "a.stl")
-    assert len(load_mesh_asset(tmp_path / "a.stl").pieces) == 1
+    item = SceneObject(name="a", asset_path="a.stl")
+    save_scene(SceneConfig(scene_name="s", objects=[item]), tmp_path / "scene.json")
+
+    def pieces():
+        return Scene.load(tmp_path / "scene.json").mesh(item).asset.pieces
+
+    assert len(pieces()) == 1
     two = [trimesh.creation.box((1, 1, 1)), trimesh.creation.box((1, 1, 1)).apply_translation((3, 0, 0))]
     trimesh.util.concatenate(two).export(tmp_path / "a.stl")
-    assert len(load_mesh_asset(tmp_path / "a.stl").pieces) == 2
+    assert len(pieces()) == 2

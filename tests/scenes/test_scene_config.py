@@ -6,7 +6,8 @@ import pytest
 
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
-from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene, scene_version
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 
 
 def box(**changes):
@@ -20,12 +21,12 @@ def write(folder, *objects, **top):
 
 
 def test_triples_may_be_lists_or_dicts_and_a_scale_one_number(tmp_path):
-    scene = load_scene(
+    scene = Scene.load(
         write(
             tmp_path,
             box(translate=[1, 2, 3], rotate={"x": 0, "y": 0, "z": 90}, scale=2, rigid_body_type="static"),
         )
-    )
+    ).config
     (item,) = scene.objects
     assert item.translate == Vector3(1, 2, 3)
     assert item.rotate == Vector3(0, 0, 90)
@@ -36,7 +37,7 @@ def test_a_scene_reads_back_equal(tmp_path):
     part = Part(shape="cylinder", size=(0.5, 0.5, 1.0), color=(1, 0, 0), texture="wood", collision=False)
     scene = SceneConfig(scene_name="s", objects=[SceneObject(name="a", category="stool", parts=[part])])
     save_scene(scene, tmp_path / "scene.json")
-    assert load_scene(tmp_path / "scene.json") == scene
+    assert Scene.load(tmp_path / "scene.json").config == scene
 
 
 @pytest.mark.parametrize(
@@ -82,12 +83,12 @@ def test_a_scene_reads_back_equal(tmp_path):
 )
 def test_each_mistake_is_named_with_its_place(tmp_path, item, complaint):
     with pytest.raises(InvalidFile, match=complaint):
-        load_scene(write(tmp_path, item))
+        Scene.load(write(tmp_path, item))
 
 
 def test_two_objects_cannot_share_a_name(tmp_path):
     with pytest.raises(InvalidFile, match="two objects have the name 'box'"):
-        load_scene(write(tmp_path, box(), box()))
+        Scene.load(write(tmp_path, box(), box()))
 
 
 def test_a_link_out_of_the_folder_is_refused(tmp_path):
@@ -96,7 +97,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path):
     inner.mkdir()
     (inner / "link.glb").symlink_to(tmp_path / "outside.glb")
     with pytest.raises(InvalidFile, match="lies outside of"):
-        load_scene(write(inner, {"name": "a", "asset_path": "link.glb"}))
+        Scene.load(write(inner, {"name": "a", "asset_path": "link.glb"}))
 
 
 def test_defaults_are_not_written(tmp_path):
@@ -105,28 +106,11 @@ def test_defaults_are_not_written(tmp_path):
     assert msgspec.json.decode((tmp_path / "scene.json").read_bytes()) == {"scene_name": "s"}
 
 
-def test_a_scene_has_another_version_when_it_or_one_of_its_meshes_changes(tmp_path):
-    mesh = tmp_path / "a.glb"
-    mesh.write_bytes(b"one")
-    path = write(tmp_path, {"name": "a", "asset_path": "a.glb"})
-    versions = [scene_version(path)]
-    assert scene_version(path) == versions[0]
-    at_ns = mesh.stat().st_mtime_ns
-    mesh.write_bytes(b"other")
-    os.utime(mesh, ns=(at_ns, at_ns))  # copied with its time: another size
-    versions.append(scene_version(path))
-    os.utime(mesh, ns=(at_ns + 1, at_ns + 1))
-    versions.append(scene_version(path))
-    write(tmp_path, {"name": "ab", "asset_path": "a.glb"})
-    versions.append(scene_version(path))
-    assert len(set(versions)) == 4
-
-
 def test_a_file_that_is_replaced_within_the_clocks_tick_is_read_again(tmp_path):
     path, other = write(tmp_path, box(name="aa")), tmp_path / "other.json"
-    assert load_scene(path).objects[0].name == "aa"
+    assert Scene.load(path).objects[0].name == "aa"
     other.write_text(path.read_text().replace("aa", "bb"))
     at_ns = path.stat().st_mtime_ns
     os.utime(other, ns=(at_ns, at_ns))
     other.rename(path)
-    assert load_scene(path).objects[0].name == "bb"
+    assert Scene.load(path).objects[0].name == "bb"

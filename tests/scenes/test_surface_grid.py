@@ -6,10 +6,10 @@ from mesh_houses import box, painted, two_rooms
 from scipy import ndimage
 from scipy.spatial import ConvexHull
 
-from proctor.maps.grid_map import BAND_M
-from proctor.scenes.footprints import Footprint
-from proctor.scenes.footprints import draw as draw_convex
-from proctor.scenes.surface_grid import CELL_M, FloorGrid, _draw, cut, draw_floor
+from proctor.robots.spec import standard_robot
+from proctor.scenes.scene_map import Footprint
+from proctor.scenes.scene_map import draw as draw_convex
+from proctor.scenes.surface_grid import CELL_M, FloorGrid, cut, draw_floor, draw_triangles
 from proctor.worlds.mujoco.wheeled.boxes import boxes_of_floor
 
 FLOOR_Z = 0.7
@@ -17,7 +17,7 @@ FLOOR_Z = 0.7
 
 def floor_of(*more):
     mesh = two_rooms(FLOOR_Z, *more)
-    return draw_floor(np.asarray(mesh.triangles), FLOOR_Z, BAND_M)
+    return draw_floor(np.asarray(mesh.triangles), FLOOR_Z, standard_robot().height_band_m)
 
 
 def blocked(grid, x, y):
@@ -34,7 +34,7 @@ def test_a_triangle_marks_exactly_the_cells_that_it_reaches_into():
         hull = ConvexHull(corners)
         shape = Footprint(corners[hull.vertices], hull.equations[:, :2], -hull.equations[:, 2])
         draw_convex(shape, expected, 1.0, np.zeros(2))
-        drawn = _draw(corners[None], 40, 40)
+        drawn = draw_triangles(corners[None], 40, 40)
         # They may differ where less than a thousandth of a cell is touched.
         assert (drawn != expected).sum() <= 1
         assert (drawn | ndimage.binary_dilation(expected) == ndimage.binary_dilation(expected)).all()
@@ -96,12 +96,12 @@ def test_narrow_gaps_of_the_floor_are_bridged_and_holes_are_not():
     left, right = box((0, 0, -0.1), (4, 4, 0)), box((4.2, 0, -0.1), (8, 4, 0))
     far = box((8.5, 0, -0.1), (12, 4, 0))
     triangles = np.concatenate([np.asarray(part.triangles) for part in (left, right, far)])
-    grid = draw_floor(triangles, 0.0, BAND_M)
+    grid = draw_floor(triangles, 0.0, standard_robot().height_band_m)
     assert not blocked(grid, 4.1, 2.0)
     assert blocked(grid, 8.25, 2.0)
     assert grid.void[grid.cell_at(8.25, 2.0)]
     assert grid.cell_at(20.0, 2.0) is None
-    assert draw_floor(triangles, 1.0, BAND_M) is None
+    assert draw_floor(triangles, 1.0, standard_robot().height_band_m) is None
 
 
 def test_an_uneven_scanned_floor_is_floor():
@@ -113,7 +113,7 @@ def test_an_uneven_scanned_floor_is_floor():
     triangles = np.concatenate(
         [np.stack([corners[i] for i in order], axis=-2) for order in ((0, 1, 2), (0, 2, 3))]
     )
-    grid = draw_floor(triangles.reshape(-1, 3, 3), 0.0, BAND_M)
+    grid = draw_floor(triangles.reshape(-1, 3, 3), 0.0, standard_robot().height_band_m)
     inside = grid.blocked[
         grid.cell_at(0.1, 0.1)[0] : grid.cell_at(0, 5.9)[0], grid.cell_at(0.1, 0)[1] : grid.cell_at(5.9, 0)[1]
     ]

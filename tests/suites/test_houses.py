@@ -8,8 +8,8 @@ from proctor.core.errors import UserError
 from proctor.scenes.colors import PALETTE
 from proctor.scenes.houses import LARGEST_NUMBER, generate_house, number_of
 from proctor.scenes.placement import DOOR_ZONE_M
-from proctor.scenes.scene_config import load_scene, save_scene
-from proctor.scenes.scene_map import draw_map
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import save_scene
 
 SEEDS = range(16)
 
@@ -56,7 +56,7 @@ def test_seeds_that_nobody_can_guess_give_houses_of_their_own():
 
 def test_a_robot_gets_from_every_door_to_every_other(houses):
     for house in houses:
-        grid = draw_map(house.scene)
+        grid = Scene(house.scene).map()
         first, *others = [(door.x, door.y) for door in house.plan.doors]
         assert all(np.isfinite(grid.distance_m(first, other, radius_m=0.25)) for other in others), (
             house.scene.scene_name
@@ -65,7 +65,7 @@ def test_a_robot_gets_from_every_door_to_every_other(houses):
 
 def test_every_room_has_space_for_a_robot_to_turn(houses):
     for house in houses:
-        grid = draw_map(house.scene)
+        grid = Scene(house.scene).map()
         for room in house.rooms:
             x, y = np.meshgrid(
                 np.arange(room.floor.x0, room.floor.x1, 0.1), np.arange(room.floor.y0, room.floor.y1, 0.1)
@@ -78,7 +78,7 @@ def test_every_room_has_space_for_a_robot_to_turn(houses):
 
 def test_a_house_survives_its_file(houses, tmp_path):
     save_scene(houses[0].scene, tmp_path / "house.json")
-    assert load_scene(tmp_path / "house.json") == houses[0].scene
+    assert Scene.load(tmp_path / "house.json").config == houses[0].scene
 
 
 def test_scenes_stay_small(houses):

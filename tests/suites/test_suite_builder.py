@@ -17,8 +17,7 @@ from proctor.core.types import Action
 from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.instruction_checker import check_instruction
 from proctor.scenes.houses import generate_house
-from proctor.scenes.scene_config import load_scene
-from proctor.scenes.scene_map import draw_map, map_of_scene
+from proctor.scenes.scene import Scene
 from proctor.suites import builder, house_exam
 from proctor.suites.builder import (
     HELD_OUT_SEEDS,
@@ -95,7 +94,7 @@ def test_the_same_seed_builds_the_same_files(built, tmp_path):
 
 def test_no_name_in_a_new_exam_carries_a_seed(built):
     seeds = [next(builder._house_seeds(split, RECIPE.seed)) for split in RECIPE.splits]
-    scenes = [load_scene(file) for file in (built / "scenes").iterdir()]
+    scenes = [Scene.load(file).config for file in (built / "scenes").iterdir()]
     assert [name_of(scene) for scene in scenes] == [scene.scene_name for scene in scenes]
     assert {name_of(generate_house(seed).scene) for seed in seeds} == {scene.scene_name for scene in scenes}
     text = b"".join(files(built).values()).decode()
@@ -136,7 +135,7 @@ def test_refuses_to_build_nothing(tmp_path, counts):
 def test_every_room_of_generated_houses_can_be_entered():
     for seed in (40, 41, 42, 94, 119):  # the last two have a dining table that could cut a room in two
         house = generate_house(seed)
-        assert rooms_are_reachable(house, draw_map(house.scene)), seed
+        assert rooms_are_reachable(house, Scene(house.scene).map()), seed
 
 
 def test_sofas_in_the_doors_make_a_room_unreachable():
@@ -149,7 +148,7 @@ def test_sofas_in_the_doors_make_a_room_unreachable():
         for index, door in enumerate(doors)
     ]
     blocked = msgspec.structs.replace(scene, objects=[*scene.objects, *blocking])
-    assert not rooms_are_reachable(house, draw_map(blocked))
+    assert not rooms_are_reachable(house, Scene(blocked).map())
 
 
 def test_houses_v1_is_what_its_checksums_say():
@@ -165,7 +164,7 @@ def test_houses_v1_has_enough_episodes_in_scenes_that_load():
     assert len(episodes) >= 240
     assert len({episode.scene_id for episode in episodes}) >= 24
     for scene in {episode.scene_config_path for episode in episodes}:
-        assert len(load_scene(Path(scene)).objects) > 30
+        assert len(Scene.load(Path(scene)).objects) > 30
         assert Path(scene).stat().st_size < 200_000
 
 
@@ -204,14 +203,14 @@ def test_no_two_instructions_of_a_house_are_equal(language):
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_clause_of_houses_v1_is_true_visible_and_unmistakable(language):
     for episode in houses_v1(language):
-        scene = load_scene(Path(episode.scene_config_path))
+        scene = Scene.load(Path(episode.scene_config_path)).config
         assert check_instruction(scene, episode) == [], (episode.episode_id, episode.instruction)
 
 
 def test_some_clauses_of_houses_v1_are_true_visible_and_unmistakable():
     for language in ("en", "zh"):
         for episode in houses_v1(language)[::12]:
-            scene = load_scene(Path(episode.scene_config_path))
+            scene = Scene.load(Path(episode.scene_config_path)).config
             assert check_instruction(scene, episode) == [], (episode.episode_id, episode.instruction)
 
 
@@ -221,7 +220,7 @@ def test_the_houses_of_val_seen_are_in_the_training_set(tmp_path):
     build_suite(tmp_path, one_split(houses=14, episodes=12, seed=seed))
     training = load_dataset(tmp_path).episodes
     seen = [episode for episode in houses_v1() if episode.split == "val_seen"]
-    names = {e.scene_id: name_of(load_scene(Path(e.scene_config_path))) for e in seen}
+    names = {e.scene_id: name_of(Scene.load(Path(e.scene_config_path)).config) for e in seen}
     assert {*names.values()} <= {e.scene_id for e in training}
     tasks = {(e.scene_id, e.start_position, e.goal_position) for e in training}
     assert tasks.isdisjoint((names[e.scene_id], e.start_position, e.goal_position) for e in seen)
@@ -230,7 +229,7 @@ def test_the_houses_of_val_seen_are_in_the_training_set(tmp_path):
 @STRIDE
 def test_starts_and_goals_are_free_and_a_good_walk_apart(built, stride):
     for episode in (*houses_v1()[::stride], *load_dataset(built).episodes):
-        grid = map_of_scene(Path(episode.scene_config_path))
+        grid = Scene.load(Path(episode.scene_config_path)).map()
         start, goal = ends(episode)
         assert min(grid.clearance_at(*start), grid.clearance_at(*goal)) >= 0.3
         assert 3 <= grid.distance_m(start, goal, radius_m=0.25) <= 20
@@ -244,7 +243,7 @@ def test_houses_v1_reference_paths_are_dense_and_as_short_as_can_be(stride):
         start, goal = ends(episode)
         path = np.array([(point.x, point.y) for point in episode.reference_path])
         steps_m = np.linalg.norm(np.diff(path, axis=0), axis=1)
-        grid = map_of_scene(Path(episode.scene_config_path))
+        grid = Scene.load(Path(episode.scene_config_path)).map()
         assert tuple(path[0]) == start
         assert tuple(path[-1]) == goal
         assert steps_m.max() < 0.252
@@ -255,7 +254,7 @@ def test_houses_v1_reference_paths_are_dense_and_as_short_as_can_be(stride):
 def test_houses_v1_reference_actions_lead_to_the_goal_without_a_touch(stride):
     for episode in houses_v1()[::stride]:
         points = walk(episode, episode.reference_actions)
-        grid = map_of_scene(Path(episode.scene_config_path))
+        grid = Scene.load(Path(episode.scene_config_path)).map()
         assert episode.reference_actions[-1] == Action.STOP
         assert episode.reference_actions.count(Action.STOP) == 1
         assert math.dist(points[-1], ends(episode)[1]) < 0.2
@@ -278,7 +277,7 @@ def test_the_sample_dataset_has_the_documented_form_and_goals_that_can_be_reache
     episodes = load_dataset(SAMPLE).episodes
     assert episodes[0].episode_id == "ep_001"
     for episode in episodes:
-        grid = map_of_scene(Path(episode.scene_config_path))
+        grid = Scene.load(Path(episode.scene_config_path)).map()
         assert min(grid.clearance_at(*point) for point in ends(episode)) >= 0.3
         assert grid.distance_m(*ends(episode), radius_m=0.25) < 0.25 * episode.step_limit / 2
 

@@ -11,9 +11,9 @@ import pytest
 
 from proctor.core.registry import suite_path
 from proctor.exams.datasets import load_dataset
-from proctor.instructions.clauses import Stop
+from proctor.instructions.clauses import StopAt
 from proctor.instructions.phrasebook import read
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene import Scene
 
 CARD = Path(__file__).parents[2] / "docs" / "houses-v1.md"
 SPLITS = ("val_seen", "val_unseen")
@@ -36,7 +36,7 @@ def length_m(episode):
 
 
 def rooms_of(scene_path):
-    return len([item for item in load_scene(Path(scene_path)).objects if item.category == "floor"])
+    return len([item for item in Scene.load(Path(scene_path)).objects if item.category == "floor"])
 
 
 def facts(split):
@@ -68,7 +68,7 @@ def test_the_commonest_places_to_stop_are_named():
     stops = Counter()
     for episode in load_dataset(suite_path("houses-v1")).episodes:
         stop = read(episode.instruction, "en")[-1]
-        assert isinstance(stop, Stop)
+        assert isinstance(stop, StopAt)
         stops[stop.thing.category] += 1
     commonest = ", ".join(f"{name} ({count})" for name, count in stops.most_common(8))
     assert f"{len(stops)} kinds of things to stop at; the commonest are {commonest}" in " ".join(

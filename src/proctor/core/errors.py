@@ -69,9 +69,20 @@ class MissingDependency(UserError):
 
 EXTRAS = {
     **dict.fromkeys(
-        ("daqp", "fast_simplification", "mink", "mujoco", "numba", "qpsolvers", "scipy", "trimesh"), "sim"
+        (
+            "daqp",
+            "fast_simplification",
+            "matplotlib",
+            "mink",
+            "mujoco",
+            "numba",
+            "qpsolvers",
+            "scipy",
+            "trimesh",
+        ),
+        "sim",
     ),
-    **dict.fromkeys(("av", "matplotlib", "ompl", "toppra", "yaml"), "nav"),
+    **dict.fromkeys(("av", "ompl", "toppra", "yaml"), "nav"),
     "gymnasium": "gym",
     "httpx": "chat",
     **dict.fromkeys(("anyio", "mcp", "starlette", "uvicorn"), "mcp"),

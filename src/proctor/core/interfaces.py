@@ -58,6 +58,12 @@ class Env(abc.ABC):
         del episode, options
         return None
 
+    @classmethod
+    def identity(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what else makes another run, in plain values: what files say that these options name."""
+        del options
+        return {}
+
     def check(self, episodes: Sequence[Any]) -> Sequence[str] | None:
         """Raise a UserError if one of these episodes cannot be done here, before the first one begins.
 

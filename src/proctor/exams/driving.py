@@ -91,14 +91,14 @@ class DrivingExam(Exam[DrivingEpisodeT, Action, DrivingState]):
     @classmethod
     def scene_files(cls, episodes: Sequence[DrivingEpisodeT]) -> Iterator[Path]:
         """Yield the scene files, their meshes and what these consist of."""
-        from proctor.scenes.scene_config import asset_file, load_scene  # noqa: PLC0415  (maps need packages that agents do not)
+        from proctor.scenes.scene import Scene  # noqa: PLC0415  (maps need packages that agents do not)
 
         for scene in sorted({e.scene_config_path for e in episodes if e.scene_config_path is not None}):
             path = Path(scene)
             if not path.is_file():
                 continue
-            assets = [item.asset_path for item in load_scene(path).objects if item.asset_path is not None]
-            meshes, root = [asset_file(path, asset) for asset in assets], folder_of_scene(path)
+            loaded, root = Scene.load(path), folder_of_scene(path)
+            meshes = loaded.mesh_files()
             yield from (path, *meshes, *(part for mesh in meshes for part in files_of_mesh(mesh, root)))
 
     def parse_action(self, answer: Any) -> Action:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.agents.chat.faults import ChatFault, Unusable
-from proctor.agents.chat.task import Call, ChatTask, Decision, Tool
+from proctor.agents.chat.task import ChatTask, Decision, Tool, ToolCall
 from proctor.core.answers import INVALID_ACTION
 from proctor.core.errors import did_you_mean
 from proctor.core.types import STEP_M, TURN_RAD, Action, Observation
@@ -65,7 +65,7 @@ class DrivingChat(ChatTask):
         """Return the colour picture."""
         return [("", observation["rgb"])] if "rgb" in observation else []
 
-    def decide(self, calls: Sequence[Call], observation: Observation) -> Decision:
+    def decide(self, calls: Sequence[ToolCall], observation: Observation) -> Decision:
         """Return the actions of all calls, up to the first STOP."""
         del observation
         chunks = [_actions(call) for call in calls]
@@ -77,7 +77,7 @@ class DrivingChat(ChatTask):
         return Decision([int(Action[name]) for name in names], names)
 
 
-def _actions(call: Call) -> list[str]:
+def _actions(call: ToolCall) -> list[str]:
     given: Any = call.arguments["actions"]
     words = [given] if isinstance(given, str) else given
     if not isinstance(words, list):

@@ -103,7 +103,7 @@ def _unmeasured(letter: str, episodes: Sequence[EpisodeResult]) -> list[str]:
     return [f"{letter}: {reason} in {count} of {len(episodes)} episodes" for reason, count in reasons.items()]
 
 
-class Move(NamedTuple):
+class DrivenMove(NamedTuple):
     """One action, and the pose after it as seen from the one to which it would have led exactly."""
 
     action: Action
@@ -127,14 +127,14 @@ def why_unmeasurable(result: EpisodeResult) -> str | None:
     return None
 
 
-def moves_of(result: EpisodeResult) -> Iterator[Move]:
+def moves_of(result: EpisodeResult) -> Iterator[DrivenMove]:
     """Yield the moves of an episode. Each begins where the one before ended: errors do not add up."""
     poses = [Pose2(p.x, p.y, yaw) for p, yaw in zip(result.trajectory, result.headings, strict=True)]
     collisions = set(result.collision_steps)
     for step, number in enumerate(result.actions, 1):
         action = Action(number)
         off = pose_into(pose_after(action, poses[step - 1]), poses[step])
-        yield Move(action, Pose2(off.x, off.y, wrap_angle(off.yaw)), step in collisions)
+        yield DrivenMove(action, Pose2(off.x, off.y, wrap_angle(off.yaw)), step in collisions)
 
 
 def execution_errors(episodes: Iterable[EpisodeResult]) -> dict[str, ActionError]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from proctor.core.geometry import pose_into, wrap_angle
 from proctor.core.interfaces import DrivingEpisode, Env
 from proctor.core.types import Info, Pose2
 from proctor.exams.env_info import read_number, read_point
-from proctor.exams.path_distance import has_map
+from proctor.exams.path_distance import scene_of
 
 DEFAULT, NONE = "default", "none"
 MAP_CELL_M = 0.1
@@ -89,12 +88,11 @@ def map_from_start(episode: DrivingEpisode, env: Env) -> dict[str, Any]:
     `origin` is the pose of the corner of the first cell of the first row in the frame of the start, as in
     nav_msgs/OccupancyGrid: columns go along its x, rows along its y.
     """
-    from proctor.scenes.scene_map import map_of_scene  # noqa: PLC0415  (maps need packages that agents do not)
-
     del env
-    if not has_map(episode):
+    scene = scene_of(episode)
+    if scene is None:
         raise UserError(f"episode '{episode.episode_id}': there is no scene file to draw a map from")
-    grid = map_of_scene(Path(str(episode.scene_config_path)), episode.start_position)
+    grid = scene.map_at(episode.start_position)
     size = max(1, round(MAP_CELL_M / grid.resolution_m))
     blocked = grid.occupied | grid.unknown
     rows, columns = blocked.shape

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from proctor.core.types import Array, Observation, Vector3
 from proctor.exams.results import Verdict
-from proctor.plots.trajectory import plot_trajectory, save_png
+from proctor.plots.figure import save_png
+from proctor.plots.trajectory import plot_trajectory
 
 if TYPE_CHECKING:
     from proctor.exams.names import AnyExam

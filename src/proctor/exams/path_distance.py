@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from proctor.core.errors import LEAVE_OUT
 from proctor.core.geometry import distance
 from proctor.core.interfaces import DistanceFn, DrivingEpisode
 from proctor.core.types import Vector3
+from proctor.exams.findings import some_of
+
+if TYPE_CHECKING:
+    from proctor.scenes.scene import Scene
 
 
 class PathDistance:
@@ -41,11 +47,10 @@ class PathDistance:
 
 def _distance_of(episode: DrivingEpisode) -> tuple[Literal["geodesic", "euclidean"], DistanceFn]:
     """Return the distance and its name; it is infinite if the map does not connect start and goal."""
-    if not has_map(episode):
+    scene = scene_of(episode)
+    if scene is None:
         return "euclidean", distance
-    from proctor.exams.geodesics import geodesic_of  # noqa: PLC0415  (maps need packages that agents do not)
-
-    geodesic = geodesic_of(episode)
+    geodesic = scene.geodesic(episode.start_position, episode.goal)
     return ("euclidean", _no_path) if geodesic is None else ("geodesic", geodesic)
 
 
@@ -57,6 +62,34 @@ def shortest_known_m(episode: DrivingEpisode, stored_m: float | None = None) -> 
 def has_map(episode: DrivingEpisode) -> bool:
     """Tell whether there is a scene file from which a map can be drawn."""
     return episode.scene_config_path is not None and Path(episode.scene_config_path).is_file()
+
+
+def scene_of(episode: DrivingEpisode) -> Scene | None:
+    """Return the scene of an episode, None if there is no scene file."""
+    if not has_map(episode):
+        return None
+    from proctor.scenes.scene import Scene  # noqa: PLC0415  (maps need packages that agents do not)
+
+    return Scene.load(Path(str(episode.scene_config_path)))
+
+
+def is_reachable(episode: DrivingEpisode) -> bool:
+    """Tell whether a robot on wheels can get from start to goal, as far as a map can tell."""
+    scene = scene_of(episode)
+    return scene is None or scene.is_reachable(episode.start_position, episode.goal)
+
+
+def unreachable_notes(episodes: Sequence[DrivingEpisode]) -> list[str]:
+    """Say which goals cannot be reached on wheels, if any."""
+    lost = [episode.episode_id for episode in episodes if not is_reachable(episode)]
+    if not lost:
+        return []
+    have = "has a goal" if len(lost) == 1 else "have goals"
+    which = some_of(lost)
+    return [
+        f"{len(lost)} of {len(episodes)} episodes {have} that no robot on wheels can reach ({which}) and "
+        f"{'counts as a failure' if len(lost) == 1 else 'count as failures'}; {LEAVE_OUT}"
+    ]
 
 
 def _no_path(a: Vector3, b: Vector3) -> float:

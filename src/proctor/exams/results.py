@@ -161,7 +161,7 @@ class Interval(msgspec.Struct, frozen=True):
     n: int
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class SuccessBounds(msgspec.Struct, frozen=True):
     """The success rate if all unscored episodes had been failures, and if all had been successes."""
 
     low: float
@@ -174,7 +174,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     total_episodes: int
     success_count: int
     success_rate: float
-    success_rate_bounds: Bounds
+    success_rate_bounds: SuccessBounds
     avg_distance_error: float
     """Mean Euclidean distance to the goal at the end, metres."""
     avg_steps: float

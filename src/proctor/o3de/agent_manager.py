@@ -18,8 +18,9 @@ from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quate
 from o3de_sim.o3de_api.interface.tools import EntityId
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.o3de.config import O3DEConfig, config_of
-from proctor.o3de.solid_scene import solid_scene
-from proctor.scenes.scene_config import SceneConfig, load_scene
+from proctor.o3de.solid_scene import shown_scene, solid_scene
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import SceneConfig
 
 LEVEL_TIMEOUT_S = 300.0  # of making or opening a level, and of entering game mode in it
 BUILT, BUILT_PLAIN = "proctor_built", "proctor_built_without_meshes"
@@ -52,16 +53,15 @@ class O3DEAgentManager:
 
         The name depends on the scene's content, so a changed scene gets a new level.
         """
-        path = Path(scene_config_path)
-        scene = load_scene(path)
-        level, editor = level_of(scene), self.agent.editor_tool
+        scene = Scene.load(Path(scene_config_path))
+        level, editor = level_of(scene.config), self.agent.editor_tool
         if self._built == level and editor.current_level() == level:
             return level
         if not self.open_level(level):
             editor.create_level(level, timeout_s=LEVEL_TIMEOUT_S)
         self.leave_game_mode()  # in which somebody may have left the Editor, and nothing can be looked at
         if not self._is_built(scene):
-            self._build(solid_scene(scene, path))
+            self._build(solid_scene(scene).config)
         self._built = level
         return level
 
@@ -77,12 +77,12 @@ class O3DEAgentManager:
             self._placed = None
         return True
 
-    def lacking_meshes(self, scene: SceneConfig) -> list[str]:
+    def lacking_meshes(self, scene: Scene) -> list[str]:
         """Return the objects of a scene that the project has no meshes of, so that they look plain."""
-        meshes = find_meshes(self.agent, check_scene(msgspec.to_builtins(scene)))
+        meshes = find_meshes(self.agent, check_scene(msgspec.to_builtins(shown_scene(scene).config)))
         return [item.name for item in scene.objects if item.name not in meshes]
 
-    def _is_built(self, scene: SceneConfig) -> bool:
+    def _is_built(self, scene: Scene) -> bool:
         """Tell whether the open level is complete, and looks as good as it can now."""
         if self.agent.entity_tool.find(BUILT):
             return True

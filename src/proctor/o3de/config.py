@@ -12,7 +12,7 @@ from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT, O3DE_AGENT_PEB_MODE
 from o3de_sim.errors import O3DEError
 from o3de_sim.proctors_python import SIMULATOR_MODES
 from proctor.core.errors import UserError, did_you_mean
-from proctor.robots.wheeled import Camera
+from proctor.robots.spec import Camera
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=100)]
 

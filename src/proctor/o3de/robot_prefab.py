@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from proctor.robots.wheeled import Camera, Lidar, WheeledRobot
+from proctor.robots.spec import Camera, Lidar, RobotSpec
 
 ROBOT_PREFAB = "Assets/Models/robot/robot.prefab"  # where it is in a project
 TRANSFORM = "{27F1E1A1-8D9D-4C3B-BD3A-AFB9762449C0} TransformComponent"
@@ -29,7 +29,7 @@ SENSOR_HZ, ODOMETRY_HZ = 10.0, 60.0
 Components = dict[str, dict[str, Any]]
 
 
-def robot_prefab(robot: WheeledRobot) -> bytes:
+def robot_prefab(robot: RobotSpec) -> bytes:
     """Return the prefab of a robot as the file's content."""
     base, scan, camera = (_entity_id(name) for name in ("base_link", "base_scan", "camera"))
     document = {
@@ -57,7 +57,7 @@ def robot_prefab(robot: WheeledRobot) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=4) + b"\n"
 
 
-def _base(robot: WheeledRobot) -> Components:
+def _base(robot: RobotSpec) -> Components:
     height_m = robot.height_m - robot.ground_clearance_m
     middle_m = robot.ground_clearance_m + height_m / 2
     return {

@@ -19,18 +19,16 @@ from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import distance, yaw_of_quaternion
 from proctor.core.interfaces import DrivingEpisode, Env
-from proctor.core.types import Info, Observation, Pose2, Vector3
+from proctor.core.types import Info, Observation, Pose2, Vector3, checked_action
 from proctor.o3de.agent_manager import O3DEAgentManager, level_of
 from proctor.o3de.config import O3DEConfig, config_of
-from proctor.scenes.scene_config import load_scene
-from proctor.scenes.scene_map import floor_of_scene
+from proctor.scenes.scene import Scene
 from proctor.worlds.episode_state import EpisodeState, running, started
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
 from proctor.worlds.ros2.node.qos import sensor_qos as qos_of
 from proctor.worlds.ros2.robot.action_executor import ActionExecutorWrapper, VLNActionExecutor
 from proctor.worlds.ros2.robot.exam_robot import ExamRobot
 from proctor.worlds.ros2.robot.sensors import SensorSubscriber
-from proctor.worlds.ros2.robot_step import step_robot
 
 _open: dict[tuple[str, str, int], O3DESimulator] = {}
 """The simulators of this process that were not closed, by where their engines are."""
@@ -144,7 +142,7 @@ class O3DESimulator(Env):
             for level in sorted({e.scene_id for e in episodes if not e.scene_config_path}):
                 if not exists(level):
                     raise UserError(_no_level(level))
-            plain = [path.stem for path in scenes if manager.lacking_meshes(load_scene(path))]
+            plain = [path.stem for path in scenes if manager.lacking_meshes(Scene.load(path))]
         if not plain:
             return []
         return [
@@ -161,7 +159,7 @@ class O3DESimulator(Env):
         start = episode.start_position
         floor_z = start.z
         if episode.scene_config_path:
-            floor_z = floor_of_scene(Path(episode.scene_config_path), start)
+            floor_z = Scene.load(Path(episode.scene_config_path)).floor_near(start)
         with self._explained():
             self._enter(episode)
             self._place(episode, floor_z)
@@ -176,9 +174,11 @@ class O3DESimulator(Env):
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Do one action, an integer from 0 to 3, by driving the robot."""
-        running(self._state)
+        state, action = running(self._state), checked_action(action)
+        if self._robot is None:
+            raise SimulationError("step() was called after close()")
         with self._explained():
-            return step_robot(self._state, self._robot, action, pose=self._pose)
+            return self._robot.step(state, action, pose=self._pose)
 
     def info(self) -> Info:
         """Return the ground truth of the present state."""
@@ -237,7 +237,7 @@ class O3DESimulator(Env):
         """Open the level of an episode."""
         path = episode.scene_config_path
         if self.agent_manager is None:
-            level = level_of(load_scene(Path(path))) if path else episode.scene_id
+            level = level_of(Scene.load(Path(path)).config) if path else episode.scene_id
             self._robot_here().load_world(f"levels/{level}/{level}.spawnable".lower())
         elif path:
             self.agent_manager.create_scene(path)

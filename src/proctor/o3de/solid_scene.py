@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
 import msgspec
 import numpy as np
 
-from proctor.core.errors import InvalidFile
 from proctor.core.types import Array, Vector3
-from proctor.scenes.mesh_files import folder_of_scene
-from proctor.scenes.meshes import FLAT_M, load_mesh_asset
-from proctor.scenes.scene_config import SMALLEST_M, Part, SceneConfig, SceneObject, asset_file
+from proctor.scenes.meshes import FLAT_M
+from proctor.scenes.scene import Scene, collides_as_hulls
+from proctor.scenes.scene_config import SMALLEST_M, Part, SceneObject
 
 
-def solid_scene(scene: SceneConfig, scene_path: Path) -> SceneConfig:
+def shown_scene(scene: Scene) -> Scene:
+    """Return a scene whose objects have one mesh each, the one that is seen: the engine knows no other."""
+    return scene.with_objects([_shown(item) for item in scene.objects])
+
+
+def _shown(item: SceneObject) -> SceneObject:
+    if item.collision_asset_path is None:
+        return item
+    seen = item.asset_path or item.collision_asset_path
+    return msgspec.structs.replace(item, collision_asset_path=None, asset_path=seen)
+
+
+def solid_scene(scene: Scene) -> Scene:
     """Return a scene whose meshes collide as boxes around their pieces: the engine has no hulls.
 
-    Objects that have parts, and houses that collide as their surface, are unchanged.
+    Objects that have parts, and houses that collide as their surface, keep what they collide as.
     """
-    objects = []
-    for index, item in enumerate(scene.objects):
-        with locate_mesh_errors(scene_path, index):
-            parts = _parts(item, scene_path)
-        objects.append(item if parts is item.parts else msgspec.structs.replace(item, parts=parts))
-    return msgspec.structs.replace(scene, objects=objects)
+    return scene.with_objects(
+        [
+            msgspec.structs.replace(_shown(item), parts=_parts(item, scene))
+            if collides_as_hulls(item)
+            else _shown(item)
+            for item in scene.objects
+        ]
+    )
 
 
-@contextmanager
-def locate_mesh_errors(scene_path: Path, index: int) -> Iterator[None]:
-    """Say where the mesh is named that is wrong."""
-    try:
-        yield
-    except ValueError as error:
-        raise InvalidFile(scene_path, str(error), place=f"objects[{index}].asset_path") from None
-
-
-def _parts(item: SceneObject, scene_path: Path) -> list[Part]:
-    """Return what an object collides as: its parts or, of a mesh, boxes around its pieces."""
-    if item.parts or item.asset_path is None or item.collision == "surface" or item.rigid_body_type == "none":
-        return item.parts
+def _parts(item: SceneObject, scene: Scene) -> list[Part]:
+    """Return boxes around the pieces of a mesh."""
     thinnest = np.maximum(FLAT_M / item.scale.array(), SMALLEST_M)
-    asset = load_mesh_asset(asset_file(scene_path, item.asset_path), folder_of_scene(scene_path))
-    return [_box(points, thinnest) for points in asset.pieces]
+    return [_box(points, thinnest) for points in scene.solid_mesh(item).asset.pieces]
 
 
 def _box(points: Array, thinnest: Array) -> Part:

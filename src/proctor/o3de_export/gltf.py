@@ -27,7 +27,7 @@ from proctor.scenes.meshes import Surface
 
 Z_UP_TO_Y_UP = [1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1]  # column by column
 ROOT_NODE = "z_up"
-FLOAT, UINT16, UINT32 = 5126, 5123, 5125
+COMPONENTS = {"float32": 5126, "uint16": 5123, "uint32": 5125}
 VERTICES, INDICES = 34962, 34963
 ROOT_SETTING = "AssImpReadRootTransform"
 SEEN, SOLID = (
@@ -87,21 +87,18 @@ class _Document:
             columns.append(surface.texcoords)
         rows = np.concatenate(columns, axis=1).astype(np.float32)[surface.faces.ravel()]
         corners, index = np.unique(rows, axis=0, return_inverse=True)
-        normals = _unit(corners[:, 3:6])
         attributes = {
-            "POSITION": self._vectors(corners[:, :3], bounded=True),
-            "NORMAL": self._vectors(normals),
+            "POSITION": self._accessor(corners[:, :3], VERTICES),
+            "NORMAL": self._accessor(_unit(corners[:, 3:6]), VERTICES),
         }
+        low, high = corners[:, :3].min(axis=0).tolist(), corners[:, :3].max(axis=0).tolist()
+        self._accessors[attributes["POSITION"]] |= {"min": low, "max": high}
         if image is not None:
-            attributes["TEXCOORD_0"] = self._vectors(corners[:, 6:])
-        kind = UINT16 if len(corners) <= 0xFFFF else UINT32
-        indices = np.ascontiguousarray(index.ravel(), np.uint16 if kind == UINT16 else np.uint32)
+            attributes["TEXCOORD_0"] = self._accessor(corners[:, 6:], VERTICES)
+        indices = index.ravel().astype(np.uint16 if len(corners) <= 0xFFFF else np.uint32)
+        accessor = self._accessor(indices, INDICES)
         self._primitives.append(
-            {
-                "attributes": attributes,
-                "indices": self._accessor(indices.tobytes(), INDICES, kind, "SCALAR", len(indices)),
-                "material": len(self._materials),
-            }
+            {"attributes": attributes, "indices": accessor, "material": len(self._materials)}
         )
         self._materials.append(self._material(surface, image))
 
@@ -124,20 +121,13 @@ class _Document:
             material["doubleSided"] = True
         return material
 
-    def _vectors(self, rows: NDArray[np.float32], *, bounded: bool = False) -> int:
-        kind = {2: "VEC2", 3: "VEC3"}[rows.shape[1]]
-        accessor = self._accessor(np.ascontiguousarray(rows).tobytes(), VERTICES, FLOAT, kind, len(rows))
-        if bounded:
-            low, high = rows.min(axis=0).tolist(), rows.max(axis=0).tolist()
-            self._accessors[accessor] |= {"min": low, "max": high}
-        return accessor
-
-    def _accessor(self, data: bytes, target: int, component: int, kind: str, count: int) -> int:
+    def _accessor(self, rows: NDArray[Any], target: int) -> int:
+        """Add numbers, or rows of them, to the buffer; return the index of what describes them."""
+        data, kind = rows.tobytes(), "SCALAR" if rows.ndim == 1 else f"VEC{rows.shape[1]}"
         view = {"buffer": 0, "byteOffset": len(self._buffer), "byteLength": len(data), "target": target}
+        component = {"bufferView": len(self._views), "componentType": COMPONENTS[rows.dtype.name]}
         self._buffer += data + bytes(-len(data) % 4)  # offsets are multiples of four
-        self._accessors.append(
-            {"bufferView": len(self._views), "componentType": component, "count": count, "type": kind}
-        )
+        self._accessors.append({**component, "count": len(rows), "type": kind})
         self._views.append(view)
         return len(self._accessors) - 1
 

@@ -21,15 +21,15 @@ from proctor.exams.datasets import Dataset, episodes_of
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.files import document_of_walks
 from proctor.o3de.robot_prefab import ROBOT_PREFAB, robot_prefab
-from proctor.o3de.solid_scene import locate_mesh_errors, solid_scene
+from proctor.o3de.solid_scene import shown_scene, solid_scene
 from proctor.o3de_export.folder import ExportFolder
 from proctor.o3de_export.gltf import ROOT_SETTING, files_that_turn, put_import_settings, write_gltf
-from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.frames import Frame, frame_of, frame_of_part
-from proctor.scenes.mesh_files import folder_of_scene
-from proctor.scenes.meshes import Surface, load_drawn_surfaces, load_mesh_asset, load_surfaces
+from proctor.robots.spec import RobotSpec, standard_robot
+from proctor.scenes.frames import Frame, frame_of, placed_parts
+from proctor.scenes.meshes import Surface
 from proctor.scenes.part_surfaces import surfaces_of_parts
-from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file, load_scene
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import SceneConfig, SceneObject
 
 SCENE_FILE = "scene.json"
 TEXTURES = f"{EXPORT_FOLDER}/textures"
@@ -55,27 +55,25 @@ def put_scene(folder: ExportFolder, scene_path: Path, *, file_name: str = SCENE_
 
     `file_name` is the new scene file's, where another scene of the same name has the usual one.
     """
-    scene = load_scene(scene_path)
-    name = scene.scene_name
+    scene = Scene.load(scene_path)
+    name = scene.config.scene_name
     turned = bool(files_that_turn(folder.root))
     notes: list[str] = []
     objects = []
-    checked = check_scene(msgspec.to_builtins(scene), str(scene_path)).objects
-    for index, (item, solid) in enumerate(
-        zip(scene.objects, solid_scene(scene, scene_path).objects, strict=True)
-    ):
-        with locate_mesh_errors(scene_path, index):
-            look = _look(item, scene_path)
+    shown = shown_scene(scene)
+    checked = check_scene(msgspec.to_builtins(shown.config), str(scene_path)).objects
+    for index, (item, solid) in enumerate(zip(shown.objects, solid_scene(scene).objects, strict=True)):
+        look = _look(item, scene)
         path = mesh_path(name, checked[index])
         # The walls of a house that is a mesh are often sheets, and seen from both sides.
         write_gltf(folder, path, look, textures=TEXTURES, double_sided=item.collision == "surface")
         put_import_settings(folder, path, solid=item.collision == "surface", turned=turned)
-        if solid is not item:
+        if solid.parts is not item.parts:
             count = "a box" if len(solid.parts) == 1 else f"{len(solid.parts)} boxes"
             notes.append(f"'{item.name}' of {name} collides as {count} around its mesh, not as its hull")
         objects.append(msgspec.structs.replace(item, asset_path=PurePosixPath(path).name, parts=solid.parts))
     file = f"{scene_folder(name)}/{file_name}"
-    folder.put(file, content_of(msgspec.structs.replace(scene, objects=objects)))
+    folder.put(file, content_of(msgspec.structs.replace(scene.config, objects=objects)))
     return ExportedScene(file, notes)
 
 
@@ -84,16 +82,16 @@ def content_of(scene: SceneConfig) -> bytes:
     return msgspec.json.encode(scene) + b"\n"
 
 
-def _look(item: SceneObject, scene_path: Path) -> list[tuple[Surface, str | None]]:
+def _look(item: SceneObject, scene: Scene) -> list[tuple[Surface, str | None]]:
     """Return what is seen of an object, in its own frame, with the names of the images that have one."""
     if item.asset_path is None:
         placed = _drawing_frame(item)
-        parts = surfaces_of_parts((part, frame_of_part(part, placed)) for part in item.parts)
+        parts = surfaces_of_parts(placed_parts(item, placed))
         return [(_unplaced(surface, placed), texture) for surface, texture in parts]
-    file, root = asset_file(scene_path, item.asset_path), folder_of_scene(scene_path)
+    mesh = scene.mesh(item)
     if item.collision == "surface":
-        return [(surface, None) for surface in load_surfaces(file, root)]
-    surfaces = load_drawn_surfaces(file, root) if item.parts else load_mesh_asset(file, root).surfaces
+        return [(surface, None) for surface in mesh.surfaces]
+    surfaces = mesh.asset.drawn if item.parts else mesh.asset.surfaces
     return [(surface, None) for surface in surfaces]
 
 
@@ -131,7 +129,7 @@ def _is_ours(found: bytes, ours: bytes) -> bool:
     return found.splitlines()[:1] == ours.splitlines()[:1]
 
 
-def robot_notes(robot: WheeledRobot) -> str:
+def robot_notes(robot: RobotSpec) -> str:
     """Return the notes on a robot, as Markdown."""
     notes = resources.files(__package__).joinpath("robot.md").read_text(encoding="utf-8")
     camera, lidar = robot.camera, robot.lidar
@@ -183,7 +181,7 @@ class Export(NamedTuple):
 
 
 def export_suite(
-    dataset: Dataset, project: Path, *, robot: WheeledRobot | None = None, tell: Tell | None = None
+    dataset: Dataset, project: Path, *, robot: RobotSpec | None = None, tell: Tell | None = None
 ) -> Export:
     """Write the scenes of an exam, its episodes, and what an O3DE project needs to run them.
 
@@ -201,16 +199,16 @@ def export_suite(
         ]
         text = msgspec.json.format(msgspec.json.encode(document_of_walks(located)), indent=1)
         folder.put(EPISODES, text + b"\n")
-        return _finish(folder, scenes, robot or WheeledRobot())
+        return _finish(folder, scenes, robot or standard_robot())
 
 
 def export_scenes(
-    scene_paths: Sequence[Path], project: Path, *, robot: WheeledRobot | None = None, tell: Tell | None = None
+    scene_paths: Sequence[Path], project: Path, *, robot: RobotSpec | None = None, tell: Tell | None = None
 ) -> Export:
     """Write scenes without episodes, as `export_suite` does."""
     with _writing(project) as folder:
         scenes = _put_scenes(folder, [path.resolve() for path in scene_paths], tell)
-        return _finish(folder, scenes, robot or WheeledRobot())
+        return _finish(folder, scenes, robot or standard_robot())
 
 
 def export_scene(scene_path: Path, project: Path) -> Path:
@@ -243,7 +241,7 @@ def _put_scenes(folder: ExportFolder, paths: Sequence[Path], tell: Tell | None) 
     done: dict[Path, ExportedScene] = {}
     taken: set[str] = set()
     for path in paths:
-        name, file_name = load_scene(path).scene_name, SCENE_FILE
+        name, file_name = Scene.load(path).config.scene_name, SCENE_FILE
         if name in taken:
             file_name = f"scene-{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}.json"
         taken.add(name)
@@ -253,7 +251,7 @@ def _put_scenes(folder: ExportFolder, paths: Sequence[Path], tell: Tell | None) 
     return done
 
 
-def _finish(folder: ExportFolder, scenes: dict[Path, ExportedScene], robot: WheeledRobot) -> Export:
+def _finish(folder: ExportFolder, scenes: dict[Path, ExportedScene], robot: RobotSpec) -> Export:
     notes = put_editor_scripts(folder)
     folder.put(ROBOT_NOTES, robot_notes(robot).encode())
     prefab = robot_prefab(robot)

@@ -1,12 +1,15 @@
-"""Where the parts and meshes of a scene stand, for all who draw, drive around or speak of them."""
+"""Where the parts and meshes of a scene stand: the one place that computes their poses in the world."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from proctor.core.geometry import quaternion_of_euler_deg, rotation_matrix
 from proctor.core.types import Array, Vector3
+from proctor.scenes.meshes import Surface
 from proctor.scenes.scene_config import Part, SceneObject
 
 
@@ -22,10 +25,22 @@ class Frame(NamedTuple):
         placed: Array = (own * self.size) @ self.rotation.T + self.translation
         return placed
 
+    def surface(self, own: Surface) -> Surface:
+        """Return a surface that is given in the shape's own frame."""
+        normals = (own.normals / self.size) @ self.rotation.T
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+        return own._replace(vertices=self.points(own.vertices), normals=normals)
+
 
 def frame_of(item: SceneObject) -> Frame:
     """Return an object's frame in the world."""
     return Frame(item.scale.array(), rotation_of(item.rotate), item.translate.array())
+
+
+def placed_parts(item: SceneObject, frame: Frame | None = None) -> list[tuple[Part, Frame]]:
+    """Return an object's parts and their frames in the world, or where another frame of the object leads."""
+    frame = frame or frame_of(item)
+    return [(part, frame_of_part(part, frame)) for part in item.parts]
 
 
 def frame_of_part(part: Part, item: Frame) -> Frame:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import struct
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -145,16 +146,16 @@ def _is_image(file: Path) -> bool:
         return False
 
 
-def check_work(file: Path) -> None:
-    """Raise a ValueError for a mesh file that would take very long to read, before it is read."""
+def check_work(file: Path, content: bytes) -> None:
+    """Raise a ValueError for a mesh file that would take very long to parse, before it is parsed."""
     suffix = file.suffix.lower()
     if suffix in (".gltf", ".glb"):
-        _check_count(file, len(read_gltf(file).nodes), "nodes", MAX_NODES)
+        _check_count(file, len(read_gltf(file, io.BytesIO(content)).nodes), "nodes", MAX_NODES)
     elif suffix == ".dae":
-        content = file.read_bytes()
+        if b"<!DOCTYPE" in content or b"<!ENTITY" in content:  # a few lines can stand for gigabytes
+            raise ValueError(f"'{file.name}' holds <!DOCTYPE or <!ENTITY, which are not read")
         _check_count(file, content.count(b"<node") + content.count(b"<instance_"), "nodes", MAX_NODES)
     elif suffix == ".obj":
-        content = file.read_bytes()
         _check_count(file, len(set(OBJ_MATERIAL.findall(content))), "materials", MAX_NODES)
         if b"\\" in content:  # a line goes on in the next one
             content = OBJ_CONTINUED.sub(b" ", content)
@@ -169,7 +170,8 @@ def _check_count(file: Path, count: int, things: str, most: int) -> None:
 
 def _names_of_gltf(file: Path, root: Path | None) -> dict[str, Role]:
     del root
-    document = read_gltf(file)
+    with file.open("rb") as stream:
+        document = read_gltf(file, stream)
     names: dict[str | None, Role] = {entry.uri: "other" for entry in document.buffers}
     names |= {entry.uri: "image" for entry in document.images}
     return {uri: role for uri, role in names.items() if uri is not None and not uri.startswith("data:")}
@@ -225,21 +227,20 @@ class GltfDocument(msgspec.Struct, frozen=True):
     """They are only counted."""
 
 
-def read_gltf(file: Path) -> GltfDocument:
+def read_gltf(file: Path, stream: BinaryIO) -> GltfDocument:
     """Read the JSON of a glTF file. A broken one is an empty document: whoever reads the mesh will say so."""
     try:
-        return msgspec.json.decode(_gltf_json(file), type=GltfDocument)
+        return msgspec.json.decode(_gltf_json(file, stream), type=GltfDocument)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, struct.error):
         return GltfDocument()
 
 
-def _gltf_json(file: Path) -> bytes:
+def _gltf_json(file: Path, stream: BinaryIO) -> bytes:
     """Return the JSON text of a glTF file: all of a .gltf, the first chunk of a .glb."""
     if file.suffix.lower() != ".glb":
-        return file.read_bytes()
-    with file.open("rb") as content:
-        _, _, _, length, kind = struct.unpack("<4sIII4s", content.read(20))
-        return content.read(length) if kind == b"JSON" else b""
+        return stream.read()
+    _, _, _, length, kind = struct.unpack("<4sIII4s", stream.read(20))
+    return stream.read(length) if kind == b"JSON" else b""
 
 
 def _text(name: bytes) -> str:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proctor.core.errors import InvalidFile, UserError
-from proctor.core.sized_cache import sized_cache
 from proctor.core.types import Array, Vector3
-from proctor.scenes.frames import Frame, frame_of, rotation_of
-from proctor.scenes.mesh_files import folder_of_scene
-from proctor.scenes.meshes import MAX_CACHED_BYTES, Surface, load_mesh_asset, triangles_of
-from proctor.scenes.scene_config import SceneConfig, SceneObject, asset_file
+from proctor.scenes.frames import frame_of
+from proctor.scenes.meshes import Surface
 from proctor.scenes.surface_grid import (
     CELL_M,
     FLOOR_TOLERANCE_M,
@@ -26,6 +21,9 @@ from proctor.scenes.surface_grid import (
     draw_floor,
     draw_owners,
 )
+
+if TYPE_CHECKING:
+    from proctor.scenes.scene import Scene
 
 LEVEL = 0.95
 BIN_M = 0.05
@@ -43,20 +41,6 @@ REMEDY = (
 )
 
 
-class Placed(NamedTuple):
-    """A mesh file and where it stands in the world."""
-
-    name: str
-    """Of the object."""
-    file: Path
-    root: Path
-    """The scene's folder."""
-    version: int
-    translate: Vector3
-    rotate: Vector3
-    scale: Vector3
-
-
 class MeshHouse:
     """The triangles (N, 3, 3) of a scene that is a mesh, by object, and what a robot can do on its floors.
 
@@ -66,6 +50,8 @@ class MeshHouse:
 
     def __init__(self, meshes: Mapping[str, Array], height_band_m: tuple[float, float]) -> None:
         triangles = np.concatenate(list(meshes.values()))
+        if not len(triangles):
+            raise ValueError("the mesh holds no triangles with an area")
         size_m = np.ptp(triangles.reshape(-1, 3), axis=0)
         size = " m x ".join(f"{extent_m:.2f}" for extent_m in size_m)
         if size_m.max() > LARGEST_M:
@@ -226,58 +212,20 @@ def _split(triangles: Array, axis: int) -> list[Array]:
     ]
 
 
-def house_of(
-    scene: SceneConfig, scene_path: Path | None, height_band_m: tuple[float, float]
-) -> MeshHouse | None:
-    """Return the house that a scene's `surface` objects make up, None if it has none.
-
-    It is made once for each version of the meshes and cached for a while.
-    """
-    placed = []
-    for item in scene.objects:
-        if item.asset_path is not None and item.collision == "surface":
-            if scene_path is None:
-                raise UserError(f"object '{item.name}' has a mesh: its scene's file must be given, too")
-            file = asset_file(scene_path, item.asset_path)
-            root, version = folder_of_scene(scene_path), file.stat().st_mtime_ns
-            placed.append(Placed(item.name, file, root, version, item.translate, item.rotate, item.scale))
-    if not placed or scene_path is None:
-        return None
-    try:
-        return _house(tuple(placed), height_band_m)
-    except ValueError as error:
-        raise InvalidFile(scene_path, str(error)) from None
-
-
-@sized_cache(MAX_CACHED_BYTES, MeshHouse.size_bytes)
-def _house(placed: tuple[Placed, ...], height_band_m: tuple[float, float]) -> MeshHouse:
-    meshes = {}
-    for mesh in placed:
-        frame = Frame(mesh.scale.array(), rotation_of(mesh.rotate), mesh.translate.array())
-        meshes[mesh.name] = frame.points(triangles_of(mesh.file, mesh.root))
-    if not any(len(triangles) for triangles in meshes.values()):
-        raise ValueError("the mesh holds no triangles with an area")
-    return MeshHouse(meshes, height_band_m)
-
-
 def filling_hulls(
-    scene: SceneConfig,
-    scene_path: Path | None,
-    xy: tuple[float, float],
-    *,
-    radius_m: float,
-    band_m: tuple[float, float],
+    scene: Scene, xy: tuple[float, float], *, radius_m: float, band_m: tuple[float, float]
 ) -> list[str]:
     """Return the names of the objects that block a free place only by their convex hulls.
 
     A robot of this radius must not touch the triangles between the heights `band_m`.
     """
     names = []
-    for item in scene.objects if scene_path is not None else ():
-        collides_as_hulls = item.collision == "hull" and item.rigid_body_type != "none"
-        if item.asset_path is None or item.parts or not collides_as_hulls:
+    for item in scene.objects:
+        if item.solid_mesh_path is None or item.collision != "hull":
             continue
-        triangles = _triangles(item, Path(str(scene_path)))
+        surfaces = scene.solid_mesh(item).asset.surfaces
+        corners = np.concatenate([surface.vertices[surface.faces] for surface in surfaces])
+        triangles = frame_of(item).points(corners)
         low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
         is_room = (high - low)[:2].prod() >= SMALLEST_AREA_M2 and ((low[:2] < xy) & (xy < high[:2])).all()
         is_in_the_way = low[2] < band_m[1] and high[2] > band_m[0]  # unlike a floor or a ceiling
@@ -286,13 +234,6 @@ def filling_hulls(
         if _distance_m(cut(triangles, 2, *band_m)[..., :2], np.array(xy)) > radius_m:
             names.append(item.name)
     return names
-
-
-def _triangles(item: SceneObject, scene_path: Path) -> Array:
-    """Return the corners (N, 3, 3) of an object's triangles in the world."""
-    asset = load_mesh_asset(asset_file(scene_path, str(item.asset_path)), folder_of_scene(scene_path))
-    corners = np.concatenate([surface.vertices[surface.faces] for surface in asset.surfaces])
-    return frame_of(item).points(corners)
 
 
 def _distance_m(triangles: Array, point: Array) -> float:

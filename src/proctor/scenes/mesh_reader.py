@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import logging
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,6 @@ from proctor.scenes.meshes import Y_UP_TO_Z_UP, is_turned
 logging.getLogger("trimesh").setLevel(logging.CRITICAL)
 
 MAX_PIECES = 5000
-MAX_FILE_BYTES = 2**30
 FARTHEST = 1e9
 """Of a vertex, in the file's own unit; farther out, numbers are too coarse for hulls."""
 MAX_TRIANGLES = 8_000_000
@@ -43,16 +44,22 @@ BROKEN_FILE = (
 )
 
 
-def read_meshes(file: Path, root: Path | None, *, with_normals: bool = False) -> list[Any]:
+def read_meshes(
+    file: Path, content: bytes, root: Path | None, *, with_normals: bool = False, part: str | None = None
+) -> list[Any]:
     """Return the meshes (Trimesh) of a file where its nodes put them, Z up, and in metres if it names a unit.
 
     It may name other files in `root`, the scene's folder (by default its own). With `with_normals`, normals
-    are those of the file. Raises a ValueError if it is not a mesh.
+    are those of the file; with `part`, only nodes or geometries of this name are read. Raises a ValueError if
+    it is not a mesh, or has no such part.
     """
-    _check_file(file)
-    check_work(file)
+    _check_content(file, content)
+    check_work(file, content)
     try:
-        scene = trimesh.load_scene(file, resolver=_Neighbours(file, root))
+        file_type = file.suffix.lower()[1:]
+        scene = trimesh.load_scene(io.BytesIO(content), file_type=file_type, resolver=_Neighbours(file, root))
+        if part is not None:
+            _keep_part(scene, part)
         found = _placed_meshes(scene) if with_normals else scene.dump()
         meshes = [mesh for mesh in found if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
     except _reader_errors() as error:
@@ -60,7 +67,7 @@ def read_meshes(file: Path, root: Path | None, *, with_normals: bool = False) ->
         reason = "" if isinstance(error, ImportError) else f": {_in_words(error)}"
         raise ValueError(f"'{file.name}' is not a {file.suffix} mesh{reason}") from None
     check_meshes(meshes, file)
-    turn = Y_UP_TO_Z_UP if is_turned(file) else np.eye(4)
+    turn = Y_UP_TO_Z_UP if is_turned(file, content) else np.eye(4)
     for mesh in meshes:
         if file.suffix.lower() == ".dae" and mesh.units is not None:  # the one format that says its unit
             metres = trimesh.units.unit_conversion(mesh.units, "meters")
@@ -78,6 +85,20 @@ def _placed_meshes(scene: Any) -> list[Any]:
         placed = geometry.copy(include_cache=True) if isinstance(geometry, trimesh.Trimesh) else geometry
         found.append(placed.apply_transform(transform))
     return found
+
+
+def _keep_part(scene: Any, part: str) -> None:
+    """Leave only the geometries that have this name, or whose node has it."""
+    names = {scene.graph[node][1]: str(node) for node in scene.graph.nodes_geometry}
+    stems = {
+        name: {re.sub(r"(-mesh|-lib)?[._]\d+$", "", each) for each in (name, node)}
+        for name, node in names.items()
+    }
+    found = [name for name, node in names.items() if part in (name, node) or part in stems[name]]
+    if not found:
+        known = ", ".join(sorted({min(stem) for stem in stems.values()})[:10])
+        raise ValueError(f"it has no part '{part}', but {known}")
+    scene.delete_geometry(set(names) - set(found))
 
 
 class _Neighbours(trimesh.resolvers.FilePathResolver):
@@ -121,20 +142,18 @@ def _in_words(error: Exception) -> str:
     return "it is damaged or cut off" if isinstance(error, LookupError) else str(error)
 
 
-def _check_file(file: Path) -> None:
-    """Refuse what is too large, or needs a package that is not there."""
-    if file.stat().st_size > MAX_FILE_BYTES:
-        raise ValueError(f"'{file.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
+def _check_content(file: Path, content: bytes) -> None:
+    """Refuse what is empty, or needs a package that is not there."""
     suffix, is_here = file.suffix.lower(), importlib.util.find_spec
     if suffix == ".dae" and is_here("collada") is None:
         raise MissingDependency("A reader for .dae files", "pip install pycollada")
     if (
         suffix in (".glb", ".gltf")
         and is_here("DracoPy") is None
-        and b"KHR_draco_mesh_compression" in file.read_bytes()
+        and b"KHR_draco_mesh_compression" in content
     ):
         raise MissingDependency("A reader for glTF compressed with Draco", "pip install DracoPy")
-    if not file.stat().st_size:
+    if not content:
         raise ValueError(f"'{file.name}' is empty")
 
 

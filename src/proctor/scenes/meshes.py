@@ -1,14 +1,15 @@
 """Mesh files as surfaces to draw and convex pieces to collide with, in metres with Z up.
 
-`load_mesh_asset` reads one object; `load_surfaces` a whole house, which may have millions of triangles, and
-`find_frame` finds out its up axis and unit where the file does not tell.
+`MeshFile` is one file; `find_frame` finds out up axis and unit of a house where its file does not tell.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -17,15 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from proctor.core.sized_cache import sized_cache
 from proctor.core.types import Array
+from proctor.core.watched_file import WatchedFile
 
 Y_UP_TO_Z_UP = np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 FLAT_M = 0.01
 """A piece without a volume, such as a sheet, collides as if it were this thick."""
 MAX_IMAGE_SIDE = 2048
-MAX_CACHED_BYTES = 2**28
-"""Of houses, and of things: every file of a house is needed twice, for its map and for its world."""
+MAX_FILE_BYTES = 2**30
 SHADES = 64
 """Of each channel of colours that are given by vertex."""
 LEVEL = 0.95
@@ -40,6 +40,9 @@ UNITS = (("millimetres", 0.001, 1300.0), ("centimetres", 0.01, 180.0))
 """Houses of at least this height, in metres, do not exist; in this unit they do."""
 DEFINED = (".glb", ".gltf", ".dae")
 
+Paint = tuple[tuple[float, float, float, float], NDArray[np.uint8] | None]
+"""A colour, and an image if there is one."""
+
 
 class Surface(NamedTuple):
     """Triangles of one material."""
@@ -53,33 +56,100 @@ class Surface(NamedTuple):
 
 
 class MeshAsset(NamedTuple):
-    """What a mesh file holds."""
+    """An object that a mesh file holds."""
 
+    drawn: list[Surface]
+    """To look at: those of glTF have the normals of the file. Equal images are one array."""
     surfaces: list[Surface]
+    """Smoothed where edges are blunt. Of what is not solid, those to look at."""
     pieces: list[Array]
-    """The vertices of each connected piece. What things bump into is the `convex_body` of each."""
+    """The vertices of each connected piece. What objects bump into is the `convex_body` of each."""
 
 
-def load_mesh_asset(file: Path, root: Path | None = None) -> MeshAsset:
-    """Read a mesh file, once for each version of it. Formats that are Y up by definition are turned to Z up.
+class MeshFile(WatchedFile):
+    """A mesh file that is read and parsed once, whatever is asked of it. What is Y up is turned to Z up.
 
-    It may name other files in `root`, the scene's folder (by default its own). Raises a ValueError if it is
-    not a mesh, and MissingDependency if its format needs a reader that is not installed.
+    It may name other files in `root`, the scene's folder (by default its own). An object that is `solid`
+    is going to be asked for its pieces. With `part`, only that part of the file is read. `invalid` makes
+    the error of a file that is not a mesh; one whose format needs a reader that is not installed raises
+    MissingDependency.
     """
-    return _asset_of_version(file, root, file.stat().st_mtime_ns)
 
+    def __init__(
+        self,
+        path: Path,
+        root: Path | None = None,
+        *,
+        solid: bool = True,
+        part: str | None = None,
+        invalid: Callable[[str], Exception] = ValueError,
+    ) -> None:
+        super().__init__(path)
+        self.root = path.parent if root is None else root
+        self._is_solid, self._part, self._invalid = solid, part, invalid
+        self.is_turned = False
+        """Whether it was read as Y up."""
+        self.has_basis_textures = False
 
-def load_drawn_surfaces(file: Path, root: Path | None = None) -> list[Surface]:
-    """Read the visible surfaces of an object that collides as something else; see `load_mesh_asset`.
+    @cached_property
+    def asset(self) -> MeshAsset:
+        """The object that it holds. It has no pieces if it is not solid."""
+        from proctor.scenes.mesh_reader import pieces_of  # noqa: PLC0415  (see `_read`)
 
-    Normals of glTF are those of the file. Equal images are one array.
-    """
-    return _drawn_surfaces_of_version(file, root, file.stat().st_mtime_ns)
+        with self._located():
+            is_own = is_gltf(self.path)
+            meshes = self._read(with_normals=is_own)
+            painted = [(mesh, _shared(_paint(mesh, linear=is_own))) for mesh in meshes]
+            drawn = [_surface(mesh, paint, smooth=not is_own) for mesh, paint in painted]
+            if not self._is_solid:
+                return MeshAsset(drawn, drawn, [])
+            # Once more, without the normals of the file.
+            surfaces = [_surface(mesh.copy(), paint) for mesh, paint in painted] if is_own else drawn
+            return MeshAsset(drawn, surfaces, pieces_of(meshes, self.path))
 
+    @cached_property
+    def surfaces(self) -> list[Surface]:
+        """The surfaces of a house, which may have millions of triangles."""
+        with self._located():
+            surfaces = [_plain_surface(mesh, linear=is_gltf(self.path)) for mesh in self._read()]
+        return [surface for surface in surfaces if len(surface.faces)]
 
-def load_surfaces(file: Path, root: Path | None = None) -> list[Surface]:
-    """Read the visible surfaces of a house, Z up, once for each version; see `load_mesh_asset`."""
-    return _surfaces_of_version(file, root, file.stat().st_mtime_ns)
+    def triangles(self) -> Array:
+        """Return the corners (N, 3, 3) of the triangles of a house."""
+        corners = [surface.vertices[surface.faces] for surface in self.surfaces]
+        return np.concatenate(corners) if corners else np.zeros((0, 3, 3))
+
+    def size_bytes(self) -> int:
+        """Return how much memory it takes."""
+        asset = self.__dict__.get("asset", MeshAsset([], [], []))
+        surfaces = (*asset.drawn, *asset.surfaces, *self.__dict__.get("surfaces", ()))
+        arrays = {id(array): array for surface in surfaces for array in (*surface[:4], surface.image)}
+        found = [*(array for array in arrays.values() if array is not None), *asset.pieces]
+        return sum(int(array.nbytes) for array in found)
+
+    def release(self) -> None:
+        """Free its memory. It is read again if it is asked for once more."""
+        for name in ("asset", "surfaces"):
+            self.__dict__.pop(name, None)
+
+    def _read(self, *, with_normals: bool = False) -> list[Any]:
+        """Return its meshes (Trimesh)."""
+        # Importing trimesh takes 0.2 s, and most scenes have no mesh files.
+        from proctor.scenes.mesh_reader import read_meshes  # noqa: PLC0415
+
+        if self.path.stat().st_size > MAX_FILE_BYTES:
+            raise ValueError(f"'{self.path.name}' is larger than {MAX_FILE_BYTES >> 20} MB")
+        content = self.note(self.path.read_bytes())
+        self.is_turned = is_turned(self.path, content)
+        self.has_basis_textures = is_gltf(self.path) and b"KHR_texture_basisu" in content
+        return read_meshes(self.path, content, self.root, with_normals=with_normals, part=self._part)
+
+    @contextmanager
+    def _located(self) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise self._invalid(str(error)) from None
 
 
 def surfaces_of(meshes: list[Any], file: Path) -> list[Surface]:
@@ -87,13 +157,13 @@ def surfaces_of(meshes: list[Any], file: Path) -> list[Surface]:
     from proctor.scenes.mesh_reader import check_meshes  # noqa: PLC0415  (see `_read`)
 
     check_meshes(meshes, file)
-    return [_surface(mesh) for mesh in meshes]
+    return [_surface(mesh, _paint(mesh, linear=False)) for mesh in meshes]
 
 
-def is_turned(file: Path) -> bool:
+def is_turned(file: Path, content: bytes) -> bool:
     """Tell whether this file is Y up by its format or by what it says, and so is turned on reading."""
     if file.suffix.lower() == ".dae":
-        return b"Z_UP" not in file.read_bytes()
+        return b"Z_UP" not in content
     return is_gltf(file)
 
 
@@ -102,56 +172,16 @@ def is_gltf(file: Path) -> bool:
     return file.suffix.lower() in (".glb", ".gltf")
 
 
-def _surface_bytes(surfaces: list[Surface]) -> int:
-    arrays = (array for surface in surfaces for array in (*surface[:4], surface.image) if array is not None)
-    return sum(array.nbytes for array in arrays)
-
-
-def _asset_bytes(asset: MeshAsset) -> int:
-    return _surface_bytes(asset.surfaces) + sum(piece.nbytes for piece in asset.pieces)
-
-
-@sized_cache(MAX_CACHED_BYTES, _asset_bytes)
-def _asset_of_version(file: Path, root: Path | None, version: int) -> MeshAsset:
-    del version  # only there to tell versions apart
-    from proctor.scenes.mesh_reader import pieces_of  # noqa: PLC0415  (see `_read`)
-
-    meshes = _read(file, root)
-    pieces = pieces_of(meshes, file)
-    return MeshAsset([_surface(mesh, linear=is_gltf(file)) for mesh in meshes], pieces)
-
-
-@lru_cache(maxsize=512)  # a house full of things
-def _drawn_surfaces_of_version(file: Path, root: Path | None, version: int) -> list[Surface]:
-    del version
-    own = is_gltf(file)
-    surfaces = [_surface(mesh, smooth=not own, linear=own) for mesh in _read(file, root, with_normals=own)]
-    return [surface._replace(image=_shared(surface.image)) for surface in surfaces]
-
-
 _IMAGES: WeakValueDictionary[bytes, NDArray[np.uint8]] = WeakValueDictionary()
 
 
-def _shared(image: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
-    """Return the array that holds this image already, if there is one: many things are of the same wood."""
+def _shared(paint: Paint) -> Paint:
+    """Return a paint whose image is the array that holds the same one already, if there is any."""
+    rgba, image = paint
     if image is None:
-        return None
+        return paint
     digest = hashlib.sha256(repr(image.shape).encode() + image.tobytes()).digest()
-    return _IMAGES.setdefault(digest, image)
-
-
-@sized_cache(MAX_CACHED_BYTES, _surface_bytes)
-def _surfaces_of_version(file: Path, root: Path | None, version: int) -> list[Surface]:
-    del version
-    surfaces = [_plain_surface(mesh, linear=is_gltf(file)) for mesh in _read(file, root)]
-    return [surface for surface in surfaces if len(surface.faces)]
-
-
-def _read(file: Path, root: Path | None, *, with_normals: bool = False) -> list[Any]:
-    # Importing trimesh takes 0.2 s, and most scenes have no mesh files.
-    from proctor.scenes.mesh_reader import read_meshes  # noqa: PLC0415
-
-    return read_meshes(file, root, with_normals=with_normals)
+    return rgba, _IMAGES.setdefault(digest, image)
 
 
 def convex_body(points: Array, flat_m: float = FLAT_M) -> Array:
@@ -171,9 +201,9 @@ def convex_body(points: Array, flat_m: float = FLAT_M) -> Array:
     return np.asarray(corners @ axes + middle)
 
 
-def _surface(mesh: Any, *, smooth: bool = True, linear: bool = False) -> Surface:
-    """Return a thing's surface, its edges smoothed where they are blunt."""
-    rgba, image = _paint(mesh, linear=linear)
+def _surface(mesh: Any, paint: Paint, *, smooth: bool = True) -> Surface:
+    """Return an object's surface, its edges smoothed where they are blunt."""
+    rgba, image = paint
     texcoords = _texcoords(mesh) if image is not None else None
     if image is None and smooth:
         mesh = mesh.smooth_shaded
@@ -208,7 +238,7 @@ def _plain_surface(mesh: Any, *, linear: bool) -> Surface:
     return Surface(corners, normals, texcoords, faces, rgba, image)
 
 
-def _paint(mesh: Any, *, linear: bool) -> tuple[tuple[float, float, float, float], NDArray[np.uint8] | None]:
+def _paint(mesh: Any, *, linear: bool) -> Paint:
     """Return a Trimesh's colour, and its texture if any. glTF has its colours in linear light."""
     image, is_linear = None, False
     if mesh.visual.kind == "texture":
@@ -263,22 +293,16 @@ class MeshFrame(NamedTuple):
     notes: list[str]
 
 
-def triangles_of(file: Path, root: Path | None = None) -> Array:
-    """Return the corners (N, 3, 3) of a mesh file's triangles. `root` is the scene's folder."""
-    corners = [surface.vertices[surface.faces] for surface in load_surfaces(file, root)]
-    return np.concatenate(corners) if corners else np.zeros((0, 3, 3))
-
-
-def find_frame(file: Path, root: Path | None = None) -> MeshFrame:
-    """Find out the frame of a house's mesh. `root` is the scene's folder.
+def find_frame(mesh: MeshFile) -> MeshFrame:
+    """Find out the frame of a house's mesh.
 
     Floors and ceilings are the largest level surfaces of a house, and walls divide among two directions:
     that tells Y up from Z up. Its height tells the unit.
     """
-    triangles = triangles_of(file, root)
+    triangles, file, turned = mesh.triangles(), mesh.path, mesh.is_turned
     if not len(triangles):
         raise ValueError(f"'{file.name}' holds no triangles with an area")
-    turned, defined = is_turned(file), file.suffix.lower() in DEFINED
+    defined = file.suffix.lower() in DEFINED
     # As read, z is up. The other way to read it is the file's z where it was turned, its y where not.
     other = 1
     as_read, otherwise = _evidence(triangles, 2), _evidence(triangles, other)
@@ -300,7 +324,7 @@ def find_frame(file: Path, root: Path | None = None) -> MeshFrame:
     unit, scale = _unit(height, float(size.max()))
     if scale != 1.0:
         notes.append(f"{file.name} is read as {unit}: it is {height:.0f} high and {size.max():.0f} long")
-    if is_gltf(file) and b"KHR_texture_basisu" in file.read_bytes():
+    if mesh.has_basis_textures:
         notes.append(f"{file.name} has its textures in Basis, which cannot be read: it is seen without them")
     return MeshFrame(0.0 if not is_other else (-90.0 if turned else 90.0), scale, notes)
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 import msgspec
 
-from proctor.core.documents import convert, read_json, write_atomically
+from proctor.core.documents import convert, parse_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
-from proctor.scenes.mesh_files import MESH_SUFFIXES, folder_of_scene, missing_notes
-from proctor.scenes.meshes import find_frame
+from proctor.scenes.mesh_files import MESH_SUFFIXES
 
 Texture = Literal[
     "plaster",
@@ -72,7 +70,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
 
 class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A thing in the world: a mesh file, or parts, or a mesh that is seen and parts that collide."""
+    """A thing in the world: a mesh file or parts, or a mesh that is seen and one, or parts, that collide."""
 
     name: str
     category: str = ""
@@ -86,6 +84,8 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     scale: Vector3 = ONE
     asset_path: str | None = None
     """A mesh file, relative to the scene file's folder and inside it."""
+    collision_asset_path: str | None = None
+    """A mesh file that is bumped into, scanned and mapped, and not seen, instead of what is seen."""
     parts: list[Part] = []
     """What it consists of. Where there is a mesh as well, that is seen, and these are only bumped into."""
     rigid_body_type: Literal["static", "dynamic", "kinematic", "none"] = "static"
@@ -101,16 +101,33 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
             raise ValueError(f"scale: expected factors above 0, found {[scale.x, scale.y, scale.z]}")
         if len({scale.x, scale.y, scale.z}) > 1:
             self._check_uneven_scale(scale)
-        if self.asset_path is None and not self.parts:
+        if not self.mesh_paths and not self.parts:
             raise ValueError("expected asset_path, parts, or both")
-        if self.asset_path is not None:
-            _check_asset_path(self.asset_path)
+        for key in ("asset_path", "collision_asset_path"):
+            if getattr(self, key) is not None:
+                _check_asset_path(key, getattr(self, key))
+        if self.parts and self.collision_asset_path is not None:
+            raise ValueError(
+                "collision_asset_path: an object collides as its parts or as this mesh, not as both"
+            )
         if self.mass is not None and self.mass <= 0:
             raise ValueError(f"mass: expected kilograms above 0, found {self.mass}")
-        if self.collision == "surface" and (self.asset_path is None or self.rigid_body_type != "static"):
+        if self.collision == "surface" and (not self.mesh_paths or self.rigid_body_type != "static"):
             raise ValueError("collision: only a static mesh collides as its surface")
         if self.collision == "surface" and self.parts:
             raise ValueError("collision: a mesh collides as its surface or as its parts, not as both")
+
+    @property
+    def mesh_paths(self) -> list[str]:
+        """The mesh files that it names."""
+        return [path for path in (self.asset_path, self.collision_asset_path) if path is not None]
+
+    @property
+    def solid_mesh_path(self) -> str | None:
+        """The mesh file that it collides as; None if it collides as parts or not at all."""
+        if self.parts or self.rigid_body_type == "none":
+            return None
+        return self.collision_asset_path or self.asset_path
 
     def _check_uneven_scale(self, scale: Vector3) -> None:
         """Refuse a scale that would make a part something else than its shape."""
@@ -159,75 +176,13 @@ class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
             raise ValueError(f"two objects have the name '{twice}'")
 
 
-def load_scene(path: Path) -> SceneConfig:
-    """Read and check a scene file, its mesh files included, or a mesh file that is a whole house."""
-    if path.suffix.lower() in MESH_SUFFIXES:
-        return _scene_of_mesh(path, _file_version(path))
-    scene = _scene_of_file(path, _file_version(path))
-    for index, item in enumerate(scene.objects):
-        if item.asset_path is not None:
-            asset = asset_file(path, item.asset_path)
-            if not asset.is_file():
-                place = f"objects[{index}].asset_path"
-                raise InvalidFile(path, f"'{item.asset_path}' does not exist", place=place)
-    return scene
-
-
-@lru_cache(maxsize=128)  # a generated house takes 0.4 MB
-def _scene_of_file(path: Path, version: int) -> SceneConfig:
-    del version  # only there to tell versions apart
-    return convert(_with_vectors(read_json(path)), SceneConfig, path)
-
-
-@lru_cache(maxsize=128)
-def _scene_of_mesh(path: Path, version: int) -> SceneConfig:
-    """Return the scene that one would write for a mesh: what it leaves open is found out."""
-    del version
-    if not path.is_file():
-        raise InvalidFile(path, "no such file")
-    try:
-        frame = find_frame(path, folder_of_scene(path))
-        house = SceneObject(
-            name=path.stem,
-            asset_path=path.name,
-            rotate=Vector3(frame.rotate_x_deg, 0.0, 0.0),
-            scale=Vector3(frame.scale, frame.scale, frame.scale),
-            collision="surface",
-        )
-    except ValueError as error:
-        raise InvalidFile(path, str(error)) from None
-    return SceneConfig(scene_name=path.stem, objects=[house], notes=frame.notes)
-
-
-def scene_version(path: Path) -> int:
-    """Return a number that changes when a scene file or one of its meshes does; for caches.
-
-    Files that a mesh refers to in turn are not looked at.
-    """
-    if path.suffix.lower() in MESH_SUFFIXES or not path.exists():
-        return _file_version(path)
-    assets = {item.asset_path for item in load_scene(path).objects if item.asset_path is not None}
-    meshes = [asset_file(path, asset) for asset in sorted(assets)]
-    return hash((_file_version(path), *map(_file_version, meshes)))
-
-
-def _file_version(path: Path) -> int:
-    """Return a number that changes when a file does, be it written again or replaced by another."""
-    if not path.exists():
-        return 0
-    found = path.stat()
-    return hash((found.st_mtime_ns, found.st_size, found.st_ino))
-
-
-def missing_file_notes(path: Path) -> list[str]:
-    """Return a sentence for each mesh of a scene that names images or materials that are not there."""
-    assets = dict.fromkeys(item.asset_path for item in load_scene(path).objects if item.asset_path)
-    root = folder_of_scene(path)
-    return [note for asset in assets for note in missing_notes(asset_file(path, asset), root)]
+def parse_scene(content: bytes, path: Path) -> SceneConfig:
+    """Read and check the content of a scene file; `path` is for the message."""
+    return convert(_with_vectors(parse_json(content, path)), SceneConfig, path)
 
 
 def save_scene(scene: SceneConfig, path: Path) -> None:
-    """Write a scene file that `load_scene` reads back."""
+    """Write a scene file that `Scene.load` reads back."""
     write_atomically(path, msgspec.json.encode(scene) + b"\n")
 
 
@@ -263,11 +218,11 @@ def _set_vectors(struct: msgspec.Struct, *names: str) -> None:
             raise ValueError(f"{name}: {error}") from None
 
 
-def _check_asset_path(asset_path: str) -> None:
+def _check_asset_path(key: str, asset_path: str) -> None:
     path = PurePosixPath(asset_path.replace("\\", "/"))
     if not path.parts or "\0" in asset_path or len(asset_path) > 255:
-        raise ValueError(f"asset_path: expected the name of a mesh file, found {asset_path[:40]!r}")
+        raise ValueError(f"{key}: expected the name of a mesh file, found {asset_path[:40]!r}")
     if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
-        raise ValueError(f"asset_path: '{asset_path}' must stay inside the scene's folder")
+        raise ValueError(f"{key}: '{asset_path}' must stay inside the scene's folder")
     if path.suffix.lower() not in MESH_SUFFIXES:
-        raise ValueError(f"asset_path: '{asset_path}' is no mesh file ({', '.join(MESH_SUFFIXES)})")
+        raise ValueError(f"{key}: '{asset_path}' is no mesh file ({', '.join(MESH_SUFFIXES)})")

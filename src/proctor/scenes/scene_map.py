@@ -1,107 +1,195 @@
-"""The map of a scene: what a robot can bump into, on one of its floors."""
+"""The map of a scene: the footprints of all that a robot can bump into, on one of its floors.
+
+Footprints are convex polygons on the floor, never smaller than the objects.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
+import math
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import ConvexHull
 
+from proctor.core.array_cache import Arrays, cached_arrays
 from proctor.core.errors import UserError
-from proctor.core.sized_cache import sized_cache
-from proctor.core.types import Vector3
-from proctor.maps.grid_map import BAND_M, LARGEST_CELLS, MARGIN_M, GridMap
-from proctor.scenes.footprints import BORDER, draw, footprints_of_scene
-from proctor.scenes.mesh_house import MeshHouse, house_of
-from proctor.scenes.scene_config import SceneConfig, load_scene, scene_version
+from proctor.core.types import Array
+from proctor.maps.grid_map import LARGEST_CELLS, MARGIN_M, GridMap
+from proctor.scenes.frames import Frame, frame_of, placed_parts
+from proctor.scenes.mesh_house import MeshHouse
+from proctor.scenes.meshes import convex_body
+from proctor.scenes.scene_config import Part, SceneObject
 from proctor.scenes.surface_grid import CELL_M, MAP_CELLS, touching_border
 
+if TYPE_CHECKING:
+    from proctor.scenes.scene import Scene
 
-def map_of_scene(path: Path, at: Vector3 | float | None = None) -> GridMap:
-    """Return the cached map of a scene or mesh file, for the floor at a point or height, or the lowest."""
-    return map_of_floor(path, floor_of_scene(path, at))
-
-
-def map_of_floor(path: Path, floor_z: float) -> GridMap:
-    """Return the map of a scene file for a height that `floor_of_scene` returned."""
-    return _map_of_version(path, scene_version(path), floor_z)
+MAP_CELL_M = CELL_M * MAP_CELLS
+CYLINDER_SIDES = 32
+TOUCH_M = 1e-4  # what reaches less than this into the band leaves no shadow
+BORDER = 1e-6  # less overlap with a cell than this, in cells or metres, is a shared border
 
 
-def floor_of_scene(path: Path, at: Vector3 | float | None = None) -> float:
-    """Return the height of the floor that a point or a height lies on: 0, unless the scene is a mesh."""
-    house = house_of_scene(path)
-    return 0.0 if house is None else house.floor_near(at)
-
-
-def house_of_scene(path: Path) -> MeshHouse | None:
-    """Return the house of a scene that is a mesh, made once for each version of the file."""
-    return house_of(load_scene(path), path, BAND_M)
-
-
-def draw_map(
-    scene: SceneConfig,
-    scene_path: Path | None = None,
-    *,
-    resolution_m: float = 0.05,
-    height_band_m: tuple[float, float] = BAND_M,
-    floor_z: float | None = None,
-) -> GridMap:
-    """Draw the map of all that a robot can bump into.
-
-    `scene_path` is needed if the scene has mesh assets. Only what reaches into `height_band_m` above the
-    floor is an obstacle. A house that is a mesh always has cells of 0.05 m; `floor_z` chooses one of its
-    floors, the lowest if missing. Raises UserError if the scene is too large for a map.
-    """
-    house = house_of(scene, scene_path, height_band_m)
+def draw_map(scene: Scene, floor_z: float, height_band_m: tuple[float, float]) -> GridMap:
+    """Draw the map of all that a robot can bump into; see `Scene.map`."""
+    house = scene.house(height_band_m)
     if house is not None:
-        floor_z = house.floors_z[0] if floor_z is None else floor_z
-        return _map_of_house(house, floor_z, scene, scene_path, height_band_m)
-    footprints = footprints_of_scene(scene, scene_path, height_band_m=height_band_m)
+        return _map_of_house(house, floor_z, scene, height_band_m)
+    footprints = footprints_of_scene(scene, height_band_m)
     corners = np.concatenate([shape.vertices for shape in footprints] or [np.zeros((1, 2))])
     # Whole cells from the world's origin, so that walls on round numbers fill whole cells.
-    low = np.floor((corners.min(axis=0) - MARGIN_M) / resolution_m + BORDER)
-    high = np.ceil((corners.max(axis=0) + MARGIN_M) / resolution_m - BORDER)
+    low = np.floor((corners.min(axis=0) - MARGIN_M) / MAP_CELL_M + BORDER)
+    high = np.ceil((corners.max(axis=0) + MARGIN_M) / MAP_CELL_M - BORDER)
     if (high - low).prod() > LARGEST_CELLS:
         width_m, depth_m = np.ptp(corners, axis=0)
         size = f"{width_m:.0f} m x {depth_m:.0f} m"
-        raise UserError(f"the objects of '{scene.scene_name}' reach over {size}, too much for a map")
+        raise UserError(f"the objects of '{scene.config.scene_name}' reach over {size}, too much for a map")
     columns, rows = (high - low).astype(int)
-    origin = low * resolution_m
+    origin = low * MAP_CELL_M
     occupied = np.zeros((rows, columns), dtype=bool)
     for shape in footprints:
-        draw(shape, occupied, resolution_m, origin)
-    return GridMap(occupied, resolution_m=resolution_m, origin_world=(float(origin[0]), float(origin[1])))
+        draw(shape, occupied, MAP_CELL_M, origin)
+    return GridMap(occupied, resolution_m=MAP_CELL_M, origin_world=(float(origin[0]), float(origin[1])))
 
 
 def _map_of_house(
-    house: MeshHouse,
-    floor_z: float,
-    scene: SceneConfig,
-    scene_path: Path | None,
-    height_band_m: tuple[float, float],
+    house: MeshHouse, floor_z: float, scene: Scene, height_band_m: tuple[float, float]
 ) -> GridMap:
     """Draw the map of one floor: the house itself and the other objects in it."""
     grid = house.grid(floor_z)
     if grid is None:
         return GridMap(np.ones((2, 2), dtype=bool), ends=True)
-    resolution_m = CELL_M * MAP_CELLS
     rows, columns = (cells // MAP_CELLS for cells in grid.blocked.shape)
     cells = grid.blocked.reshape(rows, MAP_CELLS, columns, MAP_CELLS)
     occupied = np.asarray(cells.any(axis=(1, 3)))
     empty = ~grid.obstacle.reshape(cells.shape).any(axis=(1, 3)) & occupied
     band_world = (floor_z + height_band_m[0], floor_z + height_band_m[1])
-    for shape in footprints_of_scene(scene, scene_path, height_band_m=band_world):
-        draw(shape, occupied, resolution_m, np.array(grid.origin_world))
+    for shape in footprints_of_scene(scene, band_world):
+        draw(shape, occupied, MAP_CELL_M, np.array(grid.origin_world))
     origin, outside = grid.origin_world, touching_border(empty)
-    return GridMap(occupied, resolution_m=resolution_m, origin_world=origin, ends=True, outside=outside)
+    return GridMap(occupied, resolution_m=MAP_CELL_M, origin_world=origin, ends=True, outside=outside)
 
 
-@lru_cache(maxsize=8)  # with its search graphs, the map of a house takes ten times the memory
-def _map_of_version(path: Path, version: int, floor_z: float) -> GridMap:
-    return _drawn_map_of_version(path, version, floor_z).without_searches()
+class Footprint(NamedTuple):
+    """A convex polygon: all points p with normals @ p <= offsets."""
+
+    vertices: Array  # (N, 2)
+    normals: Array  # (M, 2), unit, outwards
+    offsets: Array  # (M,)
 
 
-@sized_cache(2**26, GridMap.size_bytes)  # some 90 houses: a run draws all, and later needs one at a time
-def _drawn_map_of_version(path: Path, version: int, floor_z: float) -> GridMap:
-    del version  # only there to tell versions apart
-    return draw_map(load_scene(path), path, floor_z=floor_z)
+class Solid(NamedTuple):
+    """A convex body by its vertices and edges."""
+
+    vertices: Array  # (N, 3)
+    edges: NDArray[np.int64]  # (M, 2)
+    sides: Array | None = None  # of an upright box: the normals (4, 2) of its sides
+
+    def placed(self, frame: Frame) -> Solid:
+        """Return the body where its frame puts it."""
+        return Solid(frame.points(self.vertices), self.edges)
+
+
+def footprints_of_scene(scene: Scene, height_band_m: tuple[float, float]) -> list[Footprint]:
+    """Return the footprint of every colliding solid in the height band; surface meshes are left out."""
+    solids = [
+        solid
+        for item in scene.objects
+        if item.rigid_body_type != "none" and item.collision != "surface"
+        for solid in _solids_of_object(item, scene)
+    ]
+    footprints = (_footprint(solid, height_band_m) for solid in solids)
+    return [footprint for footprint in footprints if footprint is not None]
+
+
+def _solids_of_object(item: SceneObject, scene: Scene) -> list[Solid]:
+    """Return the solids of an object in the world frame."""
+    if item.solid_mesh_path is None:
+        return [_solid_of_part(part, frame) for part, frame in placed_parts(item) if part.collision]
+    frame, pieces = frame_of(item), scene.solid_mesh(item).asset.pieces
+    return [_solid(convex_body(points * frame.size) / frame.size).placed(frame) for points in pieces]
+
+
+def draw_hull(
+    points: Array,
+    height_band_m: tuple[float, float],
+    occupied: NDArray[np.bool_],
+    resolution_m: float,
+    origin: Array,
+) -> None:
+    """Occupy the cells that the convex hull of points (N, 3) in the world overlaps in the height band."""
+    shape = _footprint(_solid(convex_body(points)), height_band_m)
+    if shape is not None:
+        draw(shape, occupied, resolution_m, origin)
+
+
+def _solid_of_part(part: Part, frame: Frame) -> Solid:
+    solid = _unit_solid(part.shape).placed(frame)
+    if part.shape == "box" and frame.rotation[2, 2] == 1:
+        axes = frame.rotation[:2, :2].T
+        return solid._replace(sides=np.concatenate([axes, -axes]))
+    return solid
+
+
+@cache
+def _unit_solid(shape: str) -> Solid:
+    """Return a shape of size 1 around the origin; the facets of round ones lie outside of them."""
+    packages = ("numpy", "scipy", "trimesh")
+    made = cached_arrays(f"solid-{shape}", lambda: _make_solid(shape), source=__file__, packages=packages)
+    return Solid(**made)
+
+
+def _make_solid(shape: str) -> Arrays:
+    from trimesh import creation  # noqa: PLC0415  (takes 0.2 s, and not needed to read a solid from the cache)
+
+    if shape == "box":
+        vertices = creation.box().vertices
+    elif shape == "cylinder":
+        radius = 0.5 / math.cos(math.pi / CYLINDER_SIDES)
+        vertices = creation.cylinder(radius, 1.0, sections=CYLINDER_SIDES).vertices
+    else:
+        sphere = creation.icosphere(subdivisions=3)
+        vertices = sphere.vertices * 0.5 / np.linalg.norm(sphere.triangles_center, axis=1).min()
+    solid = _solid(np.array(vertices))
+    return {"vertices": solid.vertices, "edges": solid.edges}
+
+
+def _solid(vertices: ArrayLike) -> Solid:
+    points = np.asarray(vertices)
+    triangles = ConvexHull(points).simplices
+    return Solid(points, np.concatenate([triangles[:, [0, 1]], triangles[:, 1:], triangles[:, ::2]]))
+
+
+def _footprint(solid: Solid, height_band_m: tuple[float, float]) -> Footprint | None:
+    """Cut a solid to the height band and project what is left."""
+    low_m, high_m = height_band_m
+    height = solid.vertices[:, 2]
+    if height.max() < low_m + TOUCH_M or height.min() > high_m - TOUCH_M:
+        return None
+    if solid.sides is not None:  # nearly all solids of a house: 5 times faster than to cut and hull them
+        corners = solid.vertices[:, :2]
+        return Footprint(corners, solid.sides, (corners @ solid.sides.T).max(axis=0))
+    first, second = solid.vertices[solid.edges[:, 0]], solid.vertices[solid.edges[:, 1]]
+    points = [solid.vertices[(height >= low_m) & (height <= high_m)]]
+    for plane_m in height_band_m:
+        crosses = (first[:, 2] - plane_m) * (second[:, 2] - plane_m) < 0
+        a, b = first[crosses], second[crosses]
+        points.append(a + (b - a) * ((plane_m - a[:, 2]) / (b[:, 2] - a[:, 2]))[:, None])
+    flat = np.concatenate(points)[:, :2]
+    hull = ConvexHull(flat)
+    return Footprint(flat[hull.vertices], hull.equations[:, :2], -hull.equations[:, 2])
+
+
+def draw(shape: Footprint, occupied: NDArray[np.bool_], resolution_m: float, origin: Array) -> None:
+    """Occupy every cell that a convex polygon overlaps, by the separating axis theorem."""
+    low = np.floor((shape.vertices.min(axis=0) - origin) / resolution_m + BORDER).astype(int)
+    high = np.ceil((shape.vertices.max(axis=0) - origin) / resolution_m - BORDER).astype(int)
+    low, high = low.clip(0, occupied.shape[::-1]), high.clip(0, occupied.shape[::-1])
+    centres = np.empty((*(high - low)[::-1].clip(0), 2))
+    centres[..., 0], centres[..., 1] = np.arange(low[0], high[0]), np.arange(low[1], high[1])[:, None]
+    centres_world = (centres + 0.5) * resolution_m + origin
+    nearest_corner = np.abs(shape.normals).sum(axis=1) * resolution_m / 2
+    outside_m = centres_world @ shape.normals.T - shape.offsets - nearest_corner
+    occupied[low[1] : high[1], low[0] : high[0]] |= (outside_m < -BORDER).all(axis=-1)

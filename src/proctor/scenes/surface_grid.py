@@ -74,7 +74,9 @@ def draw_floor(triangles: Array, floor_z: float, height_band_m: tuple[float, flo
         raise ValueError(f"its floor reaches over {width_m:.0f} m x {depth_m:.0f} m, too much for a map")
     origin = first * CELL_M
     steep, flat = _in_the_way(near, normals, level, floor_z, height_band_m)
-    drawn = [_draw((part[..., :2] - origin) / CELL_M, rows, columns) for part in (floor, steep, flat)]
+    drawn = [
+        draw_triangles((part[..., :2] - origin) / CELL_M, rows, columns) for part in (floor, steep, flat)
+    ]
     has_floor = _close(drawn[0])
     obstacle = drawn[1] | drawn[2]
     obstacle |= _cut_off(has_floor & ~obstacle)
@@ -93,7 +95,7 @@ def draw_owners(
     for index, triangles in enumerate(meshes):
         near, normals, level = _near_floor(triangles, floor_z, height_band_m)
         for part in _in_the_way(near, normals, level, floor_z, height_band_m):
-            cells = _draw((part[..., :2] - grid.origin_world) / CELL_M, rows, columns)
+            cells = draw_triangles((part[..., :2] - grid.origin_world) / CELL_M, rows, columns)
             owners[cells & (owners < 0)] = index
     if (owners < 0).all():
         return np.zeros_like(owners)
@@ -163,7 +165,7 @@ def _beyond(triangles: Array, axis: int, place: float, sign: float) -> Array:
     return np.concatenate(parts)
 
 
-def _draw(triangles: Array, rows: int, columns: int) -> Mask:
+def draw_triangles(triangles: Array, rows: int, columns: int) -> Mask:
     """Mark the cells that flat triangles (N, 3, 2), in units of cells, reach into.
 
     In each column of cells a triangle covers one run of rows. Runs are summed up by their begins and ends.

@@ -11,9 +11,10 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from proctor.core.types import Array
+from proctor.core.watched_file import WatchedFile, watch
 from proctor.scenes.kinds import kind_and_color
 from proctor.scenes.mesh_files import MESH_SUFFIXES, USD_SUFFIXES, missing_notes
-from proctor.scenes.meshes import Surface, convex_body, load_mesh_asset, surfaces_of
+from proctor.scenes.meshes import MeshFile, Surface, convex_body, surfaces_of
 from proctor.scenes.shapes import Triple
 from proctor.scenes.solids import hull_solid, moved
 from proctor.scenes.thing import Thing
@@ -48,21 +49,13 @@ def file_in(folder: Path | None, path: str) -> Path | None:
 
 
 def thing_of_file(file: Path, folder: Path, scale: Triple, *, is_furniture: bool) -> Thing:
-    """Read an object, once for each version of its file. A ValueError says why the file cannot be used."""
-    found = file.stat()
-    version = hash((found.st_mtime_ns, found.st_size, found.st_ino))
-    return _thing_of_version(file, version, folder, scale, is_furniture)
+    """Read an object, once for each content of its file. A ValueError says why the file cannot be used."""
+    return _thing(watch(file), folder, scale, is_furniture)
 
 
 @lru_cache(maxsize=64)
-def _thing_of_version(
-    file: Path,
-    version: int,
-    folder: Path,
-    scale: Triple,
-    is_furniture: bool,  # noqa: FBT001 - for the cache
-) -> Thing:
-    del version  # only there to tell versions apart
+def _thing(watched: WatchedFile, folder: Path, scale: Triple, is_furniture: bool) -> Thing:  # noqa: FBT001
+    file = watched.path
     surfaces, notes = _surfaces(file, folder)
     surfaces = [_scaled(surface, np.array(scale)) for surface in surfaces]
     whole = _welded(surfaces)
@@ -92,7 +85,7 @@ def _surfaces(file: Path, folder: Path) -> tuple[list[Surface], list[str]]:
         content = read_usd(file, folder)
         surfaces, notes = surfaces_of(content.meshes, file), content.notes
     else:
-        surfaces, notes = load_mesh_asset(file, folder).surfaces, missing_notes(file, folder)
+        surfaces, notes = MeshFile(file, folder).asset.surfaces, missing_notes(file, folder)
     triangles = sum(len(surface.faces) for surface in surfaces)
     if triangles > MAX_TRIANGLES:
         raise ValueError(

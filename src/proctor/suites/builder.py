@@ -17,8 +17,8 @@ from proctor.core.errors import UserError
 from proctor.exams.datasets import CHECKSUMS, save_dataset
 from proctor.instructions.phrasebook import LANGUAGES
 from proctor.scenes.houses import House, check_rooms, generate_house
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import SceneConfig, SceneObject, save_scene
-from proctor.scenes.scene_map import draw_map
 from proctor.suites.house_exam import HouseExam, Question, rooms_are_reachable
 
 GUESSABLE_SEEDS = range(2**64)
@@ -149,7 +149,7 @@ def _houses(split: Split, recipe: Recipe) -> Iterator[tuple[House, list[Question
         if not recipe.names_carry_seeds:
             named = msgspec.structs.replace(house.scene, scene_name=name_of(house.scene))
             house = house._replace(scene=named)
-        grid = draw_map(house.scene)
+        grid = Scene(house.scene).map()
         if not rooms_are_reachable(house, grid):
             continue
         # The split is in it, so that a training set has other episodes than an exam in the same house.

@@ -23,7 +23,7 @@ from proctor.scenes.tabletop_parts import (
     TargetObject,
     TaskGoal,
 )
-from proctor.suites.tabletop_scenes import GAP_M, Placed, Repertoire, Scene
+from proctor.suites.tabletop_scenes import GAP_M, PlacedItem, Repertoire, SceneDraft
 from proctor.worlds.mujoco.tabletop.clearance import Clearance
 
 SEEN = Repertoire(("table", "desk", "counter"), ("cup", "box", "block", "can", "bottle"), ("bowl", "tray"))
@@ -37,10 +37,10 @@ FLAT = ("plate", "tray")
 TRIES = 40
 
 
-class Draft(NamedTuple):
+class TaskDraft(NamedTuple):
     """What an episode will be about."""
 
-    target: Placed
+    target: PlacedItem
     location: TargetLocation | None
     words: str
 
@@ -60,7 +60,7 @@ class TabletopExam:
 
     def _attempt(self, index: int) -> PickAndPlaceEpisode | None:
         rng, goal = self._rng, GOALS[index % len(GOALS)]
-        scene = Scene(rng)
+        scene = SceneDraft(rng)
         main = scene.add_furniture(self._any(self._repertoire.furniture), np.zeros(2), self._yaw())
         draft = self._draft(scene, main, goal)
         if draft is None:
@@ -86,7 +86,7 @@ class TabletopExam:
         )
         return self._with_robot(episode, np.array(draft.target.item.position))
 
-    def _draft(self, scene: Scene, main: Placed, goal: str) -> Draft | None:
+    def _draft(self, scene: SceneDraft, main: PlacedItem, goal: str) -> TaskDraft | None:
         """Add what the episode is about: a thing, and where it shall go; None if there is no room."""
         target = scene.add_thing(self._any(self._repertoire.objects), main)
         if target is None:
@@ -98,17 +98,21 @@ class TabletopExam:
             return self._container_draft(scene, main, target, it)
         if goal == "surface":
             return self._surface_draft(scene, main, target, it)
-        return Draft(target, None, self._any((f"Pick up {it}.", f"Lift {it} and hold it.")))
+        return TaskDraft(target, None, self._any((f"Pick up {it}.", f"Lift {it} and hold it.")))
 
-    def _position_draft(self, scene: Scene, main: Placed, target: Placed, it: str) -> Draft | None:
+    def _position_draft(
+        self, scene: SceneDraft, main: PlacedItem, target: PlacedItem, it: str
+    ) -> TaskDraft | None:
         spot = scene.free_spot(main, target.radius_m)
         if spot is None or math.dist(spot[:2], target.item.position[:2]) < MOVED_M:
             return None
         words = (f"Pick up {it} and place it at the target location.", f"Move {it} to the marked spot.")
         radius_m = round(float(self._rng.uniform(0.05, 0.1)), 3)
-        return Draft(target, TargetLocation(position=spot, radius=radius_m), self._any(words))
+        return TaskDraft(target, TargetLocation(position=spot, radius=radius_m), self._any(words))
 
-    def _container_draft(self, scene: Scene, main: Placed, target: Placed, it: str) -> Draft | None:
+    def _container_draft(
+        self, scene: SceneDraft, main: PlacedItem, target: PlacedItem, it: str
+    ) -> TaskDraft | None:
         kind = self._any(self._repertoire.containers)
         holder = scene.add_thing(kind, main, graspable=False)
         if holder is None:
@@ -116,9 +120,13 @@ class TabletopExam:
         name, position = holder.item.name, holder.item.position
         location = TargetLocation(type="container", position=position, object_name=name)
         there = f"{'on' if kind in FLAT else 'in'} the {holder.color} {kind}"
-        return Draft(target, location, self._any((f"Pick up {it} and put it {there}.", f"Put {it} {there}.")))
+        return TaskDraft(
+            target, location, self._any((f"Pick up {it} and put it {there}.", f"Put {it} {there}."))
+        )
 
-    def _surface_draft(self, scene: Scene, main: Placed, target: Placed, it: str) -> Draft | None:
+    def _surface_draft(
+        self, scene: SceneDraft, main: PlacedItem, target: PlacedItem, it: str
+    ) -> TaskDraft | None:
         """Let the thing go to another piece of furniture, or back onto its own."""
         rng = self._rng
         if rng.random() < BACK_SHARE:
@@ -129,9 +137,9 @@ class TabletopExam:
             support = scene.add_furniture_beside(main, kind, bearing=bearing, gap_m=gap_m, yaw=self._yaw())
             words = f"Take {it} from the {main.kind} and put it on the {support.kind}."
         location = TargetLocation(type="surface", object_name=support.item.name)
-        return Draft(target, location, words)
+        return TaskDraft(target, location, words)
 
-    def _add_clutter(self, scene: Scene, main: Placed, draft: Draft, kind: str) -> None:
+    def _add_clutter(self, scene: SceneDraft, main: PlacedItem, draft: TaskDraft, kind: str) -> None:
         """Add a thing that does not matter, unless it would lie where the object shall go."""
         near = np.array(draft.target.item.position) if self._rng.random() < 0.5 else None
         if kind in SEEN.containers and any(placed.kind == kind for placed in scene.placed):

@@ -32,7 +32,7 @@ class Repertoire(NamedTuple):
     containers: tuple[str, ...]
 
 
-class Placed(NamedTuple):
+class PlacedItem(NamedTuple):
     """A thing in a scene."""
 
     item: SceneItem
@@ -42,19 +42,19 @@ class Placed(NamedTuple):
     """Around its origin, seen from above."""
 
 
-class Scene:
+class SceneDraft:
     """A scene in the making."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.placed: list[Placed] = []
+        self.placed: list[PlacedItem] = []
 
     @property
     def items(self) -> list[SceneItem]:
         """What it consists of."""
         return [placed.item for placed in self.placed]
 
-    def add_furniture(self, kind: str, center: Array, yaw: float) -> Placed:
+    def add_furniture(self, kind: str, center: Array, yaw: float) -> PlacedItem:
         """Put a piece of furniture of some size on the floor."""
         size = self._furniture_size(kind)
         color = str(self.rng.choice(["brown", "beige", "white", "grey", "black"]))
@@ -62,8 +62,8 @@ class Scene:
         return self._put(_item(kind, color, size, position, yaw, static=True), kind, color)
 
     def add_furniture_beside(
-        self, other: Placed, kind: str, *, bearing: float, gap_m: float, yaw: float
-    ) -> Placed:
+        self, other: PlacedItem, kind: str, *, bearing: float, gap_m: float, yaw: float
+    ) -> PlacedItem:
         """Put another piece of furniture on the floor, clear of the first whichever way they are turned."""
         added = self.add_furniture(kind, np.zeros(2), yaw)
         away_m = other.radius_m + added.radius_m + gap_m
@@ -77,8 +77,8 @@ class Scene:
         return self.placed[-1]
 
     def add_thing(
-        self, kind: str, support: Placed, *, near: Array | None = None, graspable: bool = True
-    ) -> Placed | None:
+        self, kind: str, support: PlacedItem, *, near: Array | None = None, graspable: bool = True
+    ) -> PlacedItem | None:
         """Put an object on a piece of furniture, clear of the others; None if there is no room.
 
         It goes as near to `near`, in the world, as possible.
@@ -96,7 +96,7 @@ class Scene:
         yaw = math.radians(15.0 * int(self.rng.integers(24)))
         return self._put(_item(kind, color, size, spot, yaw, graspable=graspable), kind, color)
 
-    def free_spot(self, support: Placed, radius_m: float) -> tuple[float, float, float] | None:
+    def free_spot(self, support: PlacedItem, radius_m: float) -> tuple[float, float, float] | None:
         """Return a place on a piece of furniture for something as large as this; None if none was found."""
         shape = support.item.shape
         size = shape.size if shape and shape.size else (0.0, 0.0, 0.0)
@@ -125,8 +125,8 @@ class Scene:
         """Take the last thing away again."""
         self.placed.pop()
 
-    def _put(self, item: SceneItem, kind: str, color: str) -> Placed:
-        self.placed.append(Placed(item, kind, color, _radius_m(make_thing(item, None))))
+    def _put(self, item: SceneItem, kind: str, color: str) -> PlacedItem:
+        self.placed.append(PlacedItem(item, kind, color, _radius_m(make_thing(item, None))))
         return self.placed[-1]
 
     def _color_for(self, kind: str) -> str | None:

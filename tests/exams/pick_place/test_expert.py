@@ -15,7 +15,7 @@ from proctor.exams.pick_place.env import PickPlaceEnv, things_of
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.expert.expert import ExpertPolicy
 from proctor.exams.pick_place.expert.grasps_and_spots import grasps_of, spots_of
-from proctor.exams.pick_place.expert.paths import Floor, PathChecker, candidate_paths, changed
+from proctor.exams.pick_place.expert.paths import DrivableFloor, PathChecker, candidate_paths, changed
 from proctor.exams.pick_place.expert.plans import HandGoal, stances_for, travel_s
 from proctor.scenes.thing import Solid, level_tops
 from proctor.scenes.things import ball, block, box, cylinder
@@ -155,7 +155,7 @@ def test_an_object_goes_onto_a_surface_near_to_hand_and_not_over_its_edge():
 
 def test_ways_of_a_base_that_cannot_move_sideways_never_do():
     told = episode()
-    floor = Floor(told, things_of(told))
+    floor = DrivableFloor(told, things_of(told))
     start, end = np.array([0, 0, 0, 0.5, 0, 0, 0.04]), np.array([0.3, -1.2, 2.0, 0.9, 0.2, 0.5, 0.04])
     found = list(candidate_paths(start, end, floor, nonholonomic=True))
     assert found
@@ -171,7 +171,7 @@ def test_ways_of_a_base_that_cannot_move_sideways_never_do():
 
 def test_the_path_to_the_other_side_leads_around_the_table():
     told = episode()
-    path = Floor(told, things_of(told)).path(np.array([-0.2, 0.0]), np.array([1.3, 0.0]))
+    path = DrivableFloor(told, things_of(told)).path(np.array([-0.2, 0.0]), np.array([1.3, 0.0]))
     assert np.abs(path[:, 1]).max() > 0.6 + 0.2  # the table is 1.2 m wide
 
 
@@ -194,7 +194,7 @@ def test_gaps_are_those_of_the_robot_and_of_what_it_holds():
 def test_paths_around_what_is_in_between_are_found():
     told = episode()
     things = things_of(told)
-    checker = PathChecker(Clearance(told, things), Floor(told, things), nonholonomic=False)
+    checker = PathChecker(Clearance(told, things), DrivableFloor(told, things), nonholonomic=False)
     start, end = np.array([-0.3, 0, 0, 0.5, 0, 0, 0.0]), np.array([1.3, 0, 0, 0.95, 0, 0, 0.0])
     assert not checker.is_clear(start, [end], margin_m=0.01)
     path = checker.path_to(start, end, margin_m=0.01)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from proctor.agents.chat.faults import Unusable
-from proctor.agents.chat.task import Call
+from proctor.agents.chat.task import ToolCall
 from proctor.core.geometry import pose_out_of
 from proctor.core.registry import suite_path
 from proctor.core.types import EpisodeInfo, Pose2
@@ -34,7 +34,7 @@ def observation(gripper_m=0.0):
 def move(**changes):
     seen = pose_out_of(BASE, Pose2(HAND[0], HAND[1], -1.5))
     here = {"x": seen.x, "y": seen.y, "z": HAND[2], "yaw": seen.yaw, "gripper": "keep"}
-    return Call("move", here | changes)
+    return ToolCall("move", here | changes)
 
 
 def actions(task, *calls):
@@ -77,14 +77,16 @@ def test_the_gripper_moves_at_the_end_and_stays_so():
 
 def test_joints_that_are_left_out_stay():
     task = chat()
-    first = actions(task, Call("set_joints", {"lift": 0.9}))[0]
+    first = actions(task, ToolCall("set_joints", {"lift": 0.9}))[0]
     assert first == {"type": "joint_position", "qpos": pytest.approx([0.3, -0.1, 0.5, 0.9, 0.2, 0.2, 0.0])}
-    waited = actions(task, Call("wait", {"steps": 3}))
+    waited = actions(task, ToolCall("wait", {"steps": 3}))
     assert waited == [first] * 3
 
 
 def test_a_wait_at_the_start_keeps_the_joints():
-    assert actions(chat(), Call("wait", {"steps": 2}))[1]["qpos"][:4] == pytest.approx([0.3, -0.1, 0.5, 0.7])
+    assert actions(chat(), ToolCall("wait", {"steps": 2}))[1]["qpos"][:4] == pytest.approx(
+        [0.3, -0.1, 0.5, 0.7]
+    )
 
 
 def test_the_model_is_asked_again_after_so_many_steps():
@@ -96,7 +98,7 @@ def test_a_wait_after_a_move_keeps_still_where_the_move_ends(before):
     task = chat()
     for call in before:
         actions(task, call)
-    done = actions(task, move(z=0.95), Call("wait", {"steps": 5}))
+    done = actions(task, move(z=0.95), ToolCall("wait", {"steps": 5}))
     assert done[-5:] == [done[-6]] * 5
     assert done[-1]["ee_pose_target"][2] == pytest.approx(0.95)
 
@@ -104,17 +106,17 @@ def test_a_wait_after_a_move_keeps_still_where_the_move_ends(before):
 def test_a_move_that_is_refused_is_not_told_of():
     task = chat()
     with pytest.raises(Unusable, match="wait: steps"):
-        actions(task, move(z=0.95), Call("wait", {"steps": 50}))
-    actions(task, Call("wait", {"steps": 5}))
+        actions(task, move(z=0.95), ToolCall("wait", {"steps": 50}))
+    actions(task, ToolCall("wait", {"steps": 5}))
     assert "Your last move" not in task.state(observation())
 
 
 def test_one_motion_per_reply_and_any_waits():
-    task, wait = chat(), Call("wait", {"steps": 2})
+    task, wait = chat(), ToolCall("wait", {"steps": 2})
     alone = len(actions(task, move(z=0.9)))
     assert len(actions(task, move(z=0.9), move(z=0.9), wait)) == alone + 2
     with pytest.raises(Unusable, match="one motion per reply") as caught:
-        task.decide([move(z=0.9), Call("set_joints", {"lift": 0.5})], observation())
+        task.decide([move(z=0.9), ToolCall("set_joints", {"lift": 0.5})], observation())
     assert caught.value.kind == "contradicting_actions"
     with pytest.raises(Unusable, match="one motion per reply"):
         task.decide([move(z=0.9), move(z=0.8)], observation())
@@ -130,9 +132,9 @@ def test_one_motion_per_reply_and_any_waits():
         move(gripper="squeeze"),
         move(gripper=None),
         move(gripper=["open"]),
-        Call("wait", {"steps": 0}),
-        Call("wait", {"steps": 1000}),
-        Call("set_joints", {"lift": "up"}),
+        ToolCall("wait", {"steps": 0}),
+        ToolCall("wait", {"steps": 1000}),
+        ToolCall("set_joints", {"lift": "up"}),
     ],
     ids=str,
 )
@@ -171,7 +173,7 @@ def test_an_object_can_be_grasped_by_moves():
         at | {"z": z + 0.03, "gripper": "close"},
         at | {"z": z + 0.2, "gripper": "keep"},
     ):
-        for step in task.decide([Call("move", arguments)], seen).steps:
+        for step in task.decide([ToolCall("move", arguments)], seen).steps:
             seen, _, _, info = env.step(exam.parse_action(task.action(step, seen)))
     env.close()
     assert info["object_grasped"]

@@ -19,7 +19,7 @@ from proctor.core.types import EpisodeInfo
 from proctor.exams.pick_place.baselines import HoldPolicy
 from proctor.exams.pick_place.exam import PickPlaceExam
 from proctor.runs.folder import read_manifest
-from proctor.runs.job import Job, fit_job
+from proctor.runs.job import RunJob, fit_job
 from proctor.runs.plan import RunConfig
 from proctor.runs.recorder import RecordingConfig
 from proctor.runs.recordings import read_recording
@@ -44,7 +44,7 @@ def write(path, count):
 
 def config(dataset, policy=PICKER, *, env=FAKE, workers=1, recording=None, **job):
     return RunConfig(
-        job=Job(env=env, policy=policy, **job), dataset=dataset, workers=workers, recording=recording
+        job=RunJob(env=env, policy=policy, **job), dataset=dataset, workers=workers, recording=recording
     )
 
 
@@ -283,7 +283,7 @@ def test_the_list_says_what_is_for_which_task(capsys):
 
 
 def test_a_job_needs_no_env_to_be_named():
-    assert fit_job(Job(policy="hold"), PickPlaceExam).env == "tabletop"
+    assert fit_job(RunJob(policy="hold"), PickPlaceExam).env == "tabletop"
 
 
 # -- over a wire

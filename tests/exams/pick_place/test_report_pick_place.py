@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 from house_runs import edit_journal
-from PIL import Image
+from PIL import Image, ImageColor
 from running import finished
 from tabletop_drive import cup_episode, drive
 from tabletop_runs import (
@@ -34,6 +34,7 @@ from proctor.exams.pick_place.exam import PickPlaceExam
 from proctor.exams.pick_place.hand_views import PHASE_COLORS, Paths, draw_view, moments_of, shapes_of, side_of
 from proctor.exams.pick_place.page import PickPlacePage, film_strip
 from proctor.exams.pick_place.verdict import spoken, verdict_of
+from proctor.plots.figure import image_of, new_figure
 from proctor.report.key_frames import replay
 from proctor.runs.recordings import recording_folder
 
@@ -300,8 +301,11 @@ def test_the_hand_is_drawn_in_the_colours_of_its_phases(driven, view):
     episode, result = driven
     side = side_of(result.pick_place)
     paths = Paths(result, result.pick_place, episode, side, shapes_of(episode, side)[0], [])
-    pixels = np.asarray(draw_view(paths, view, (800, 600))).reshape(-1, 3)
-    seen = {phase for phase, color in PHASE_COLORS.items() if (pixels == color).all(axis=1).sum() > 40}
+    axes = new_figure(800, 600).add_axes((0, 0, 1, 1))
+    draw_view(axes, paths, view)
+    pixels = np.asarray(image_of(axes)).reshape(-1, 3)
+    colors = {phase: ImageColor.getrgb(color) for phase, color in PHASE_COLORS.items()}
+    seen = {phase for phase, color in colors.items() if (pixels == color).all(axis=1).sum() > 40}
     assert seen == {"reach", "grasp", "lift", "place"} - ({"lift"} if view == "top" else set())  # it goes up
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.agents.chat.faults import ChatFault, Unusable
-from proctor.agents.chat.task import Call, ChatTask, Decision, Tool
+from proctor.agents.chat.task import ChatTask, Decision, Tool, ToolCall
 from proctor.core.answers import INVALID_ACTION
 from proctor.core.geometry import pose_into, pose_out_of, wrap_angle
 from proctor.core.types import Observation, Pose2
@@ -163,7 +163,7 @@ class PickPlaceChat(ChatTask):
         names = {"rgb_head": "head camera", "rgb_wrist": "wrist camera"}
         return [(text, observation[name]) for name, text in names.items() if name in observation]
 
-    def decide(self, calls: Sequence[Call], observation: Observation) -> Decision:
+    def decide(self, calls: Sequence[ToolCall], observation: Observation) -> Decision:
         """Return the control steps of a motion and of waits."""
         motions = {_named(call) for call in calls if call.name != "wait"}
         if len(motions) > 1:
@@ -195,7 +195,7 @@ class PickPlaceChat(ChatTask):
         return {"type": "ee_pose_target", "ee_pose_target": pose, "gripper_action": step.gripper_m}
 
     def _steps(
-        self, call: Call, observation: Observation, last: HandTarget | JointTarget | None
+        self, call: ToolCall, observation: Observation, last: HandTarget | JointTarget | None
     ) -> list[Any]:
         """Return the control steps of a call; `last` is the target before it, which a wait keeps."""
         if call.name == "wait":
@@ -221,7 +221,7 @@ class PickPlaceChat(ChatTask):
             + [JointTarget((*_joints_of(call, _controls(observation))[:-1], after_m))] * grip_steps
         )
 
-    def _path(self, call: Call, hand: HandTarget, gripper_m: float) -> list[HandTarget]:
+    def _path(self, call: ToolCall, hand: HandTarget, gripper_m: float) -> list[HandTarget]:
         """Return where the hand should be in each control step of a move."""
         x, y, z, yaw = (_number(call, name) for name in ("x", "y", "z", "yaw"))
         here, goal, turn = np.array(hand[:3]), np.array([x, y, z]), wrap_angle(yaw - hand.yaw)
@@ -261,7 +261,7 @@ def _controls(observation: Observation) -> tuple[float, ...]:
     return controls_of_qpos(tuple(float(value) for value in observation["qpos"]))
 
 
-def _joints_of(call: Call, present: tuple[float, ...]) -> tuple[float, ...]:
+def _joints_of(call: ToolCall, present: tuple[float, ...]) -> tuple[float, ...]:
     return (
         *(_number(call, c.name, now) for c, now in zip(CONTROLS[:-1], present, strict=False)),
         present[-1],
@@ -269,7 +269,7 @@ def _joints_of(call: Call, present: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _joint_steps(
-    call: Call, present: tuple[float, ...], gripper_m: float, period_s: float
+    call: ToolCall, present: tuple[float, ...], gripper_m: float, period_s: float
 ) -> list[JointTarget]:
     """Command the target for as long as the slowest joint needs."""
     target = _joints_of(call, present)
@@ -278,7 +278,7 @@ def _joint_steps(
     return [JointTarget((*target[:-1], gripper_m))] * count
 
 
-def _named(call: Call) -> str:
+def _named(call: ToolCall) -> str:
     arguments = [
         f"{name}={value:.3f}" if isinstance(value, float) else f"{name}={value}"
         for name, value in call.arguments.items()
@@ -287,7 +287,7 @@ def _named(call: Call) -> str:
     return f"{call.name}({', '.join(arguments)})"[:300]
 
 
-def _number(call: Call, name: str, default: float | None = None) -> float:
+def _number(call: ToolCall, name: str, default: float | None = None) -> float:
     value: Any = call.arguments.get(name, default)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not abs(value) <= LARGEST_M:  # nor NaN

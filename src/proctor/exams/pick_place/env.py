@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -116,8 +115,7 @@ class PickPlaceEnv(Env):
         problems = []
         for episode in episodes:
             try:
-                # Once for each version of its files, however many policies are run on it.
-                for note in _rehearsed(msgspec.json.encode(episode), _files_digest(episode)):
+                for note in _rehearsed(episode):
                     notes.setdefault(note, []).append(episode.episode_id)
             except MissingDependency:
                 raise
@@ -288,11 +286,21 @@ def _named(ids: Sequence[str], total: int) -> str:
     return f"{len(ids)} of {total} episodes ({some_of(ids, NAMED)})"
 
 
-@lru_cache(maxsize=2**14)
-def _rehearsed(encoded_episode: bytes, digest: str) -> list[str]:
-    """Put an episode up, and return what people should know of it."""
-    del digest  # only there to tell versions of its files apart
-    episode = msgspec.json.decode(encoded_episode, type=PickAndPlaceEpisode)
+def _rehearsed(episode: PickAndPlaceEpisode) -> list[str]:
+    """Put an episode up, once for each content of its files, and return what people should know of it."""
+    digest = hashlib.sha256(msgspec.json.encode(episode))
+    for file in PickPlaceExam.scene_files([episode]):
+        digest.update(file.read_bytes())
+    if digest.digest() not in _REHEARSED:
+        _REHEARSED[digest.digest()] = _rehearse(episode)
+    return _REHEARSED[digest.digest()]
+
+
+_REHEARSED: dict[bytes, list[str]] = {}
+"""Notes by digests of episodes and their files: the next policies of a command build no worlds for them."""
+
+
+def _rehearse(episode: PickAndPlaceEpisode) -> list[str]:
     things = things_of(episode)
     world = TabletopWorld(episode, things, drawn=False)
     world.place()
@@ -314,10 +322,3 @@ def _rehearsed(encoded_episode: bytes, digest: str) -> list[str]:
         elif motion.moved_m > STAYS_M:
             notes.append(f"'{motion.name}' moves {motion.moved_m:.2f} m before the episode begins")
     return list(dict.fromkeys(notes))
-
-
-def _files_digest(episode: PickAndPlaceEpisode) -> str:
-    digest = hashlib.sha256()
-    for file in PickPlaceExam.scene_files([episode]):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from PIL import Image, ImageDraw
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Circle, Polygon, Rectangle
 from scipy.spatial import ConvexHull, QhullError
 from scipy.spatial.transform import Rotation
 
@@ -17,27 +20,18 @@ from proctor.core.errors import ProctorError
 from proctor.core.types import Array
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
-from proctor.plots.fonts import plain_font
-from proctor.plots.marks import Point, Rgb, draw_bump, draw_dashes, draw_goal, draw_start
-from proctor.plots.plan import FINER, PAPER, round_length_m
+from proctor.plots.figure import DARK, PAPER, add_scale, edge, write_text
+from proctor.plots.trajectory import CIRCLE, CROSS, DASHES, GOAL, RING, STAR
 from proctor.scenes.meshes import Surface
-from proctor.scenes.tabletop_parts import SceneItem
+from proctor.scenes.tabletop_parts import SceneItem, TargetLocation
 from proctor.scenes.thing import Thing
 from proctor.scenes.things import make_thing
 
-PHASE_COLORS: dict[str, Rgb] = {
-    "reach": (59, 155, 212),
-    "grasp": (230, 159, 0),
-    "lift": (179, 90, 143),
-    "place": (0, 158, 115),
-}
+PHASE_COLORS = {"reach": "#3b9bd4", "grasp": "#e69f00", "lift": "#b35a8f", "place": "#009e73"}
 """As in the page."""
 AROUND_M = 0.1
 BASE_M = (0.34, 0.33)  # the robot's base, length and width
-BASE: Rgb = (107, 114, 128)
-INK: Rgb = (38, 41, 50)
-FLOOR: Rgb = (228, 227, 221)
-LABEL_PX, SCALE_PX = 15, 90
+BASE, FLOOR = "#6b7280", "#e4e3dd"
 
 STAGES = {"reached": "reach", "grasped": "grasp", "lifted": "lift", "placed": "place"}
 """What is said of the step in which a stage was first there."""
@@ -52,173 +46,125 @@ class Paths(NamedTuple):
     result: PickPlaceResult
     record: PickPlaceRecord
     episode: PickAndPlaceEpisode | None
-    side: Side
-    shapes: Sequence[Shape]
+    side: SideView
+    shapes: Sequence[ShapeOutline]
     moments: Sequence[Moment]
 
-
-class _Sheet(NamedTuple):
-    """A layer to draw on, with its place in the plane."""
-
-    draw: ImageDraw.ImageDraw
-    low: Array
-    high: Array
-    scale: float  # pixels of the layer per metre
-
-    def pixel(self, point: Array) -> Point:
-        right, down = (point[0] - self.low[0]) * self.scale, (self.high[1] - point[1]) * self.scale
-        return float(right), float(down)
-
-    def pixels(self, points: Array) -> list[Point]:
-        return [self.pixel(point) for point in points]
+    @property
+    def location(self) -> TargetLocation | None:
+        """Where the object was to be put, if the episode is known and says."""
+        return None if self.episode is None else self.episode.task_goal.target_location
 
 
-def draw_view(paths: Paths, view: Literal["top", "side"], size_px: tuple[int, int]) -> Image.Image:
-    """Draw one of the two projections of an episode."""
+def draw_view(axes: Axes, paths: Paths, view: Literal["top", "side"]) -> None:
+    """Draw one of the two projections of an episode on axes whose size in pixels is known."""
     hand = np.array([(point.x, point.y, point.z) for point in paths.result.trajectory])
-    thing = np.array(paths.record.object_path)
-    base = np.array(paths.record.base_path)[:, :2]
-    target = None if paths.record.target is None else np.array([paths.record.target])
+    base = np.array(paths.record.base_path)
     flat = (lambda points: points[:, :2]) if view == "top" else paths.side.flat
-    hands, things, goal = flat(hand), flat(thing), None if target is None else flat(target)[0]
-    shown = [hands, things] + ([] if goal is None else [goal[None]])
+    hands, objects = flat(hand), flat(np.array(paths.record.object_path))
+    goal = None if paths.record.target is None else flat(np.array([paths.record.target]))[0]
+    shown = [hands, objects] + ([] if goal is None else [goal[None]])
     if view == "top":
-        shown += [base - BASE_M[0] / 2, base + BASE_M[0] / 2]
-    low, high = _box(np.concatenate(shown), size_px)
-    image = Image.new("RGB", (size_px[0] * FINER, size_px[1] * FINER), PAPER)
-    sheet = _Sheet(ImageDraw.Draw(image, "RGBA"), low, high, size_px[0] * FINER / (high[0] - low[0]))
-    if view == "side" and low[1] < 0:
-        sheet.draw.rectangle((0, sheet.pixel(np.zeros(2))[1], *image.size), fill=FLOOR)
+        shown += [base[:, :2] - BASE_M[0] / 2, base[:, :2] + BASE_M[0] / 2]
+    low, high = _box(np.concatenate(shown), np.array(axes.bbox.size))
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[], yticks=[], facecolor=PAPER)
+    axes.set(autoscale_on=False)
+    for spine in axes.spines.values():
+        spine.set(color="#cdced0", linewidth=1)
+    if view == "side":
+        axes.axhspan(min(low[1], 0.0), 0.0, color=FLOOR)
     for shape in paths.shapes:
-        _shape(sheet, shape, view, paths.episode)
+        _draw_shape(axes, shape, view, paths.location)
     if view == "top":
-        _base(sheet, base, paths.record.base_path[-1][2])
+        _draw_base(axes, base)
     if goal is not None:
-        _goal(sheet, goal, paths.episode)
-    if len(np.unique(things.round(4), axis=0)) > 1:
-        draw_dashes(sheet.draw, sheet.pixels(things), 2.2 * FINER)
-    _hand(sheet, hands, paths)
-    picture = image.resize(size_px, Image.Resampling.BOX)
-    plain = ImageDraw.Draw(picture)
-    _labels(plain, [(x / FINER, y / FINER) for x, y in sheet.pixels(hands)], paths.moments, size_px)
-    _scale(plain, size_px, sheet.scale / FINER)
-    plain.rectangle((0, 0, size_px[0] - 1, size_px[1] - 1), outline=(205, 206, 208))
-    return picture
+        _draw_goal(axes, goal, paths)
+    if len(np.unique(objects.round(4), axis=0)) > 1:
+        axes.plot(*objects.T, **DASHES, path_effects=edge(4), zorder=3)
+    _draw_hand(axes, hands, paths)
+    _write_labels(axes, hands, paths.moments)
+    add_scale(axes, axes.bbox.width / (high[0] - low[0]), "lower left")
 
 
-def draw_phase_line(
-    draw: ImageDraw.ImageDraw, points: Sequence[Point], phases: Sequence[str], width: float
-) -> None:
-    """Draw a path whose piece up to point k has the colour of phase k."""
-    for edge, is_casing in ((1.8 * width, True), (width, False)):
-        for index in range(1, len(points)):
-            color = (255, 255, 255) if is_casing else PHASE_COLORS[phases[index]]
-            draw.line([points[index - 1], points[index]], fill=color, width=round(edge))
-            draw.circle(points[index], round(edge) / 2 - 0.6, fill=color)
-
-
-def _box(points: Array, size_px: tuple[int, int]) -> tuple[Array, Array]:
+def _box(points: Array, size_px: Array) -> tuple[Array, Array]:
     """Return the shown rectangle: all points with some room around them, in the picture's proportions."""
     low, high = points.min(axis=0) - AROUND_M, points.max(axis=0) + AROUND_M
-    span = high - low
-    wanted = np.array([span[1] * size_px[0] / size_px[1], span[0] * size_px[1] / size_px[0]])
-    lack = np.maximum(wanted - span, 0.0) / 2
+    lack = np.maximum((high - low)[::-1] * size_px / size_px[::-1] - (high - low), 0.0) / 2
     return low - lack, high + lack
 
 
-def _shape(sheet: _Sheet, shape: Shape, view: str, episode: PickAndPlaceEpisode | None) -> None:
-    corners = sheet.pixels(shape.top if view == "top" else shape.side)
-    if len(corners) < 3:
-        return
-    share = 0.35 if shape.is_furniture else 0.6
-    paper = np.array(PAPER)
-    red, green, blue = (paper + share * (255 * np.array(shape.rgb) - paper)).round().astype(int).tolist()
-    sheet.draw.polygon(corners, fill=(red, green, blue))
-    location = episode.task_goal.target_location if episode is not None else None
+def _draw_shape(axes: Axes, shape: ShapeOutline, view: str, location: TargetLocation | None) -> None:
+    paper, share = np.array(to_rgb(PAPER)), 0.35 if shape.is_furniture else 0.6
     is_target = location is not None and location.object_name == shape.name
-    edge: Rgb = (0, 122, 80) if is_target else (120, 120, 118)
-    sheet.draw.line([*corners, corners[0]], fill=edge, width=(3 if is_target else 1) * FINER)
+    look: dict[str, Any] = {"edgecolor": GOAL if is_target else "#787876", "linewidth": 3 if is_target else 1}
+    color = paper + share * (np.array(shape.rgb) - paper)
+    axes.add_patch(Polygon(shape.top if view == "top" else shape.side, facecolor=color, **look))
 
 
-def _base(sheet: _Sheet, base: Array, yaw: float) -> None:
-    if len(base) > 1:
-        sheet.draw.line(sheet.pixels(base), fill=BASE, width=2 * FINER)
-    turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
-    outline = np.array([(1, 1), (1, -1), (-1, -1), (-1, 1)]) * np.array(BASE_M) / 2
-    corners = sheet.pixels(outline @ turn.T + base[-1])
-    sheet.draw.polygon(corners, fill=(*BASE, 45))
-    sheet.draw.line([*corners, corners[0]], fill=BASE, width=2 * FINER)
+def _draw_base(axes: Axes, base: Array) -> None:
+    (x, y, yaw), (length_m, width_m) = base[-1], BASE_M
+    axes.plot(*base[:, :2].T, color=BASE, linewidth=2)
+    corner = (x - length_m / 2, y - width_m / 2)
+    outline = Rectangle(corner, length_m, width_m, angle=np.degrees(yaw), rotation_point="center")
+    outline.set(facecolor=f"{BASE}2d", edgecolor=BASE, linewidth=2)
+    axes.add_patch(outline)
+    turn = np.array([[np.cos(yaw), np.sin(yaw)], [-np.sin(yaw), np.cos(yaw)]])
     nose = np.array([(0.15, 0.0), (0.05, -0.07), (0.05, 0.07)])
-    sheet.draw.polygon(sheet.pixels(nose @ turn.T + base[-1]), fill=BASE)
+    axes.add_patch(Polygon(nose @ turn + (x, y), color=BASE))
 
 
-def _goal(sheet: _Sheet, goal: Array, episode: PickAndPlaceEpisode | None) -> None:
-    location = episode.task_goal.target_location if episode is not None else None
-    is_place = location is not None and location.type == "position"
-    near_m = episode.task_goal.success_criteria.place_tolerance if episode is not None and is_place else 0.0
-    draw_goal(sheet.draw, sheet.pixel(goal), 9 * FINER, near_m * sheet.scale)
+def _draw_goal(axes: Axes, goal: Array, paths: Paths) -> None:
+    axes.plot(*goal, **STAR, markersize=20, markeredgewidth=1.5)
+    if paths.episode is not None and paths.location is not None and paths.location.type == "position":
+        near_m = paths.episode.task_goal.success_criteria.place_tolerance
+        axes.add_patch(Circle((goal[0], goal[1]), near_m, **CIRCLE))
 
 
-def _hand(sheet: _Sheet, hands: Array, paths: Paths) -> None:
-    way = sheet.pixels(hands)
-    draw_phase_line(sheet.draw, way, paths.record.phases, 3.5 * FINER)
-    for step in paths.result.collision_steps:
-        if step < len(way):
-            draw_bump(sheet.draw, way[step], 5 * FINER)
+def _draw_hand(axes: Axes, hands: Array, paths: Paths) -> None:
+    """Draw the path, whose piece up to point k has the colour of phase k, and what happened on it."""
+    axes.plot(*hands.T, color="white", linewidth=6.3, solid_capstyle="round", zorder=4)
+    pieces = LineCollection(list(np.stack([hands[:-1], hands[1:]], axis=1)), linewidth=3.5, zorder=4)
+    pieces.set(colors=[PHASE_COLORS[phase] for phase in paths.record.phases[1:]], capstyle="round")
+    axes.add_collection(pieces, autolim=False)
+    bumps = [step for step in paths.result.collision_steps if step < len(hands)]
+    axes.plot(*hands[bumps].T, **CROSS, markersize=12, zorder=5)
     for moment in paths.moments:
         if moment.label and moment.label != "start":
-            edge: Rgb = (193, 18, 31) if "wrong" in moment.label else INK
-            sheet.draw.circle(
-                way[moment.step], 5.5 * FINER, fill=(255, 255, 255), outline=edge, width=2 * FINER
+            color = "#c1121f" if "wrong" in moment.label else DARK
+            axes.plot(
+                *hands[moment.step],
+                "o",
+                color="white",
+                markeredgecolor=color,
+                markeredgewidth=2,
+                markersize=9,
+                zorder=6,
             )
-    draw_start(sheet.draw, way[0], 6 * FINER)
+    axes.plot(*hands[0], **RING, markersize=9, markeredgewidth=3.4, zorder=6)
 
 
-def _labels(
-    draw: ImageDraw.ImageDraw, way: Sequence[Point], moments: Sequence[Moment], size_px: tuple[int, int]
-) -> None:
+def _write_labels(axes: Axes, hands: Array, moments: Sequence[Moment]) -> None:
     """Write the moments beside the path, each where no other is; those at one place share a line."""
-    font = plain_font(LABEL_PX)
-    places: dict[Point, list[str]] = {}
+    pixels = axes.transData.transform(hands)
+    places: dict[int, list[str]] = {}
     for moment in moments:
-        at = way[moment.step]
-        near = next((place for place in places if np.hypot(place[0] - at[0], place[1] - at[1]) < 6), at)
+        near = (step for step in places if math.dist(pixels[step], pixels[moment.step]) < 6)
         if moment.label:
-            places.setdefault(near, []).append(moment.label)
-    taken: list[tuple[float, float, float, float]] = []
-    for (x, y), words in places.items():
-        text, best = ", ".join(words), None
-        for right, down, anchor in ((9, -9, "ls"), (9, 9, "lt"), (-9, -9, "rs"), (-9, 9, "rt")):
-            box = draw.textbbox((x + right, y + down), text, font=font, anchor=anchor, stroke_width=3)
-            inside = box[0] >= 0 and box[1] >= 0 and box[2] <= size_px[0] and box[3] <= size_px[1]
-            if inside and not any(_overlap(box, other) for other in taken):
-                best = ((x + right, y + down), anchor, box)
+            places.setdefault(next(near, moment.step), []).append(moment.label)
+    taken: list[Any] = []
+    for step, words in places.items():
+        for right, up in ((9, 9), (9, -9), (-9, 9), (-9, -9)):
+            where: dict[str, Any] = {"xytext": (right, up), "textcoords": "offset points"}
+            sides = {"ha": "left" if right > 0 else "right", "va": "bottom" if up > 0 else "top"}
+            text = write_text(
+                axes, ", ".join(words), hands[step], 15, **where, **sides, path_effects=edge(4), zorder=7
+            )
+            box: Any = text.get_window_extent()
+            is_inside = (box.min >= axes.bbox.min).all() and (box.max <= axes.bbox.max).all()
+            if is_inside and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
                 break
-        if best is not None:
-            at, anchor, box = best
-            taken.append(box)
-            draw.text(at, text, fill=INK, font=font, anchor=anchor, stroke_width=3, stroke_fill=PAPER)
-
-
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def _scale(draw: ImageDraw.ImageDraw, size_px: tuple[int, int], pixels_per_m: float) -> None:
-    length_m = round_length_m(SCALE_PX / pixels_per_m)
-    text = f"{100 * length_m:g} cm" if length_m < 1 else f"{length_m:g} m"
-    left, bottom, right = 14, size_px[1] - 14, 14 + length_m * pixels_per_m
-    font = plain_font(LABEL_PX)
-    draw.line([(left, bottom - 6), (left, bottom), (right, bottom), (right, bottom - 6)], fill=INK, width=2)
-    draw.text(
-        ((left + right) / 2, bottom - 5),
-        text,
-        fill=INK,
-        font=font,
-        anchor="ms",
-        stroke_width=3,
-        stroke_fill=PAPER,
-    )
+            text.remove()
 
 
 class Moment(NamedTuple):
@@ -246,7 +192,7 @@ def moments_of(result: PickPlaceResult, record: PickPlaceRecord, wrong: int) -> 
     return [Moment(step, ", ".join(told[step])) for step in sorted(told)]
 
 
-class Side(NamedTuple):
+class SideView(NamedTuple):
     """From which side one looks: what goes to the right in the side view."""
 
     origin_xy: tuple[float, float]  # where the distance is 0
@@ -259,7 +205,7 @@ class Side(NamedTuple):
         return np.stack([distances, points[:, 2]], axis=1)
 
 
-class Shape(NamedTuple):
+class ShapeOutline(NamedTuple):
     """A thing, or a part of one, as a convex outline in both views."""
 
     name: str
@@ -270,7 +216,7 @@ class Shape(NamedTuple):
     high_z: float
 
 
-def side_of(record: PickPlaceRecord) -> Side:
+def side_of(record: PickPlaceRecord) -> SideView:
     """Return the side from which carrying is seen best: the object goes from the left to the right.
 
     Where there is no way to go, the robot is at the left and the object at the right.
@@ -284,9 +230,9 @@ def side_of(record: PickPlaceRecord) -> Side:
     return _side(base, start - base, "distance from the robot's start towards the object")
 
 
-def shapes_of(episode: PickAndPlaceEpisode, side: Side) -> tuple[list[Shape], list[str]]:
+def shapes_of(episode: PickAndPlaceEpisode, side: SideView) -> tuple[list[ShapeOutline], list[str]]:
     """Return the outlines of all but the target object, lower ones first, and what could not be drawn."""
-    shapes: list[Shape] = []
+    shapes: list[ShapeOutline] = []
     problems: list[str] = []
     folder = Path(episode.assets_path) if episode.assets_path else None
     target = episode.task_goal.target_object
@@ -302,13 +248,13 @@ def shapes_of(episode: PickAndPlaceEpisode, side: Side) -> tuple[list[Shape], li
     return sorted(shapes, key=lambda shape: shape.high_z), problems
 
 
-def _side(origin: Array, way: Array, label: str) -> Side:
+def _side(origin: Array, way: Array, label: str) -> SideView:
     length = math.hypot(*way)
     along = way / length if length > 1e-6 else np.array([1.0, 0.0])
-    return Side((float(origin[0]), float(origin[1])), (float(along[0]), float(along[1])), label)
+    return SideView((float(origin[0]), float(origin[1])), (float(along[0]), float(along[1])), label)
 
 
-def _shapes(item: SceneItem, thing: Thing, side: Side) -> list[Shape]:
+def _shapes(item: SceneItem, thing: Thing, side: SideView) -> list[ShapeOutline]:
     """Return furniture part by part, since one sees between a table's legs, and small things as one."""
     bodies = [solid.points for solid in thing.solids] if thing.is_furniture else [thing.points]
     turn = Rotation.from_quat(item.rotation)
@@ -317,7 +263,7 @@ def _shapes(item: SceneItem, thing: Thing, side: Side) -> list[Shape]:
     for body in bodies:
         points = turn.apply(body) + np.array(item.position)
         found.append(
-            Shape(
+            ShapeOutline(
                 name=item.name,
                 is_furniture=thing.is_furniture,
                 top=_hull(points[:, :2]),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from msgspec import UNSET, UnsetType
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from proctor.core.errors import UserError
 from proctor.core.types import Array, Observation
@@ -21,7 +23,6 @@ from proctor.exams.pick_place.hand_views import (
     PHASE_COLORS,
     Moment,
     Paths,
-    draw_phase_line,
     draw_view,
     moments_of,
     shapes_of,
@@ -29,20 +30,26 @@ from proctor.exams.pick_place.hand_views import (
 )
 from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
 from proctor.exams.pick_place.verdict import verdict_of
-from proctor.plots.fonts import plain_font
-from proctor.plots.frame import DARK, GREY, MARGIN_PX, LegendEntry, legend_block, text_block
-from proctor.plots.marks import Point, draw_bump, draw_dashes, draw_goal
-from proctor.plots.plan import PAPER
-from proctor.plots.trajectory import save_png
+from proctor.plots.figure import (
+    DARK,
+    GREY,
+    add_legend,
+    fit_height,
+    image_of,
+    new_figure,
+    save_png,
+    write_above,
+)
+from proctor.plots.trajectory import CROSS, DASHES, STAR
 
 STAGES = ("reached", "grasped", "lifted", "placed")
 NOWHERE = "none: lift only"  # the target type of an episode that asks for no more than lifting
 
-WIDTH_PX, COLUMNS, GAP_PX = 1800, 3, 12
+WIDTH_PX, MARGIN_PX, COLUMNS, GAP_PX = 1800, 14, 3, 12
 FRAME_PX = (WIDTH_PX - 2 * MARGIN_PX - (COLUMNS - 1) * GAP_PX) // COLUMNS
 """How wide a picture of the head is shown."""
 TITLE_PX, LINE_PX, LABEL_PX, BAND_PX = 30, 20, 19, 36
-VIEW_HEIGHT_PX = 560
+VIEW_PX, VIEW_HEIGHT_PX = (WIDTH_PX - 2 * MARGIN_PX - GAP_PX) // 2, 560
 SOURCES = {
     "recorded": "The head's camera, recorded during the run.",
     "replayed": "The head's camera and, in the corner, the wrist's; drawn again from the recorded actions.",
@@ -196,93 +203,63 @@ def film_strip(
     shapes = shapes_of(episode, side)[0] if episode is not None else []
     moments = moments_of(result, record, verdict.step)
     paths = Paths(result, record, episode, side, shapes, moments)
-    inner_px = WIDTH_PX - 2 * MARGIN_PX
     outcome = "success" if result.success else verdict.kind.replace("_", " ")
     told = " · ".join(filter(None, (result.episode_id, policy, outcome)))
-    blocks = [
-        text_block(result.instruction or result.episode_id, TITLE_PX, inner_px, most_lines=2),
-        text_block(f"{told}: {verdict.sentence}", LINE_PX, inner_px, most_lines=2),
-        _film(paths, frames),
-        text_block(frames.note or SOURCES[frames.source], 16, inner_px, most_lines=2),
-        _views(paths),
-        legend_block(_legend(paths), inner_px),
-    ]
-    sheet = Image.new("RGB", (WIDTH_PX, sum(block.height for block in blocks) + 2 * MARGIN_PX), PAPER)
-    y = MARGIN_PX // 2
-    for block in blocks:
-        sheet.paste(block, (MARGIN_PX, y))
-        y += block.height
-    return sheet
-
-
-def _film(paths: Paths, frames: KeyFrames) -> Image.Image:
-    """Return the pictures from left to right, in rows, each with a band below that says when it was."""
     pictures = {step: Image.open(BytesIO(content)) for step, content in frames.pictures}
-    moments = [moment for moment in paths.moments if moment.step in pictures] if pictures else paths.moments
-    ratio = next((image.height / image.width for image in pictures.values()), 0.75)
-    high_px = round(FRAME_PX * ratio) if pictures else 0
-    rows = -(-len(moments) // COLUMNS)
-    block = Image.new("RGB", (WIDTH_PX - 2 * MARGIN_PX, rows * (high_px + BAND_PX + GAP_PX)), PAPER)
-    for index, moment in enumerate(moments):
-        left = (index % COLUMNS) * (FRAME_PX + GAP_PX)
-        top = (index // COLUMNS) * (high_px + BAND_PX + GAP_PX)
+    shown = [moment for moment in moments if moment.step in pictures] if pictures else moments
+    picture_px = max((FRAME_PX * image.height // image.width for image in pictures.values()), default=0)
+    row_px = picture_px + BAND_PX + GAP_PX
+    film_px = -(-len(shown) // COLUMNS) * row_px
+    axes = new_figure(WIDTH_PX, film_px + BAND_PX + VIEW_HEIGHT_PX).add_axes((0, 0, 1, 1), autoscale_on=False)
+    axes.set(xlim=(-MARGIN_PX, WIDTH_PX - MARGIN_PX), ylim=(film_px + BAND_PX + VIEW_HEIGHT_PX, 0))
+    axes.set_axis_off()
+    for index, moment in enumerate(shown):
+        left, top = index % COLUMNS * (FRAME_PX + GAP_PX), index // COLUMNS * row_px
         if moment.step in pictures:
-            block.paste(
-                pictures[moment.step].resize((FRAME_PX, high_px), Image.Resampling.LANCZOS), (left, top)
-            )
-        _band(ImageDraw.Draw(block), (left, top + high_px), moment, paths)
-    return block
+            extent = (left, left + FRAME_PX, top + picture_px, top)
+            axes.imshow(pictures[moment.step], extent=extent, aspect="auto", interpolation="bicubic")
+        _draw_band(axes, left, top + picture_px, moment, paths)
+    views: tuple[tuple[Literal["top", "side"], str], ...] = (
+        ("top", "From above: x to the right, y up"),
+        ("side", f"From the side: {side.label}"),
+    )
+    for index, (view, text) in enumerate(views):
+        left = index * (VIEW_PX + GAP_PX)
+        axes.text(left, film_px + BAND_PX / 2, text, fontsize=LABEL_PX, color=DARK, va="center")
+        area = (left, film_px + BAND_PX, VIEW_PX, VIEW_HEIGHT_PX)
+        draw_view(axes.inset_axes(area, transform=axes.transData), paths, view)
+    note, told = frames.note or SOURCES[frames.source], f"{told}: {verdict.sentence}"
+    header = ((note, 16), (told, LINE_PX), (result.instruction or result.episode_id, TITLE_PX))
+    write_above(axes, header, WIDTH_PX - 2 * MARGIN_PX, max_lines=2)
+    add_legend(axes, _legend(paths), WIDTH_PX)
+    fit_height(axes)
+    return image_of(axes)
 
 
-def _band(draw: ImageDraw.ImageDraw, at: tuple[int, int], moment: Moment, paths: Paths) -> None:
-    left, top = at
+def _draw_band(axes: Axes, left: float, top: float, moment: Moment, paths: Paths) -> None:
+    """Draw what stands below a picture: what happened there, and when that was."""
     phase = paths.record.phases[moment.step]
-    draw.rectangle((left, top, left + FRAME_PX - 1, top + BAND_PX - 1), fill=(232, 233, 230))
-    draw.rectangle((left, top, left + 9, top + BAND_PX - 1), fill=PHASE_COLORS[phase])
-    middle, font = top + BAND_PX / 2, plain_font(LABEL_PX)
-    label = moment.label.capitalize() or "…"
-    draw.text((left + 20, middle), label, fill=DARK, font=font, anchor="lm", stroke_width=0.4)
-    period_s = paths.episode.sim_params.control_period if paths.episode is not None else None
-    parts = [f"step {moment.step}", f"phase {phase}"] + (
-        [] if period_s is None else [f"{moment.step * period_s:.1f} s"]
-    )
-    draw.text(
-        (left + FRAME_PX - 12, middle),
-        "  ·  ".join(parts),
-        fill=GREY,
-        font=plain_font(LABEL_PX - 2),
-        anchor="rm",
-    )
+    axes.add_patch(Rectangle((left, top), FRAME_PX, BAND_PX, color="#e8e9e6"))
+    axes.add_patch(Rectangle((left, top), 10, BAND_PX, color=PHASE_COLORS[phase]))
+    middle, label = top + BAND_PX / 2, moment.label.capitalize() or "…"
+    axes.text(left + 20, middle, label, fontsize=LABEL_PX, weight="bold", color=DARK, va="center")
+    parts = [f"step {moment.step}", f"phase {phase}"]
+    if paths.episode is not None:
+        parts.append(f"{moment.step * paths.episode.sim_params.control_period:.1f} s")
+    right: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": LABEL_PX - 2}
+    axes.text(left + FRAME_PX - 12, middle, "  ·  ".join(parts), color=GREY, **right)
 
 
-def _views(paths: Paths) -> Image.Image:
-    inner_px = WIDTH_PX - 2 * MARGIN_PX
-    wide_px = (inner_px - GAP_PX) // 2
-    block = Image.new("RGB", (inner_px, VIEW_HEIGHT_PX + BAND_PX), PAPER)
-    draw, font = ImageDraw.Draw(block), plain_font(LABEL_PX)
-    titles = ("From above: x to the right, y up", f"From the side: {paths.side.label}")
-    for index, title in enumerate(titles):
-        left = index * (wide_px + GAP_PX)
-        draw.text((left, BAND_PX / 2), title, fill=DARK, font=font, anchor="lm")
-        view = draw_view(paths, "side" if index else "top", (wide_px, VIEW_HEIGHT_PX))
-        block.paste(view, (left, BAND_PX))
-    return block
-
-
-def _legend(paths: Paths) -> list[LegendEntry]:
-    def line(phase: str, draw: ImageDraw.ImageDraw, at: Point, half: float) -> None:
-        points = [(at[0] + half * share, at[1]) for share in (-1.0, 0.7)]
-        draw_phase_line(draw, points, [phase, phase], half / 5)
-
-    def dashes(draw: ImageDraw.ImageDraw, at: Point, half: float) -> None:
-        draw_dashes(draw, [(at[0] + half * share, at[1]) for share in np.linspace(-1, 0.7, 30)], half / 7)
-
-    used: Sequence[str] = [phase for phase in PHASE_COLORS if phase in paths.record.phases]
-    entries = [LegendEntry(f"hand: {phase}", partial(line, phase)) for phase in used]
-    entries.append(LegendEntry("object", dashes))
+def _legend(paths: Paths) -> list[tuple[Any, str]]:
+    entries: list[tuple[Any, str]] = [
+        (Line2D([], [], color=color, linewidth=3.5), f"hand: {phase}")
+        for phase, color in PHASE_COLORS.items()
+        if phase in paths.record.phases
+    ]
+    entries.append((Line2D([], [], **DASHES), "object"))
     if paths.record.target is not None:
-        entries.append(LegendEntry("target", lambda draw, at, half: draw_goal(draw, at, half / 2)))
+        entries.append((Line2D([], [], **STAR, markersize=19), "target"))
     bumps = len(paths.result.collision_steps)
     if bumps:
-        entries.append(LegendEntry(f"bump ({bumps})", lambda draw, at, half: draw_bump(draw, at, half / 2)))
+        entries.append((Line2D([], [], **CROSS, markersize=17), f"bump ({bumps})"))
     return entries

@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import lru_cache
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Literal
@@ -26,13 +25,12 @@ from proctor.exams.findings import (
     says_something,
     some_of,
 )
-from proctor.exams.geodesics import is_reachable, unreachable_notes
-from proctor.exams.path_distance import has_map, shortest_known_m
+from proctor.exams.path_distance import has_map, shortest_known_m, unreachable_notes
 from proctor.exams.vln.episode import Episode, stored_geodesic_m
-from proctor.maps.grid_map import BAND_M, MARGIN_M, ROBOT, GridMap
+from proctor.maps.grid_map import MARGIN_M, GridMap
+from proctor.robots.spec import standard_robot
 from proctor.scenes.mesh_house import REMEDY, filling_hulls
-from proctor.scenes.scene_config import load_scene, missing_file_notes, scene_version
-from proctor.scenes.scene_map import floor_of_scene, house_of_scene, map_of_scene
+from proctor.scenes.scene import Scene
 
 if TYPE_CHECKING:
     from proctor.worlds.mujoco.wheeled.env import VLNEnv
@@ -47,6 +45,9 @@ HIGH_M = 1.0
 SPARSE_M = 1.0  # a wider gap in a reference path spoils nDTW
 FAR_M = 1.0
 NEAR_M = 0.1
+
+_DRAWN: set[tuple[str, float]] = set()
+"""Digests of scenes and floors in them whose maps could be drawn."""
 
 
 def check_before_run(given: Given) -> Iterator[Finding]:
@@ -68,7 +69,7 @@ def check_before_run(given: Given) -> Iterator[Finding]:
     for scene, indices in by_scene.items():
         group = [episodes[index] for index in indices]
         if scene is not None and Path(scene).is_file():
-            _check_map(Path(scene), scene_version(Path(scene)), group[0].start_position)
+            _check_map(Scene.load(Path(scene)), group[0].start_position)
             unreachable_notes(_with_goals(group))  # remembered, for `scene_notes`, while the map is at hand
         elif given.needs_scene:
             problem = f"there is no scene file {scene}" if scene else _missing_scene(given, group[0])
@@ -78,10 +79,12 @@ def check_before_run(given: Given) -> Iterator[Finding]:
         yield Finding(severity="note", kind="scenes", text=note)
 
 
-@lru_cache(maxsize=2**14)
-def _check_map(scene: Path, version: int, start: Vector3) -> None:
-    """Build a map, once for each version of a scene, however many policies are run in it."""
-    map_of_scene(scene, start)
+def _check_map(scene: Scene, start: Vector3) -> None:
+    """Draw a map, once for each content of a scene, however many policies are run in it."""
+    floor_z = scene.floor_near(start)
+    if (scene.digest, floor_z) not in _DRAWN:
+        scene.map(floor_z)
+        _DRAWN.add((scene.digest, floor_z))
 
 
 def _missing_scene(given: Given, episode: Episode) -> str:
@@ -98,15 +101,15 @@ def _missing_scene(given: Given, episode: Episode) -> str:
 def scene_notes(episodes: Sequence[Episode]) -> list[str]:
     """Return notes on scenes: how meshes were read, floors, missing images, goals out of reach."""
     by_scene: dict[Path, list[Episode]] = defaultdict(list)
-    for episode in episodes:
-        if (scene := _scene(episode)) is not None:
-            by_scene[scene].append(episode)
+    for episode in filter(has_map, episodes):
+        by_scene[Path(str(episode.scene_config_path))].append(episode)
     notes = []
     for path in by_scene:
-        house = house_of_scene(path)
+        scene = Scene.load(path)
+        house = scene.house()
         if house is not None:
-            notes += [*load_scene(path).notes, f"{path.name} has its floors at {house.described_floors()}"]
-        notes += missing_file_notes(path)
+            notes += [*scene.config.notes, f"{path.name} has its floors at {house.described_floors()}"]
+        notes += scene.missing_file_notes()
     return [*notes, *unreachable_notes(_with_goals(e for group in by_scene.values() for e in group))]
 
 
@@ -122,7 +125,7 @@ def check_dataset(given: Given, env: str) -> Iterator[Finding]:
 
 
 def _missing_scenes(given: Given) -> Iterator[Finding]:
-    missing = [index for index, episode in given.episodes.items() if _scene(episode) is None]
+    missing = [index for index, episode in given.episodes.items() if not has_map(episode)]
     if given.scenes is None and given.format != "native":
         text = "no --scenes given: maps are not checked, and distances would be Euclidean"
         yield from found("note", "no-scene", text, missing)
@@ -138,13 +141,14 @@ def _missing_scenes(given: Given) -> Iterator[Finding]:
 def _check_maps(episodes: Mapping[int, Episode], env_name: str) -> Iterator[Finding]:
     by_scene: dict[Path, list[int]] = defaultdict(list)
     for index, episode in episodes.items():
-        if (scene := _scene(episode)) is not None:
-            by_scene[scene].append(index)
+        if has_map(episode):
+            by_scene[Path(str(episode.scene_config_path))].append(index)
     by_kind: dict[str, list[int]] = defaultdict(list)
     with closing(build("env", env_name, {"sensors": []})) as env:
-        for scene, indices in by_scene.items():
+        for path, indices in by_scene.items():
             try:
-                for note in missing_file_notes(scene):
+                scene = Scene.load(path)
+                for note in scene.missing_file_notes():
                     yield from found("warning", "missing-file", note, indices)
                 for index in indices:
                     by_kind[_verdict(scene, episodes[index])].append(index)
@@ -165,20 +169,21 @@ def _check_maps(episodes: Mapping[int, Episode], env_name: str) -> Iterator[Find
         yield from found("error", kind, text, sorted(by_kind[kind]), remedy="dropped")
 
 
-def _check_hulls(scene: Path, episodes: Mapping[int, Episode]) -> Iterator[Finding]:
+def _check_hulls(scene: Scene, episodes: Mapping[int, Episode]) -> Iterator[Finding]:
     """Say which meshes block the ends of episodes only by their convex hulls: walls in one piece."""
     blocked: dict[str, list[int]] = defaultdict(list)
+    robot = standard_robot()
     for index, episode in episodes.items():
         for point in filter(None, (episode.start_position, episode.goal_position)):
-            floor_z = floor_of_scene(scene, point)
-            band_m = (floor_z + BAND_M[0], floor_z + BAND_M[1])
-            xy = (point.x, point.y)
-            for name in filling_hulls(load_scene(scene), scene, xy, radius_m=ROBOT.radius_m, band_m=band_m):
+            floor_z = scene.floor_near(point)
+            low_m, high_m = robot.height_band_m
+            band_m, xy = (floor_z + low_m, floor_z + high_m), (point.x, point.y)
+            for name in filling_hulls(scene, xy, radius_m=robot.radius_m, band_m=band_m):
                 if index not in blocked[name]:
                     blocked[name].append(index)
     for name, inside in blocked.items():
-        text = f"{scene.name}: starts or goals are free, but inside of the convex hull of '{name}': {REMEDY}"
-        yield from found("error", "inside-hull", text, inside)
+        text = f"starts or goals are free, but inside of the convex hull of '{name}': {REMEDY}"
+        yield from found("error", "inside-hull", f"{Path(str(scene.file)).name}: {text}", inside)
 
 
 def _refused(env: VLNEnv, episodes: dict[int, Episode]) -> list[int]:
@@ -191,15 +196,15 @@ def _refused(env: VLNEnv, episodes: dict[int, Episode]) -> list[int]:
     return [index for index, episode in episodes.items() if id(episode) in refused]
 
 
-def _verdict(scene: Path, episode: Episode) -> Literal["off-map", "unreachable", ""]:
+def _verdict(scene: Scene, episode: Episode) -> Literal["off-map", "unreachable", ""]:
     """Tell what is wrong with the ends of an episode on the maps of their floors."""
     start, goal = episode.start_position, episode.goal_position
     ends = [start] if goal is None else [start, goal]
-    if any(_is_off(map_of_scene(scene, point), point) for point in ends):
+    if any(_is_off(scene.map_at(point), point) for point in ends):
         return "off-map"
     if goal is None:
         return ""
-    return "" if is_reachable(episode) else "unreachable"
+    return "" if scene.is_reachable(start, goal) else "unreachable"
 
 
 def _is_off(grid: GridMap, point: Vector3) -> bool:
@@ -224,10 +229,6 @@ def _shortest_m(episode: Episode) -> float:
 
 def _with_goals(episodes: Iterable[Episode]) -> list[Episode]:
     return [episode for episode in episodes if episode.goal_position is not None]
-
-
-def _scene(episode: Episode) -> Path | None:
-    return Path(str(episode.scene_config_path)) if has_map(episode) else None
 
 
 def check_episodes(episodes: Episodes, *, shortest_m: Callable[[Episode], float]) -> Iterator[Finding]:

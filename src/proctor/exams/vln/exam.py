@@ -98,7 +98,7 @@ class VlnExam(DrivingExam[Episode]):
     title = "navigation"
     episode = Episode
     options_type = VlnOptions
-    worker_modules = ("proctor.exams.vln.exam", "proctor.exams.geodesics")
+    worker_modules = ("proctor.exams.vln.exam", "proctor.scenes.scene")
     example_suite = "houses-v1"
     baselines: ClassVar[Mapping[str, str]] = {
         "forward": "proctor.exams.vln.baselines:ForwardPolicy",

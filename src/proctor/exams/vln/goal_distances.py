@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.geometry import distance
 from proctor.core.types import Array
+from proctor.exams.path_distance import scene_of
 from proctor.exams.results import EpisodeResult
 from proctor.exams.vln.episode import Episode
-from proctor.maps.grid_map import ROBOT, GridMap
-from proctor.scenes.scene_config import scene_version
-from proctor.scenes.scene_map import floor_of_scene, map_of_floor
+from proctor.maps.grid_map import GridMap
+from proctor.scenes.geodesics import ROBOT_RADIUS_M
+from proctor.scenes.scene import Scene
 
 LARGEST_ERROR = 0.1
 """An estimate that is further off than this share has another reason than the size of the cells."""
@@ -31,10 +31,12 @@ def goal_distances(result: EpisodeResult, episode: Episode) -> Array | None:
     start, goal = episode.start_position, episode.goal_position
     if result.distance == "euclidean":
         return np.array([distance(point, goal) for point in result.trajectory])
-    path = Path(episode.scene_config_path or "")
     try:
-        grid = _coarse_map(path, scene_version(path), floor_of_scene(path, start))
+        scene = scene_of(episode)
+        grid = None if scene is None else _coarse_map(scene, scene.floor_near(start))
     except UserError:
+        grid = None
+    if grid is None:
         return None
     grid = grid.covering((start.x, start.y), (goal.x, goal.y))
     points = np.array([(point.x, point.y) for point in result.trajectory])
@@ -47,11 +49,10 @@ def goal_distances(result: EpisodeResult, episode: Episode) -> Array | None:
 
 
 @lru_cache(maxsize=8)
-def _coarse_map(path: Path, version: int, floor_z: float) -> GridMap:
+def _coarse_map(scene: Scene, floor_z: float) -> GridMap:
     """Return where the middle of the robot can be, in cells of twice the size: a search takes a quarter."""
-    del version  # only there to tell versions apart
-    fine = map_of_floor(path, floor_z)
-    free = fine.clearance_m > ROBOT.radius_m
+    fine = scene.map(floor_z)
+    free = fine.clearance_m > ROBOT_RADIUS_M
     free = np.pad(free, [(0, size % 2) for size in free.shape], constant_values=True)
     rows, columns = (size // 2 for size in free.shape)
     roomy = free.reshape(rows, 2, columns, 2).any(axis=(1, 3))

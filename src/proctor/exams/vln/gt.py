@@ -30,7 +30,7 @@ V1_3_GRID_DEG = 30.0
 MANY = 20  # episodes that are no accident
 
 
-class GroundTruth(msgspec.Struct, frozen=True):
+class VlnceGroundTruth(msgspec.Struct, frozen=True):
     """The reference of one episode, in Habitat's axes."""
 
     locations: list[Triple]  # the start and where each FORWARD led; turns add none
@@ -62,10 +62,10 @@ def gt_candidates(episodes_file: Path) -> list[Path]:
     return [episodes_file.with_name(f"{stem}_gt{ending}") for ending in (".json.gz", ".json")]
 
 
-def parse_gt(raw: bytes, file: Path, *, remedy: str) -> dict[str, GroundTruth]:
+def parse_gt(raw: bytes, file: Path, *, remedy: str) -> dict[str, VlnceGroundTruth]:
     """Return an unpacked gt file by episode id; the message about a broken one ends with `remedy`."""
     try:
-        entries = decode(raw, dict[str, GroundTruth], file)
+        entries = decode(raw, dict[str, VlnceGroundTruth], file)
         for key, entry in entries.items():
             _check_entry(entry, file, key)
     except InvalidFile:
@@ -82,13 +82,13 @@ def parse_gt(raw: bytes, file: Path, *, remedy: str) -> dict[str, GroundTruth]:
 
 def sound_entries(
     document: Mapping[str, Any], file: Path
-) -> tuple[dict[str, GroundTruth], list[InvalidFile]]:
+) -> tuple[dict[str, VlnceGroundTruth], list[InvalidFile]]:
     """Return the entries of a parsed gt file that can be used, and what is wrong with each of the others."""
     entries, broken = {}, []
     for key, record in document.items():
         try:
             refuse_nan(record, file, place=key)
-            entry = convert(record, GroundTruth, file, place=key)
+            entry = convert(record, VlnceGroundTruth, file, place=key)
             _check_entry(entry, file, key)
         except InvalidFile as error:
             broken.append(error)
@@ -97,13 +97,13 @@ def sound_entries(
     return entries, broken
 
 
-def strays(starts: Mapping[str, Start], gt: Mapping[str, GroundTruth]) -> list[str]:
+def strays(starts: Mapping[str, Start], gt: Mapping[str, VlnceGroundTruth]) -> list[str]:
     """Return the ids of episodes whose gt begins elsewhere than they do."""
     common = (key for key in starts if key in gt)
     return [key for key in common if math.dist(gt[key].locations[0], starts[key].position) > NEAR_M]
 
 
-def _check_entry(entry: GroundTruth, file: Path, key: str) -> None:
+def _check_entry(entry: VlnceGroundTruth, file: Path, key: str) -> None:
     if not entry.locations:
         raise InvalidFile(file, "expected at least one point, found none", place=f"{key}.locations")
     unknown = [action for action in entry.actions if not 0 <= action <= LOOK_DOWN]
@@ -111,7 +111,7 @@ def _check_entry(entry: GroundTruth, file: Path, key: str) -> None:
         raise InvalidFile(file, f"expected 0 to 5, found {unknown[0]}", place=f"{key}.actions")
 
 
-def actions_of(entry: GroundTruth, *, turn_deg: int) -> list[Action]:
+def actions_of(entry: VlnceGroundTruth, *, turn_deg: int) -> list[Action]:
     """Return the actions in our terms: turns of 15 degrees; looking up and down is left out."""
     turns = turn_deg // TURNS_DEG[0]
     ours: dict[int, list[Action]] = {
@@ -120,14 +120,14 @@ def actions_of(entry: GroundTruth, *, turn_deg: int) -> list[Action]:
     return [each for action in entry.actions for each in ours.get(action, ())]
 
 
-def turn_deg_of(starts: Mapping[str, Start], gt: Mapping[str, GroundTruth], *, usual: int) -> int:
+def turn_deg_of(starts: Mapping[str, Start], gt: Mapping[str, VlnceGroundTruth], *, usual: int) -> int:
     """Return by how much a turn in this gt turns: the usual angle, unless the first moves say otherwise."""
     (other,) = set(TURNS_DEG) - {usual}
     usual_hits, other_hits = _hits(starts, gt, usual), _hits(starts, gt, other)
     return other if other_hits >= MANY and other_hits > 2 * usual_hits else usual
 
 
-def mismatch(starts: Mapping[str, Start], gt: Mapping[str, GroundTruth], *, turn_deg: int) -> str | None:
+def mismatch(starts: Mapping[str, Start], gt: Mapping[str, VlnceGroundTruth], *, turn_deg: int) -> str | None:
     """Tell why a gt cannot be that of these episodes, or None if it can."""
     common = [key for key in starts if key in gt]
     if not common:
@@ -166,12 +166,12 @@ def version_of(headings_rad: Iterable[float]) -> str:
     return "v1-3" if (off_grid < 0.5).mean() > 0.9 else "v1-2"
 
 
-def inconsistencies(entries: Mapping[str, GroundTruth]) -> list[str]:
+def inconsistencies(entries: Mapping[str, VlnceGroundTruth]) -> list[str]:
     """Return the ids of entries whose actions and path cannot be of one drive."""
     return [key for key, entry in entries.items() if entry.actions and not _is_consistent(entry)]
 
 
-def _is_consistent(entry: GroundTruth) -> bool:
+def _is_consistent(entry: VlnceGroundTruth) -> bool:
     moves = entry.actions.count(FORWARD)
     return (
         entry.actions[-1] == Action.STOP
@@ -180,17 +180,17 @@ def _is_consistent(entry: GroundTruth) -> bool:
     )
 
 
-def _hits(starts: Mapping[str, Start], gt: Mapping[str, GroundTruth], turn_deg: int) -> int:
+def _hits(starts: Mapping[str, Start], gt: Mapping[str, VlnceGroundTruth], turn_deg: int) -> int:
     errors = (_first_move_error_deg(starts[key], gt[key], turn_deg) for key in starts if key in gt)
     return sum(error_deg is not None and error_deg <= HEADING_TOLERANCE_DEG for error_deg in errors)
 
 
-def _first_move_error_deg(start: Start, entry: GroundTruth, turn_deg: int) -> float | None:
+def _first_move_error_deg(start: Start, entry: VlnceGroundTruth, turn_deg: int) -> float | None:
     implied = _implied_heading(entry, turn_deg)
     return None if implied is None else abs(math.degrees(wrap_angle(implied - start.heading_rad)))
 
 
-def _implied_heading(entry: GroundTruth, turn_deg: int) -> float | None:
+def _implied_heading(entry: VlnceGroundTruth, turn_deg: int) -> float | None:
     """Return the start heading that follows from the first move, or None if there is none."""
     if FORWARD not in entry.actions or len(entry.locations) < 2:
         return None

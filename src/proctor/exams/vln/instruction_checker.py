@@ -15,15 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.exams.vln.episode import Episode
-from proctor.instructions.claims import (
-    DOOR_TURN_REACH_M,
-    FALSE,
-    TURN_REACH_M,
-    Claims,
-    Fault,
-    Finding,
-)
-from proctor.instructions.clauses import Clause, Cross, Enter, Forward, GoTo, Stop, Turn
+from proctor.instructions.claims import DOOR_TURN_REACH_M, FALSE, TURN_REACH_M, Claims, ClauseFinding, Fault
+from proctor.instructions.clauses import Clause, Cross, Enter, Forward, GoTo, StopAt, Turn
 from proctor.instructions.phrasebook import Unreadable, read
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.way import Way
@@ -98,7 +91,7 @@ class _Checker:
             return [*wrong, Problem(FALSE, "not here: it does not follow what was said before", clause)]
         return [*wrong, *(self._missing_turns(places) if self._is_long else [])]
 
-    def _places(self, findings: list[Finding]) -> list[Mask]:
+    def _places(self, findings: list[ClauseFinding]) -> list[Mask]:
         """Return for every clause where it can be true, given all clauses before it."""
         way = self._way
         reached: Mask = np.zeros(way.count, dtype=bool)
@@ -151,7 +144,7 @@ class _Checker:
 
     def _missing_rooms_and_stop(self) -> list[Problem]:
         problems = []
-        stops = [isinstance(clause, Stop) for clause in self._clauses]
+        stops = [isinstance(clause, StopAt) for clause in self._clauses]
         if stops.count(True) != 1 or not stops[-1]:
             problems.append(Problem("incomplete", "expected one place to stop, said last"))
         entered = [crossing.entered for crossing in self._way.crossings]

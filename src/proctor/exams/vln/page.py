@@ -20,8 +20,9 @@ from proctor.exams.vln.episode import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.exams.vln.goal_distances import goal_distances
 from proctor.exams.vln.trajectory_plot import save_trajectory_png
 from proctor.exams.vln.verdict import goal_distance
-from proctor.plots.data_uri import data_uri
+from proctor.plots.figure import data_uri
 from proctor.plots.plan import draw_plan
+from proctor.scenes.scene import Scene
 
 PLAN_WIDTH_PX, SMALL_PLAN_WIDTH_PX, MANY_SCENES = 900, 560, 24
 """Where there are many scenes, their plans are drawn smaller: they take most of the time."""
@@ -132,7 +133,9 @@ class VlnPage(Page):
 
     def _draw(self, scene_path: str, floor_z: float) -> int | None:
         try:
-            plan = draw_plan(Path(scene_path), width_px=self._width_px, floor_z=floor_z, names=False)
+            plan = draw_plan(
+                Scene.load(Path(scene_path)), width_px=self._width_px, floor_z=floor_z, names=False
+            )
         except UserError as error:
             self.problems.append(f"No plan: {error}")
             return None

@@ -23,7 +23,7 @@ from proctor.core.types import Action, Vector3
 from proctor.exams.datasets import Dataset, episodes_of
 from proctor.exams.driving import DrivingState, DrivingTrace
 from proctor.exams.foreign_files import PredictedRun, PredictionFiles
-from proctor.exams.path_distance import PathDistance
+from proctor.exams.path_distance import PathDistance, unreachable_notes
 from proctor.exams.results import EpisodeResult, Results, distance_label
 from proctor.exams.trace import Trace
 from proctor.exams.vln.axes import Triple, from_habitat, heading_of_yaw, to_habitat, yaw_of_heading
@@ -43,7 +43,7 @@ UNKNOWN = {"r2r": ("collisions", "collision_rate"), "rxr": ("collisions", "colli
 """Metrics that a file of each format cannot tell."""
 
 
-class Prediction(msgspec.Struct, frozen=True):
+class PredictedDrive(msgspec.Struct, frozen=True):
     """One episode's drive, in our axes, the start included."""
 
     positions: list[Vector3]
@@ -55,10 +55,10 @@ class Predictions(msgspec.Struct, frozen=True):
     """A predictions file: by episode id (R2R) or by instruction id (RxR)."""
 
     format: PredictionFormat
-    by_id: dict[str, Prediction]
+    by_id: dict[str, PredictedDrive]
 
 
-Pairs = Sequence[tuple[Episode, Prediction | None]]
+Pairs = Sequence[tuple[Episode, PredictedDrive | None]]
 
 
 class _State(msgspec.Struct):
@@ -133,7 +133,7 @@ def _states(result: EpisodeResult) -> list[dict[str, Any]]:
     ]
 
 
-def _read_r2r(value: Any, path: Path) -> dict[str, Prediction]:
+def _read_r2r(value: Any, path: Path) -> dict[str, PredictedDrive]:
     if not isinstance(value, dict) or not all(isinstance(states, list) for states in value.values()):
         expected = (
             'expected {"episode_id": [{"position": [x, y, z], "heading": radians, "stop": false}, ...]}'
@@ -147,7 +147,7 @@ def _read_r2r(value: Any, path: Path) -> dict[str, Prediction]:
         if states[0].stop:  # a STOP moves nothing: it is one more state at the start
             states = [states[0], states[0]]
         headings = [state.heading for state in states if state.heading is not None]
-        by_id[key] = Prediction(
+        by_id[key] = PredictedDrive(
             positions=[_point(s.position, path, f"{key}[{i}].position") for i, s in enumerate(states)],
             yaws=[yaw_of_heading(h) for h in headings] if len(headings) == len(states) else None,
             stop_at=next((max(index, 1) for index, state in enumerate(states) if state.stop), None),
@@ -155,8 +155,8 @@ def _read_r2r(value: Any, path: Path) -> dict[str, Prediction]:
     return by_id
 
 
-def _read_rxr(raw: bytes, path: Path) -> dict[str, Prediction]:
-    by_id: dict[str, Prediction] = {}
+def _read_rxr(raw: bytes, path: Path) -> dict[str, PredictedDrive]:
+    by_id: dict[str, PredictedDrive] = {}
     for number, text in enumerate(raw.splitlines(), 1):
         if not text.strip():
             continue
@@ -172,7 +172,7 @@ def _read_rxr(raw: bytes, path: Path) -> dict[str, Prediction]:
             raise InvalidFile(path, "expected at least the start, found none", place=f"line {number}, path")
         # A STOP moves nothing: it is one more state at the end of the path.
         points = [_point(point, path, f"line {number}, path[{i}]") for i, point in enumerate(line.path)]
-        by_id[key] = Prediction([*points, points[-1]], None, len(points))
+        by_id[key] = PredictedDrive([*points, points[-1]], None, len(points))
     return by_id
 
 
@@ -192,8 +192,6 @@ class VlnPredictedRun(PredictedRun):
 
     def remarks(self, results: Results) -> list[str]:
         """Name goals out of reach, what counts as a STOP, and the distance."""
-        from proctor.exams.geodesics import unreachable_notes  # noqa: PLC0415  (maps need packages that agents do not)
-
         remarks = unreachable_notes([episode for episode, _ in self._pairs])
         if self._format == "rxr":
             remarks.append("RxR predictions hold no STOP: the end of each path counts as one")
@@ -250,7 +248,7 @@ def _check_match(predictions: Predictions, pairs: Pairs, file: Path, dataset: Pa
             raise InvalidFile(file, problem, place=_key(episode, predictions))
 
 
-def _trace(episode: Episode, prediction: Prediction, limit: int | None) -> DrivingTrace:
+def _trace(episode: Episode, prediction: PredictedDrive, limit: int | None) -> DrivingTrace:
     """Return what the agent must have done to get from state to state, up to its STOP or the step limit."""
     positions, yaws = prediction.positions, prediction.yaws
     last = len(positions) - 1 if prediction.stop_at is None else prediction.stop_at

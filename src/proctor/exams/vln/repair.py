@@ -19,7 +19,7 @@ from proctor.exams.checked_dataset import CheckedDataset
 from proctor.exams.vln.axes import Rotations, classify_rotations
 from proctor.exams.vln.gt import (
     NEAR_M,
-    GroundTruth,
+    VlnceGroundTruth,
     gt_file,
     inconsistencies,
     mismatch,
@@ -30,7 +30,7 @@ from proctor.exams.vln.gt import (
 )
 from proctor.exams.vln.vlnce import (
     Extra,
-    Record,
+    VlnceRecord,
     episode_of,
     format_of,
     split_of,
@@ -52,7 +52,7 @@ class _Reading:
 
     def __init__(self, checked: CheckedDataset) -> None:
         self._checked, self._findings = checked, checked.findings
-        self._records: dict[int, Record] = {}
+        self._records: dict[int, VlnceRecord] = {}
         checked.add_malformed(self._understand())
         checked.format = self._format = format_of(list(self._records.values()))
         quaternions = np.array([r.start_rotation for r in self._records.values()]).reshape(-1, 4)
@@ -81,7 +81,7 @@ class _Reading:
                 continue
             try:
                 refuse_nan(record, self._checked.file, place=place)
-                records[index] = convert(record, Record, self._checked.file, place=place)
+                records[index] = convert(record, VlnceRecord, self._checked.file, place=place)
             except InvalidFile as error:
                 malformed.append((index, error.place or place, error.problem))
         self._records = records
@@ -128,7 +128,7 @@ class _Reading:
             del document["proctor"]
             return {}
 
-    def _read_gt(self, renamed: dict[int, str]) -> dict[str, GroundTruth]:
+    def _read_gt(self, renamed: dict[int, str]) -> dict[str, VlnceGroundTruth]:
         found = gt_file(self._checked.file)
         if found is None:
             text = "no gt file beside the episodes: nDTW, SDTW and CLS are not measured"
@@ -181,7 +181,7 @@ class _Reading:
             return None
         return document
 
-    def _check_gt(self, gt: dict[str, GroundTruth], ids: set[str]) -> None:
+    def _check_gt(self, gt: dict[str, VlnceGroundTruth], ids: set[str]) -> None:
         without = [index for index, r in self._records.items() if str(r.episode_id) not in gt]
         text = "no gt: nDTW, SDTW and CLS are not measured there"
         self._findings.about("warning", "no-gt", text, episodes=without)
@@ -192,7 +192,7 @@ class _Reading:
         )
         self._findings.about("warning", "gt-inconsistent", text, places=inconsistencies(gt))
 
-    def _build(self, gt: dict[str, GroundTruth]) -> None:
+    def _build(self, gt: dict[str, VlnceGroundTruth]) -> None:
         checked = self._checked
         malformed = []
         for index, record in self._records.items():

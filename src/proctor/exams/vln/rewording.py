@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from proctor.core.errors import UserError
+from proctor.exams.path_distance import scene_of
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.instruction_checker import check_instruction
 from proctor.instructions.phrasebook import LANGUAGES, Unreadable, read, say
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.writer import Level, describe
-from proctor.scenes.scene_config import load_scene, scene_version
+from proctor.scenes.scene import Scene
 
 TRIES = 20
 """For each of the two ways: the same clauses in other words, and other clauses."""
@@ -24,9 +24,11 @@ TRIES = 20
 
 def reworded(episode: Episode, seed: int) -> str:
     """Return another wording that the checker accepts; a UserError if there is none."""
-    problem = _problem(episode)
-    if problem is None:
-        surroundings = _surroundings(Path(str(episode.scene_config_path)))
+    problem, scene = _problem(episode), scene_of(episode)
+    if problem is None and scene is None:
+        problem = "it has no scene file, which the instruction writer needs"
+    elif problem is None and scene is not None:
+        surroundings = _surroundings(scene)
         if surroundings.has_meshes:
             problem = "its scene has meshes, which the instruction writer cannot describe"
         else:
@@ -44,8 +46,6 @@ def _problem(episode: Episode) -> str | None:
         return f"its language is {episode.language}; the instruction writer knows {' and '.join(LANGUAGES)}"
     if episode.reference_path is None or len(episode.reference_path) < 2:
         return "it has no reference path, which the instruction writer needs"
-    if episode.scene_config_path is None or not Path(episode.scene_config_path).is_file():
-        return "it has no scene file, which the instruction writer needs"
     return None
 
 
@@ -67,10 +67,5 @@ def _wordings(episode: Episode, surroundings: Surroundings, seed: int) -> Iterat
 
 
 @lru_cache(maxsize=8)
-def _surroundings_of_version(scene: Path, version: int) -> Surroundings:
-    del version  # only there to tell versions apart
-    return Surroundings.of(load_scene(scene))
-
-
-def _surroundings(scene: Path) -> Surroundings:
-    return _surroundings_of_version(scene, scene_version(scene))
+def _surroundings(scene: Scene) -> Surroundings:
+    return Surroundings.of(scene.config)

@@ -7,7 +7,8 @@ from pathlib import Path
 from proctor.exams.results import EpisodeResult
 from proctor.exams.vln.episode import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.exams.vln.verdict import goal_distance
-from proctor.plots.trajectory import plot_trajectory, save_png
+from proctor.plots.figure import save_png
+from proctor.plots.trajectory import plot_trajectory
 
 __all__ = ["plot_trajectory", "save_trajectory_png"]
 

@@ -75,7 +75,7 @@ class _Drive:
         return points if np.ptp(points, axis=0).max() > 0 else None
 
     @cached_property
-    def departure(self) -> Departure | None:
+    def departure(self) -> PathDeparture | None:
         """Where it left the reference path for good."""
         if self.reference is None or not self.result.headings:
             return None
@@ -155,7 +155,7 @@ def _wrong_first_turn(drive: _Drive) -> Verdict | None:
     return _verdict("wrong_first_turn", departure.step, text)
 
 
-def _turn_clause(departure: Departure) -> str:
+def _turn_clause(departure: PathDeparture) -> str:
     took = {
         "left": "Turned left",
         "right": "Turned right",
@@ -254,7 +254,7 @@ def _progress_remark(drive: _Drive) -> str | None:
     return f" after {along_m[0]:.1f} of {length_m:.1f} m" if off_m[0] <= OFF_PATH_M else None
 
 
-class Departure(NamedTuple):
+class PathDeparture(NamedTuple):
     """Where a robot left the reference path and did not come back."""
 
     step: int  # the step of the turn that led away, or the last one on the path
@@ -281,7 +281,7 @@ def nearest_on_path(path: Array, points: Array) -> tuple[Array, Array, float]:
     )
 
 
-def departure_from(path: Array, positions: Array, headings: Sequence[float]) -> Departure | None:
+def departure_from(path: Array, positions: Array, headings: Sequence[float]) -> PathDeparture | None:
     """Find where a robot left a path for good; None if it ended on the path or never was on it."""
     off_m, along_m, length_m = nearest_on_path(path, positions)
     on = np.flatnonzero(off_m <= OFF_PATH_M)
@@ -296,7 +296,7 @@ def departure_from(path: Array, positions: Array, headings: Sequence[float]) -> 
     gone_m = np.linalg.norm(positions[step:] - positions[step], axis=1)
     ahead = positions[step + int(np.argmax(gone_m >= min(LOOK_M, gone_m.max())))] - positions[step]
     took = _turn_of(math.atan2(ahead[1], ahead[0]) - came)
-    return Departure(
+    return PathDeparture(
         step=step if took == "ahead" else _turn_before(step, positions, headings),
         took=took,
         wanted=wanted,

@@ -29,8 +29,8 @@ from proctor.exams.vln.axes import (
 from proctor.exams.vln.episode import Episode, Origin
 from proctor.exams.vln.gt import (
     TURNS_DEG,
-    GroundTruth,
     Start,
+    VlnceGroundTruth,
     actions_of,
     gt_file,
     mismatch,
@@ -44,14 +44,14 @@ SPLITS = ("train", "val_seen", "val_unseen", "test", "test_challenge")
 RADIUS_M = 3.0  # within which a STOP is a success, where a goal does not say it
 
 
-class Goal(msgspec.Struct, frozen=True):
+class VlnceGoal(msgspec.Struct, frozen=True):
     """Where to stop."""
 
     position: Triple
     radius: float | None = None
 
 
-class Instruction(msgspec.Struct, frozen=True):
+class VlnceInstruction(msgspec.Struct, frozen=True):
     """What the agent is told. R2R has the text only."""
 
     instruction_text: str
@@ -65,15 +65,15 @@ class Info(msgspec.Struct, frozen=True):
     geodesic_distance: float | None = None
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class VlnceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """An episode as it stands in the file."""
 
     episode_id: int | str
     scene_id: str
     start_position: Triple
     start_rotation: Quadruple
-    instruction: Instruction
-    goals: list[Goal] | None = None  # missing in test splits
+    instruction: VlnceInstruction
+    goals: list[VlnceGoal] | None = None  # missing in test splits
     trajectory_id: int | str | None = None
     reference_path: list[Triple] | None = None
     info: Info | None = None
@@ -97,7 +97,7 @@ class Extra(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class RecordFile(msgspec.Struct, frozen=True):
     """The whole file."""
 
-    episodes: list[Record]
+    episodes: list[VlnceRecord]
     proctor: dict[str, Extra] = {}  # by episode id; only in files that Proctor wrote
 
 
@@ -108,7 +108,7 @@ def is_vlnce(record: Any) -> bool:
     return isinstance(record.get("start_position"), list) or isinstance(record.get("instruction"), dict)
 
 
-def format_of(records: Sequence[Record]) -> Format:
+def format_of(records: Sequence[VlnceRecord]) -> Format:
     """Tell the two datasets apart: only RxR numbers its instructions."""
     return "rxr-ce" if any(r.instruction.instruction_id is not None for r in records) else "r2r-ce"
 
@@ -132,7 +132,7 @@ def scene_name(scene_id: str) -> str:
     return name.removesuffix(".glb").removesuffix(".basis") or scene_id
 
 
-def start_of(record: Record) -> Start:
+def start_of(record: VlnceRecord) -> Start:
     """Return where an episode begins, in Habitat's axes."""
     heading_rad = np.radians(yaw_deg_of_xyzw(record.start_rotation)) + HEADING_OF_YAW_0_RAD
     return Start(record.start_position, float(heading_rad))
@@ -176,8 +176,8 @@ def load_vlnce(raw: bytes, file: Path) -> Loaded[Episode]:
 
 
 def episode_of(
-    record: Record,
-    gt: GroundTruth | None,
+    record: VlnceRecord,
+    gt: VlnceGroundTruth | None,
     extra: Extra,
     *,
     format_: Format,
@@ -219,7 +219,7 @@ def episode_of(
     )
 
 
-def _check_rotations(records: Sequence[Record], file: Path) -> None:
+def _check_rotations(records: Sequence[VlnceRecord], file: Path) -> None:
     if not records:
         return
     seen = classify_rotations(np.array([record.start_rotation for record in records]))

@@ -10,6 +10,7 @@ import numpy as np
 
 from proctor.core.documents import read_json
 from proctor.core.types import Array
+from proctor.core.watched_file import WatchedFile, watch
 from proctor.scenes.meshes import Y_UP_TO_Z_UP, is_turned
 
 MODEL_SUFFIXES = (".fbx", ".stl", ".gltf", ".glb", ".obj", ".usd", ".usda", ".usdc", ".usdz")
@@ -69,13 +70,13 @@ def engine_turn(file: Path) -> Array:
     The engine takes the numbers of a file as they are: what is Y up lies on its back. Of glTF files it
     leaves out the transform of the root node, if there is just one.
     """
-    return _engine_turn(file, file.stat().st_mtime_ns)
+    return _engine_turn(watch(file))
 
 
 @lru_cache(maxsize=4096)
-def _engine_turn(file: Path, version: int) -> Array:
-    del version
-    turn = np.array(Y_UP_TO_Z_UP[:3, :3], float) if is_turned(file) else np.eye(3)
+def _engine_turn(watched: WatchedFile) -> Array:
+    file = watched.path
+    turn = np.array(Y_UP_TO_Z_UP[:3, :3], float) if is_turned(file, file.read_bytes()) else np.eye(3)
     if file.suffix.lower() == ".gltf":
         turn = turn @ _root_turn(read_json(file))
     back: Array = np.linalg.inv(turn)

@@ -29,7 +29,7 @@ from proctor.o3de.standin.level import (
     component_kinds,
     kinds_by_type,
 )
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
 
 WRAPPER, TRANSFORM = "GenericComponentWrapper", "TransformComponent"
 ROBOT_PRODUCT = str(PurePosixPath(ROBOT_PREFAB.lower()).with_suffix(".spawnable"))
@@ -118,7 +118,7 @@ def prepare_project(project: Path) -> None:
     robot = project / ROBOT_PREFAB
     if not robot.exists():
         robot.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(robot, robot_prefab(WheeledRobot()))
+        write_atomically(robot, robot_prefab(standard_robot()))
     level = project / "Levels" / FIRST_LEVEL / f"{FIRST_LEVEL}.prefab"
     if not level.exists():
         ground = _ground()

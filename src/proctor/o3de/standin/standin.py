@@ -20,7 +20,9 @@ from proctor.o3de.standin.fake_editor import FRAME_S, FakeEditor
 from proctor.o3de.standin.level import Entities
 from proctor.o3de.standin.level_scene import LevelScene, scene_of_level
 from proctor.o3de.standin.prefab_files import ROBOT_PRODUCT, load_entities, prepare_project
+from proctor.robots.spec import standard_robot
 from proctor.scenes.scene_config import save_scene
+from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host import SimHost, State
 from proctor.worlds.ros2.host.simulation_checks import SimulationRules, missing_world
 from proctor.worlds.ros2.host.simulation_services import SimulationServices
@@ -49,17 +51,16 @@ class WorldSettings:
 
     def open(self, scene: Path | None) -> SimHost:
         """Return a world with O3DE's encodings, at time 0."""
-        return SimHost(
-            scene,
+        options = SimHostOptions(
+            robot=standard_robot().with_camera(width=self.width, height=self.height),
             real_time_factor=self.real_time_factor,
             camera_hz=self.camera_hz,
             scan_hz=self.scan_hz,
-            width=self.width,
-            height=self.height,
             rgb_encoding="rgba8",
             depth_encoding="32FC1",
             name="o3de_ros2_node",
         )
+        return SimHost(scene, options)
 
 
 class GameWorld:

@@ -14,7 +14,7 @@ from proctor.core.interfaces import TRUTH, Policy
 from proctor.core.types import Array, EpisodeInfo, Info, Observation, Pose2
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.expert.paths import EXACT, LIFT, NEAR, changed, is_there
-from proctor.exams.pick_place.expert.plans import Plan, Planner, base_of, controls_of, turned
+from proctor.exams.pick_place.expert.plans import Planner, PosturePlan, base_of, controls_of, turned
 from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M
 from proctor.robots.stretch_kinematics import hand_in_world, reach_by_driving
 from proctor.scenes.things import make_thing
@@ -126,7 +126,7 @@ class ExpertPolicy(Policy):
             yield present
         return False
 
-    def _approach(self, plan: Plan, opening_m: float, alarm: Callable[[], bool]) -> Script:
+    def _approach(self, plan: PosturePlan, opening_m: float, alarm: Callable[[], bool]) -> Script:
         """Go to above the place."""
         for index, posture in enumerate(plan.path):
             goal = posture.copy()
@@ -136,7 +136,7 @@ class ExpertPolicy(Policy):
                 return False
         return True
 
-    def _aimed(self, plan: Plan, hand: Array) -> Array:
+    def _aimed(self, plan: PosturePlan, hand: Array) -> Array:
         """Return the posture with the hand above a point, from where the base really is."""
         present = self._controls()
         posture = reach_by_driving(hand, plan.goal.heading, base_of(present)).clamped()
@@ -144,7 +144,7 @@ class ExpertPolicy(Policy):
         aimed[2] = plan.path[-1][2]
         return aimed
 
-    def _slip(self, plan: Plan) -> Array:
+    def _slip(self, plan: PosturePlan) -> Array:
         """Return how far the object has moved in the hand since the plan was made."""
         present = self._controls()
         hand, heading = hand_in_world(base_of(present), *present[LIFT:GRIPPER])

@@ -44,7 +44,7 @@ PosturePath: TypeAlias = list[Array]
 class PathChecker:
     """Finds paths on which the robot touches nothing."""
 
-    def __init__(self, clearance: Clearance, floor: Floor, *, nonholonomic: bool) -> None:
+    def __init__(self, clearance: Clearance, floor: DrivableFloor, *, nonholonomic: bool) -> None:
         self.clearance, self._floor, self.nonholonomic = clearance, floor, nonholonomic
 
     def gap_m(self, controls: Array, grip: Grip | None) -> float:
@@ -91,7 +91,9 @@ def is_there(controls: Array, goal: Array, tolerances: Array, *, nonholonomic: b
     return bool((error <= tolerances).all())
 
 
-def candidate_paths(start: Array, end: Array, floor: Floor, *, nonholonomic: bool) -> Iterator[PosturePath]:
+def candidate_paths(
+    start: Array, end: Array, floor: DrivableFloor, *, nonholonomic: bool
+) -> Iterator[PosturePath]:
     """Yield paths from posture to posture, quick ones first, at the height of the end as soon as possible."""
     end = end.copy()
     end[2] = start[2] + wrap_angle(end[2] - start[2])
@@ -118,7 +120,9 @@ def candidate_paths(start: Array, end: Array, floor: Floor, *, nonholonomic: boo
             yield [*beginning, *drive, _turned(end, drive[-1][2])]
 
 
-def base_paths(start: Array, end: Array, floor: Floor, *, nonholonomic: bool) -> Iterator[PosturePath]:
+def base_paths(
+    start: Array, end: Array, floor: DrivableFloor, *, nonholonomic: bool
+) -> Iterator[PosturePath]:
     """Yield paths of the base alone, around the furniture."""
     if not nonholonomic:
         corners = floor.path(start[:2], end[:2])
@@ -202,7 +206,7 @@ def _aside(controls: Array, *, nonholonomic: bool) -> Iterator[Array]:
         yield result
 
 
-class Floor:
+class DrivableFloor:
     """Where a Stretch with its arm drawn in can stand and turn freely, and the paths between such places."""
 
     def __init__(self, episode: PickAndPlaceEpisode, things: Mapping[str, Thing]) -> None:

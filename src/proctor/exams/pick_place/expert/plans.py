@@ -13,7 +13,7 @@ from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Info, Pose2
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.expert.grasps_and_spots import Spot, grasps_of, spots_of
-from proctor.exams.pick_place.expert.paths import LIFT, Floor, PathChecker, PosturePath, changed
+from proctor.exams.pick_place.expert.paths import LIFT, DrivableFloor, PathChecker, PosturePath, changed
 from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M
 from proctor.robots.stretch_kinematics import (
     HAND_HEIGHT_M,
@@ -55,7 +55,7 @@ STOP_S = 2.0  # what it costs that a base which cannot move sideways must turn, 
 LOOKED_AT = 400  # so many stances are looked at more closely
 
 
-class Plan(NamedTuple):
+class PosturePlan(NamedTuple):
     """A path to above a place, and down."""
 
     path: PosturePath
@@ -74,14 +74,14 @@ class Planner:
         self._episode, self._things, self._thing = episode, things, things[target]
         self.nonholonomic = episode.robot_config.nonholonomic
         self._checker = PathChecker(
-            Clearance(episode, things), Floor(episode, things), nonholonomic=self.nonholonomic
+            Clearance(episode, things), DrivableFloor(episode, things), nonholonomic=self.nonholonomic
         )
         self._others_top_z = max(
             (_top_z(things[item.name], item) for item in episode.scene_objects if item.name != target),
             default=0.0,
         )
 
-    def pick(self, controls: Array, truth: Info, failed: Sequence[float]) -> Plan | None:
+    def pick(self, controls: Array, truth: Info, failed: Sequence[float]) -> PosturePlan | None:
         """Return how to get the open hand around the object.
 
         The base's controls are in the world. `failed` are headings of the fingers that have not worked.
@@ -111,7 +111,7 @@ class Planner:
         start[6] = GRIPPER_OPEN_M
         return self._first(start, stances, GRIPPER_OPEN_M, lift_m)
 
-    def place(self, controls: Array, truth: Info) -> Plan | None:
+    def place(self, controls: Array, truth: Info) -> PosturePlan | None:
         """Return how to get the object that is held to its place."""
         base = base_of(controls)
         hand, heading = hand_in_world(base, *controls[LIFT:6])
@@ -163,7 +163,7 @@ class Planner:
         lift_m: float,
         grip: Grip | None = None,
         drops: Sequence[float] = (0.0,),
-    ) -> Plan | None:
+    ) -> PosturePlan | None:
         """Return a plan for the first stance that can be taken, with as much room as there is.
 
         `opening_m` is the gripper's once down, `lift_m` for travelling; `drops` are by how much the hand may
@@ -181,7 +181,7 @@ class Planner:
                     continue
                 path = self._checker.path_to(start, above, margin_m=margin_m, grip=grip)
                 if path is not None:
-                    return Plan(path, down, opening_m, stance.goal)
+                    return PosturePlan(path, down, opening_m, stance.goal)
                 vain.append(above)
                 if len(vain) >= MOST_ROUTES:
                     break

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cache, lru_cache, partial
-from pathlib import Path
+from functools import cache, partial
 from typing import Protocol
 
-from proctor.core.errors import LEAVE_OUT
 from proctor.core.geometry import distance
-from proctor.core.interfaces import DistanceFn, DrivingEpisode
+from proctor.core.interfaces import DistanceFn
 from proctor.core.types import Vector3
-from proctor.exams.findings import some_of
-from proctor.exams.path_distance import has_map
-from proctor.maps.grid_map import PLANNING_RADIUS_M, ROBOT, GridMap, Point
-from proctor.scenes.scene_config import scene_version
-from proctor.scenes.scene_map import floor_of_scene, map_of_scene
+from proctor.maps.grid_map import PLANNING_RADIUS_M, GridMap, Point
+from proctor.robots.spec import standard_robot
 
+ROBOT_RADIUS_M = standard_robot().radius_m
+"""Distances are the exam's, whichever robot takes it: else the scores of two robots could not be compared."""
 CAREFUL_RADIUS_M = 0.1  # the robot's radius less what the map may be too careful
 JOIN_M = 0.5
 """An end inside of an object is joined to a free place if the object ends no further away than this."""
 
 TRIES = (
-    *((PLANNING_RADIUS_M, 0.0), (ROBOT.radius_m, 0.0)),
-    *((PLANNING_RADIUS_M, JOIN_M), (ROBOT.radius_m, JOIN_M), (CAREFUL_RADIUS_M, JOIN_M)),
+    *((PLANNING_RADIUS_M, 0.0), (ROBOT_RADIUS_M, 0.0)),
+    *((PLANNING_RADIUS_M, JOIN_M), (ROBOT_RADIUS_M, JOIN_M), (CAREFUL_RADIUS_M, JOIN_M)),
 )
 """For which disc to look for a path, in this order, and how far its ends may be joined."""
 
@@ -36,13 +32,10 @@ class PlanarFn(Protocol):
         """Return metres, infinite if there is no path."""
 
 
-def geodesic_of(episode: DrivingEpisode) -> DistanceFn | None:
-    """Return the length of the shortest path on the map; None where it does not connect start and goal."""
-    grid = _map_of(Path(str(episode.scene_config_path)), episode.start_position, episode.goal)
-    if grid is None:
-        return None
+def geodesic_on(grid: GridMap, start: Vector3, goal: Vector3) -> DistanceFn | None:
+    """Return the length of the shortest path on a map; None where it does not connect start and goal."""
     length_m = cache(partial(geodesic_m, grid))  # several metrics ask for the same
-    if not math.isfinite(length_m(episode.start_position, episode.goal)):
+    if not math.isfinite(length_m(start, goal)):
         return None
 
     def geodesic(a: Vector3, b: Vector3) -> float:
@@ -53,41 +46,6 @@ def geodesic_of(episode: DrivingEpisode) -> DistanceFn | None:
         return math.inf if careful_m is None else careful_m
 
     return geodesic
-
-
-def is_reachable(episode: DrivingEpisode) -> bool:
-    """Tell whether a robot on wheels can get from start to goal, as far as a map can tell."""
-    if not has_map(episode):
-        return True
-    scene = Path(str(episode.scene_config_path))
-    return _is_connected(scene, scene_version(scene), episode.start_position, episode.goal)
-
-
-def unreachable_notes(episodes: Sequence[DrivingEpisode]) -> list[str]:
-    """Say which goals cannot be reached on wheels, if any."""
-    lost = [episode.episode_id for episode in episodes if not is_reachable(episode)]
-    if not lost:
-        return []
-    have = "has a goal" if len(lost) == 1 else "have goals"
-    which = some_of(lost)
-    return [
-        f"{len(lost)} of {len(episodes)} episodes {have} that no robot on wheels can reach ({which}) and "
-        f"{'counts as a failure' if len(lost) == 1 else 'count as failures'}; {LEAVE_OUT}"
-    ]
-
-
-@lru_cache(maxsize=2**14)
-def _is_connected(scene: Path, version: int, start: Vector3, goal: Vector3) -> bool:
-    del version  # only there to tell versions apart
-    grid = _map_of(scene, start, goal)
-    return grid is not None and has_path(grid, start, goal)
-
-
-def _map_of(scene: Path, start: Vector3, goal: Vector3) -> GridMap | None:
-    """Return the map that shows both start and goal, None if they lie on different floors."""
-    if floor_of_scene(scene, start) != floor_of_scene(scene, goal):
-        return None
-    return map_of_scene(scene, start).covering((start.x, start.y), (goal.x, goal.y))
 
 
 def geodesic_m(grid: GridMap, a: Vector3, b: Vector3) -> float:
@@ -112,7 +70,7 @@ def has_path(grid: GridMap, a: Vector3, b: Vector3) -> bool:
 def _first_drive_m(grid: GridMap, a: Vector3, b: Vector3, planar: PlanarFn) -> float:
     for radius_m, reach_m in TRIES:
         length_m = _drive_m(grid, a, b, radius_m, reach_m, planar)
-        if length_m is not None and (math.isfinite(length_m) or radius_m <= ROBOT.radius_m):
+        if length_m is not None and (math.isfinite(length_m) or radius_m <= ROBOT_RADIUS_M):
             return length_m
     return math.inf
 
