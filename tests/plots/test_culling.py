@@ -13,7 +13,8 @@ from tabletop_drive import cup_episode, waypoints
 from proctor.core.types import Pose2, Vector3
 from proctor.exams.pick_place.actions import JointPosition
 from proctor.exams.pick_place.env import PickPlaceEnv
-from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.robots.spec import Camera, standard_robot
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.render.gl import drawing
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
@@ -67,8 +68,8 @@ class Stage:
     """A world of boxes with a camera, and the whole picture beside it."""
 
     def __init__(self, *objects, width=160, height=120, fov_deg=60.0, **options):
-        robot = WheeledRobot(camera=Camera(width=width, height=height, fov_deg=fov_deg))
-        self.world = World(SceneConfig(scene_name="test", objects=list(objects)), None, robot, **options)
+        robot = standard_robot(camera=Camera(width=width, height=height, fov_deg=fov_deg))
+        self.world = World(Scene(SceneConfig(scene_name="test", objects=list(objects))), robot, **options)
         self.camera = RgbdCamera(self.world)
         self.whole = WholeRender(self.world.model, self.world.data)
 
@@ -188,8 +189,8 @@ def test_meshes_that_are_houses_or_objects_look_the_same(tmp_path):
         SceneObject(name="house", asset_path="house.obj", collision="surface", rigid_body_type="static"),
         SceneObject(**ring, translate=(1.0, 0.5, 1.2), rigid_body_type="static"),
     ]
-    robot = WheeledRobot(camera=Camera(width=96, height=72))
-    world = World(SceneConfig(scene_name="test", objects=objects), tmp_path / "scene.json", robot)
+    robot = standard_robot(camera=Camera(width=96, height=72))
+    world = World(Scene(SceneConfig(scene_name="test", objects=objects), tmp_path / "scene.json"), robot)
     camera = RgbdCamera(world)
     whole = WholeRender(world.model, world.data)
     whole.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = 0

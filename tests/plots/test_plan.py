@@ -7,21 +7,26 @@ import numpy as np
 import pytest
 import trimesh
 from mesh_houses import Y_UP, two_storeys, write
-from PIL import Image
+from PIL import Image, ImageColor
 from scipy.spatial import ConvexHull
 
 from proctor.core.errors import InvalidFile, MissingDependency, UserError
 from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
+from proctor.plots import figure
+from proctor.plots import plan as plan_module
+from proctor.plots.figure import round_length_m
 from proctor.plots.outlines import outlines_of_scene
-from proctor.plots.plan import PAPER, WALL, draw_plan, grid_paper, round_length_m
-from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, load_scene, save_scene
+from proctor.plots.plan import draw_plan, grid_paper
+from proctor.robots.spec import standard_robot
+from proctor.scenes.scene import Scene
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 from proctor.worlds.mujoco.wheeled import camera
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera, render_from_above
 from proctor.worlds.mujoco.wheeled.world import World
 
+PAPER, WALL = ImageColor.getrgb(figure.PAPER), ImageColor.getrgb(plan_module.WALL)
 HOUSE = min((suite_path("houses-v1") / "scenes").glob("*.json"))
 
 
@@ -42,8 +47,8 @@ def box(name, at, size, **more):
 
 
 def test_walls_are_dark_and_every_reference_path_goes_around_them():
-    plan = draw_plan(HOUSE)
-    shapes = outlines_of_scene(load_scene(HOUSE))
+    plan = draw_plan(Scene.load(HOUSE), names=False)
+    shapes = outlines_of_scene(Scene.load(HOUSE).config)
     walls = [shape for shape in shapes if shape.kind == "wall" and shape.top_m > 1]  # no skirting boards
     assert len(walls) > 20
     for shape in walls:
@@ -55,8 +60,8 @@ def test_walls_are_dark_and_every_reference_path_goes_around_them():
 
 
 def test_the_image_covers_the_scene_and_pixels_are_where_they_should_be():
-    plan = draw_plan(HOUSE, width_px=400)
-    corners = np.concatenate([shape.corners for shape in outlines_of_scene(load_scene(HOUSE))])
+    plan = draw_plan(Scene.load(HOUSE), width_px=400)
+    corners = np.concatenate([shape.corners for shape in outlines_of_scene(Scene.load(HOUSE).config)])
     assert plan.image.width == 400
     assert (corners.min(axis=0) > plan.low_xy).all()
     assert (corners.max(axis=0) < plan.high_xy).all()
@@ -75,9 +80,9 @@ def test_what_hangs_above_is_left_out(tmp_path):
         box("cellar", (-1, -1, -1), (0.5, 0.5, 0.5), color=(1, 0, 0)),
         box("box", (1, -1, 0.5), (0.5, 0.5, 0.5), color=(0, 0, 1)),
     )
-    outlines = outlines_of_scene(load_scene(path))
+    outlines = outlines_of_scene(Scene.load(path).config)
     assert [shape.color for shape in outlines] == [(0, 0, 1)]
-    red, green, blue = color_at(draw_plan(path), 1, -1)
+    red, green, blue = color_at(draw_plan(Scene.load(path)), 1, -1)
     assert blue > red == green
 
 
@@ -87,13 +92,13 @@ def test_another_storey_shows_what_stands_there(tmp_path):
         box("below", (0, 0, 0.5), (1, 1, 1), color=(1, 0, 0)),
         box("above", (0, 0, 3.5), (1, 1, 1), color=(0, 0, 1)),
     )
-    assert color_at(draw_plan(path), 0, 0)[0] > 200
-    assert color_at(draw_plan(path, floor_z=3.0), 0, 0)[2] > 200
+    assert color_at(draw_plan(Scene.load(path)), 0, 0)[0] > 200
+    assert color_at(draw_plan(Scene.load(path), floor_z=3.0), 0, 0)[2] > 200
 
 
 def test_outlines_are_scaled_and_turned(tmp_path):
     path = scene_file(tmp_path, box("box", (1, 2, 0.5), (1, 0.2, 1), scale=2.0, rotate=(0, 0, 90)))
-    (shape,) = outlines_of_scene(load_scene(path))
+    (shape,) = outlines_of_scene(Scene.load(path).config)
     assert shape.corners.min(axis=0) == pytest.approx([0.8, 1.0])
     assert shape.corners.max(axis=0) == pytest.approx([1.2, 3.0])
 
@@ -101,7 +106,7 @@ def test_outlines_are_scaled_and_turned(tmp_path):
 @pytest.mark.parametrize("rotate", [(0, 0, 0), (0, 0, 30), (0, 0, -110), (90, 0, 0), (20, 30, 40)])
 def test_the_outline_of_a_box_is_its_hull_corner_by_corner(tmp_path, rotate):
     path = scene_file(tmp_path, box("box", (2, 1, 0.4), (1.0, 0.6, 0.2), rotate=rotate))
-    (shape,) = outlines_of_scene(load_scene(path))
+    (shape,) = outlines_of_scene(Scene.load(path).config)
     hull = shape.corners[ConvexHull(shape.corners).vertices]
     assert len(hull) == len(shape.corners)  # no corner lies inside
     turns = [np.roll(shape.corners, turn, axis=0) for turn in range(len(hull))]
@@ -110,7 +115,7 @@ def test_the_outline_of_a_box_is_its_hull_corner_by_corner(tmp_path, rotate):
 
 def test_a_tilted_part_is_as_large_as_it_looks_from_above(tmp_path):
     path = scene_file(tmp_path, box("plank", (0, 0, 0.6), (1, 0.1, 0.1), rotate=(0, 60, 0)))
-    (shape,) = outlines_of_scene(load_scene(path))
+    (shape,) = outlines_of_scene(Scene.load(path).config)
     expected = math.cos(math.pi / 3) + 0.1 * math.sin(math.pi / 3)
     assert np.ptp(shape.corners[:, 0]) == pytest.approx(expected)
 
@@ -118,7 +123,7 @@ def test_a_tilted_part_is_as_large_as_it_looks_from_above(tmp_path):
 @pytest.mark.parametrize(("shape", "size"), [("cylinder", (0.4, 0.4, 1)), ("sphere", (0.4, 0.4, 0.4))])
 def test_round_things_are_round(tmp_path, shape, size):
     item = SceneObject(name="a", rotate=(0, 0, 20), parts=[Part(shape=shape, size=size)])
-    (found,) = outlines_of_scene(load_scene(scene_file(tmp_path, item)))
+    (found,) = outlines_of_scene(Scene.load(scene_file(tmp_path, item)).config)
     assert np.linalg.norm(found.corners, axis=1).max() == pytest.approx(0.2, rel=0.02)
     assert len(found.corners) >= 16
 
@@ -130,39 +135,41 @@ def test_a_high_thin_box_without_a_category_is_a_wall(tmp_path):
         box("pillar", (0, 3, 1.3), (0.4, 0.4, 2.6)),
         box("shelf", (0, 2, 1.0), (2, 0.1, 2.0), category="shelf"),
     )
-    assert [shape.kind for shape in outlines_of_scene(load_scene(path))] == ["thing", "thing", "wall"]
+    assert [shape.kind for shape in outlines_of_scene(Scene.load(path).config)] == ["thing", "thing", "wall"]
 
 
 def test_an_empty_scene_is_squared_paper(tmp_path):
-    plan = draw_plan(scene_file(tmp_path), width_px=300)
+    plan = draw_plan(Scene.load(scene_file(tmp_path)), width_px=300)
     assert plan.image.size == (300, 300)
     assert color_at(plan, 0.5, 0.5) == PAPER
     assert color_at(plan, 2.001, 0.5) != PAPER
 
 
 def test_a_corridor_does_not_become_a_strip(tmp_path):
-    plan = draw_plan(scene_file(tmp_path, box("wall", (0, 50, 1.3), (0.1, 100, 2.6))), width_px=300)
+    plan = draw_plan(
+        Scene.load(scene_file(tmp_path, box("wall", (0, 50, 1.3), (0.1, 100, 2.6)))), width_px=300
+    )
     assert plan.image.height <= 901
     assert color_at(plan, 0, 50)[0] < 120
 
 
 def test_a_plan_is_drawn_once_for_each_version_of_the_file(tmp_path):
     path = scene_file(tmp_path, box("a", (0, 0, 0.5), (1, 1, 1), color=(1, 0, 0)))
-    first = draw_plan(path)
-    assert draw_plan(path).image is first.image
+    first = draw_plan(Scene.load(path))
+    assert draw_plan(Scene.load(path)).image is first.image
     path.unlink()
     scene_file(tmp_path, box("a", (0, 0, 0.5), (1, 1, 1), color=(0, 0, 1)))
-    assert color_at(draw_plan(path), 0, 0)[2] > 200
+    assert color_at(draw_plan(Scene.load(path)), 0, 0)[2] > 200
 
 
 def test_room_names_are_written_and_move_out_of_the_way_of_furniture(tmp_path):
     floor = box("floor", (0, 0, 0), (8, 6, 0.002), category="floor", room="study")
-    plain = draw_plan(scene_file(tmp_path, floor), width_px=400)
+    plain = draw_plan(Scene.load(scene_file(tmp_path, floor)), width_px=400)
     assert np.asarray(plain.image)[130:170, 170:230].min() < 150  # dark letters in the middle
     table = box("table", (0, 0, 0.4), (3, 2, 0.8), color=(1, 1, 1))
     path = tmp_path / "other" / "scene.json"
     path.parent.mkdir()
-    moved = draw_plan(scene_file(path.parent, floor, table), width_px=400)
+    moved = draw_plan(Scene.load(scene_file(path.parent, floor, table)), width_px=400)
     assert np.asarray(moved.image)[130:170, 170:230].min() > 200
 
 
@@ -189,7 +196,7 @@ def mesh_scene(tmp_path):
 
 
 def test_a_mesh_is_photographed_without_its_ceiling(mesh_scene):
-    plan = draw_plan(mesh_scene, width_px=450)
+    plan = draw_plan(Scene.load(mesh_scene), width_px=450)
     red, green, blue = color_at(plan, 6, 1.5)
     assert red > 120 > max(green, blue)
     assert plan.low_xy == pytest.approx((-0.4, -0.4), abs=0.001)
@@ -204,7 +211,7 @@ def test_without_rendering_a_mesh_is_drawn_as_what_is_in_the_way(mesh_scene, mon
         raise MissingDependency("OpenGL", "none")
 
     monkeypatch.setattr(camera, "drawing", no_context)
-    plan = draw_plan(mesh_scene, width_px=451)
+    plan = draw_plan(Scene.load(mesh_scene), width_px=451)
     assert sum(color_at(plan, 6, 1.5)) < 400
     assert color_at(plan, 2.3, 4.3) == PAPER
 
@@ -212,7 +219,7 @@ def test_without_rendering_a_mesh_is_drawn_as_what_is_in_the_way(mesh_scene, mon
 @pytest.mark.parametrize("floor_z", [0.0, 2.8])
 def test_each_floor_of_a_house_that_is_a_mesh_has_a_plan(tmp_path, floor_z):
     house = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
-    plan = draw_plan(house, width_px=400, floor_z=floor_z)
+    plan = draw_plan(Scene.load(house), width_px=400, floor_z=floor_z)
     red, green, blue = color_at(plan, 2.0, 2.0)
     assert red > 100 > max(green, blue)  # the floor, and no ceiling
     assert color_at(plan, 4.0, 0.7) == WALL
@@ -220,7 +227,7 @@ def test_each_floor_of_a_house_that_is_a_mesh_has_a_plan(tmp_path, floor_z):
 
 
 def test_rendering_from_above_leaves_the_camera_as_it_was(mesh_scene):
-    world = World(load_scene(mesh_scene), mesh_scene, WheeledRobot())
+    world = World(Scene.load(mesh_scene), standard_robot())
     world.reset(Pose2(2.0, 3.0, 0.0))
     view = render_from_above(world, (0, 0), (8, 6), size_px=(800, 600), below_m=2.0)
     assert view.rgb.shape == (600, 800, 3)
@@ -234,12 +241,12 @@ def test_rendering_from_above_leaves_the_camera_as_it_was(mesh_scene):
 @pytest.mark.parametrize("width_px", [0, -5, 100_000])
 def test_a_width_that_cannot_be_drawn_is_refused(width_px):
     with pytest.raises(UserError, match="width"):
-        draw_plan(HOUSE, width_px=width_px)
+        draw_plan(Scene.load(HOUSE), width_px=width_px)
 
 
 def test_a_missing_scene_is_named(tmp_path):
     with pytest.raises(InvalidFile, match="nowhere"):
-        draw_plan(tmp_path / "nowhere.json")
+        draw_plan(Scene.load(tmp_path / "nowhere.json"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from proctor.core.types import Array
-from proctor.scenes.frames import frame_of, frame_of_part
+from proctor.scenes.frames import Frame, placed_parts
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
 CUT_M = 1.9  # above the floor. What begins higher is left out: ceilings, lamps, and the wall above a door.
@@ -44,7 +44,7 @@ def outlines_of_scene(scene: SceneConfig, *, floor_z: float = 0.0) -> list[Outli
 
 
 def _outlines(item: SceneObject, floor_z: float) -> list[Outline]:
-    bodies = [_corners(item, part) for part in item.parts]
+    bodies = [_corners(part, frame) for part, frame in placed_parts(item)]
     lowest_m = min((float(body[:, 2].min()) for body in bodies), default=0.0) - floor_z
     if lowest_m > HANGING_M:
         return []
@@ -74,7 +74,7 @@ def _kind(item: SceneObject, part: Part, bottom_m: float, top_m: float) -> Kind:
     return "wall" if is_wall else "thing"
 
 
-def _corners(item: SceneObject, part: Part) -> Array:
+def _corners(part: Part, frame: Frame) -> Array:
     """Return points in the world frame, whose hull is the part."""
     if part.shape == "box":
         unit = CORNERS
@@ -82,4 +82,4 @@ def _corners(item: SceneObject, part: Part) -> Array:
         unit = np.concatenate([RING - UP / 2, RING + UP / 2])
     else:
         unit = np.concatenate([RING, RING[:, [0, 2, 1]], RING[:, [2, 0, 1]]])
-    return frame_of_part(part, frame_of(item)).points(unit)
+    return frame.points(unit)

@@ -5,42 +5,47 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import trimesh
-from PIL import Image, ImageDraw, ImageFilter
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from PIL import Image
 from scipy.ndimage import grey_closing, uniform_filter
 
-from proctor.core.errors import InvalidFile, MissingDependency, UserError
+from proctor.core.errors import MissingDependency, UserError
+from proctor.core.plain_text import plain
 from proctor.core.types import Array, Pose2
-from proctor.maps.grid_map import GridMap
-from proctor.plots.fonts import font_for
+from proctor.plots.figure import (
+    PAPER,
+    edge,
+    font_families,
+    has_letters,
+    image_of,
+    new_figure,
+    round_length_m,
+    write_text,
+)
 from proctor.plots.outlines import UP, Outline, outlines_of_scene
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
 from proctor.scenes.frames import frame_of
-from proctor.scenes.mesh_files import folder_of_scene
-from proctor.scenes.meshes import load_mesh_asset, load_surfaces
-from proctor.scenes.scene_config import SceneConfig, asset_file, load_scene, scene_version
-from proctor.scenes.scene_map import floor_of_scene, map_of_scene
+from proctor.scenes.scene import Scene
 
 Point = tuple[float, float]
-Rgb = tuple[int, int, int]
 
 MARGIN_M = 0.4
 EMPTY_M = 5.0  # an empty scene is shown so far around its origin
 SLIMMEST = 1 / 3  # a scene that is narrower than this, for its length, gets some empty floor at its sides
 WIDEST_PX = 4096
-FINER = 3  # drawn so many times larger, then shrunk, so that edges are smooth
+FINER = 3  # meshes are rendered so many times larger, then shrunk, so that edges are smooth
 LARGEST_PX = 8192
 CEILING_M = 2.0  # above the floor: where meshes are cut open
 SECTION_M = 1.5  # above the floor: what reaches through this height is a wall, or as good as one
 THICKEST_WALL_M = 0.3
 ABOVE_GROUND_M = 0.0005  # what is seen no higher than this above the ground around a scene is that ground
-FLAT = {"floor": 0.45, "rug": 0.6}  # what lies on the floor, and how strong its colour is
-PAPER, GRID, WALL, INK = (250, 250, 247), (233, 234, 230), (52, 56, 66), (74, 77, 85)
+GRID, WALL, INK = "#e9eae6", "#343842", "#4a4d55"
 
 
 class RoomName(NamedTuple):
@@ -74,80 +79,90 @@ class Plan(NamedTuple):
         right, up = (x - self.low_xy[0]) / self.metres_per_pixel, (y - self.low_xy[1]) / self.metres_per_pixel
         return right, self.image.height - up
 
-    def world(self, right: float, down: float) -> Point:
-        """Return where a pixel of the image is in the world."""
-        up = self.image.height - down
-        return self.low_xy[0] + right * self.metres_per_pixel, self.low_xy[1] + up * self.metres_per_pixel
 
-
-def draw_plan(scene_path: Path, *, width_px: int = 900, floor_z: float = 0.0, names: bool = True) -> Plan:
-    """Draw a scene from above, once for each version of its file. The height follows from the width.
+def draw_plan(scene: Scene, *, width_px: int = 900, floor_z: float = 0.0, names: bool = True) -> Plan:
+    """Draw a scene from above, once. The height follows from the width.
 
     `floor_z` is the height of the storey to draw; `names` are those of the rooms.
     """
     if not 16 <= width_px <= WIDEST_PX:
         raise UserError(f"expected a width from 16 to {WIDEST_PX} pixels, found {width_px}")
-    return _plan_of_version(scene_path, scene_version(scene_path), width_px, floor_z, names)
+    return _plan(scene, width_px, floor_z, names)
 
 
 def grid_paper(low_xy: Point, high_xy: Point, *, width_px: int = 900) -> Plan:
     """Return a plan of nothing: squared paper that covers at least this rectangle of the world."""
+    plan, axes = _paper(low_xy, high_xy, width_px)
+    return plan._replace(image=image_of(axes))
+
+
+def plan_axes(plan: Plan) -> Axes:
+    """Return axes in metres that fill a figure, with a plan on them."""
+    axes = _empty_axes(plan)
+    show_plan(axes, plan)
+    return axes
+
+
+def show_plan(axes: Axes, plan: Plan) -> None:
+    """Put the image of a plan where it belongs on axes in metres."""
+    (left, lower), (right, upper) = plan.low_xy, plan.high_xy
+    axes.imshow(plan.image, extent=(left, right, lower, upper), aspect="auto", zorder=0)
+
+
+def _empty_axes(plan: Plan) -> Axes:
+    axes = new_figure(*plan.image.size).add_axes((0, 0, 1, 1), autoscale_on=False)
+    axes.set(xlim=(plan.low_xy[0], plan.high_xy[0]), ylim=(plan.low_xy[1], plan.high_xy[1]))
+    axes.set_axis_off()
+    return axes
+
+
+def _paper(low_xy: Sequence[float], high_xy: Sequence[float], width_px: int) -> tuple[Plan, Axes]:
+    """Return a plan without lines yet, and axes with the lines of squared paper."""
     low, high = _not_slim(np.array(low_xy, dtype=float), np.array(high_xy, dtype=float))
     metres_per_pixel = float(high[0] - low[0]) / width_px
     height_px = math.ceil((high[1] - low[1]) / metres_per_pixel)
-    plan = Plan(
-        Image.new("RGB", (width_px, height_px), PAPER), (float(low[0]), float(low[1])), metres_per_pixel
-    )
+    plan = Plan(Image.new("RGB", (width_px, height_px)), (float(low[0]), float(low[1])), metres_per_pixel)
+    axes, (high_x, high_y) = _empty_axes(plan), plan.high_xy
     every_m = round_length_m(40 * metres_per_pixel)
-    draw, (high_x, high_y) = ImageDraw.Draw(plan.image), plan.high_xy
-    for x in np.arange(math.ceil(low[0] / every_m) * every_m, high_x, every_m):
-        draw.line([plan.pixel(x, low[1]), plan.pixel(x, high_y)], fill=GRID)
-    for y in np.arange(math.ceil(low[1] / every_m) * every_m, high_y, every_m):
-        draw.line([plan.pixel(low[0], y), plan.pixel(high_x, y)], fill=GRID)
-    return plan
-
-
-def round_length_m(at_least_m: float) -> float:
-    """Return the next length of 1, 2 or 5 times a power of ten metres."""
-    power = 10.0 ** math.floor(math.log10(at_least_m))
-    return next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= at_least_m)
+    first_x, first_y = (math.ceil(side / every_m) * every_m for side in plan.low_xy)
+    axes.vlines(np.arange(first_x, high_x, every_m), low[1], high_y, color=GRID, linewidth=1, zorder=0)
+    axes.hlines(np.arange(first_y, high_y, every_m), low[0], high_x, color=GRID, linewidth=1, zorder=0)
+    return plan, axes
 
 
 @lru_cache(maxsize=16)
-def _plan_of_version(path: Path, version: int, width_px: int, floor_z: float, names: bool) -> Plan:  # noqa: FBT001
-    del version  # only there to tell versions apart
-    scene = load_scene(path)
-    outlines = outlines_of_scene(scene, floor_z=floor_z)
-    meshes = _surfaces(scene, path)
+def _plan(scene: Scene, width_px: int, floor_z: float, names: bool) -> Plan:  # noqa: FBT001
+    outlines = outlines_of_scene(scene.config, floor_z=floor_z)
+    meshes = _surfaces(scene)
     corners = [*(shape.corners for shape in outlines), *(mesh.bounds[:, :2] for mesh in meshes)]
     points = np.concatenate(corners or [np.zeros((0, 2))])
     if len(points):
         low, high = points.min(axis=0) - MARGIN_M, points.max(axis=0) + MARGIN_M
     else:
         low, high = np.full(2, -EMPTY_M), np.full(2, EMPTY_M)
-    paper = grid_paper((low[0], low[1]), (high[0], high[1]), width_px=width_px)
-    large = _enlarged(paper)
+    paper, axes = _paper(low, high, width_px)
     if meshes:
-        large = large._replace(image=_photograph(scene, path, large, floor_z))
-        _draw_section(large, meshes, floor_z + SECTION_M)
+        _draw_photograph(axes, scene, paper, floor_z)
+        _draw_section(axes, paper, meshes, floor_z + SECTION_M)
         outlines = [shape for shape in outlines if shape.kind == "wall"]
-    _draw_outlines(large, outlines)
-    plan = paper._replace(image=large.image.resize(paper.image.size, Image.Resampling.BOX))
-    plan = plan._replace(rooms=tuple(_room_names(plan, outlines)))
+    _draw_outlines(axes, outlines, paper.metres_per_pixel)
+    plan = paper._replace(rooms=tuple(_room_names(paper, outlines)))
     if names:
-        write_room_names(plan, plan.image)
-    return plan
+        write_room_names(axes, plan)
+    return plan._replace(image=image_of(axes))
 
 
-def write_room_names(plan: Plan, image: Image.Image) -> None:
-    """Write the names of rooms on an image of the plan's size, readable on whatever is drawn there."""
-    draw = ImageDraw.Draw(image)
+def write_room_names(axes: Axes, plan: Plan) -> None:
+    """Write the names of rooms on the axes of a plan, readable on whatever is drawn there."""
     for room in plan.rooms:
         size_px = min(max(10.0, room.height_m / plan.metres_per_pixel), 22.0)
-        font = font_for(room.text, size_px)
-        if font is not None:
-            at = plan.pixel(room.x, room.y)
-            draw.text(at, room.text, fill=INK, font=font, anchor="mm", stroke_width=2, stroke_fill=PAPER)
+        look: dict[str, Any] = {
+            "ha": "center",
+            "va": "center_baseline",
+            "path_effects": edge(4),
+            "color": INK,
+        }
+        write_text(axes, room.text, (room.x, room.y), size_px, **look, zorder=5)
 
 
 def _not_slim(low: Array, high: Array) -> tuple[Array, Array]:
@@ -158,149 +173,116 @@ def _not_slim(low: Array, high: Array) -> tuple[Array, Array]:
     return centre - wanted / 2, centre + wanted / 2
 
 
-def _enlarged(paper: Plan) -> Plan:
-    """Return paper to draw on that is to be shrunk afterwards, so that edges become smooth."""
-    width, height = paper.image.size
-    finer = max(1, min(FINER, LARGEST_PX // max(width, height)))
-    image = paper.image.resize((width * finer, height * finer), Image.Resampling.NEAREST)
-    return Plan(image, paper.low_xy, paper.metres_per_pixel / finer)
+def _draw_outlines(axes: Axes, outlines: Sequence[Outline], metres_per_pixel: float) -> None:
+    """Draw what lies on the floor, what stands on it with a shadow that lifts it off, and walls above all."""
+    blur_px = math.ceil(min(4.0, 0.06 / metres_per_pixel))
 
+    def blurred(image: Array, _: float) -> tuple[Array, int, int]:
+        wider = np.pad(image, [(blur_px, blur_px), (blur_px, blur_px), (0, 0)])
+        wider[..., 3] = 0.35 * uniform_filter(wider[..., 3], 2 * blur_px + 1)
+        wider[..., :3] = 0.14
+        return wider, -blur_px, -blur_px
 
-def _draw_outlines(plan: Plan, outlines: Sequence[Outline]) -> None:
-    draw = ImageDraw.Draw(plan.image)
-    things = [shape for shape in outlines if shape.kind == "thing"]
-    for shape in outlines:
-        if shape.kind in FLAT:
-            draw.polygon(_pixels(plan, shape), fill=_soft(shape.color, FLAT[shape.kind]))
-    _draw_shadow(plan, things)
-    for shape in things:
-        edge = tuple(round(255 * (0.3 + 0.3 * channel)) for channel in shape.color)
-        draw.polygon(_pixels(plan, shape), fill=_soft(shape.color, 0.85), outline=edge, width=FINER)
-    for shape in outlines:
-        if shape.kind == "wall":  # outlined, too, so that thin walls of large scenes are seen
-            draw.polygon(_pixels(plan, shape), fill=WALL, outline=WALL, width=FINER)
-
-
-def _pixels(plan: Plan, shape: Outline) -> list[Point]:
-    return [plan.pixel(x, y) for x, y in shape.corners.tolist()]
-
-
-def _soft(color: tuple[float, float, float], strength: float) -> Rgb:
-    """Mix a colour with white."""
-    red, green, blue = (round(255 * (1 - strength * (1 - channel))) for channel in color)
-    return red, green, blue
-
-
-def _draw_shadow(plan: Plan, things: Sequence[Outline]) -> None:
-    """Darken the floor around furniture a little, which lifts it off the floor."""
-    mask = Image.new("L", plan.image.size, 0)
-    draw = ImageDraw.Draw(mask)
-    for shape in things:
-        draw.polygon(_pixels(plan, shape), fill=90)
-    mask = mask.filter(ImageFilter.BoxBlur(min(12.0, 0.06 / plan.metres_per_pixel)))
-    plan.image.paste((40, 36, 30), mask=mask)
+    for kind, strength in (("floor", 0.45), ("rug", 0.6), ("thing", 0.85), ("wall", 1.0)):
+        corners = [shape.corners for shape in outlines if shape.kind == kind]
+        colors = np.array([shape.color for shape in outlines if shape.kind == kind]).reshape(-1, 3)
+        shapes = PolyCollection(corners, facecolors=1 - strength * (1 - colors), edgecolors="face")
+        if kind == "thing":
+            shadow = PolyCollection(corners, facecolor="black", agg_filter=blurred)
+            axes.add_collection(shadow, autolim=False)
+            shapes.set(edgecolors=0.3 + 0.3 * colors, linewidth=1)
+        elif kind == "wall":  # outlined, too, so that thin walls of large scenes are seen
+            shapes.set(color=WALL, linewidth=1)
+        axes.add_collection(shapes, autolim=False)
 
 
 def _room_names(plan: Plan, outlines: Sequence[Outline]) -> Iterator[RoomName]:
     """Yield each room's name where it covers the least, as near to the middle as can be."""
-    taken = Image.new("L", plan.image.size, 0)
-    draw = ImageDraw.Draw(taken)
-    for shape in outlines:
-        if shape.kind != "floor":
-            draw.polygon(_pixels(plan, shape), fill=1 if shape.kind == "rug" else 3)
-    cells = np.asarray(taken) / 3.0
+    others = [shape for shape in outlines if shape.kind != "floor"]
+    boxes = np.array([(shape.corners.min(axis=0), shape.corners.max(axis=0)) for shape in others]).reshape(
+        -1, 2, 2
+    )
+    weights = np.array([1 / 3 if shape.kind == "rug" else 1.0 for shape in others])
     floors: dict[str, Outline] = {}
     for shape in sorted(outlines, key=lambda shape: -float(np.ptp(shape.corners, axis=0).prod())):
         if shape.kind == "floor" and shape.room:
-            floors.setdefault(" ".join(shape.room.split()), shape)
+            floors.setdefault(" ".join(plain(shape.room).split()), shape)
+    size_px = min(max(10.0, 0.22 / plan.metres_per_pixel), 22.0)
+    measure = new_figure(1, 1).text(0, 0, "", fontsize=size_px, family=font_families(), parse_math=False)
     for room, floor in floors.items():
-        size_px = min(max(10.0, 0.22 / plan.metres_per_pixel), 22.0)
-        font = font_for(room, size_px)
-        pixels = np.array(_pixels(plan, floor))
-        low, high = pixels.min(axis=0), pixels.max(axis=0)
-        room_for_text = high - low - (4.0, 4.0)
-        if font is None or (room_for_text < (font.getlength(room), 1.4 * size_px)).any():
-            continue  # better no name than one that belongs to the next room
-        at = _freest(cells, low, high, (font.getlength(room) + 8, size_px * 1.5))
-        x, y = plan.world(*at)
-        yield RoomName(room, float(x), float(y), float(size_px * plan.metres_per_pixel))
+        measure.set_text(room if has_letters(room) else "")
+        low, high = floor.corners.min(axis=0), floor.corners.max(axis=0)
+        size = np.array([measure.get_window_extent().width + 8, 1.5 * size_px]) * plan.metres_per_pixel
+        if measure.get_text() and (high - low > size).all():  # better no name than one in the next room
+            near = (boxes[:, 0] < high).all(axis=1) & (boxes[:, 1] > low).all(axis=1)
+            x, y = _freest(boxes[near], weights[near], low + size / 2, high - size / 2, size)
+            yield RoomName(room, x, y, float(size_px * plan.metres_per_pixel))
 
 
-def _freest(taken: Array, low: Array, high: Array, size: Point) -> Point:
-    """Return the centre of a box of this size in a rectangle, where the fewest pixels are taken."""
-    left, upper, right, lower = (*np.maximum(low, 0).astype(int), *high.astype(int))
-    room = taken[upper:lower, left:right]
-    width, height = int(size[0]), int(size[1])
-    covered = uniform_filter(room, size=(height, width), mode="constant", cval=1.0)
-    rows, columns = np.indices(covered.shape)
-    middle_row, middle_column = covered.shape[0] / 2, covered.shape[1] / 2
-    away = np.hypot(rows - middle_row, columns - middle_column) / np.hypot(middle_row, middle_column)
-    row, column = np.unravel_index(np.argmin(covered + 0.1 * away), covered.shape)
-    return left + float(column), upper + float(row)
+def _freest(boxes: Array, weights: Array, low: Array, high: Array, size: Array) -> Point:
+    """Return the centre of a rectangle of this size, between low and high, that covers the least of boxes."""
+    centres = np.stack(np.meshgrid(*np.linspace(low, high, 25).T), axis=-1).reshape(-1, 1, 2)
+    shared = np.minimum(centres + size / 2, boxes[:, 1]) - np.maximum(centres - size / 2, boxes[:, 0])
+    covered = shared.clip(0).prod(axis=2) @ weights / size.prod()
+    away = np.hypot(*((centres[:, 0] - (low + high) / 2) / (high - low + size)).T)
+    x, y = centres[np.argmin(covered.clip(0, 1) + 0.1 * away), 0].tolist()
+    return x, y
 
 
-def _surfaces(scene: SceneConfig, path: Path) -> list[trimesh.Trimesh]:
+def _surfaces(scene: Scene) -> list[trimesh.Trimesh]:
     """Return the surfaces of all that is only a mesh in the world frame."""
     found = []
-    for index, item in enumerate(scene.objects):
+    for item in scene.objects:
         if item.asset_path is None or item.parts:
             continue
-        file, root = asset_file(path, item.asset_path), folder_of_scene(path)
-        try:
-            is_house = item.collision == "surface"
-            surfaces = load_surfaces(file, root) if is_house else load_mesh_asset(file, root).surfaces
-        except ValueError as error:
-            raise InvalidFile(path, str(error), place=f"objects[{index}].asset_path") from None
+        mesh = scene.mesh(item)
+        surfaces = mesh.surfaces if item.collision == "surface" else mesh.asset.drawn
         frame = frame_of(item)
         found += [trimesh.Trimesh(frame.points(s.vertices), s.faces, process=False) for s in surfaces]
     return found
 
 
-def _draw_section(plan: Plan, surfaces: Sequence[trimesh.Trimesh], height_m: float) -> None:
+def _draw_section(axes: Axes, plan: Plan, surfaces: Sequence[trimesh.Trimesh], height_m: float) -> None:
     """Draw what a cut at some height goes through: walls, which cannot be seen from above, and open doors."""
-    mask = Image.new("L", plan.image.size, 0)
-    draw = ImageDraw.Draw(mask)
+    blank = _empty_axes(plan)
+    blank.figure.set_facecolor("black")
     for surface in surfaces:
         ends = trimesh.intersections.mesh_plane(surface, UP, UP * height_m)  # type: ignore[no-untyped-call]
-        for (ax, ay, _), (bx, by, _) in ends.tolist():
-            draw.line([plan.pixel(ax, ay), plan.pixel(bx, by)], fill=255, width=FINER)
+        blank.add_collection(LineCollection(ends[..., :2], color="white", linewidth=1), autolim=False)
     # Meshes are hollow: what lies between the two sides of a wall is wall.
-    gap_px = min(max(3, round(THICKEST_WALL_M / plan.metres_per_pixel)), 301)
-    plan.image.paste(WALL, mask=Image.fromarray(grey_closing(np.asarray(mask), size=(gap_px, gap_px))))
+    gap_px = min(max(3, round(THICKEST_WALL_M / plan.metres_per_pixel)), 101)
+    cut = grey_closing(np.asarray(image_of(blank))[..., 0], size=(gap_px, gap_px))
+    walls = Image.new("RGB", plan.image.size, WALL)
+    walls.putalpha(Image.fromarray(cut))
+    show_plan(axes, plan._replace(image=walls))
 
 
-def _photograph(scene: SceneConfig, path: Path, paper: Plan, floor_z: float) -> Image.Image:
-    """Return the scene from above or, on a machine that cannot render, what is in the way on paper."""
+def _draw_photograph(axes: Axes, scene: Scene, paper: Plan, floor_z: float) -> None:
+    """Draw the scene from above or, on a machine that cannot render, what is in the way."""
     # Only here, since the physics engine is much to import for scenes that need none.
     from proctor.worlds.mujoco.wheeled.camera import render_from_above  # noqa: PLC0415
     from proctor.worlds.mujoco.wheeled.world import World  # noqa: PLC0415
 
-    image = paper.image.copy()
     # Nothing will bump into anything, and what things collide as takes long to work out.
     objects = [
         item if item.collision == "surface" else msgspec.structs.replace(item, rigid_body_type="none")
         for item in scene.objects
     ]
-    unsolid = msgspec.structs.replace(scene, objects=objects)
+    width, height = paper.image.size
+    finer = max(1, min(FINER, LARGEST_PX // max(width, height)))
     try:
-        world = World(unsolid, path, WheeledRobot(), floor_z=floor_of_scene(path, floor_z))
+        world = World(scene.with_objects(objects), standard_robot(), floor_z=scene.floor_near(floor_z))
         world.reset(Pose2(0.0, 0.0, 0.0))
-        cut_m = floor_z + CEILING_M
-        view = render_from_above(world, paper.low_xy, paper.high_xy, size_px=image.size, below_m=cut_m)
+        size_px, cut_m = (width * finer, height * finer), floor_z + CEILING_M
+        view = render_from_above(world, paper.low_xy, paper.high_xy, size_px=size_px, below_m=cut_m)
     except MissingDependency:
-        _draw_obstacles(paper._replace(image=image), map_of_scene(path, floor_z))
+        grid = scene.map_at(floor_z)
+        cells = Image.new("RGB", grid.occupied.shape[::-1], INK)
+        cells.putalpha(Image.fromarray((255 * grid.occupied[::-1]).astype(np.uint8)))
+        show_plan(axes, Plan(cells, grid.origin_world, grid.resolution_m))
     else:
         ground_m = float(view.height_m[0, 0])  # the margin, where nothing stands
-        inside = Image.fromarray((255 * (view.height_m > ground_m + ABOVE_GROUND_M)).astype(np.uint8))
         # A little pale, so that what is drawn on it can be seen.
-        pale = Image.blend(Image.fromarray(view.rgb), Image.new("RGB", image.size, PAPER), 0.2)
-        image.paste(pale, mask=inside)
-    return image
-
-
-def _draw_obstacles(plan: Plan, grid: GridMap) -> None:
-    cells = Image.fromarray((255 * grid.occupied[::-1]).astype(np.uint8))
-    scale = grid.resolution_m / plan.metres_per_pixel
-    mask = cells.resize((max(1, round(cells.width * scale)), max(1, round(cells.height * scale))))
-    left, lower = plan.pixel(*grid.origin_world)
-    plan.image.paste(INK, (round(left), round(lower) - mask.height), mask)
+        pale = Image.blend(Image.fromarray(view.rgb), Image.new("RGB", size_px, PAPER), 0.2)
+        pale.putalpha(Image.fromarray((255 * (view.height_m > ground_m + ABOVE_GROUND_M)).astype(np.uint8)))
+        show_plan(axes, paper._replace(image=pale, metres_per_pixel=paper.metres_per_pixel / finer))

@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.patches import Circle
+from matplotlib.patheffects import withStroke
+from PIL import Image
 
-from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
-from proctor.core.types import Vector3
-from proctor.plots.frame import LegendEntry, framed
-from proctor.plots.marks import Point, draw_bump, draw_dashes, draw_end, draw_goal, draw_start, draw_way
-from proctor.plots.plan import FINER, Plan, draw_plan, grid_paper, write_room_names
+from proctor.core.geometry import distances_along
+from proctor.core.types import Array, Vector3
+from proctor.plots.figure import (
+    add_legend,
+    add_scale,
+    edge,
+    fit_height,
+    image_of,
+    wrap_text,
+    write_above,
+    write_text,
+)
+from proctor.plots.plan import Plan, draw_plan, grid_paper, plan_axes, show_plan, write_room_names
+from proctor.scenes.scene import Scene
 
-AROUND_M = 1.0  # so much is shown around a way that leads out of the plan
+AROUND_M = 1.0  # so much is shown around a path that leads out of the plan
+ARROWS_PX = 56
+REFERENCE, GOAL, BUMP = "#3a3e4a", "#0a7a4c", "#d02026"
+PROGRESS = LinearSegmentedColormap.from_list("progress", ["#183ec8", "#8020aa", "#de485c", "#f69620"])
+"""The colours of a path from its start to its end."""
+DASHES: dict[str, Any] = {"color": REFERENCE, "linewidth": 2.6, "linestyle": (0, (3.2, 3.2))}
+CIRCLE: dict[str, Any] = {"facecolor": f"{GOAL}2e", "edgecolor": GOAL, "linewidth": 3}
+STAR: dict[str, Any] = {"marker": "*", "color": GOAL, "markeredgecolor": "white", "linestyle": ""}
+RING: dict[str, Any] = {"marker": "o", "color": "white", "markeredgecolor": PROGRESS(0.0), "linestyle": ""}
+END: dict[str, Any] = {
+    **{"marker": "s", "markerfacecolor": "none", "markeredgecolor": PROGRESS(1.0), "linestyle": ""},
+    **{
+        "markersize": 18,
+        "markeredgewidth": 2.6,
+        "path_effects": [withStroke(linewidth=5, foreground=REFERENCE)],
+    },
+}
+"""Hollow with dark edges, which is seen on paths, bumps and light floors alike."""
+CROSS: dict[str, Any] = {"marker": "X", "color": BUMP, "markeredgecolor": "white", "linestyle": ""}
 
 
 def plot_trajectory(  # noqa: PLR0913  (the parts of a picture, all but one optional)
@@ -49,41 +81,45 @@ def plot_trajectory(  # noqa: PLR0913  (the parts of a picture, all but one opti
     if not driven:
         raise UserError("expected at least one point of a trajectory, found none")
     plan = _ground(scene, [*driven, *(reference or ()), *([goal] if goal else ())], driven[0].z, width_px)
-    width, height = plan.image.size
-    paths, markers = (Image.new("RGBA", (width * FINER, height * FINER)) for _ in range(2))
-    sheet, draw = Plan(paths, plan.low_xy, plan.metres_per_pixel / FINER), ImageDraw.Draw(paths)
-    way = [sheet.pixel(p.x, p.y) for p in driven]
-    if goal is not None:
-        radius = (success_threshold or 0.0) / sheet.metres_per_pixel
-        draw_goal(draw, sheet.pixel(goal.x, goal.y), 13 * FINER, radius)
+    axes = plan_axes(plan)
+    path = np.array([(point.x, point.y) for point in driven])
+    bumps = path[[step for step in collisions if 0 <= step < len(path)]]
+    axes.plot(*path[0], **RING, markersize=11, markeredgewidth=4, zorder=6, label="start")
+    _draw_progress(axes, path, plan.metres_per_pixel)
+    axes.plot(*path[-1], **END, zorder=8, label="end")
     if reference:
-        draw_dashes(draw, [sheet.pixel(p.x, p.y) for p in reference], 3 * FINER)
-    draw_way(draw, way, 3.5 * FINER)
-    bumps = [way[step] for step in collisions if 0 <= step < len(way)]
-    draw = ImageDraw.Draw(markers)
-    draw_start(draw, way[0], 7 * FINER)
-    for place in bumps:
-        draw_bump(draw, place, 5 * FINER)
-    draw_end(draw, way[-1], 11 * FINER)  # hollow: a robot that ends where it is stuck still shows why
-    picture = plan.image.convert("RGBA")
-    picture.alpha_composite(paths.resize(picture.size, Image.Resampling.BOX))
-    write_room_names(plan, picture)
-    picture.alpha_composite(markers.resize(picture.size, Image.Resampling.BOX))
-    return framed(
-        picture.convert("RGB"),
-        metres_per_pixel=plan.metres_per_pixel,
-        legend=_legend(has_reference=bool(reference), has_goal=goal is not None, bumps=len(bumps)),
-        title=title,
-        caption=caption,
-    )
+        points = zip(*((point.x, point.y) for point in reference), strict=True)
+        axes.plot(*points, **DASHES, path_effects=edge(5), zorder=3, label="reference")
+    if goal is not None:
+        axes.plot(goal.x, goal.y, **STAR, markersize=26, markeredgewidth=2, zorder=2, label="goal")
+        axes.add_patch(Circle((goal.x, goal.y), success_threshold or 0.0, **CIRCLE, zorder=2))
+    if len(bumps):
+        axes.plot(*bumps.T, **CROSS, markersize=13, zorder=7, label=f"bump ({len(bumps)})")
+    write_room_names(axes, plan)
+    add_scale(axes, 1 / plan.metres_per_pixel, "lower right")
+    inner_px = plan.image.width - 28
+    legend = add_legend(axes, list(zip(*axes.get_legend_handles_labels(), strict=True)), inner_px)
+    write_above(axes, [(title, 20)], inner_px, max_lines=1)
+    if caption.strip():
+        place: dict[str, Any] = {"xycoords": ("axes pixels", legend), "va": "top", "linespacing": 1.4}
+        wrap_text(write_text(axes, caption, (14, 0), 17, **place), inner_px, 6)
+    fit_height(axes)
+    return image_of(axes)
 
 
-def save_png(image: Image.Image, path: Path) -> None:
-    """Write a picture as a PNG; its folder is made if needed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = BytesIO()
-    image.save(content, format="PNG")
-    write_atomically(path, content.getvalue())
+def _draw_progress(axes: Axes, path: Array, metres_per_pixel: float) -> None:
+    """Draw a line that changes its colour from start to end, with a white edge and arrow heads."""
+    shares = np.linspace(0, 1, len(path))
+    pieces = list(np.stack([path[:-1], path[1:]], axis=1))
+    colors = PROGRESS(np.linspace(0, 1, max(1, len(pieces))))
+    line = LineCollection(pieces, colors=colors, capstyle="round", linewidth=3.5, zorder=4, label="driven")
+    axes.plot(*path.T, color="white", linewidth=6.5, solid_capstyle="round", zorder=4)
+    axes.add_collection(line, autolim=False)
+    passed = distances_along(path) / (ARROWS_PX * metres_per_pixel) + 0.5
+    for index in np.nonzero(np.diff(np.floor(passed)) > 0)[0] + 1:
+        ahead = np.degrees(np.arctan2(*(path[index] - path[index - 1])[::-1]))
+        head: dict[str, Any] = {"marker": (3, 0, ahead - 90), "markersize": 13, "markeredgecolor": "white"}
+        axes.plot(*path[index], **head, color=PROGRESS(shares[index]), zorder=5)
 
 
 def _ground(scene: Plan | Path | None, points: Sequence[Vector3], floor_z: float, width_px: int) -> Plan:
@@ -91,7 +127,7 @@ def _ground(scene: Plan | Path | None, points: Sequence[Vector3], floor_z: float
     if isinstance(scene, Path):
         # Rounded, since storeys do not differ by a hair, but every new height would be drawn anew.
         plan = partial(draw_plan, width_px=width_px, floor_z=round(floor_z, 1), names=False)
-        scene = plan(scene) if scene.is_file() else None
+        scene = plan(Scene.load(scene)) if scene.is_file() else None
     flat = np.array([(point.x, point.y) for point in points])
     around_m = max(AROUND_M, 0.05 * float(np.ptp(flat, axis=0).max()))
     low, high = flat.min(axis=0) - around_m, flat.max(axis=0) + around_m
@@ -101,29 +137,6 @@ def _ground(scene: Plan | Path | None, points: Sequence[Vector3], floor_z: float
         return scene
     low, high = np.minimum(scene.low_xy, low), np.maximum(scene.high_xy, high)
     paper = grid_paper((low[0], low[1]), (high[0], high[1]), width_px=scene.image.width)
-    left, upper = paper.pixel(scene.low_xy[0], scene.high_xy[1])
-    shrink = scene.metres_per_pixel / paper.metres_per_pixel
-    width, height = (max(1, round(side * shrink)) for side in scene.image.size)
-    paper.image.paste(scene.image.resize((width, height)), (round(left), round(upper)))
-    return paper._replace(rooms=scene.rooms)
-
-
-def _legend(*, has_reference: bool, has_goal: bool, bumps: int) -> list[LegendEntry]:
-    def line(draw_line: Callable[..., None], draw: ImageDraw.ImageDraw, at: Point, half: float) -> None:
-        draw_line(draw, [(at[0] + half * share, at[1]) for share in np.linspace(-1, 0.7, 30)], half / 5.6)
-
-    def mark(draw_mark: Callable[..., None], draw: ImageDraw.ImageDraw, at: Point, half: float) -> None:
-        draw_mark(draw, at, half / 2)
-
-    entries = [
-        LegendEntry("start", partial(mark, draw_start)),
-        LegendEntry("driven", partial(line, draw_way)),
-        LegendEntry("end", partial(mark, draw_end)),
-    ]
-    if has_reference:
-        entries.append(LegendEntry("reference", partial(line, draw_dashes)))
-    if has_goal:
-        entries.append(LegendEntry("goal", partial(mark, draw_goal)))
-    if bumps:
-        entries.append(LegendEntry(f"bump ({bumps})", partial(mark, draw_bump)))
-    return entries
+    axes = plan_axes(paper)
+    show_plan(axes, scene)
+    return paper._replace(image=image_of(axes), rooms=scene.rooms)

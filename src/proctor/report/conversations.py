@@ -16,12 +16,12 @@ from PIL import Image
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Usage
 from proctor.exams.page import JudgedEpisode
-from proctor.plots.data_uri import data_uri
+from proctor.plots.figure import data_uri
 from proctor.report.key_frames import MOST_FILM_FRAMES, MOST_FRAMES_OF_AN_EPISODE, jpeg, spread
 from proctor.report.run_record import OnProgress, RunRecord, tracked
 from proctor.runs.accounting import tokens_text
 from proctor.runs.folder import WIRE, wire_file
-from proctor.runs.transcripts import Decision, Picture, Transcript
+from proctor.runs.transcripts import RecordedDecision, RecordedPicture, Transcript
 
 WIDTH_PX = 320
 MAX_LETTERS = 4000  # of a prompt or a reply
@@ -71,7 +71,9 @@ def _conversation(run: RunRecord, episode_id: str, most_pictures: int) -> dict[s
     }
 
 
-def _turn(decision: Decision, places: Mapping[str, int], usage: Mapping[int, Usage]) -> dict[str, Any]:
+def _turn(
+    decision: RecordedDecision, places: Mapping[str, int], usage: Mapping[int, Usage]
+) -> dict[str, Any]:
     used = usage.get(decision.step)
     said: dict[str, Any] = {
         "step": decision.step,
@@ -90,7 +92,7 @@ def _turn(decision: Decision, places: Mapping[str, int], usage: Mapping[int, Usa
     return said
 
 
-def _pictures(transcript: Transcript, decisions: Sequence[Decision], most: int) -> dict[str, str]:
+def _pictures(transcript: Transcript, decisions: Sequence[RecordedDecision], most: int) -> dict[str, str]:
     """Return as many of the pictures that were shown as there is room for, as data URIs by sha256."""
     shown = dict.fromkeys(sha256 for decision in decisions for sha256 in decision.pictures)
     known = [sha256 for sha256 in shown if sha256 in transcript.pictures]
@@ -105,7 +107,7 @@ def _pictures(transcript: Transcript, decisions: Sequence[Decision], most: int) 
     return found
 
 
-def _shrunk(picture: Picture) -> bytes:
+def _shrunk(picture: RecordedPicture) -> bytes:
     image = Image.open(io.BytesIO(base64.b64decode(picture.data, validate=True)), formats=FORMATS)
     if image.width * image.height > MAX_PIXELS:
         raise ValueError(f"it has {image.width} x {image.height} pixels")

@@ -16,7 +16,7 @@ OPTIONAL = {
 }
 
 
-class Finding(NamedTuple):
+class MachineFinding(NamedTuple):
     """One thing that was looked for."""
 
     state: Literal["ok", "missing", "optional"]
@@ -25,44 +25,48 @@ class Finding(NamedTuple):
     remedy: str = ""
 
 
-def examine_machine() -> list[Finding]:
+def examine_machine() -> list[MachineFinding]:
     """Look for everything Proctor can use."""
     findings = [
-        Finding("ok", "Proctor", __version__),
-        Finding("ok", "Python", platform.python_version()),
+        MachineFinding("ok", "Proctor", __version__),
+        MachineFinding("ok", "Python", platform.python_version()),
         *(_package(name) for name in ("mujoco", "numpy", "scipy", "trimesh")),
         _rendering(),
     ]
     for module, (what, remedy) in OPTIONAL.items():
         there = importlib.util.find_spec(module) is not None
         findings.append(
-            Finding("ok", what, "installed") if there else Finding("optional", what, "no", remedy)
+            MachineFinding("ok", what, "installed")
+            if there
+            else MachineFinding("optional", what, "no", remedy)
         )
     return [*findings, _ros()]
 
 
-def _ros() -> Finding:
+def _ros() -> MachineFinding:
     if importlib.util.find_spec("rclpy") is None:
         remedy = "source /opt/ros/DISTRO/setup.bash, or `make ros` and .venv-ros/bin/proctor"
-        return Finding("optional", "ROS 2 (rclpy)", "no", remedy)
+        return MachineFinding("optional", "ROS 2 (rclpy)", "no", remedy)
     lacking = [name for name in ROS_PACKAGES if importlib.util.find_spec(name) is None]
     if lacking:
         remedy = "cd ros2_ws && colcon build && source install/setup.bash"
-        return Finding("optional", "ROS 2 messages", f"no {', '.join(lacking)}", remedy)
-    return Finding("ok", "ROS 2", "yes")
+        return MachineFinding("optional", "ROS 2 messages", f"no {', '.join(lacking)}", remedy)
+    return MachineFinding("ok", "ROS 2", "yes")
 
 
-def _package(name: str) -> Finding:
+def _package(name: str) -> MachineFinding:
     try:
-        return Finding("ok", name, version(name))
+        return MachineFinding("ok", name, version(name))
     except PackageNotFoundError:
-        return Finding("missing", name, "no", f"{install_command('sim')} (to serve agents it is not needed)")
+        return MachineFinding(
+            "missing", name, "no", f"{install_command('sim')} (to serve agents it is not needed)"
+        )
 
 
-def _rendering() -> Finding:
+def _rendering() -> MachineFinding:
     try:
         from proctor.worlds.mujoco.render.gl import renderer_name
 
-        return Finding("ok", "Rendering", renderer_name())
+        return MachineFinding("ok", "Rendering", renderer_name())
     except MissingDependency as error:
-        return Finding("missing", "Rendering", "no", str(error))
+        return MachineFinding("missing", "Rendering", "no", str(error))

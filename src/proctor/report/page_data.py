@@ -18,7 +18,7 @@ from proctor.exams.fault_words import fault_line, fault_words, loss_text
 from proctor.exams.page import JudgedEpisode, KeyFrames, Page
 from proctor.exams.results import EpisodeResult, distance_label
 from proctor.exams.step_metrics import metric_named, metrics_of
-from proctor.plots.data_uri import data_uri
+from proctor.plots.figure import data_uri
 from proctor.report.latency_curves import latency_curves
 from proctor.report.run_record import OnProgress, RunRecord, exam_of, tracked
 from proctor.runs.accounting import cached_text, count_text, dollars, usage_text
