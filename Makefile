@@ -50,7 +50,7 @@ test:
 	@$(MAKE) --no-print-directory .venv/.ready
 	@$(MAKE) --no-print-directory -j2 check ros caches
 	$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
-	.venv-ros/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --reruns 2 --reruns-delay 3 -rR tests/ros
+	.venv-ros/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/ros
 
 slow:
 	@scripts/setup.sh --packages test

@@ -32,6 +32,9 @@ RANGE_M = (0.02, 10.0)
 SEEN_M = 0.2
 LATE_S = 0.1
 """A robot that is further behind real time than this does not catch up."""
+UNDRIVEN_S, PATIENCE_S = 0.1, 0.3
+"""A robot that moves and has heard no command for so much of its time waits for one, for so long in real
+time: else its clock would outrun who drives it where machines are busy."""
 
 
 class Applied(NamedTuple):
@@ -103,6 +106,7 @@ class KinematicRobot(RosNode):
         self.applied, self.seen_s = [Applied(start_s, 0.0, 0.0)], None
         self._underway = []
         self._ticks = 0
+        self._told_s, self._told_at = start_s, 0.0  # when the newest command came: its time, and real time
         self._clock_out = self.create_publisher(Clock, "/clock", CLOCK)
         self._odom_out = self.create_publisher(Odometry, "odom", SENSORS)
         self._scan_out = self.create_publisher(LaserScan, "scan", SENSORS) if has_scanner else None
@@ -120,7 +124,7 @@ class KinematicRobot(RosNode):
         """Set its clock."""
         with self._lock:
             self._underway = [(due_s + time_s - self.time_s, *rest) for due_s, *rest in self._underway]
-            self.time_s = time_s
+            self.time_s = self._told_s = time_s
 
     def close(self):
         self._ending.set()
@@ -129,6 +133,7 @@ class KinematicRobot(RosNode):
 
     def _hear(self, message):
         with self._lock:
+            self._told_s, self._told_at = self.time_s, time.monotonic()
             if not self.is_deaf:
                 self._underway.append((self.time_s + self._lag_s, message.linear.x, message.angular.z))
 
@@ -136,8 +141,13 @@ class KinematicRobot(RosNode):
         due_s = time.monotonic()
         while not self._ending.wait(max(0.0, due_s - time.monotonic())):
             with self._lock:
-                self._tick()
+                if not self._awaits_command():
+                    self._tick()
             due_s = max(due_s + TICK_S / self.real_time_factor, time.monotonic() - LATE_S)
+
+    def _awaits_command(self):
+        is_undriven = any(self.velocity) and self.time_s - self._told_s > UNDRIVEN_S
+        return is_undriven and time.monotonic() - self._told_at < PATIENCE_S
 
     def _tick(self):
         if not self.is_paused:

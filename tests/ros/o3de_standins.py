@@ -3,9 +3,8 @@
 from contextlib import contextmanager
 
 import pytest
+from commands import command
 from served_agents import free_port
-
-from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
 
 FAST = {"linear_speed": 0.5, "angular_speed": 1.5, "timeout_s": 15.0}
 """For tests of what is not about speed."""
@@ -22,5 +21,5 @@ def standin(project, *options, rtf="4"):
         patch.setenv("O3DE_AGENT_PORT", str(port))
         patch.setenv("O3DE_AGENT_TOKEN", "as-only-this-test-knows")
         words = ("--project", str(project), "--port", str(port), "--rtf", rtf, "--size", "64x48")
-        with SimHostProcess(*words, *options, command="o3de-standin") as process:
+        with command("o3de-standin", *words, *options) as process:
             yield process

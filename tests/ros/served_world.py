@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from proctor.core.types import Vector3
 from proctor.exams.vln.episode import Episode
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
+from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host import SimHost
 from proctor.worlds.ros2.host.simulation_services import SimulationServices
 
@@ -32,7 +33,7 @@ def yard_episode(scene, x=0.0, y=0.0, yaw_deg=0.0, **fields):
 @contextmanager
 def served_world(scene_path, **options):
     """Yields the host, which runs. Its methods may only be called while it is not playing."""
-    host = SimHost(scene_path, camera_hz=0)
+    host = SimHost(scene_path, SimHostOptions(camera_hz=0))
     SimulationServices(host, **options)
     failures = []
 

@@ -1,6 +1,7 @@
 """The four actions over ROS 2: where they land, when they stop, and that they always end."""
 
 import math
+import re
 import subprocess
 import sys
 import threading
@@ -87,8 +88,8 @@ def in_background(move):
 
 def hear_scans(executor):
     """Wait until the newest scan shows how the world is now."""
-    heard = executor._port.scans.count
-    assert executor.wait_until(lambda: executor._port.scans.count > heard + 20, 10.0)
+    heard = executor._robot.scans.count
+    assert executor.wait_until(lambda: executor._robot.scans.count > heard + 20, 10.0)
 
 
 def moved(before, after):
@@ -168,6 +169,7 @@ def test_collisions_count_once_in_a_move_and_only_in_moves():
         assert executor.collision_count == 2
         executor.COLLISION_THRESHOLD = 0.05
         executor.LINEAR_SPEED = 0.2
+        robot.real_time_factor = 0.5  # faster, it goes on for centimetres while a busy machine reacts
         assert executor.execute_forward_25cm().collided
         assert robot.pose.x == pytest.approx(0.05, abs=0.03)
         assert max(command.linear_mps for command in robot.applied) == pytest.approx(0.2)
@@ -253,7 +255,10 @@ def test_a_robot_whose_process_is_killed_is_an_error():
         )
         said, _ = executor.communicate(timeout=60.0)
         assert "time stands still" in said
-        assert "/clock has 1 publisher (/kinematic_robot), but was silent" in said
+        # The killed robot's name may not have been discovered yet.
+        assert re.search(
+            r"/clock has 1 publisher \((/kinematic_robot|a node of unknown name)\), but was silent", said
+        )
 
 
 def test_a_simulator_that_is_started_again_in_a_move_ends_it_and_is_driven_on():
@@ -320,7 +325,7 @@ def test_a_scanner_that_comes_later_is_used():
         assert not executor.move_timed(0.1, 0.0, 0.1).collided
         robot.wall_x_m = robot.pose.x + 0.15
         robot._scan_out = robot.create_publisher(LaserScan, "scan", SENSORS)
-        assert executor.wait_until(lambda: executor._port.scans.count > 0, 10.0)
+        assert executor.wait_until(lambda: executor._robot.scans.count > 0, 10.0)
         assert executor.execute_forward_25cm().collided
 
 

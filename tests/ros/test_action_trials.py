@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import msgspec
 import numpy as np
 import pytest
+from commands import command
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import LaserScan
 
@@ -13,7 +14,6 @@ from proctor.core.geometry import wrap_angle
 from proctor.core.types import Vector3
 from proctor.robots.scan_clearance import clearance_ahead_m
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
 from proctor.worlds.ros2.node.convert import scan_of, seconds
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.topic import Topic
@@ -33,7 +33,7 @@ def driven(tmp_path, factor, *, start="0,0,0"):
     scene = tmp_path / "scene.json"
     scene.write_bytes(msgspec.json.encode(SceneConfig(scene_name="a wall far away", objects=[wall])))
     options = ["--scene", str(scene), "--start", start, "--rtf", str(factor), "--camera-hz", "0"]
-    with SimHostProcess(*options), VLNActionExecutor() as executor, RosNode("referee") as referee:
+    with command("sim-host", *options), VLNActionExecutor() as executor, RosNode("referee") as referee:
         assert executor.wait_for_odom(20.0)
         yield executor, SimulationClient(referee)
 

@@ -206,7 +206,7 @@ def test_a_game_launcher_plays_what_an_editor_has_built(tmp_path, scene, ros_dom
 
 def test_an_editor_that_dies_is_an_evaluator_fault(tmp_path, scene, ros_domain):
     with standin(tmp_path / "project") as process:
-        simulator = O3DESimulator(config={**FAST, "timeout_s": 2.0})
+        simulator = O3DESimulator(config={**FAST, "timeout_s": 6.0})
         simulator.reset(yard_episode(scene))
         assert process.close() == 0
         with pytest.raises(SimulationError, match="Editor"):

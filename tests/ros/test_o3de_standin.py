@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from commands import command
 from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Image, LaserScan
 
@@ -17,7 +18,7 @@ from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
 from proctor.o3de.robot_prefab import ROBOT_PREFAB
 from proctor.o3de.standin.standin import StandIn, WorldSettings
-from proctor.worlds.ros2.host.sim_host_process import Domain, SimHostProcess
+from proctor.worlds.ros2.host.sim_host_process import Domain
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
 from proctor.worlds.ros2.robot.simulation_client import Scope, SimulationClient
@@ -176,7 +177,7 @@ def test_without_simulation_interfaces_the_robot_stands_in_the_level(tmp_path, o
 
 def test_the_launcher_loads_levels_and_nothing_else_and_sees_as_o3de_does(tmp_path, own_domain):
     arguments = ("--project", str(tmp_path), "--launcher", "--size", "32x24", "--rtf", "max")
-    with SimHostProcess(*arguments, command="o3de-standin") as process, RosNode("examiner") as node:
+    with command("o3de-standin", *arguments) as process, RosNode("examiner") as node:
         client = SimulationClient(node)
         assert client.is_available(HEARD_S)
         assert client.state() == "NO_WORLD"

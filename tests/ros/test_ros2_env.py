@@ -4,6 +4,7 @@ import math
 import os
 import signal
 
+import numpy as np
 import pytest
 from kinematic_robot import KinematicRobot
 from mesh_houses import Y_UP, two_storeys, write
@@ -14,8 +15,10 @@ from proctor.core.errors import SimulationError, UserError
 from proctor.core.registry import load
 from proctor.core.types import Action, Vector3
 from proctor.exams.vln.episode import Episode
+from proctor.robots.spec import standard_robot
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
 from proctor.worlds.ros2.env import Ros2Env
+from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
 
 SMALL = {"width": 64, "height": 48}
@@ -96,7 +99,7 @@ def test_an_episode_that_is_over_takes_no_action(env, scene):
 
 def test_a_simulator_that_dies_is_an_error_in_time_and_the_next_episode_has_another(env, scene):
     env.reset(yard_episode(scene))
-    env._robot._timeout_s = env._robot._executor._port._timeout_s = 2.0
+    env._robot._timeout_s = env._robot._executor._robot._timeout_s = 2.0
     os.kill(env._host.pid, signal.SIGKILL)
     with pytest.raises(SimulationError, match=r"nobody|silent|gone|left"):
         env.step(FORWARD)
@@ -110,8 +113,9 @@ def test_a_simulator_that_dies_is_an_error_in_time_and_the_next_episode_has_anot
 
 
 def test_where_the_depth_camera_of_a_robot_sees_nothing_is_0(scene):
-    camera = ("--depth-encoding", "32FC1", "--size", "64x48", "--camera-hz", "10")
-    with SimHostProcess("--scene", str(scene), "--rtf", "4", *camera):
+    robot = standard_robot().with_camera(width=64, height=48)
+    options = SimHostOptions(robot=robot, real_time_factor=4.0, depth_encoding="32FC1", camera_hz=10)
+    with SimHostProcess(options, scene):
         env = Ros2Env(attach=True, sensors=["depth"], depth_far_m=20.0)
         try:
             depth = env.reset(yard_episode(scene))["depth"]
@@ -120,6 +124,23 @@ def test_where_the_depth_camera_of_a_robot_sees_nothing_is_0(scene):
     assert depth[0, 0] == 0
     assert depth.max() > 2000
     assert depth.max() < 20000
+
+
+def test_another_robot_does_what_it_does_in_the_embedded_world(scene):
+    options = {"robot": "turtlebot3-burger", "sensors": ["scan", "odom"]}
+    env, embedded, episode = Ros2Env(**options), VLNEnv(**options), yard_episode(scene)
+    try:
+        seen, expected = env.reset(episode), embedded.reset(episode)
+        assert seen["scan"].range_max == pytest.approx(3.5)
+        assert np.isfinite(seen["scan"].ranges).any()
+        assert seen["scan"].ranges == pytest.approx(expected["scan"].ranges, abs=0.01)
+        *_, info = env.step(FORWARD)
+        *_, truth = embedded.step(FORWARD)
+        assert info["position"].x == pytest.approx(truth["position"].x, abs=0.01)
+        assert env._robot.actions.executor.LINEAR_SPEED == 0.2
+    finally:
+        env.close()
+        embedded.close()
 
 
 def test_a_robot_without_a_simulator_is_put_at_the_start_by_hand(scene):

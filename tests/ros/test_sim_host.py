@@ -16,7 +16,9 @@ from tf2_msgs.msg import TFMessage
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Pose2, Vector3
+from proctor.robots.spec import standard_robot
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
+from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host import LAG_S, Pacer, SimHost, State
 from proctor.worlds.ros2.node.convert import pose2, quaternion, seconds, yaw_of
 from proctor.worlds.ros2.node.node import RosNode
@@ -46,7 +48,10 @@ def make(scene):
     hosts = []
 
     def make_host(**settings):
-        hosts.append(SimHost(scene, **{"width": 64, "height": 48, "camera_hz": 0, **settings}))
+        robot = standard_robot().with_camera(
+            width=settings.pop("width", 64), height=settings.pop("height", 48)
+        )
+        hosts.append(SimHost(scene, SimHostOptions(**{"robot": robot, "camera_hz": 0, **settings})))
         return hosts[-1]
 
     yield make_host
@@ -105,7 +110,7 @@ class Ear(RosNode):
             if turn_taken % 100 == 0:
                 self.mouth.publish(command)  # nobody promises that the first one arrives
             host.step()
-            if (base.target_linear_velocity[0], base.target_angular_velocity[2]) == (ahead, turn):
+            if (base.commanded.vx, base.commanded.omega) == (ahead, turn):
                 return
             self.wait_until(lambda: False, 0.005)
         pytest.fail("the command did not arrive")
@@ -271,7 +276,7 @@ def test_a_command_holds_without_the_watchdog_and_madness_stops(make):
         ear.mouth.publish(command)
         for _ in range(1000):
             host.step()
-            if not host._robots["robot"].base.target_linear_velocity.any():
+            if not any(host._robots["robot"].base.commanded[:2]):
                 break
             ear.wait_until(lambda: False, 0.005)
         else:
@@ -340,7 +345,7 @@ def test_a_new_world_is_empty_and_wrong_requests_are_refused(make, scene):
     host.load_world(scene)
     assert (host.entity_names(), host.time_s) == ([], 0)
     with pytest.raises(UserError, match="did you mean 'rgba8'"):
-        SimHost(scene, rgb_encoding="rgba")
+        SimHost(scene, SimHostOptions(rgb_encoding="rgba"))
     empty = SimHost()
     with pytest.raises(UserError, match="no world"):
         empty.spawn("robot", "", START)

@@ -8,11 +8,13 @@ import sys
 
 import msgspec
 import pytest
+from commands import command
 from geometry_msgs.msg import Twist
 
 from proctor.cli import main
 from proctor.core.errors import SimulationError
 from proctor.scenes.scene_config import SceneConfig
+from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host import SimHost
 from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
 from proctor.worlds.ros2.node.node import RosNode
@@ -31,7 +33,7 @@ def scene(tmp_path_factory):
 
 def test_the_command_says_when_it_is_ready_and_ends_on_a_signal(scene):
     arguments = ("--scene", str(scene), "--start", "-1,0,0.5", "--rtf", "0", "--camera-hz", "0")
-    with SimHostProcess(*arguments) as process, RosNode("driver") as node:
+    with command("sim-host", *arguments) as process, RosNode("driver") as node:
         mouth = node.create_publisher(Twist, "cmd_vel", COMMANDS)
         assert node.wait_until(lambda: mouth.get_subscription_count() == 1, HEARD_S)
         os.kill(process.pid, signal.SIGINT)
@@ -39,10 +41,11 @@ def test_the_command_says_when_it_is_ready_and_ends_on_a_signal(scene):
         assert process.said() == "interrupted"
 
 
-def test_the_command_ends_with_its_parent(scene):
+def test_a_simulator_ends_with_its_parent(scene):
     code = (
+        "from proctor.worlds.ros2.host.hosted_robot import SimHostOptions\n"
         "from proctor.worlds.ros2.host.sim_host_process import SimHostProcess\n"
-        f"process = SimHostProcess('--scene', {str(scene)!r}, '--camera-hz', '0')\n"
+        f"process = SimHostProcess(SimHostOptions(camera_hz=0), {str(scene)!r})\n"
         "print(process.pid, flush=True)\n"
         "input()\n"
     )
@@ -57,13 +60,19 @@ def test_the_command_ends_with_its_parent(scene):
 
 def test_a_command_that_cannot_start_says_why():
     with pytest.raises(SimulationError, match=r"ended with 2: error: nowhere.json: no such file"):
-        SimHostProcess("--scene", "nowhere.json")
+        command("sim-host", "--scene", "nowhere.json")
+
+
+def test_a_simulator_that_cannot_start_says_why():
+    with pytest.raises(SimulationError, match=r"simulator ended with 2: error: nowhere.json: no such file"):
+        SimHostProcess(SimHostOptions(), "nowhere.json")
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         ([], "no robot"),
+        (["--robot", "turtle"], "unknown robot 'turtle'"),
         (["--start", "1"], "--start: expected X,Y or X,Y,YAW"),
         (["--start", "1,2", "--namespace", "a", "--namespace", "b"], "one --namespace for each robot"),
         (["--start", "1,2", "--namespace", "1a"], "is no namespace"),

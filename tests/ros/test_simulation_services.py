@@ -26,7 +26,9 @@ from simulation_interfaces.srv import (
 )
 
 from proctor.core.errors import UserError
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import SceneConfig
+from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host import SimHost
 from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI, Refusal
 from proctor.worlds.ros2.host.simulation_services import FEATURES, MAX_ROBOTS, MAX_STEPS, SimulationServices
@@ -101,7 +103,7 @@ def served(tmp_path_factory, ros_domain):
 def call(served):
     """A caller of a world that has nobody in it and plays."""
     host, call, scene = served
-    if host.scene.scene_name != "yard":
+    if host.scene.config.scene_name != "yard":
         assert call.code(LoadWorld, uri=str(scene)) == OK
     call.go(PLAYING)
     for name in call.names():
@@ -488,10 +490,10 @@ def test_no_request_of_random_numbers_and_texts_harms_the_world(call):
 
 def test_requests_may_be_of_version_2():
     resource = SimpleNamespace(uri="nowhere.json", resource_string="")
-    with SimHost(camera_hz=0) as host:
+    with SimHost(None, SimHostOptions(camera_hz=0)) as host:
         services = SimulationServices(host)
         with pytest.raises(Refusal, match=r"there is no file 'nowhere\.json'"):
             services._load_world(SimpleNamespace(world_resource=resource), LoadWorld.Response())
-        host.scene = SceneConfig(scene_name="empty")
+        host.scene = Scene(SceneConfig(scene_name="empty"))
         with pytest.raises(Refusal, match=r"uri: expected one of .*, found 'nowhere\.json'"):
             services._spawn(SimpleNamespace(entity_resource=resource), SpawnEntity.Response())

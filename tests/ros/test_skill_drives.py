@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
+from commands import command
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from skill_clients import Client, navigate
@@ -14,8 +15,7 @@ from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
 from proctor.navigation.process.client import PlanningClient
-from proctor.scenes.scene_map import map_of_scene
-from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
+from proctor.scenes.scene import Scene
 from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
 from proctor.worlds.ros2.node.robot_clock import RobotClock
 from proctor.worlds.ros2.robot.odometry import read_odometry
@@ -75,12 +75,12 @@ def somewhere(grid, start, generator):
 @pytest.mark.parametrize("episode", houses(), ids=lambda episode: episode.episode_id)
 def test_goals_in_houses_are_reached_and_cancelling_stops_the_robot(episode, planner, ros_domain):
     at = episode.start_position
-    grid = map_of_scene(Path(episode.scene_config_path), at)
+    grid = Scene.load(Path(episode.scene_config_path)).map_at(at)
     generator, here = np.random.default_rng(7), (at.x, at.y)
     options = NavigatorOptions(robot_namespace="", odom_origin=Pose2(math.nan, 0.0, 0.0))  # /tf is to tell
     arguments = ("--suite", "houses-v1", "--episode", episode.episode_id, "--camera-hz", "0", "--rtf", "1")
     with (
-        SimHostProcess(*arguments),
+        command("sim-host", *arguments),
         SkillServer(grid, options=options, client=planner) as server,
         Witness() as witness,
     ):

@@ -4,6 +4,7 @@ import pytest
 from skill_clients import skill_goal
 
 from proctor.core.errors import UserError
+from proctor.navigation.skill.goal import NavigationGoal
 from proctor.worlds.ros2.skill.skill_server import LONGEST_VALUE, SkillGoal, read_request
 
 
@@ -13,7 +14,7 @@ def read(*calls):
 
 def test_values_are_json():
     (call,) = read(("navigate_to", {"goal_pos": "[10, 20, 0]", "timeout": "60.0"}))
-    assert call == ("navigate_to", {"goal_pos": [10, 20, 0], "timeout": 60.0})
+    assert call == ("navigate_to", NavigationGoal((10, 20, 0), None, 60.0))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,6 @@ def test_the_same_goal_asked_for_again_has_its_whole_time_again():
     first = SkillGoal(None, read(("navigate_to", {"goal_pos": [1, 2, 0], "timeout": 60})), 0.0)
     first.elapsed_s = 50.0
     (again,) = read(("navigate_to", {"goal_pos": [1, 2, 0], "timeout": 30}))
-    assert first.followed_by(again).params["timeout"] == 80.0
+    assert first.followed_by(again).goal.timeout_s == 80.0
     (elsewhere,) = read(("navigate_to", {"goal_pos": [1, 3, 0], "timeout": 30}))
     assert first.followed_by(elsewhere) == elsewhere

@@ -78,4 +78,5 @@ def test_it_prints_a_goal_to_try_and_ends_on_ctrl_c(map_file, tmp_path, monkeypa
     asked = yaml.safe_load(line[1])["skill_request"]["skill_list"][0]
     params = {param["key"]: param["value"] for param in asked["params"]}
     (call,) = read_request(skill_goal((asked["skill"], params)).skill_request)
-    assert set(call.params) == {"goal_pos", "timeout"}
+    assert set(params) == {"goal_pos", "timeout"}
+    assert call.skill == "navigate_to"

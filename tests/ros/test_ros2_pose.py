@@ -11,12 +11,14 @@ from tf2_msgs.msg import TFMessage
 
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
+from proctor.robots.robot import Twist
 from proctor.worlds.ros2.node.convert import quaternion, stamp
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.qos import LATCHED
 from proctor.worlds.ros2.node.robot_clock import RobotClock
-from proctor.worlds.ros2.robot.mobile_base import RosBase, topic_in
 from proctor.worlds.ros2.robot.odometry import EXTRAPOLATED_S, Moved, Track, read_odometry
+from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot, topic_in
+from proctor.worlds.ros2.robot.transforms import Transforms
 
 
 def moved(stamp_s, x, yaw=0.0, v=0.0, omega=0.0):
@@ -95,18 +97,24 @@ def test_topics_are_where_the_robot_is():
 def test_odometry_that_goes_by_another_clock_is_told():
     with RosNode("driver", starts=False) as node:
         clock = RobotClock(node)
-        base = RosBase(node, clock)
+        base = Ros2Robot(node, clock, silence_timeout_s=None)
         clock.hear(12.0)
         message = Odometry()
         message.header.stamp = stamp(1_700_000_000.0)
-        base.odometry.hear(message)
+        base.odom.hear(message)
         assert "/odom is stamped 1700000000.000 s, but the robot's time is 12.000 s" in base.problem()
 
 
 def test_the_pose_is_that_of_the_odometry_in_the_map():
     with RosNode("driver", starts=False) as node, KinematicRobot() as robot:
         clock = RobotClock(node)
-        base = RosBase(node, clock, odom_origin=Pose2(5.0, 5.0, 0.0))
+        base = Ros2Robot(
+            node,
+            clock,
+            transforms=Transforms(node),
+            odom_origin=Pose2(5.0, 5.0, 0.0),
+            silence_timeout_s=None,
+        )
         with pytest.raises(SimulationError, match=r"not known: .*/odom"):
             base.pose()
         node.start()
@@ -118,16 +126,14 @@ def test_the_pose_is_that_of_the_odometry_in_the_map():
         told.transform.translation.x, told.transform.rotation = 2.0, quaternion(math.pi / 2)
         static.publish(TFMessage(transforms=[told]))
         assert node.wait_until(lambda: base.pose().x == pytest.approx(2.0), 20.0)
-        base.target_linear_velocity = np.array([0.5, 0.0, 0.0])
 
         def is_driving():
-            base.publish()  # again and again, until the robot knows of us
-            return base.get_velocity()[0] == 0.5 and base.pose().y > 0.1
+            base.command(Twist(vx=0.5))  # again and again, until the robot knows of us
+            return base.velocity().vx == 0.5 and base.pose().y > 0.1
 
         assert node.wait_until(is_driving, 20.0)
-        position, (_, _, z, w) = base.get_world_pose()
-        assert position[0] == pytest.approx(2.0)
-        assert 2 * math.atan2(z, w) == pytest.approx(math.pi / 2)
+        assert base.pose().x == pytest.approx(2.0)
+        assert base.pose().yaw == pytest.approx(math.pi / 2)
         robot.silent.add("odom")
         assert node.wait_until(lambda: base.problem() is not None, 20.0)
         with pytest.raises(SimulationError, match="/odom"):
