@@ -24,7 +24,7 @@ from proctor.core.errors import is_busy_status
 from proctor.core.types import STEP_M, TURN_RAD, Action, EpisodeInfo, Outcome, Pose2, Scan, Sensor
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.exam import details_of
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
 from proctor.runs.attempts import Patience
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
@@ -225,7 +225,7 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     assert all(f"{code:d} (" in lines for code in connection.BUSY_CODES)
     assert f"`--max-unavailable` ({Patience().max_unavailable})" in lines
     assert f"(`--unavailable-pause`, {Patience().pause_s:g} s" in lines
-    camera, radius_m = WheeledRobot().camera, WheeledRobot().radius_m
+    camera, radius_m = standard_robot().camera, standard_robot().radius_m
     assert f"{camera.width} × {camera.height} in `houses-v1`, {camera.fov_deg:.0f}° vertical" in PAGE
     assert f"{camera.height_m} m above the floor" in PAGE
     half = np.tan(np.radians(camera.fov_deg / 2))
@@ -233,7 +233,7 @@ def test_numbers_and_names_on_the_page_are_those_of_the_code():
     assert f"the floor comes into view at {camera.height_m / half:.1f} m" in PAGE
     assert f"0.75 m height at {(camera.height_m - 0.75) / half:.1f} m" in PAGE
     assert f"further than {camera.far_m:.0f} m" in PAGE
-    assert f"radius of {radius_m} m, {WheeledRobot().height_m} m high" in PAGE
+    assert f"radius of {radius_m} m, {standard_robot().height_m} m high" in PAGE
 
 
 def test_the_options_on_the_page_are_those_of_the_policy():

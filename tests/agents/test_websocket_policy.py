@@ -25,7 +25,7 @@ from proctor.exams.vln.exam import DIALECTS
 from proctor.runs import pool
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Examiner
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.pool import WorkerPool
 from proctor.runs.run import check_agents
@@ -239,7 +239,7 @@ def test_a_worker_that_is_lost_while_an_agent_elsewhere_thinks_is_not_its_fault(
             process.kill()
 
     with served(Agent(kill)) as port:
-        job = Job(env="mock", policy=f"ws://127.0.0.1:{port}")
+        job = RunJob(env="mock", policy=f"ws://127.0.0.1:{port}")
         with closing(WorkerPool(job, 1)) as workers:
             workers.start()
             (done,) = workers.run(Attempts([episode()]))
@@ -251,7 +251,7 @@ def test_a_policy_is_closed_if_there_is_no_world_for_it(monkeypatch):
     closed = []
     monkeypatch.setattr(MockPolicy, "close", lambda _: closed.append(True))
     with pytest.raises(UserError, match="unexpected keyword"):
-        Examiner.of(Job(env="mock", policy="proctor.exams.baselines:MockPolicy", env_options={"wind": 1}))
+        Examiner.of(RunJob(env="mock", policy="proctor.exams.baselines:MockPolicy", env_options={"wind": 1}))
     assert closed == [True]
 
 
@@ -337,7 +337,7 @@ def test_a_token_opens_the_door(by_variable, monkeypatch):
 
 
 def run_config(policy, **options):
-    return RunConfig(job=Job(env="mock", policy=policy, policy_options=options), dataset=SAMPLE)
+    return RunConfig(job=RunJob(env="mock", policy=policy, policy_options=options), dataset=SAMPLE)
 
 
 def test_a_token_is_written_nowhere_even_if_the_agent_repeats_it(tmp_path, caplog):

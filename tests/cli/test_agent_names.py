@@ -10,7 +10,7 @@ from rich.console import Console
 from proctor import cli
 from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
-from proctor.exams.results import Bounds, Interval, Results, Summary
+from proctor.exams.results import Interval, Results, SuccessBounds, Summary
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.report.tables import score_notes, score_table, shortened
@@ -90,7 +90,7 @@ def results(mean, low, high, n=10_000):
             total_episodes=n,
             success_count=0,
             success_rate=0.0,
-            success_rate_bounds=Bounds(0.0, 0.0),
+            success_rate_bounds=SuccessBounds(0.0, 0.0),
             avg_distance_error=0.0,
             avg_steps=0.0,
             avg_collision_count=0.0,

@@ -14,6 +14,7 @@ from proctor import cli
 from proctor.cli import navigate
 from proctor.core.registry import suite_path
 from proctor.exams.datasets import load_dataset
+from proctor.navigation.skill.goal import NavigationGoal
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 from proctor.worlds.mujoco.wheeled import navigator as embedded
 
@@ -192,8 +193,8 @@ def asked(monkeypatch):
         def wait_until_ready(self):
             seen["warm"] = True
 
-        def navigate(self, position, quaternion, timeout_s, *, on_tick):
-            seen.update(position=position, quaternion=quaternion, timeout_s=timeout_s)
+        def navigate(self, goal, *, on_tick):
+            seen["goal"] = goal
             raise Stopped
 
     monkeypatch.setattr(embedded, "EmbeddedNavigator", Navigator)
@@ -206,9 +207,7 @@ def test_numbers_below_zero_need_no_trick(capsys, asked, scene, start, goal):
     with pytest.raises(Stopped):
         proctor(capsys, "--scene", scene, *start.split(), *goal.split(), "--timeout", "7")
     assert (asked["start"].x, asked["start"].y, asked["start"].yaw) == (-1, 2, -0.5)
-    assert asked["position"] == [-0.5, -2, 0]
-    assert asked["quaternion"] is None
-    assert asked["timeout_s"] == 7
+    assert asked["goal"] == NavigationGoal((-0.5, -2, 0), None, 7)
     assert asked["closed"]
 
 
@@ -220,13 +219,13 @@ def test_an_episode_gives_scene_start_and_goal_unless_told_otherwise(capsys, ask
     assert asked["scene"] is None
     assert asked["grid"] is None
     assert (asked["start"].x, asked["start"].yaw) == (EPISODE.start_position.x, EPISODE.start_yaw)
-    assert asked["position"] == [EPISODE.goal.x, EPISODE.goal.y, 0]
+    assert asked["goal"].position == (EPISODE.goal.x, EPISODE.goal.y, 0)
     assert (asked["params"].planner, asked["params"].seed) == ("rrt_star", 4)
     with pytest.raises(Stopped):
         proctor(capsys, *words, "--goal", f"1,2,{math.pi}")
     assert asked["start"].x == EPISODE.start_position.x
-    assert asked["position"] == [1, 2, 0]
-    assert asked["quaternion"] == pytest.approx([0, 0, 1, 0], abs=1e-9)
+    assert asked["goal"].position == (1, 2, 0)
+    assert asked["goal"].yaw == pytest.approx(math.pi)
 
 
 @pytest.mark.parametrize(("words", "occupied"), [((), 376), (("--unknown", "occupied"), 376 + 81)])
@@ -269,7 +268,7 @@ IN_ROOM = ("--scene", "SCENE", "--start", "0,1", "--goal", "2,1")
         (("--start", "0,1"), "one of the arguments --suite --dataset --scene --map is required"),
         ((*IN_ROOM, "--unknown", "free"), "--unknown is for --map"),
         (("--map", "/no/map.yaml", *IN_ROOM[2:]), "/no/map.yaml: no such file"),
-        (("--map", __file__, *IN_ROOM[2:]), "expected a name that ends with .yaml, .yml or .npz"),
+        (("--map", __file__, *IN_ROOM[2:]), "expected a name that ends with .yaml, .yml, .npz or .map"),
         ((*IN_ROOM, "--gaol", "0,1"), "did you mean '--goal'?"),
     ],
 )

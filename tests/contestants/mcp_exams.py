@@ -16,7 +16,7 @@ from proctor.core.interfaces import Policy
 from proctor.exams.datasets import save_dataset
 from proctor.runs import run as runs
 from proctor.runs.attempts import Patience
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.worlds.mock import MockEnv
 
@@ -32,7 +32,7 @@ def save_episodes(path, names=("first", "second")):
 
 
 def exam_config(dataset, env="mock", **options):
-    job = Job(env=env, policy="mcp", policy_options={"transport": "http", **options})
+    job = RunJob(env=env, policy="mcp", policy_options={"transport": "http", **options})
     return RunConfig(job=job, dataset=dataset, patience=Patience(pause_s=0.0))
 
 

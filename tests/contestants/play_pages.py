@@ -13,7 +13,7 @@ from proctor.contestants.play import PlayServer, play
 from proctor.contestants.play_session import PlaySession
 from proctor.exams.datasets import load_dataset, save_dataset
 from proctor.runs.folder import RunFolder
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 
 LONG_S = 30.0
@@ -29,7 +29,7 @@ class Served:
         save_dataset([episode(each) for each in episodes], self.dataset)
         self.out = folder / "runs"
         dataset = load_dataset(self.dataset)
-        self.config = RunConfig(job=Job(env="mock", policy="human"), dataset=self.dataset)
+        self.config = RunConfig(job=RunJob(env="mock", policy="human"), dataset=self.dataset)
         self.session = PlaySession(dataset.exam)
         self.server = PlayServer(self.session, title="two steps", port=0, **options)
         self.reports = []

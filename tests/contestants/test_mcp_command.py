@@ -17,7 +17,7 @@ from mcp_exams import LEGACY, LONG_S, NEW, TOKEN, Scripted, connected, report_of
 from running import run
 
 from proctor.runs.folder import RunFolder
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 
 SIMPLE = ["FORWARD", "LEFT", "STOP"]
@@ -217,7 +217,7 @@ def test_in_a_real_world_the_results_are_those_of_the_same_actions_here(tmp_path
     ):
         results = asyncio.run(take(url_in(said)))
         server.communicate(timeout=LONG_S)
-    job = Job(policy="random", env_options={"width": 64, "height": 48})
+    job = RunJob(policy="random", env_options={"width": 64, "height": 48})
     config = RunConfig(job=job, suite="houses-v1", episodes=1)
     local = run(config, tmp_path / "local", policy=Scripted([*chain(*chunks)])).results.episodes
     found = RunFolder.open(tmp_path / "run").episodes

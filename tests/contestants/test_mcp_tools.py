@@ -13,7 +13,7 @@ from running import run
 from proctor.contestants import mcp_tools
 from proctor.contestants.mcp_tools import Refused
 from proctor.exams.vln.exam import VlnExam
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 
 
@@ -268,7 +268,7 @@ def test_a_long_stop_comes_back_in_time_and_can_be_called_again(tmp_path, monkey
 
 
 def test_an_exam_with_tools_of_its_own_takes_its_messages_as_well(tmp_path):
-    job = Job(policy="mcp", env_options={"sensors": []})
+    job = RunJob(policy="mcp", env_options={"sensors": []})
     config = RunConfig(job=job, suite="tabletop-v1", episodes=1)
     with exam_of(config, tmp_path / "run") as tools:
         assert list(tools.schemas()) == [

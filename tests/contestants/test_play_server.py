@@ -21,7 +21,7 @@ from proctor.exams.driving_controls import DrivingControls
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs import run as runs
 from proctor.runs.attempts import Patience
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig, plan_run
 
 OWN_EXAM = Path(__file__).parents[2] / "examples" / "own_exam"
@@ -160,7 +160,7 @@ def test_the_same_actions_of_a_local_policy_give_the_same_result(page, tmp_path)
             player.wait_for("score")
             player.send("next", number=number)
         player.wait_for("done")
-    replay = Job(env="mock", policy="replay", policy_options={"run": str(page.out / "Anna")})
+    replay = RunJob(env="mock", policy="replay", policy_options={"run": str(page.out / "Anna")})
     again = run(RunConfig(job=replay, dataset=page.dataset), tmp_path / "again").results
     untimed = [
         [(r.episode_id, r.actions, r.metrics, r.trajectory, r.verdict, r.seed) for r in results]
@@ -268,7 +268,7 @@ def test_controls_that_fail_end_the_run_instead_of_letting_it_wait(tmp_path, mon
     monkeypatch.setattr(DrivingControls, "begin", fail)
     save_dataset([episode("a")], tmp_path / "episodes.json")
     config = RunConfig(
-        job=Job(env="mock", policy="human"),
+        job=RunJob(env="mock", policy="human"),
         dataset=tmp_path / "episodes.json",
         patience=Patience(max_unavailable=1, pause_s=0.0),
     )

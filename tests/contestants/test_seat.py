@@ -11,7 +11,7 @@ from proctor.cli import main
 from proctor.contestants.seat import HumanSeat, Seat, StaleTurn
 from proctor.exams.datasets import save_dataset
 from proctor.runs.attempts import Patience
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 
 ACTIONS = ["FORWARD", "LEFT", "STOP"]
@@ -25,7 +25,7 @@ def dataset(tmp_path):
 
 
 def config(dataset):
-    job = Job(env="mock", policy="human")
+    job = RunJob(env="mock", policy="human")
     return RunConfig(job=job, dataset=dataset, patience=Patience(max_unavailable=2, pause_s=0.0))
 
 

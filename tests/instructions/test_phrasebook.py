@@ -14,9 +14,9 @@ from proctor.instructions.clauses import (
     GoTo,
     Leave,
     Pass,
+    SpokenObject,
     Stay,
-    Stop,
-    Thing,
+    StopAt,
     Toward,
     Turn,
 )
@@ -30,7 +30,7 @@ from proctor.scenes.houses import generate_house
 DIRECTIONS = ("left", "right", "slightly left", "slightly right", "sharply left", "sharply right", "around")
 hands = st.sampled_from(["left", "right"])
 rooms = st.sampled_from(sorted(ROOMS))
-things = st.builds(Thing, st.sampled_from(sorted(THINGS)), st.sampled_from(["", *sorted(COLORS)]))
+things = st.builds(SpokenObject, st.sampled_from(sorted(THINGS)), st.sampled_from(["", *sorted(COLORS)]))
 CLAUSES = (
     st.builds(Turn, st.sampled_from(DIRECTIONS)),
     st.builds(Forward, st.integers(2, 10)),
@@ -46,15 +46,15 @@ CLAUSES = (
     st.builds(Pass, things, hands),
     st.builds(GoTo, rooms),
     st.builds(Stay, rooms),
-    st.builds(Stop, st.sampled_from(["next to", "in front of"]), things),
-    st.builds(Stop, st.just("between"), things, things),
+    st.builds(StopAt, st.sampled_from(["next to", "in front of"]), things),
+    st.builds(StopAt, st.just("between"), things, things),
 )
 WAY = [
     Leave("study"),
     Enter("hall", "", "door"),
     Turn("left"),
-    Pass(Thing("sofa", "red"), "right"),
-    Stop("next to", Thing("bed")),
+    Pass(SpokenObject("sofa", "red"), "right"),
+    StopAt("next to", SpokenObject("bed")),
 ]
 
 
@@ -80,9 +80,9 @@ def test_every_pattern_is_used_and_read_again(language):
 
 
 def _examples():
-    bed, lamp = Thing("bed"), Thing("floor lamp", "green")
+    bed, lamp = SpokenObject("bed"), SpokenObject("floor lamp", "green")
     enters = [Enter("hall", side, via) for side in ("", "left", "ahead") for via in ("", "door", "archway")]
-    stops = [Stop("next to", bed), Stop("in front of", lamp), Stop("between", bed, lamp)]
+    stops = [StopAt("next to", bed), StopAt("in front of", lamp), StopAt("between", bed, lamp)]
     yield from ([Turn(direction)] for direction in DIRECTIONS)
     yield from (
         [clause]
@@ -148,7 +148,11 @@ def test_chinese_has_its_own_punctuation():
 def test_a_thing_keeps_one_name_in_one_instruction():
     rng = np.random.default_rng(3)
     for _ in range(50):
-        text = say([GoTo("storage room"), Toward(Thing("sofa")), Stop("next to", Thing("sofa"))], "en", rng)
+        text = say(
+            [GoTo("storage room"), Toward(SpokenObject("sofa")), StopAt("next to", SpokenObject("sofa"))],
+            "en",
+            rng,
+        )
         assert not ("sofa" in text and "couch" in text)
 
 
@@ -173,7 +177,7 @@ def test_other_words_cannot_be_read(text, language):
 
 
 def test_a_wrong_measure_word_cannot_be_read():
-    assert read("停在那张红色沙发旁边。", "zh") == [Stop("next to", Thing("sofa", "red"))]
+    assert read("停在那张红色沙发旁边。", "zh") == [StopAt("next to", SpokenObject("sofa", "red"))]
     with pytest.raises(Unreadable):
         read("停在那台红色沙发旁边。", "zh")
 

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from proctor.core.types import Pose2
-from proctor.instructions.sight import Sight
+from proctor.instructions.sight import CameraSight
 from proctor.instructions.surroundings import Surroundings
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
 from proctor.scenes.houses import generate_house
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.world import World
@@ -27,7 +28,7 @@ def thing(name, at, size, *, shape="box", yaw_deg=0.0, color=GREY):
 def look(*objects, pose=(0.0, 0.0, 0.0)):
     """Return the view with the names of things instead of their numbers."""
     scene = SceneConfig(scene_name="test", objects=list(objects))
-    view = Sight(Surroundings.of(scene)).look(Pose2(*pose))
+    view = CameraSight(Surroundings.of(scene)).look(Pose2(*pose))
     shares = {objects[number].name: share for number, share in view.shares.items()}
     free = {objects[number].name: share for number, share in view.free_shares.items()}
     return shares, free, {objects[number].name for number in view.seen()}
@@ -67,9 +68,9 @@ def test_sees_what_the_renderer_draws(seed):
     ]
     chosen = dict(zip(rng.permutation(numbers).tolist(), HUES, strict=False))
     world = World(
-        painted(scene, {number: HUES[name] for number, name in chosen.items()}), None, WheeledRobot()
+        Scene(painted(scene, {number: HUES[name] for number, name in chosen.items()})), standard_robot()
     )
-    camera, sight, compared = RgbdCamera(world), Sight(surroundings), 0
+    camera, sight, compared = RgbdCamera(world), CameraSight(surroundings), 0
     for step in range(12):
         pose = Pose2(*room.floor.centre, step * math.tau / 12)
         world.reset(pose)
@@ -88,7 +89,7 @@ def test_sees_what_the_renderer_draws(seed):
 @pytest.mark.parametrize("yaw_deg", [0.0, 30.0])
 def test_every_shape_has_its_size_in_the_picture(shape, yaw_deg):
     item = thing("it", (3, 0.4, 1.2), (0.8, 0.8, 0.8), shape=shape, yaw_deg=yaw_deg, color=(1, 0, 0))
-    world = World(SceneConfig(scene_name="test", objects=[item]), None, WheeledRobot())
+    world = World(Scene(SceneConfig(scene_name="test", objects=[item])), standard_robot())
     camera = RgbdCamera(world)
     world.reset(Pose2(0.0, 0.0, 0.2))
     drawn = hue_shares(camera.render()[0])["red"]

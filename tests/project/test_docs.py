@@ -19,8 +19,8 @@ from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.exams.pick_place.exam import details_of
 from proctor.maps.grid_map import GridMap
 from proctor.maps.map_files import save_map
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Texture
-from proctor.scenes.scene_map import map_of_scene
 from proctor.scenes.tabletop_parts import InitPose, RobotSetup, SimParams
 from vln_evaluator.evaluators import PickPlaceEvaluator, evaluate_vln
 
@@ -50,7 +50,7 @@ def test_the_episode_and_the_scene_of_the_docs_load(tmp_path):
     (tmp_path / "episodes.json").write_text(episodes)
     (tmp_path / "scenes" / "scene_001.json").write_text(scene)
     (episode,) = load_dataset(tmp_path).episodes
-    assert map_of_scene(Path(episode.scene_config_path)).occupied.any()
+    assert Scene.load(Path(episode.scene_config_path)).map().occupied.any()
     assert {part["name"] for part in json.loads(scene)["objects"]} == {"wall", "table", "chair", "ball"}
     (tmp_path / "pick.json").write_text(pick)
     (episode,) = load_dataset(tmp_path / "pick.json").episodes

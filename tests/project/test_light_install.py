@@ -106,14 +106,13 @@ def test_trimesh_is_only_imported_to_read_mesh_files(tmp_path, monkeypatch):
     build = """
 from pathlib import Path
 import proctor.exams.pick_place.env
-from proctor.scenes.scene_map import map_of_scene
-from proctor.robots.wheeled import WheeledRobot
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene import Scene
+from proctor.robots.spec import standard_robot
 from proctor.worlds.mujoco.wheeled.world import World
 
 scene = min(Path(proctor.__file__).parent.glob("suites/houses-v1/scenes/*.json"))
-World(load_scene(scene), scene, WheeledRobot())
-map_of_scene(scene)
+World(Scene.load(scene), standard_robot())
+Scene.load(scene).map()
 """
     first = subprocess.run([sys.executable, "-c", build], capture_output=True, text=True, check=False)
     assert first.returncode == 0, first.stderr

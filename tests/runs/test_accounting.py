@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -30,7 +31,7 @@ from proctor.runs.agent_ids import draw_key
 from proctor.runs.attempts import Patience
 from proctor.runs.examiner import Examiner
 from proctor.runs.folder import RunFolder, wire_file
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.runs.rescore import dataset_of, rescore
 from proctor.runs.traces import decode_trace, encode_trace
@@ -65,7 +66,7 @@ def dataset(tmp_path):
 
 
 def configured(dataset, policy=TALKING, *, workers=1, **options):
-    job = Job(env="mock", policy=policy, policy_options=options)
+    job = RunJob(env="mock", policy=policy, policy_options=options)
     return RunConfig(job=job, dataset=dataset, workers=workers, patience=Patience(pause_s=0.0))
 
 
@@ -242,9 +243,10 @@ class Killed(TalkingPolicy):
         self._flag = Path(flag)
 
     def act(self, observation):
-        if self._step == 3 and not self._flag.exists():
-            self._flag.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+        if self._step == 3:
+            with suppress(FileExistsError):
+                self._flag.touch(exist_ok=False)  # of two workers one comes first
+                os.kill(os.getpid(), signal.SIGKILL)
         return super().act(observation)
 
 

@@ -23,7 +23,7 @@ from proctor.exams.datasets import save_dataset
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.vln.episode import Episode
 from proctor.runs.agent_ids import KEY_FILE, agent_id, draw_key, keep_key
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.scenes.scene_config import SceneConfig, save_scene
 from vln_evaluator.evaluators import PickPlaceEvaluator
@@ -80,7 +80,7 @@ def exam(tmp_path, monkeypatch):
 
 
 def take(exam, policy, out="run", *, env="mock", **options):
-    job = Job(env=env, policy=policy, **options)
+    job = RunJob(env=env, policy=policy, **options)
     out = exam.parent / out
     return run(RunConfig(job=job, dataset=exam), out, lambda _: None).results
 
@@ -183,7 +183,7 @@ def test_workers_tell_the_same_ids_as_one_process(exam, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
     out = exam.parent / "run"
     with agent_of(JSON) as (url, heard):
-        run(RunConfig(job=Job(env="mock", policy=url), dataset=exam, workers=2), out, lambda _: None)
+        run(RunConfig(job=RunJob(env="mock", policy=url), dataset=exam, workers=2), out, lambda _: None)
     key = (out / KEY_FILE).read_text().strip()
     told = {m["episode"]["episode_id"] for m in heard if isinstance(m, dict) and m["type"] == "reset_episode"}
     assert told == {agent_id(key, name) for name in STORED_IDS}

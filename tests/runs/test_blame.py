@@ -26,7 +26,7 @@ from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs import pool
 from proctor.runs.grade import encode_result
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.runs.pool import WorkerPool
 from proctor.worlds.mock import MockEnv
@@ -169,7 +169,7 @@ def dataset(tmp_path, monkeypatch):
 
 def execute(dataset, out, *, workers=1, **job):
     names = {"env": "mock", "policy": "test_blame:Walker"}
-    config = RunConfig(job=Job(**(names | job)), dataset=dataset, workers=workers)
+    config = RunConfig(job=RunJob(**(names | job)), dataset=dataset, workers=workers)
     return run(config, out, lambda state: None)
 
 
@@ -395,7 +395,7 @@ def test_a_worker_that_does_not_start_leaves_no_other_behind(dataset, monkeypatc
     monkeypatch.setattr(pool, "_Worker", Third)
     with (
         pytest.raises(OSError, match="no process left"),
-        closing(WorkerPool(Job(env="mock", policy="random"), 3)) as workers,
+        closing(WorkerPool(RunJob(env="mock", policy="random"), 3)) as workers,
     ):
         workers.start()
     assert len(started) == 2

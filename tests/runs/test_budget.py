@@ -16,7 +16,7 @@ from proctor.core.types import Usage
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs.attempts import Attempts
-from proctor.runs.budget import Budget, Spending
+from proctor.runs.budget import RunBudget, Spending
 from proctor.runs.folder import RunFolder
 
 IDS = [f"ep_{index}" for index in range(6)]
@@ -89,13 +89,13 @@ def test_tokens_are_limited_in_the_same_way_and_the_first_limit_counts(command, 
 def test_attempts_that_are_thrown_away_are_paid_for_as_well(dataset, tmp_path):
     SometimesAway.is_away = True
     config = configured(dataset, "test_accounting:SometimesAway")
-    report = run(replace(config, budget=Budget(usd=1.6)), tmp_path / "run")
+    report = run(replace(config, budget=RunBudget(usd=1.6)), tmp_path / "run")
     assert "$1.00 of $1.60 are spent" in report.over_budget  # two episodes would have been 1.50
     assert [result.is_scored for result in finished(tmp_path / "run").values()] == [False, True]
 
 
 def test_episodes_under_way_are_expected_to_cost_as_much_as_those_before():
-    spending = Spending(Budget(usd=3.0), "me")
+    spending = Spending(RunBudget(usd=3.0), "me")
     attempts = Attempts([episode(name) for name in IDS], spending=spending)
     under_way = deque([attempts.take()])
     assert attempts.wait_s() is None  # nobody knows yet what an episode costs
@@ -157,15 +157,15 @@ def test_a_policy_with_a_price_option_is_refused_at_once_without_it():
             super().__init__()
 
     with pytest.raises(UserError, match=r"--budget-usd: the policy 'me' does not know .* prices=FILE"):
-        Budget(usd=1.0).check(Priced, "me", {})
-    Budget(usd=1.0).check(Priced, "me", {"prices": "prices.json"})
-    Budget(tokens=5).check(Priced, "me", {})
+        RunBudget(usd=1.0).check(Priced, "me", {})
+    RunBudget(usd=1.0).check(Priced, "me", {"prices": "prices.json"})
+    RunBudget(tokens=5).check(Priced, "me", {})
 
 
 def test_a_policy_that_falls_silent_cannot_be_kept_within_a_budget(dataset, tmp_path):
     config = configured(dataset, f"{__file__}:Silent")
     with pytest.raises(UserError, match=r"the budget cannot be kept: .* did not say what it used"):
-        run(replace(config, budget=Budget(tokens=10)), tmp_path / "run")
+        run(replace(config, budget=RunBudget(tokens=10)), tmp_path / "run")
     assert len(finished(tmp_path / "run")) == 1
 
 

@@ -16,7 +16,7 @@ from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs.conditions import Conditions
 from proctor.runs.folder import RunFolder
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.latency import MAX_CHARGE_S, ThinkingCost, checked_charge
 from proctor.runs.plan import RunConfig
 from proctor.runs.rescore import dataset_of, rescore
@@ -99,7 +99,7 @@ def walled(tmp_path):
 def job(*, charge_latency="", while_thinking="stop", **fields):
     conditions = Conditions(charge_latency=charge_latency, while_thinking=while_thinking)
     wandering = {"env": "mock", "policy": "test_charged_latency:Wandering", "conditions": conditions}
-    return Job(**wandering | fields)
+    return RunJob(**wandering | fields)
 
 
 def files_of(folder):

@@ -31,10 +31,10 @@ from proctor.runs.compare import compare, load_run
 from proctor.runs.conditions import Conditions
 from proctor.runs.delivered_texts import delivered_texts, shuffled_texts
 from proctor.runs.examiner import Examiner
-from proctor.runs.job import Job, fit_job
+from proctor.runs.job import RunJob, fit_job
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.rescore import dataset_of, rescore
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene import Scene
 from proctor.worlds.mock import MockEnv
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
@@ -273,7 +273,7 @@ def test_the_text_inside_of_an_observation_is_exchanged_as_well():
 
 
 def job(**conditions):
-    return Job(policy=f"{__file__}:Gambler", env_options=SMALL, conditions=Conditions(**conditions))
+    return RunJob(policy=f"{__file__}:Gambler", env_options=SMALL, conditions=Conditions(**conditions))
 
 
 def test_only_other_conditions_make_another_identity():
@@ -354,13 +354,13 @@ def test_other_words_for_a_path_pass_the_check_of_instructions():
             assert text != episode.instruction
             assert text == VlnExam().reworded(episode, 5)
             asked = msgspec.structs.replace(episode, instruction=text)
-            assert check_instruction(load_scene(Path(episode.scene_config_path)), asked) == []
+            assert check_instruction(Scene.load(Path(episode.scene_config_path)).config, asked) == []
 
 
 def test_what_cannot_be_reworded_is_refused_before_the_run(tmp_path):
     save_dataset([Episode(episode_id="foreign", instruction="Walk on.")], tmp_path / "mine.json")
     config = RunConfig(
-        job=Job(policy="forward", env="mock", conditions=Conditions(instructions="paraphrased")),
+        job=RunJob(policy="forward", env="mock", conditions=Conditions(instructions="paraphrased")),
         dataset=tmp_path / "mine.json",
     )
     with pytest.raises(
@@ -376,7 +376,7 @@ def test_a_word_that_an_exam_does_not_offer_is_refused_with_what_it_offers():
         "poze": r"cannot give 'poze'.*did you mean 'pose'.*default, none, depth, scan, odometry",
         "calibration": r"MockEnv has no cameras\(\), which 'calibration' comes from",
     }.items():
-        job = Job(policy="forward", env="mock", conditions=Conditions(inform=read_inform(words)))
+        job = RunJob(policy="forward", env="mock", conditions=Conditions(inform=read_inform(words)))
         with pytest.raises(UserError, match=message):
             fit_job(job, VlnExam)
     for words, message in {"": "found nothing", " , ": "found nothing", "none,map": "none goes with"}.items():
@@ -391,7 +391,7 @@ def test_a_word_that_an_exam_does_not_offer_is_refused_with_what_it_offers():
 def test_what_the_tools_of_pick_and_place_need_cannot_be_withheld(policy, options):
     def fitted(words):
         conditions = Conditions(inform=read_inform(words))
-        return fit_job(Job(policy=policy, policy_options=options, conditions=conditions), PickPlaceExam)
+        return fit_job(RunJob(policy=policy, policy_options=options, conditions=conditions), PickPlaceExam)
 
     with pytest.raises(UserError, match="MCP need joints and hand; try --inform joints,hand"):
         fitted("none")
@@ -407,10 +407,10 @@ def test_a_goal_that_is_withheld_is_not_told_to_chat_models():
 
 
 def test_a_sensor_that_is_named_is_turned_on():
-    job = Job(policy="forward", env_options=SMALL, conditions=Conditions(inform=("odometry", "scan")))
+    job = RunJob(policy="forward", env_options=SMALL, conditions=Conditions(inform=("odometry", "scan")))
     fitted = fit_job(job, VlnExam)
     assert fitted.env_options == {**SMALL, "sensors": ["rgb", "depth", "odom", "scan"]}
-    assert fit_job(Job(policy="forward"), VlnExam).env_options == {}
+    assert fit_job(RunJob(policy="forward"), VlnExam).env_options == {}
 
 
 def test_what_the_env_does_not_give_is_the_evaluators_fault_in_its_words():

@@ -183,7 +183,7 @@ def test_the_second_epoch_builds_no_scene(monkeypatch):
     built, make = [], embedded.World
 
     def counted_world(*arguments, **options):
-        built.append(arguments[1])
+        built.append(arguments[0].file)
         return make(*arguments, **options)
 
     monkeypatch.setattr(embedded, "World", counted_world)
@@ -202,7 +202,7 @@ def test_of_many_scenes_those_stay_that_come_first_again():
     kept = []
     for episode in episodes:
         env.reset(episode)
-        kept.append([key[0].stem for key in env._stages])
+        kept.append([key[0].file.stem for key in env._stages])
     assert [len(names) for names in kept] == [1, 2, 2]
     assert kept[2][0] == kept[0][0]
     env.close()

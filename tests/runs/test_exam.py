@@ -14,7 +14,7 @@ from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.baselines import BlindPolicy, ForwardPolicy
 from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.oracle import OraclePolicy
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.runs.summary import summarise
 from proctor.suites.builder import Recipe, Split, build_suite
@@ -61,7 +61,7 @@ def test_going_straight_ahead_does_not_solve_it(exam):
 
 
 def test_results_on_the_embedded_world_do_not_depend_on_the_number_of_workers(tmp_path):
-    job = Job(env="embedded", policy="random", env_options={"width": 64, "height": 48})
+    job = RunJob(env="embedded", policy="random", env_options={"width": 64, "height": 48})
     for workers in (1, 2):
         config = RunConfig(job=job, suite="houses-v1", episodes=2, workers=workers)
         run(config, tmp_path / str(workers), lambda state: None)

@@ -20,7 +20,7 @@ from proctor.core.interfaces import Policy
 from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.runs.recorder import Count, Recorders, RecordingConfig
 from proctor.runs.recordings import Recording, StepRecord, read_recording, recording_folder
@@ -143,7 +143,7 @@ def make_dataset(folder, ids=("ep_0", "ep_1", "ep_2", "ep_3", "ep_4", "ep_5")):
 def execute(folder, out="run", *, env="Counting", policy="Scribbler", workers=1, recording=FRAMES, **options):
     if not (folder / "episodes.json").exists():
         make_dataset(folder)
-    job = Job(env=f"test_recorder:{env}", policy=f"test_recorder:{policy}", **options)
+    job = RunJob(env=f"test_recorder:{env}", policy=f"test_recorder:{policy}", **options)
     config = RunConfig(job=job, dataset=folder / "episodes.json", workers=workers, recording=recording)
     return run(config, folder / out, lambda _: None)
 

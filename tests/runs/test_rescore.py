@@ -16,7 +16,7 @@ from proctor.exams.datasets import save_dataset
 from proctor.exams.exam import Metric
 from proctor.exams.vln.episode import Episode
 from proctor.runs.folder import RunFolder, trace_file
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.runs.rescore import dataset_of, rescore
 
@@ -35,7 +35,7 @@ def folder(tmp_path):
         for k in range(4)
     ]
     save_dataset(episodes, tmp_path / "episodes.json")
-    config = RunConfig(job=Job(env="mock", policy="random"), dataset=tmp_path / "episodes.json")
+    config = RunConfig(job=RunJob(env="mock", policy="random"), dataset=tmp_path / "episodes.json")
     run(config, tmp_path / "run")
     return tmp_path / "run"
 

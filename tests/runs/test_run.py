@@ -23,7 +23,7 @@ from proctor.exams.vln.episode import Episode
 from proctor.runs import pool
 from proctor.runs.attempts import Attempts
 from proctor.runs.folder import RunFolder
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.runs.pool import WorkerPool
 from proctor.worlds.mock import MockEnv
@@ -149,7 +149,7 @@ def _importable(monkeypatch):
 def execute(dataset, out, *, workers=1, **job):
     job = {"env": "mock", "policy": "random"} | job
     seen = []
-    report = run(RunConfig(job=Job(**job), dataset=dataset, workers=workers), out, seen.append)
+    report = run(RunConfig(job=RunJob(**job), dataset=dataset, workers=workers), out, seen.append)
     return report, seen
 
 
@@ -157,7 +157,7 @@ def test_progress_is_told_from_the_start_to_the_end(dataset, tmp_path):
     seen = []
     sizes = []
     run(
-        RunConfig(job=Job(env="mock", policy="random"), dataset=dataset),
+        RunConfig(job=RunJob(env="mock", policy="random"), dataset=dataset),
         tmp_path / "run",
         lambda state: (seen.append(state), sizes.append(len(state.finished))),
     )
@@ -336,7 +336,7 @@ def test_policies_in_workers_are_closed_in_good_order_and_may_start_processes(da
 
 
 def test_a_worker_that_dies_while_it_is_idle_is_replaced(dataset, tmp_path):
-    workers = WorkerPool(Job(env="test_run:Mortal", policy="random"), 1)
+    workers = WorkerPool(RunJob(env="test_run:Mortal", policy="random"), 1)
     workers.start()
     first, second = load_dataset(dataset).select(count=2)
     (done,) = workers.run(Attempts([first]))

@@ -293,10 +293,9 @@ def test_everywhere_a_person_reads_a_distance_it_says_which(proctor, run, monkey
     assert data["results"][0]["say"].endswith("7.1 m from the goal (path distance).")
     assert data["results"][0]["by"] == data["runs"][0]["distance"] == "path distance"
     titles = []
-    framed = trajectory.framed
-    monkeypatch.setattr(trajectory, "framed", lambda *a, **k: titles.append(k["title"]) or framed(*a, **k))
+    monkeypatch.setattr(trajectory, "write_above", lambda _, lines, *a, **k: titles.extend(lines))
     assert proctor("report", run, "--png", "ep_0", "--out", run / "ep_0.png")[0] == 0
-    assert titles == ["ep_0 · failed: timeout, 7.1 m from the goal (path distance)"]
+    assert titles == [("ep_0 · failed: timeout, 7.1 m from the goal (path distance)", 20)]
     assert "NE: path distance to the goal at the end." in proctor("compare", run, run)[1]
     assert "path distance" in proctor("results", run)[1]
 

@@ -15,7 +15,7 @@ from proctor.core.interfaces import Policy
 from proctor.core.types import Pose2, Scan
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.runs.recorder import Recorders, RecordingConfig
 from proctor.runs.recordings import encode_sensors, read_recording, read_sensors, recording_folder
@@ -134,7 +134,7 @@ def bits(value):
 
 
 def execute(path, out, *, env="test_sensor_recordings:Hissing", recording=None, **env_options):
-    job = Job(env=env, policy="test_sensor_recordings:Watcher", env_options=env_options)
+    job = RunJob(env=env, policy="test_sensor_recordings:Watcher", env_options=env_options)
     return run(RunConfig(job=job, dataset=path, recording=recording), out, lambda _: None)
 
 

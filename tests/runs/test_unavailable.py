@@ -18,7 +18,7 @@ from proctor.core.errors import AgentFault, AgentUnavailable, EvaluatorError, Us
 from proctor.core.interfaces import Policy
 from proctor.exams.datasets import save_dataset
 from proctor.runs.attempts import Attempts, Patience
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.worlds.mock import MockEnv
 from vln_evaluator import VLNEvaluator
@@ -35,7 +35,7 @@ def dataset(tmp_path):
 
 def configured(dataset, port, *, workers=1, patience=IMPATIENT):
     options = {"connect_timeout_s": 0.3}
-    job = Job(env="mock", policy=f"ws://127.0.0.1:{port}", policy_options=options)
+    job = RunJob(env="mock", policy=f"ws://127.0.0.1:{port}", policy_options=options)
     return RunConfig(job=job, dataset=dataset, workers=workers, patience=patience)
 
 

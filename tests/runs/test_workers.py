@@ -18,7 +18,7 @@ from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs import pool
 from proctor.runs.attempts import Attempts
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.runs.pool import WorkerPool, worker_environ
 
@@ -132,7 +132,9 @@ def test_workers_have_the_environment_of_now_however_they_are_started(platform, 
     monkeypatch.delenv("LP_NUM_THREADS", raising=False)
     for word in ("first", "second"):
         monkeypatch.setenv("PROCTOR_TEST_WORD", word)
-        job = Job(env="mock", policy="test_workers:Teller", policy_options={"file": str(tmp_path / "told")})
+        job = RunJob(
+            env="mock", policy="test_workers:Teller", policy_options={"file": str(tmp_path / "told")}
+        )
         start_and_close(job)
         threads = worker_environ(2)["LP_NUM_THREADS"]
         assert (tmp_path / "told").read_text() == f"{word} {threads}"
@@ -149,7 +151,7 @@ def test_an_agent_that_kills_what_its_process_is_a_copy_of_harms_nobody_else():
     episodes = [
         Episode(episode_id=str(k), scene_id="scene", goal_position=Vector3(9, 0, 0)) for k in range(4)
     ]
-    workers = WorkerPool(Job(env="mock", policy="test_workers:Patricide"), 1)
+    workers = WorkerPool(RunJob(env="mock", policy="test_workers:Patricide"), 1)
     workers.start()
     reasons = [done.result.failure_reason for done in workers.run(Attempts(episodes))]
     assert reasons == ["stopped_far", "policy_lost"] * 2
@@ -157,7 +159,7 @@ def test_an_agent_that_kills_what_its_process_is_a_copy_of_harms_nobody_else():
 
 
 def test_random_numbers_of_numpy_differ_between_workers(tmp_path):
-    job = Job(env="mock", policy="test_workers:Gambler", policy_options={"folder": str(tmp_path)})
+    job = RunJob(env="mock", policy="test_workers:Gambler", policy_options={"folder": str(tmp_path)})
     for _ in range(2):
         start_and_close(job)
     drawn = [file.read_text() for file in tmp_path.iterdir()]
@@ -167,7 +169,7 @@ def test_random_numbers_of_numpy_differ_between_workers(tmp_path):
 def test_pictures_and_results_are_those_of_one_process(tmp_path):
     recorded = []
     for workers in (1, 3):
-        job = Job(policy="test_workers:Looker", env_options={"width": 64, "height": 48})
+        job = RunJob(policy="test_workers:Looker", env_options={"width": 64, "height": 48})
         out = tmp_path / str(workers)
         run(RunConfig(job=job, suite="houses-v1", episodes=5, workers=workers), out, lambda _: None)
         recorded.append((out / "results.json").read_bytes())

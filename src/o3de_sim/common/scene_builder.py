@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from o3de_sim.common.scene_checks import ONE, Light, Scene, SceneObject, load_scene
+from o3de_sim.common.scene_checks import ONE, CheckedLight, CheckedObject, CheckedScene, load_scene
 from o3de_sim.common.scene_meshes import Mesh, find_meshes
 from o3de_sim.constants import ENVIRONMENT, GROUND
 from o3de_sim.editor.arguments import MAX_LIST, MAX_NAME
@@ -88,7 +88,7 @@ class BasicSceneBuilder:
         _note_looks(report)
         return report
 
-    def _add_object(self, item: SceneObject, mesh: Mesh | None, report: SceneReport) -> None:
+    def _add_object(self, item: CheckedObject, mesh: Mesh | None, report: SceneReport) -> None:
         turn = euler_to_quaternion(item.rotate)
         entity = self._agent.entity_tool.create(entity_name(item.name, self._taken), item.translate)
         report.entities[item.name] = entity
@@ -112,7 +112,7 @@ class BasicSceneBuilder:
         else:
             self._add_body(item, entity, self._colliders(item, mesh, report))
 
-    def _add_mesh(self, item: SceneObject, mesh: Mesh, entity: EntityId, turn: Quaternion) -> EntityId:
+    def _add_mesh(self, item: CheckedObject, mesh: Mesh, entity: EntityId, turn: Quaternion) -> EntityId:
         """Hang a mesh below an object: turned and scaled as its file needs it, and the colliders do not."""
         scale = item.scale
         if mesh.lies_down:
@@ -127,7 +127,7 @@ class BasicSceneBuilder:
         self._agent.render_tool.add_mesh(child, asset_path=mesh.path)
         return child
 
-    def _add_primitives(self, item: SceneObject, entity: EntityId, turn: Quaternion) -> None:
+    def _add_primitives(self, item: CheckedObject, entity: EntityId, turn: Quaternion) -> None:
         for index, part in enumerate(item.parts):
             place = item.translate + turn.rotate(part.translate.scaled(item.scale))
             child = self._agent.entity_tool.create(entity_name(f"{item.name} part {index}"), place, entity)
@@ -136,7 +136,7 @@ class BasicSceneBuilder:
             self._agent.tc.set_scale(child, size)
             self._agent.render_tool.add_mesh(child, primitive=part.shape)
 
-    def _colliders(self, item: SceneObject, mesh: Mesh | None, report: SceneReport) -> list[Collider]:
+    def _colliders(self, item: CheckedObject, mesh: Mesh | None, report: SceneReport) -> list[Collider]:
         """Return what an object collides as, in its own frame and in metres."""
         if item.parts:
             return [
@@ -165,7 +165,7 @@ class BasicSceneBuilder:
         size = Vector3(*(max(extent, THINNEST_M) for extent in size.scaled(item.scale)))
         return [Collider("box", size, centre.scaled(item.scale))]
 
-    def _add_body(self, item: SceneObject, entity: EntityId, colliders: list[Collider]) -> None:
+    def _add_body(self, item: CheckedObject, entity: EntityId, colliders: list[Collider]) -> None:
         if not colliders or item.rigid_body_type == "none":
             return
         mass = item.mass
@@ -177,7 +177,7 @@ class BasicSceneBuilder:
         for start in range(0, len(colliders), MAX_LIST):
             self._agent.pc.add_colliders(entity, colliders[start : start + MAX_LIST])
 
-    def _add_surface(self, item: SceneObject, mesh: Mesh | None, entity: EntityId) -> None:
+    def _add_surface(self, item: CheckedObject, mesh: Mesh | None, entity: EntityId) -> None:
         """Let a house collide as its triangles. Without them it has no floor: that is an error."""
         if mesh is None:
             problem = f"the project has no processed mesh {item.asset_path}; proctor export-o3de writes one"
@@ -185,7 +185,7 @@ class BasicSceneBuilder:
         self._agent.pc.add_rigid_body(entity, "static")
         self._agent.pc.add_mesh_collider(entity, mesh.path)
 
-    def _add_ground(self, scene: Scene, report: SceneReport) -> None:
+    def _add_ground(self, scene: CheckedScene, report: SceneReport) -> None:
         places = [item.translate for item in scene.objects]
         low = [min([0.0, *(place[axis] for place in map(list, places))]) - GROUND_M for axis in (0, 1)]
         high = [max([0.0, *(place[axis] for place in map(list, places))]) + GROUND_M for axis in (0, 1)]
@@ -199,7 +199,7 @@ class BasicSceneBuilder:
         self._agent.pc.add_colliders(entity, [Collider("box", size)])
         report.ground = entity
 
-    def _add_light(self, light: Light, report: SceneReport) -> None:
+    def _add_light(self, light: CheckedLight, report: SceneReport) -> None:
         if light.intensity == 0:
             return
         entity = self._agent.entity_tool.create(entity_name(light.name, self._taken), light.translate)

@@ -30,7 +30,7 @@ OBJECT_KEYS = (
 
 
 @dataclass(frozen=True)
-class Part:
+class CheckedPart:
     """A primitive shape, placed in its object's frame by its centre."""
 
     shape: Shape
@@ -43,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class SceneObject:
+class CheckedObject:
     """A thing in the world: a mesh, parts, or a mesh that collides as parts."""
 
     name: str
@@ -51,14 +51,14 @@ class SceneObject:
     rotate: Vector3  # degrees, Z·Y·X
     scale: Vector3
     asset_path: str | None  # relative to the scene file's folder
-    parts: tuple[Part, ...]
+    parts: tuple[CheckedPart, ...]
     rigid_body_type: Literal["static", "dynamic", "kinematic", "none"]
     mass: float | None  # kilograms
     collision: Literal["hull", "surface"]
 
 
 @dataclass(frozen=True)
-class Light:
+class CheckedLight:
     """A lamp (`point`) or the sun (`directional`)."""
 
     name: str
@@ -70,16 +70,16 @@ class Light:
 
 
 @dataclass(frozen=True)
-class Scene:
+class CheckedScene:
     """A scene that is right."""
 
     scene_name: str
-    objects: tuple[SceneObject, ...]
-    lights: tuple[Light, ...]
+    objects: tuple[CheckedObject, ...]
+    lights: tuple[CheckedLight, ...]
     notes: tuple[str, ...]
 
 
-def load_scene(config: Mapping[str, Any] | str | Path) -> Scene:
+def load_scene(config: Mapping[str, Any] | str | Path) -> CheckedScene:
     """Check a scene, given as the content of its file, or as the path."""
     if isinstance(config, Mapping):
         return check_scene(config)
@@ -92,7 +92,7 @@ def load_scene(config: Mapping[str, Any] | str | Path) -> Scene:
     return check_scene(read_scene_file(path), str(path))
 
 
-def check_scene(value: Any, file: str = "the scene") -> Scene:
+def check_scene(value: Any, file: str = "the scene") -> CheckedScene:
     """Check the content of a scene file; `file` is its name in messages."""
     node = Node(value, file)
     fields = node.fields(("scene_name", "scene_type", "objects", "lights", "notes"), ["scene_name"])
@@ -105,10 +105,10 @@ def check_scene(value: Any, file: str = "the scene") -> Scene:
             raise node.error(f"two objects have the name '{item.name}'", f"objects[{index}].name")
         seen.add(item.name)
     lights = tuple(map(_light, _items(fields, "lights")))
-    return Scene(name, objects, lights, tuple(note.text() for note in _items(fields, "notes")))
+    return CheckedScene(name, objects, lights, tuple(note.text() for note in _items(fields, "notes")))
 
 
-def _object(node: Node) -> SceneObject:
+def _object(node: Node) -> CheckedObject:
     fields = node.fields(OBJECT_KEYS, ["name"])
     for key in ("category", "color", "room"):
         _text(fields, key, "")
@@ -117,7 +117,7 @@ def _object(node: Node) -> SceneObject:
     if "rigid_body_type" in fields:
         body = fields["rigid_body_type"].choice(("static", "dynamic", "kinematic", "none"))
     collision = fields["collision"].choice(("hull", "surface")) if "collision" in fields else "hull"
-    item = SceneObject(
+    item = CheckedObject(
         name=fields["name"].text(),
         translate=_vector(fields, "translate"),
         rotate=_vector(fields, "rotate"),
@@ -132,7 +132,7 @@ def _object(node: Node) -> SceneObject:
     return item
 
 
-def _check_object(node: Node, item: SceneObject) -> None:
+def _check_object(node: Node, item: CheckedObject) -> None:
     scale = item.scale.to_list()
     if min(scale) <= 0:
         raise node.error(f"expected factors above 0, found {scale}", "scale")
@@ -152,7 +152,7 @@ def _check_object(node: Node, item: SceneObject) -> None:
         raise node.error("a mesh collides as its surface or as its parts, not as both", "collision")
 
 
-def _part(node: Node) -> Part:
+def _part(node: Node) -> CheckedPart:
     fields = node.fields(
         ("shape", "size", "translate", "rotate", "color", "texture", "collision"), ["shape", "size"]
     )
@@ -162,7 +162,7 @@ def _part(node: Node) -> Part:
     if (shape != "box" and size.x != size.y) or (shape == "sphere" and size.x != size.z):
         raise node.error(f"a {shape} is round, found {size.to_list()}", "size")
     texture = _given(fields, "texture")
-    return Part(
+    return CheckedPart(
         shape=cast("Shape", shape),
         size=size,
         translate=_vector(fields, "translate"),
@@ -173,7 +173,7 @@ def _part(node: Node) -> Part:
     )
 
 
-def _light(node: Node) -> Light:
+def _light(node: Node) -> CheckedLight:
     fields = node.fields(("name", "type", "translate", "direction", "color", "intensity"), [])
     kind = fields["type"].choice(("point", "directional")) if "type" in fields else "point"
     direction = _vector(fields, "direction", Vector3(0.0, 0.0, -1.0))
@@ -182,7 +182,7 @@ def _light(node: Node) -> Light:
     intensity = fields["intensity"].number() if "intensity" in fields else 1.0
     if intensity < 0:
         raise node.error(f"expected one from 0 up, found {intensity}", "intensity")
-    return Light(
+    return CheckedLight(
         name=_text(fields, "name", "light"),
         type=cast("Literal['point', 'directional']", kind),
         translate=_vector(fields, "translate"),

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from o3de_sim.common.scene_checks import Scene, SceneObject
+from o3de_sim.common.scene_checks import CheckedObject, CheckedScene
 from o3de_sim.constants import EXPORT_FOLDER
 from o3de_sim.editor.arguments import MAX_LIST, PATH, Unfit
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
@@ -22,7 +22,7 @@ def scene_folder(scene_name: str) -> str:
     return f"{EXPORT_FOLDER}/{file_name(scene_name)}"
 
 
-def mesh_path(scene_name: str, item: SceneObject) -> str:
+def mesh_path(scene_name: str, item: CheckedObject) -> str:
     """Return the glTF file of an object, relative to the project's folder.
 
     Its name tells how the object looks, so that one that was changed is not shown as it was before. How
@@ -72,7 +72,7 @@ class Mesh:
         return self.is_y_up and not self.is_exported
 
 
-def find_meshes(agent: O3DEAgent, scene: Scene) -> dict[str, Mesh]:
+def find_meshes(agent: O3DEAgent, scene: CheckedScene) -> dict[str, Mesh]:
     """Return the mesh of each object that has one in the project, by the object's name.
 
     An exported mesh goes before the object's own, which is looked for beside it, then in the project.
@@ -89,7 +89,7 @@ def find_meshes(agent: O3DEAgent, scene: Scene) -> dict[str, Mesh]:
     return {name: Mesh(paths[0], is_exported=is_exported(paths[0])) for name, paths in found.items() if paths}
 
 
-def _candidates(scene: Scene, item: SceneObject) -> list[str]:
+def _candidates(scene: CheckedScene, item: CheckedObject) -> list[str]:
     paths = [mesh_path(scene.scene_name, item)]
     if item.asset_path is not None:
         own = str(PurePosixPath(item.asset_path.replace("\\", "/")))

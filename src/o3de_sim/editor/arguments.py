@@ -27,7 +27,7 @@ class Unfit(Exception):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ArgumentKind:
     """A kind of argument.
 
     `check` returns the value as the operation gets it. `is_entity`: it is the text of an entity's id, or a
@@ -45,7 +45,7 @@ class Argument:
     """An argument of an operation. `null` also stands for the default, if that is None."""
 
     name: str
-    kind: Kind
+    kind: ArgumentKind
     is_needed: bool = True
     default: Any = None
 
@@ -65,7 +65,7 @@ class Argument:
             raise O3DEError("bad_request", problem) from None
 
 
-def optional(name: str, kind: Kind, default: Any = None) -> Argument:
+def optional(name: str, kind: ArgumentKind, default: Any = None) -> Argument:
     """Return an argument that need not be given."""
     return Argument(name, kind, is_needed=False, default=default)
 
@@ -159,7 +159,7 @@ def _flag(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Collider:
+class ColliderArgument:
     """A shape of `size` metres along its own axes, round ones about z, placed in the entity's frame."""
 
     shape: str
@@ -168,7 +168,7 @@ class Collider:
     rotation: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0)
 
 
-def _collider(value: Any) -> Collider:
+def _collider(value: Any) -> ColliderArgument:
     right = (
         f'an object with "shape" ({", ".join(SHAPES)}), "size" (three lengths in metres), and if need be '
         '"translate" (three metres) and "rotate" (a quaternion [x, y, z, w])'
@@ -179,7 +179,7 @@ def _collider(value: Any) -> Collider:
     if not isinstance(value["shape"], str) or value["shape"] not in SHAPES:
         raise Unfit(right)
     try:
-        found = Collider(
+        found = ColliderArgument(
             value["shape"],
             _numbers(value["size"], 3, 1e-4, 1e4),
             _numbers(value.get("translate", [0.0, 0.0, 0.0]), 3, -FARTHEST_M, FARTHEST_M),
@@ -192,26 +192,26 @@ def _collider(value: Any) -> Collider:
     return found
 
 
-ENTITY = Kind(_entity_text, is_entity=True)
-EDITED_ENTITY = Kind(_entity_text, is_entity=True, must_be_edited=True)
-ENTITY_TEXT_ONLY = Kind(_entity_text)
-NAME = Kind(_name)
-LEVEL = Kind(_level_name)
-PATH = Kind(_project_path)
-POSITION = Kind(lambda value: _numbers(value, 3, -FARTHEST_M, FARTHEST_M))
-COLOR = Kind(lambda value: _numbers(value, 3, 0.0, 1.0))
-ROTATION = Kind(_rotation)
-SCALE = Kind(_scale)
-FLAG = Kind(_flag)
-COLLIDER = Kind(_collider)
+ENTITY = ArgumentKind(_entity_text, is_entity=True)
+EDITED_ENTITY = ArgumentKind(_entity_text, is_entity=True, must_be_edited=True)
+ENTITY_TEXT_ONLY = ArgumentKind(_entity_text)
+NAME = ArgumentKind(_name)
+LEVEL = ArgumentKind(_level_name)
+PATH = ArgumentKind(_project_path)
+POSITION = ArgumentKind(lambda value: _numbers(value, 3, -FARTHEST_M, FARTHEST_M))
+COLOR = ArgumentKind(lambda value: _numbers(value, 3, 0.0, 1.0))
+ROTATION = ArgumentKind(_rotation)
+SCALE = ArgumentKind(_scale)
+FLAG = ArgumentKind(_flag)
+COLLIDER = ArgumentKind(_collider)
 
 
-def number(low: float, high: float) -> Kind:
+def number(low: float, high: float) -> ArgumentKind:
     """Return the kind of numbers between two."""
-    return Kind(lambda value: _number(value, low, high))
+    return ArgumentKind(lambda value: _number(value, low, high))
 
 
-def integer(low: int, high: int) -> Kind:
+def integer(low: int, high: int) -> ArgumentKind:
     """Return the kind of whole numbers between two."""
 
     def check(value: Any) -> int:
@@ -219,10 +219,10 @@ def integer(low: int, high: int) -> Kind:
             raise Unfit(f"a whole number from {low} to {high}")
         return value
 
-    return Kind(check)
+    return ArgumentKind(check)
 
 
-def choice(*words: str) -> Kind:
+def choice(*words: str) -> ArgumentKind:
     """Return the kind of a few words."""
 
     def check(value: Any) -> str:
@@ -230,10 +230,10 @@ def choice(*words: str) -> Kind:
             raise Unfit(f"one of {', '.join(words)}")
         return value
 
-    return Kind(check)
+    return ArgumentKind(check)
 
 
-def list_of(kind: Kind, shortest: int = 1, longest: int = MAX_LIST) -> Kind:
+def list_of(kind: ArgumentKind, shortest: int = 1, longest: int = MAX_LIST) -> ArgumentKind:
     """Return the kind of lists of another kind."""
 
     def check(value: Any) -> list[Any]:
@@ -241,16 +241,16 @@ def list_of(kind: Kind, shortest: int = 1, longest: int = MAX_LIST) -> Kind:
             raise Unfit(f"a list of {shortest} to {longest}")
         return [_element(kind, index, part) for index, part in enumerate(value)]
 
-    return Kind(check, kind.is_entity, kind.must_be_edited)
+    return ArgumentKind(check, kind.is_entity, kind.must_be_edited)
 
 
-def _element(kind: Kind, index: int, value: Any) -> Any:
+def _element(kind: ArgumentKind, index: int, value: Any) -> Any:
     try:
         return kind.check(value)
     except Unfit as right:
         raise Unfit(f"a list, and its [{index}], which is {shown(value)}, must be {right}") from None
 
 
-def text_up_to(longest: int) -> Kind:
+def text_up_to(longest: int) -> ArgumentKind:
     """Return the kind of texts that are not looked into, such as a token."""
-    return Kind(lambda value: _text(value, f"a text of 1 to {longest} printable characters", longest))
+    return ArgumentKind(lambda value: _text(value, f"a text of 1 to {longest} printable characters", longest))

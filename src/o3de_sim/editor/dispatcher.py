@@ -9,7 +9,7 @@ from typing import Any
 from o3de_sim.editor.arguments import Argument, shown
 from o3de_sim.editor.azlmbr_calls import Engine
 from o3de_sim.editor.operation_table import TABLE, Operation
-from o3de_sim.editor.session import Entity, Session
+from o3de_sim.editor.session import EditorSession, GivenEntity
 from o3de_sim.errors import O3DEError
 
 
@@ -17,7 +17,7 @@ class Dispatcher:
     """Starts operations."""
 
     def __init__(self, engine: Engine) -> None:
-        self._session = Session(engine)
+        self._session = EditorSession(engine)
 
     def operations(self) -> list[str]:
         """Return the names of all operations."""
@@ -65,12 +65,12 @@ class Dispatcher:
 
     def _looked_up(
         self, operation: Operation, argument: Argument, found: str | list[str]
-    ) -> Entity | list[Entity]:
+    ) -> GivenEntity | list[GivenEntity]:
         if isinstance(found, list):
             return [self._entity(operation, argument, text) for text in found]
         return self._entity(operation, argument, found)
 
-    def _entity(self, operation: Operation, argument: Argument, text: str) -> Entity:
+    def _entity(self, operation: Operation, argument: Argument, text: str) -> GivenEntity:
         entity = self._session.entity(text)
         if entity.is_in_game and argument.kind.must_be_edited:
             raise O3DEError(
@@ -98,7 +98,7 @@ def _like(word: str, words: list[str]) -> str:
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
-def _run(session: Session, operation: Operation, values: dict[str, Any]) -> Generator[None, None, Any]:
+def _run(session: EditorSession, operation: Operation, values: dict[str, Any]) -> Generator[None, None, Any]:
     if "type" in values:  # which Python has a use for
         values["kind"] = values.pop("type")
     result = operation.function(session, **values)

@@ -40,7 +40,7 @@ from o3de_sim.editor.operations import (
     transform,
 )
 from o3de_sim.editor.operations.selftest import selftest
-from o3de_sim.editor.session import Session
+from o3de_sim.editor.session import EditorSession
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ OPERATIONS = (
     _edits("editor_tool.open_level", editor_tool.open_level, LEVEL_NAME),
     _edits("editor_tool.save_level", editor_tool.save_level),
     _asks("editor_tool.level_exists", editor_tool.level_exists, LEVEL_NAME),
-    _asks("editor_tool.current_level", Session.level),
+    _asks("editor_tool.current_level", EditorSession.level),
     _asks("tc.get_position", transform.get_position, ANY),
     _edits("tc.set_position", transform.set_pose, EDITED, WHERE),
     _asks("tc.get_rotation", transform.get_rotation, ANY),
@@ -146,7 +146,7 @@ OPERATIONS = (
     ),
     _asks("simulation_tool.enter_game_mode", simulation_tool.enter_game_mode),
     _asks("simulation_tool.exit_game_mode", simulation_tool.exit_game_mode),
-    _asks("simulation_tool.is_in_game_mode", Session.is_in_game_mode),
+    _asks("simulation_tool.is_in_game_mode", EditorSession.is_in_game_mode),
     _asks("simulation_tool.toggle_physics", simulation_tool.toggle_physics, Argument("enabled", FLAG)),
     _asks("ros2_tool.is_available", ros2_tool.is_available),
     _asks("ros2_tool.missing_components", ros2_tool.missing_components, EDITED),

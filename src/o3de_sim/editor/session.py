@@ -15,7 +15,7 @@ Frames = Generator[None, None, T]
 """An operation that needs frames: each `yield` hands the thread back until a later frame."""
 
 
-class Entity(NamedTuple):
+class GivenEntity(NamedTuple):
     """An entity that an operation was given."""
 
     text: str
@@ -42,15 +42,15 @@ class Handles:
         self._in_game[text] = entity_id
         return text
 
-    def find(self, text: str) -> Entity | None:
+    def find(self, text: str) -> GivenEntity | None:
         """Return the entity of a text, if it is known."""
         if text in self._in_game:
-            return Entity(text, self._in_game[text], is_in_game=True)
+            return GivenEntity(text, self._in_game[text], is_in_game=True)
         if text in self._edited:
-            return Entity(text, self._edited[text], is_in_game=False)
+            return GivenEntity(text, self._edited[text], is_in_game=False)
         return None
 
-    def get(self, text: str) -> Entity:
+    def get(self, text: str) -> GivenEntity:
         """Return the entity of a text; O3DEError not_found."""
         found = self.find(text)
         if found is None:
@@ -76,7 +76,7 @@ class Handles:
         self._in_game.clear()
 
 
-class Session:
+class EditorSession:
     """One Editor with its open level."""
 
     def __init__(self, engine: Engine) -> None:
@@ -117,7 +117,7 @@ class Session:
         if not self.is_in_game_mode():
             self.handles.forget_game()
 
-    def entity(self, text: str) -> Entity:
+    def entity(self, text: str) -> GivenEntity:
         """Return a known entity that exists; O3DEError not_found."""
         found = self.handles.get(text)
         if not found.is_in_game and not self.exists(found):
@@ -125,7 +125,7 @@ class Session:
             raise O3DEError("not_found", f"the entity {text} does not exist any more: it was deleted")
         return found
 
-    def exists(self, entity: Entity) -> bool:
+    def exists(self, entity: GivenEntity) -> bool:
         """Return whether an entity is still there."""
         return bool(self.engine.broadcast("editor.ToolsApplicationRequestBus", "EntityExists", entity.id))
 

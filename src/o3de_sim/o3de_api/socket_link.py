@@ -39,7 +39,7 @@ class WebServerFound(Exception):
     """What answered speaks HTTP."""
 
 
-class Connection:
+class SocketConnection:
     """A connection that has been made. All waiting is up to a moment of `time.monotonic`."""
 
     def __init__(self, connected: socket.socket) -> None:
@@ -109,7 +109,7 @@ class SocketLink:
         self.host = host or DEFAULT_HOST
         self.port = agent_port(port)
         self._token = token
-        self._connection: Connection | None = None
+        self._connection: SocketConnection | None = None
         self._info: dict[str, Any] = {}
         self._last_id = 0
 
@@ -142,13 +142,13 @@ class SocketLink:
             self._connection.close()
             self._connection = None
 
-    def _connected(self, timeout_s: float) -> Connection:
+    def _connected(self, timeout_s: float) -> SocketConnection:
         """Return the connection, a new one if there is none that can be used."""
         if self._connection is not None and self._connection.is_stale():
             self.close()
         return self._connection or self._connect(timeout_s)
 
-    def _connect(self, timeout_s: float) -> Connection:
+    def _connect(self, timeout_s: float) -> SocketConnection:
         """Connect; if the agent is busy, again for a moment."""
         ends = time.monotonic() + BUSY_S
         while True:
@@ -159,7 +159,7 @@ class SocketLink:
                     raise
                 time.sleep(BUSY_PAUSE_S)  # it looks once in a frame
 
-    def _connect_once(self, timeout_s: float) -> Connection:
+    def _connect_once(self, timeout_s: float) -> SocketConnection:
         try:
             connected = socket.create_connection((self.host, self.port), min(5.0, timeout_s))
         except ConnectionRefusedError:
@@ -167,7 +167,7 @@ class SocketLink:
         except OSError as error:
             problem = error.strerror or "no answer"
             raise O3DEError("connection", f"{self._place} cannot be reached: {problem}") from None
-        connection = self._connection = Connection(connected)
+        connection = self._connection = SocketConnection(connected)
         with self._closing("hello", timeout_s):
             token, origin = self._find_token()
             reply = self._hello(connection, token, timeout_s)
@@ -184,7 +184,7 @@ class SocketLink:
             raise O3DEError("unauthorised", f"{self._place}: {hint} ({error.message})") from None
         return connection
 
-    def _hello(self, connection: Connection, token: str, timeout_s: float) -> Message:
+    def _hello(self, connection: SocketConnection, token: str, timeout_s: float) -> Message:
         """Introduce ourselves; where no answer comes, find out whether it ever will."""
         ends = time.monotonic() + timeout_s + MARGIN_S
         self._send(connection, "hello", {"token": token}, timeout_s, ends)
@@ -206,7 +206,7 @@ class SocketLink:
         return info
 
     def _send(
-        self, connection: Connection, op: str, args: dict[str, Any], timeout_s: float, ends: float
+        self, connection: SocketConnection, op: str, args: dict[str, Any], timeout_s: float, ends: float
     ) -> None:
         self._last_id += 1
         request = {"v": PROTOCOL, "id": self._last_id, "op": op, "args": args, "timeout_s": timeout_s}
@@ -215,7 +215,7 @@ class SocketLink:
         except WireError as error:
             raise O3DEError("bad_request", f"{op}: {error}") from None
 
-    def _receive(self, connection: Connection, ends: float) -> Message:
+    def _receive(self, connection: SocketConnection, ends: float) -> Message:
         """Wait for the answer to the last request, past late ones to those before it."""
         while True:
             reply = connection.receive(ends)

@@ -16,6 +16,8 @@ from proctor.cli.conformance import add_conformance
 from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
 from proctor.cli.export_o3de import add_export_o3de
+from proctor.cli.import_world import add_import_world
+from proctor.cli.look import add_look
 from proctor.cli.mcp import add_mcp
 from proctor.cli.navigate import add_navigate
 from proctor.cli.o3de_standin import add_o3de_standin
@@ -98,6 +100,8 @@ def _parser(words: Sequence[str] = ("run",)) -> argparse.ArgumentParser:
     add_report(commands)
     add_results(commands)
     add_navigate(commands)
+    add_look(commands)
+    add_import_world(commands)
     add_sim_host(commands)
     add_o3de_standin(commands)
     add_teleop(commands)

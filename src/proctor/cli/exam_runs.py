@@ -17,7 +17,7 @@ from proctor.core.errors import UserError
 from proctor.core.plain_text import plain
 
 if TYPE_CHECKING:
-    from proctor.runs.job import Job
+    from proctor.runs.job import RunJob
     from proctor.runs.plan import RunConfig, RunPlan
     from proctor.runs.run import RunReport
 
@@ -48,7 +48,7 @@ def add_exam(command: argparse.ArgumentParser, *, suite: str | None = None) -> N
     command.add_argument("--seed", type=int, default=0, help="all randomness depends on it (default: 0)")
 
 
-def run_config(arguments: argparse.Namespace, job: Job, **more: Any) -> RunConfig:
+def run_config(arguments: argparse.Namespace, job: RunJob, **more: Any) -> RunConfig:
     """Return what to run: the episodes by the flags of `add_exam`, the rest as given."""
     from proctor.runs.plan import RunConfig
 

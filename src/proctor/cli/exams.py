@@ -27,8 +27,8 @@ examples:
   proctor generate --tabletops 100 --seed 1 --out tables           pick-and-place
 """
 LIST_HELP = """\
-show the names of suites, envs, policies and metrics
-Print the names that other commands take: suites, envs, policies and metrics.
+show the names of suites, robots, envs, policies and metrics
+Print the names that other commands take: suites, robots, envs, policies and metrics.
 
 examples:
   proctor list

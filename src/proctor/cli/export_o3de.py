@@ -12,12 +12,16 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from proctor.cli.options import add_command
 from proctor.cli.terminal import DONE, console
 
 if TYPE_CHECKING:
     from proctor.o3de_export.project import Export
 
-EXAMPLES = """\
+EXPORT_O3DE_HELP = """\
+write scenes and exams into an O3DE project
+Write the scenes of an exam, and all else that runs it, into an O3DE project.
+
 examples:
   proctor export-o3de --suite houses-v1 --out ~/O3DE/Projects/Exam
   proctor export-o3de --dataset my_exam --out ~/O3DE/Projects/Exam
@@ -37,14 +41,7 @@ bootstrap.py or robot.prefab of your own is never written over.
 
 def add_export_o3de(commands: Any) -> None:
     """Add the command."""
-    export = commands.add_parser(
-        "export-o3de",
-        help="write scenes and exams into an O3DE project",
-        description="Write the scenes of an exam, and all else that runs it, into an O3DE project.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    export = add_command(commands, "export-o3de", _export, EXPORT_O3DE_HELP)
     what = export.add_mutually_exclusive_group(required=True)
     what.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor (proctor list)")
     what.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
@@ -55,7 +52,6 @@ def add_export_o3de(commands: Any) -> None:
     export.add_argument(
         "--scenes", type=Path, metavar="DIR", help="where the dataset's scenes are, if not beside it"
     )
-    export.set_defaults(command=_export)
 
 
 def _export(arguments: argparse.Namespace) -> int:

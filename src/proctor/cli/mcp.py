@@ -131,7 +131,7 @@ def _plan(arguments: argparse.Namespace) -> RunPlan:
     from msgspec.structs import replace
 
     from proctor.runs.attempts import Patience
-    from proctor.runs.job import Job
+    from proctor.runs.job import RunJob
     from proctor.runs.plan import load_run_dataset, plan_run
 
     names_of(["mcp"], [arguments.name])  # refuses what cannot be one
@@ -143,7 +143,7 @@ def _plan(arguments: argparse.Namespace) -> RunPlan:
         options["show_depth"] = True
     config = run_config(
         arguments,
-        Job(
+        RunJob(
             env=arguments.env,
             policy="mcp",
             env_options=read_options(arguments.env_option),

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from proctor.cli.options import add_command
 from proctor.cli.sim_host import (
     READY,
     how_it_goes,
@@ -23,7 +24,10 @@ from proctor.core.errors import UserError
 if TYPE_CHECKING:
     from proctor.o3de.standin.standin import StandIn, WorldSettings
 
-EXAMPLES = """\
+O3DE_STANDIN_HELP = """\
+pose as an O3DE Editor, without the engine
+Pose as an O3DE Editor: its Python calls, its game mode and its ROS 2.
+
 examples:
   proctor o3de-standin --suite houses-v1
   proctor o3de-standin --project my_project --rtf max --camera-hz 0
@@ -43,14 +47,7 @@ exit codes: 0 ended by SIGTERM, 1 the world broke, 2 user error, 130 interrupted
 
 def add_o3de_standin(commands: Any) -> None:
     """Add the command."""
-    standin = commands.add_parser(
-        "o3de-standin",
-        help="pose as an O3DE Editor, without the engine",
-        description="Pose as an O3DE Editor: its Python calls, its game mode and its ROS 2.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    standin = add_command(commands, "o3de-standin", _stand_in, O3DE_STANDIN_HELP)
     exam = standin.add_mutually_exclusive_group()
     exam.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
     exam.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
@@ -73,7 +70,6 @@ def add_o3de_standin(commands: Any) -> None:
     )
     standin.add_argument("--launcher", action="store_true", help="pose as the project's GameLauncher instead")
     standin.add_argument("--parent", type=int, metavar="PID", help=argparse.SUPPRESS)  # ends when this ends
-    standin.set_defaults(command=_stand_in)
 
 
 def _stand_in(arguments: argparse.Namespace) -> int:

@@ -47,3 +47,13 @@ def read_options(pairs: Sequence[str]) -> dict[str, Any]:
         except json.JSONDecodeError:
             options[key] = text
     return options
+
+
+def add_robot_option(parser: argparse.ArgumentParser) -> None:
+    """Add --robot."""
+    parser.add_argument(
+        "--robot",
+        default="standard",
+        metavar="NAME",
+        help="a base that `proctor list` shows, or the path of a spec file (default: standard)",
+    )

@@ -62,13 +62,13 @@ def _play(arguments: argparse.Namespace) -> int:
     from proctor.contestants.play import TOKEN_VARIABLE, PlayServer, is_loopback, play
     from proctor.contestants.play_session import PlaySession
     from proctor.runs.attempts import Patience
-    from proctor.runs.job import Job
+    from proctor.runs.job import RunJob
     from proctor.runs.plan import load_run_dataset, plan_run
 
     find_modules_here()
     title = exam_title(arguments)
     out: Path = arguments.out or Path("runs") / "play" / title
-    job = Job(
+    job = RunJob(
         policy="human",
         env=arguments.env,
         env_options=read_options(arguments.env_option),

@@ -144,9 +144,9 @@ def _is_named(arm: str, words: Sequence[str]) -> bool:
 def _config(arguments: argparse.Namespace) -> RunConfig:
     from proctor.exams.offers import read_inform
     from proctor.runs.conditions import Conditions
-    from proctor.runs.job import Job
+    from proctor.runs.job import RunJob
 
-    job = Job(
+    job = RunJob(
         env=arguments.env,
         policy=arguments.policy,
         env_options=read_options(arguments.env_option),

@@ -31,7 +31,7 @@ from proctor.core.addresses import is_chat
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
-    from proctor.runs.job import Job
+    from proctor.runs.job import RunJob
     from proctor.runs.plan import RunPlan
     from proctor.runs.recorder import RecordingConfig
     from proctor.runs.run import RunReport
@@ -248,8 +248,8 @@ def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:
     }
 
 
-def _job(arguments: argparse.Namespace, policy: str) -> Job:
-    from proctor.runs.job import Job
+def _job(arguments: argparse.Namespace, policy: str) -> RunJob:
+    from proctor.runs.job import RunJob
 
     options = read_options(arguments.env_option)
     if arguments.attach:
@@ -257,7 +257,7 @@ def _job(arguments: argparse.Namespace, policy: str) -> Job:
     policy_options = read_options(arguments.policy_option)
     if arguments.no_wire:
         policy_options["wire"] = False
-    return Job(
+    return RunJob(
         env=arguments.env,
         policy=policy,
         env_options=options,

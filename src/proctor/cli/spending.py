@@ -11,7 +11,7 @@ from proctor.cli.terminal import errors
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
-    from proctor.runs.budget import Budget
+    from proctor.runs.budget import RunBudget
     from proctor.runs.run import RunReport
 
 
@@ -31,11 +31,11 @@ def add_spending(run: argparse.ArgumentParser) -> None:
     )
 
 
-def budget_of(arguments: argparse.Namespace) -> Budget:
+def budget_of(arguments: argparse.Namespace) -> RunBudget:
     """Return the budget that was given; it is checked with the policy, when the run is planned."""
-    from proctor.runs.budget import Budget
+    from proctor.runs.budget import RunBudget
 
-    return Budget(usd=arguments.budget_usd, tokens=arguments.budget_tokens)
+    return RunBudget(usd=arguments.budget_usd, tokens=arguments.budget_tokens)
 
 
 def check_wire(arguments: argparse.Namespace, policy: str, class_: type) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from proctor.cli.options import add_command
 from proctor.cli.terminal import DONE, console, errors
 from proctor.core.errors import SimulationError
 
@@ -22,7 +23,10 @@ KEYS = """\
 1 forward 25 cm   2 left 15°   3 right 15°
 f forward   b back   l left   r right   (one second each)
 q quit"""
-EXAMPLES = f"""\
+TELEOP_HELP = f"""\
+drive a robot on ROS 2 by hand
+Drive a robot on ROS 2 with keys. It listens to odom and scan and speaks on cmd_vel.
+
 keys:
 {KEYS}
 
@@ -57,14 +61,7 @@ MOVES = {
 
 def add_teleop(commands: Any) -> None:
     """Add the command."""
-    teleop = commands.add_parser(
-        "teleop",
-        help="drive a robot on ROS 2 by hand",
-        description="Drive a robot on ROS 2 with keys. It listens to odom and scan and speaks on cmd_vel.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    teleop = add_command(commands, "teleop", _teleop, TELEOP_HELP)
     teleop.add_argument("--namespace", default="", metavar="NS", help="of the robot's topics (default: none)")
     teleop.add_argument("--linear-speed", type=float, default=0.1, metavar="MPS", help="m/s (default: 0.1)")
     teleop.add_argument(
@@ -87,7 +84,6 @@ def add_teleop(commands: Any) -> None:
     teleop.add_argument(
         "--ros-args", nargs=argparse.REMAINDER, default=[], metavar="...", help="for ROS 2; comes last"
     )
-    teleop.set_defaults(command=_teleop)
 
 
 def _teleop(arguments: argparse.Namespace) -> int:

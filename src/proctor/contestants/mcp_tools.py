@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from proctor.agents.arrays import encode_picture
 from proctor.agents.chat.faults import ChatFault, Unusable
-from proctor.agents.chat.task import Call, ChatTask, load_task
+from proctor.agents.chat.task import ChatTask, ToolCall, load_task
 from proctor.contestants.mcp_requests import (
     MAX_ACTIONS,
     BeginEpisode,
@@ -33,7 +33,7 @@ from proctor.contestants.mcp_requests import (
     read_request,
     tool_schemas,
 )
-from proctor.contestants.seat import McpSeat, StaleTurn, Turn
+from proctor.contestants.seat import McpSeat, SeatTurn, StaleTurn
 from proctor.core.errors import AgentFault, did_you_mean
 from proctor.core.types import EpisodeInfo, Observation
 from proctor.exams.names import AnyExam
@@ -48,7 +48,7 @@ class Refused(Exception):
     """A call that was not carried out. The text tells the agent why, and what to do."""
 
 
-class Reply(NamedTuple):
+class ToolReply(NamedTuple):
     """The answer to a call."""
 
     report: dict[str, Any]
@@ -58,7 +58,7 @@ class Reply(NamedTuple):
 class Sitting:
     """An episode that an agent has begun."""
 
-    def __init__(self, turn: Turn, task: ChatTask, left_after: int) -> None:
+    def __init__(self, turn: SeatTurn, task: ChatTask, left_after: int) -> None:
         self.handle = secrets.token_hex(8)
         self.turn, self.task = turn, task
         self.left_after = left_after  # how many episodes come after it
@@ -105,7 +105,7 @@ class ExamTools:
         """Return the description and the arguments of each tool."""
         return tool_schemas(self._moves.values(), check_pictures=self._seat.check_pictures)
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolReply:
         """Carry out a call; Refused if it cannot be."""
         known = self.schemas()
         if name not in known:
@@ -121,8 +121,8 @@ class ExamTools:
             raise Refused("another call is still under way; calls are done one after the other")
         try:
             if isinstance(request, Move):
-                return self._move(request, Call(name, own))
-            reply: Reply = getattr(self, f"_{name}")(request)
+                return self._move(request, ToolCall(name, own))
+            reply: ToolReply = getattr(self, f"_{name}")(request)
             return reply
         except StaleTurn:  # the time of the episode ran out at this moment
             raise Refused(self._over_text()) from None
@@ -131,7 +131,7 @@ class ExamTools:
 
     # The tools
 
-    def _begin_episode(self, _: BeginEpisode) -> Reply:
+    def _begin_episode(self, _: BeginEpisode) -> ToolReply:
         if not self._is_confirmed:
             raise Refused("call check_pictures first: this exam wants to know whether you see pictures")
         sitting = self._present()
@@ -151,10 +151,10 @@ class ExamTools:
         more = {name: text for name, text in (("robot", task.robot()), ("details", task.details())) if text}
         return self._reply(sitting, {**told, **more, "episodes_after_this": sitting.left_after})
 
-    def _observe(self, request: Observe) -> Reply:
+    def _observe(self, request: Observe) -> ToolReply:
         return self._reply(self._of(request.episode))
 
-    def _move(self, request: Move, call: Call) -> Reply:
+    def _move(self, request: Move, call: ToolCall) -> ToolReply:
         sitting = self._of(request.episode)
         step = sitting.turn.step
         if request.expect_step != step:
@@ -175,7 +175,7 @@ class ExamTools:
             raise Refused(f"{f'{done} steps were' if done else 'nothing was'} done: {fault}") from None
         return self._reply(sitting, {"actions_done": sitting.turn.step - step})
 
-    def _decide(self, sitting: Sitting, call: Call) -> Iterator[Any]:
+    def _decide(self, sitting: Sitting, call: ToolCall) -> Iterator[Any]:
         """Yield the actions that a call means. Each is made when its turn has come."""
         steps = sitting.task.decide([call], sitting.turn.observation).steps
         if not steps:
@@ -183,7 +183,7 @@ class ExamTools:
         for step in steps:
             yield sitting.task.action(step, sitting.turn.observation)
 
-    def _messages_of(self, call: Call) -> Sequence[Any]:
+    def _messages_of(self, call: ToolCall) -> Sequence[Any]:
         """Return the actions of a call that gives them as messages, all of them checked."""
         actions = call.arguments["actions"]
         if not isinstance(actions, list) or not 1 <= len(actions) <= MAX_ACTIONS:
@@ -195,7 +195,7 @@ class ExamTools:
                 raise Unusable(fault.kind, f"actions[{index}]: {fault}") from None
         return actions
 
-    def _stop(self, request: Stop) -> Reply:
+    def _stop(self, request: Stop) -> ToolReply:
         sitting = self._of(request.episode)
         deadline_s = time.monotonic() + WAIT_S
         while not sitting.is_over:
@@ -211,22 +211,22 @@ class ExamTools:
                 self._do(sitting, action)
         return self._reply(sitting)
 
-    def _check_pictures(self, _: CheckPictures) -> Reply:
+    def _check_pictures(self, _: CheckPictures) -> ToolReply:
         self._word = "".join(secrets.choice(CODE_LETTERS) for _ in range(6))
         image = Image.new("RGB", (320, 120), "white")
         font = ImageFont.load_default(60)
         ImageDraw.Draw(image).text((160, 60), self._word, "black", font, anchor="mm")
         report = {"next": "call confirm_pictures with the word in the picture"}
-        return Reply(report, [encode_picture(np.asarray(image), "jpeg")])
+        return ToolReply(report, [encode_picture(np.asarray(image), "jpeg")])
 
-    def _confirm_pictures(self, request: ConfirmPictures) -> Reply:
+    def _confirm_pictures(self, request: ConfirmPictures) -> ToolReply:
         word, self._word = self._word, ""
         if not word:
             raise Refused("there is no word to confirm: call check_pictures first")
         if request.word.strip().upper() != word:
             raise Refused("that is not the word in the picture; call check_pictures for another one")
         self._is_confirmed = True
-        return Reply({"confirmed": True, "next": "call begin_episode"}, [])
+        return ToolReply({"confirmed": True, "next": "call begin_episode"}, [])
 
     # Episodes
 
@@ -235,7 +235,7 @@ class ExamTools:
         task.most_actions = max(task.most_actions, MAX_ACTIONS)
         return task
 
-    def _next_episode(self) -> Turn:
+    def _next_episode(self) -> SeatTurn:
         """Wait for the run to begin an episode."""
         number = self._answered
         while not self._seat.is_closed:
@@ -299,11 +299,11 @@ class ExamTools:
 
     # What the agent is told
 
-    def _reply(self, sitting: Sitting, more: Mapping[str, Any] | None = None) -> Reply:
+    def _reply(self, sitting: Sitting, more: Mapping[str, Any] | None = None) -> ToolReply:
         turn, left_s = sitting.turn, self._seat.seconds_left()
         report: dict[str, Any] = {"episode": sitting.handle, **(more or {}), "step": turn.step}
         if sitting.is_over:
-            return Reply({**report, "done": True, "next": self._over_text()}, [])
+            return ToolReply({**report, "done": True, "next": self._over_text()}, [])
         report["steps_left"] = turn.info.max_steps - turn.step
         if left_s is not None:
             report["seconds_left"] = math.floor(left_s)
@@ -314,7 +314,7 @@ class ExamTools:
         if self._seat.show_depth:
             shown += depth_pictures(turn.observation)
         labels = [label or "camera" for label, _ in shown]
-        return Reply({**report, "pictures": labels}, [encode_picture(item, "jpeg") for _, item in shown])
+        return ToolReply({**report, "pictures": labels}, [encode_picture(item, "jpeg") for _, item in shown])
 
 
 def depth_pictures(observation: Observation) -> list[tuple[str, NDArray[np.uint8]]]:

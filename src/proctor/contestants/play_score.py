@@ -31,7 +31,7 @@ class Fact(msgspec.Struct, frozen=True):
     about: str
 
 
-class Score(msgspec.Struct, frozen=True, kw_only=True):
+class PlayScore(msgspec.Struct, frozen=True, kw_only=True):
     """How an episode ended. Its map is sent beside it."""
 
     number: int
@@ -66,10 +66,10 @@ class EpisodeScore:
         self._page: Page = resolve_name(exam.page)(exam, [self._judged], [shown])
         self._frames = frames
 
-    def score(self, number: int) -> Score:
+    def score(self, number: int) -> PlayScore:
         """Return words and numbers."""
         _, result, _, verdict = self._judged
-        return Score(
+        return PlayScore(
             number=number,
             success=result.success,
             is_scored=result.is_scored,

@@ -17,8 +17,8 @@ from pkgutil import resolve_name
 
 from proctor.agents.arrays import colour_pictures, encode_picture
 from proctor.contestants.play_score import EpisodeScore
-from proctor.contestants.play_view import PlayerRun, PlaySummary, View
-from proctor.contestants.seat import HumanSeat, Seat, StaleTurn, Turn
+from proctor.contestants.play_view import PlayerRun, PlaySummary, PlayView
+from proctor.contestants.seat import HumanSeat, Seat, SeatTurn, StaleTurn
 from proctor.core.errors import UserError
 from proctor.core.types import Observation
 from proctor.exams.controls import Controls
@@ -174,12 +174,14 @@ class PlaySession:
             self._holder = client
             self._touch()
 
-    def wait(self, client: str, after: int, timeout_s: float) -> tuple[int, View, list[bytes]] | None:
+    def wait(self, client: str, after: int, timeout_s: float) -> tuple[int, PlayView, list[bytes]] | None:
         """Return the first view with a version above `after` and its pictures; None if none comes in time."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._version > after, timeout_s):
                 return None
-            view, pictures = self._view() if client == self._holder else (View(phase="taken"), list[bytes]())
+            view, pictures = (
+                self._view() if client == self._holder else (PlayView(phase="taken"), list[bytes]())
+            )
             return self._version, view, pictures
 
     def enter_name(self, client: str, name: str) -> None:
@@ -244,7 +246,7 @@ class PlaySession:
         view, _ = self._view()
         return self._run if client == self._holder and view.is_open and view.turn == turn else None
 
-    def _do_step(self, run: PlayerRun, turn: Turn) -> None:
+    def _do_step(self, run: PlayerRun, turn: SeatTurn) -> None:
         """Do the next step of what was pressed, if there is one."""
         action = run.controls.action(turn.observation)
         if action is not None:
@@ -252,7 +254,7 @@ class PlaySession:
             with suppress(StaleTurn):  # the run is being closed
                 run.seat.answer(turn.number, action)
 
-    def _view(self) -> tuple[View, list[bytes]]:
+    def _view(self) -> tuple[PlayView, list[bytes]]:
         if self._run is None:
-            return View(phase="wait" if self._wanted else "name", problem=self._problem), []
+            return PlayView(phase="wait" if self._wanted else "name", problem=self._problem), []
         return self._run.view()

@@ -8,8 +8,8 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from proctor.contestants.play_score import Score
-from proctor.contestants.seat import Seat, Turn
+from proctor.contestants.play_score import PlayScore
+from proctor.contestants.seat import Seat, SeatTurn
 from proctor.exams.controls import Controls
 from proctor.runs.plan import RunPlan
 
@@ -25,7 +25,7 @@ class PlaySummary(msgspec.Struct, frozen=True, kw_only=True):
     """The command that shows more."""
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class PlayView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows. Its pictures follow it in the message."""
 
     phase: Literal["name", "wait", "play", "score", "done", "taken"]
@@ -46,7 +46,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     language: str = ""
     values: dict[str, float] = {}
     """Where the sliders stand."""
-    score: Score | None = None
+    score: PlayScore | None = None
     summary: PlaySummary | None = None
     sizes: list[int] = []
     """The bytes of each picture."""
@@ -68,7 +68,7 @@ class PlayerRun:
     controls: Controls
     done: set[str]
     """Ids of finished episodes."""
-    turn: Turn | None = None
+    turn: SeatTurn | None = None
     pictures: list[bytes] = field(default_factory=list)
     """Of the present turn."""
     frames: dict[int, bytes] = field(default_factory=dict)
@@ -77,15 +77,15 @@ class PlayerRun:
     """The number of the last turn that was answered."""
     ended: int = 0
     """How many episodes ended since the run began or went on."""
-    scores: dict[int, tuple[Score, list[bytes]]] = field(default_factory=dict)
+    scores: dict[int, tuple[PlayScore, list[bytes]]] = field(default_factory=dict)
     """Of these episodes, counted from 1, with their maps."""
     acknowledged: int = 0
     """How many scores the person has left with "next"."""
     summary: PlaySummary | None = None
 
-    def view(self) -> tuple[View, list[bytes]]:
+    def view(self) -> tuple[PlayView, list[bytes]]:
         """Return what the page shows, and its pictures: scores first, then the summary or the next turn."""
-        shown = View(phase="wait", player=self.player, episodes=len(self.plan.episodes))
+        shown = PlayView(phase="wait", player=self.player, episodes=len(self.plan.episodes))
         if self.acknowledged < self.ended:
             number = self.acknowledged + 1
             shown = replace(shown, episode=len(self.plan.kept) + number)

@@ -1,8 +1,8 @@
 """The policy whose actions come from outside: from a person, or from an agent that calls the evaluator.
 
 The run asks it for actions in one thread; the server of a page or of MCP answers from others. Both sides
-share one `Turn` at a time. So such a run is an ordinary one: planned, recorded, resumed and scored like any
-other.
+share one `SeatTurn` at a time. So such a run is an ordinary one: planned, recorded, resumed and scored like
+any other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EPISODE_TIMEOUT, GAVE_UP, LEFT = "episode_timeout", "gave_up", "contestant_left"
 MOST_SECONDS = 7 * 24 * 3600.0
 
 
-class Turn(NamedTuple):
+class SeatTurn(NamedTuple):
     """What the contestant sees: the next step of an episode, or its end."""
 
     number: int
@@ -58,7 +58,7 @@ class Seat(Policy):
             )
         self._timeout_s = episode_timeout_s
         self._changed = threading.Condition()
-        self._turn: Turn | None = None
+        self._turn: SeatTurn | None = None
         self._info = EpisodeInfo(episode_id="", instruction="", max_steps=0, seed=0)
         self._step = self._number = 0
         self._deadline_s: float | None = None
@@ -107,13 +107,13 @@ class Seat(Policy):
 
     def _show(self, observation: Observation, outcome: Outcome | None) -> None:
         self._number += 1
-        self._turn = Turn(self._number, self._info, self._step, observation, outcome)
+        self._turn = SeatTurn(self._number, self._info, self._step, observation, outcome)
         self._changed.notify_all()
 
     # The contestant's side
 
     @property
-    def turn(self) -> Turn | None:
+    def turn(self) -> SeatTurn | None:
         """The present turn; None before the first."""
         return self._turn
 
@@ -122,7 +122,7 @@ class Seat(Policy):
         """Whether the run is over."""
         return self._is_closed
 
-    def wait(self, after: int, timeout_s: float) -> Turn | None:
+    def wait(self, after: int, timeout_s: float) -> SeatTurn | None:
         """Return the first turn seen with a number above `after`; None if there is none in time.
 
         That is the latest one: an end that nobody waited for may already be followed by the next episode.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from proctor.instructions.clauses import Cross, Enter, Forward, GoTo, Leave, Pass, Stay, Stop, Toward, Turn
+from proctor.instructions.clauses import Cross, Enter, Forward, GoTo, Leave, Pass, Stay, StopAt, Toward, Turn
 from proctor.instructions.grammar import Language, Pattern
 from proctor.instructions.vocabulary import COLORS, ROOMS, THINGS
 
 P = Pattern
 NUMBERS = "一两三四五六七八九十"
 
-NEXT = (Stop, {"relation": "next to"})
-FRONT = (Stop, {"relation": "in front of"})
-BETWEEN = (Stop, {"relation": "between"})
+NEXT = (StopAt, {"relation": "next to"})
+FRONT = (StopAt, {"relation": "in front of"})
+BETWEEN = (StopAt, {"relation": "between"})
 DOOR = (Enter, {"via": "door"})
 ARCH = (Enter, {"via": "archway"})
 AHEAD = (Enter, {"side": "ahead"})

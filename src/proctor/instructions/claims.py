@@ -22,9 +22,9 @@ from proctor.instructions.clauses import (
     GoTo,
     Leave,
     Pass,
+    SpokenObject,
     Stay,
-    Stop,
-    Thing,
+    StopAt,
     Toward,
     Turn,
 )
@@ -58,7 +58,7 @@ TOWARD_DEG, TOWARD_REACH_M = 25.0, 1.5
 NEXT_TO_M, FRONT_M, FRONT_DEG, BETWEEN_M, BETWEEN_DEG = 1.0, 1.5, 50.0, 1.6, 115.0
 
 
-class Finding(NamedTuple):
+class ClauseFinding(NamedTuple):
     """Where a clause is true, and what is wrong with it, if anything."""
 
     mask: Mask
@@ -73,12 +73,12 @@ class Claims:
         self._way = way
 
     @singledispatchmethod
-    def find(self, clause: Clause) -> Finding:
+    def find(self, clause: Clause) -> ClauseFinding:
         """Return where a clause is true."""
         raise NotImplementedError(type(clause))
 
-    def _finding(self, mask: Mask, message: str) -> Finding:
-        return Finding(mask) if mask.any() else Finding(mask, FALSE, message)
+    def _finding(self, mask: Mask, message: str) -> ClauseFinding:
+        return ClauseFinding(mask) if mask.any() else ClauseFinding(mask, FALSE, message)
 
     def _nowhere(self) -> Mask:
         return np.zeros(self._way.count, dtype=bool)
@@ -90,7 +90,7 @@ class Claims:
         return mask
 
     @find.register
-    def _(self, clause: Turn) -> Finding:
+    def _(self, clause: Turn) -> ClauseFinding:
         way, direction = self._way, clause.direction
         mask = self._nowhere()
         if is_turn(direction, way.start_turn):
@@ -105,16 +105,16 @@ class Claims:
         return self._finding(mask, f"the way never turns {direction}")
 
     @find.register
-    def _(self, clause: Forward) -> Finding:
+    def _(self, clause: Forward) -> ClauseFinding:
         return self._finding(~self._nowhere(), "")  # depends on where one starts: seen to by the checker
 
     @find.register
-    def _(self, clause: Leave) -> Finding:
+    def _(self, clause: Leave) -> ClauseFinding:
         found = [crossing.at for crossing in self._way.crossings if crossing.left == clause.room]
         return self._finding(self._around(found, 0.0, 0.0), f"the way never leaves the {clause.room}")
 
     @find.register
-    def _(self, clause: Enter) -> Finding:
+    def _(self, clause: Enter) -> ClauseFinding:
         entered = [crossing for crossing in self._way.crossings if crossing.entered == clause.room]
         message = f"the way never enters the {clause.room}"
         if entered and clause.via:
@@ -127,7 +127,7 @@ class Claims:
         return self._finding(self._around([crossing.at for crossing in entered], 0.0, 0.0), message)
 
     @find.register
-    def _(self, clause: Cross) -> Finding:
+    def _(self, clause: Cross) -> ClauseFinding:
         mask, rooms = self._nowhere(), np.array(self._way.rooms)
         crossings = self._way.crossings
         for first, second in pairwise(crossings):
@@ -137,19 +137,19 @@ class Claims:
         return self._finding(mask, f"the way does not lead through the {clause.room}")
 
     @find.register
-    def _(self, clause: GoTo) -> Finding:
+    def _(self, clause: GoTo) -> ClauseFinding:
         there = bool(self._way.crossings) and self._way.rooms[-1] == clause.room
         message = f"the way does not lead to the {clause.room}"
         return self._finding(~self._nowhere() if there else self._nowhere(), message)
 
     @find.register
-    def _(self, clause: Stay) -> Finding:
+    def _(self, clause: Stay) -> ClauseFinding:
         stays = {*self._way.rooms} == {clause.room}
         message = f"the way is not only in the {clause.room}"
         return self._finding(~self._nowhere() if stays else self._nowhere(), message)
 
     @find.register
-    def _(self, clause: Pass) -> Finding:
+    def _(self, clause: Pass) -> ClauseFinding:
         sign = 1.0 if clause.side == "left" else -1.0
 
         def passed(mark: Landmark) -> Mask:
@@ -158,11 +158,11 @@ class Claims:
         return self._of_thing(clause.thing, passed, f"it is not passed on the {clause.side}")
 
     @find.register
-    def _(self, clause: Toward) -> Finding:
+    def _(self, clause: Toward) -> ClauseFinding:
         return self._of_thing(clause.thing, self._headed_for, "the way does not lead towards it")
 
     @find.register
-    def _(self, clause: Stop) -> Finding:
+    def _(self, clause: StopAt) -> ClauseFinding:
         def stopped(mark: Landmark) -> Mask:
             mask = self._nowhere()
             mask[-1] = self._is_at(mark, clause)
@@ -173,7 +173,9 @@ class Claims:
             finding = self._of_thing(clause.other, stopped, f"the goal is not {clause.relation} it")
         return finding
 
-    def _of_thing(self, thing: Thing, where: Callable[[Landmark], Mask], message: str) -> Finding:
+    def _of_thing(
+        self, thing: SpokenObject, where: Callable[[Landmark], Mask], message: str
+    ) -> ClauseFinding:
         """Return where a claim about a thing is true, seen and unmistakable."""
         way, name = self._way, f"{thing.color} {thing.category}".strip()
         true, seen, clear = self._nowhere(), self._nowhere(), self._nowhere()
@@ -190,12 +192,12 @@ class Claims:
                         clear[index] |= not rivals
                         others |= rivals
         if not true.any():
-            return Finding(true, FALSE, f"{name}: {message}")
+            return ClauseFinding(true, FALSE, f"{name}: {message}")
         if not seen.any():
-            return Finding(true, "invisible", f"the {name} is not seen from the way")
+            return ClauseFinding(true, "invisible", f"the {name} is not seen from the way")
         if not clear.any():
-            return Finding(true, "ambiguous", f"{name} may also mean {', '.join(sorted(others))}")
-        return Finding(clear)
+            return ClauseFinding(true, "ambiguous", f"{name} may also mean {', '.join(sorted(others))}")
+        return ClauseFinding(clear)
 
     def _moment(self, index: int, mark: Landmark) -> tuple[int, int]:
         """Return from where to where one looks out for a thing that is spoken of at a point."""
@@ -245,7 +247,7 @@ class Claims:
             mask[index] = abs(math.degrees(off)) <= TOWARD_DEG and math.hypot(dx, dy) >= TOWARD_REACH_M
         return mask
 
-    def _is_at(self, mark: Landmark, clause: Stop) -> bool:
+    def _is_at(self, mark: Landmark, clause: StopAt) -> bool:
         """Tell whether the goal is where it is said to be, and no thing of this name is nearer."""
         way = self._way
         goal = way.points[-1:]
@@ -263,7 +265,7 @@ class Claims:
         off = wrap_angle(math.atan2(dy, dx) - mark.front_yaw)
         return distance_m <= FRONT_M and abs(math.degrees(off)) <= FRONT_DEG
 
-    def _is_opposite(self, mark: Landmark, clause: Stop) -> bool:
+    def _is_opposite(self, mark: Landmark, clause: StopAt) -> bool:
         """Tell whether the other thing of `between` is on the other side of the goal."""
         goal = self._way.points[-1:]
         dx, dy = (mark.nearest(goal) - goal)[0]

@@ -18,7 +18,7 @@ Passage: TypeAlias = Literal["", "door", "archway"]
 Relation: TypeAlias = Literal["next to", "in front of", "between"]
 
 
-class Thing(msgspec.Struct, frozen=True):
+class SpokenObject(msgspec.Struct, frozen=True):
     """A landmark as it is spoken of: `red sofa`."""
 
     category: str
@@ -41,7 +41,7 @@ class Forward(msgspec.Struct, frozen=True):
 class Toward(msgspec.Struct, frozen=True):
     """Go in the direction of a thing in view."""
 
-    thing: Thing
+    thing: SpokenObject
 
 
 class Leave(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class Cross(msgspec.Struct, frozen=True):
 class Pass(msgspec.Struct, frozen=True):
     """Leave a thing behind that stands on one side."""
 
-    thing: Thing
+    thing: SpokenObject
     side: Hand
 
 
@@ -85,13 +85,13 @@ class Stay(msgspec.Struct, frozen=True):
     room: str
 
 
-class Stop(msgspec.Struct, frozen=True):
+class StopAt(msgspec.Struct, frozen=True):
     """Stop at a thing, or between two."""
 
     relation: Relation
-    thing: Thing
-    other: Thing | None = None
+    thing: SpokenObject
+    other: SpokenObject | None = None
     """The second thing of `between`."""
 
 
-Clause: TypeAlias = Turn | Forward | Toward | Leave | Enter | Cross | Pass | GoTo | Stay | Stop
+Clause: TypeAlias = Turn | Forward | Toward | Leave | Enter | Cross | Pass | GoTo | Stay | StopAt

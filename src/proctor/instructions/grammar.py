@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from proctor.instructions.clauses import Clause, Thing
+from proctor.instructions.clauses import Clause, SpokenObject
 
 SLOT = re.compile(r"\{(?:(\d)\.)?(\w+)(?::(\w+))?\}")
 Table: TypeAlias = Mapping[Any, Sequence[str]]
@@ -26,7 +26,7 @@ Choices: TypeAlias = dict[tuple[str, Any], str]
 """Words chosen before: one thing keeps one name in one instruction."""
 
 
-class Slot(NamedTuple):
+class PatternSlot(NamedTuple):
     """A gap in a pattern."""
 
     clause: int
@@ -39,7 +39,7 @@ class Pattern:
 
     def __init__(self, text: str, *kinds: Kind) -> None:
         self.text = text
-        self.slots = [Slot(int(m[1] or 0), m[2], m[3] or m[2]) for m in SLOT.finditer(text)]
+        self.slots = [PatternSlot(int(m[1] or 0), m[2], m[3] or m[2]) for m in SLOT.finditer(text)]
         self.kinds: list[type] = []
         self.fixed: list[dict[str, Any]] = []
         for number, kind in enumerate(kinds):
@@ -92,7 +92,7 @@ class Language:
         def fill(found: re.Match[str]) -> str:
             value = getattr(clauses[int(found[1] or 0)], found[2])
             table = found[3] or found[2]
-            if isinstance(value, Thing):
+            if isinstance(value, SpokenObject):
                 return self._name(value, rng, chosen, pattern.text[: found.start()])
             return self._word(table, value, rng, chosen)
 
@@ -104,7 +104,7 @@ class Language:
             chosen[table, value] = words[int(rng.integers(len(words)))]
         return chosen[table, value]
 
-    def _name(self, thing: Thing, rng: np.random.Generator, chosen: Choices, before: str) -> str:
+    def _name(self, thing: SpokenObject, rng: np.random.Generator, chosen: Choices, before: str) -> str:
         texts = [text for text in self._thing if ("{color}" in text) == bool(thing.color)]
         category = self._word("category", thing.category, rng, chosen)
         # Chinese says neither 左边的红色的沙发 nor 红色床, but 左边的那张红色的床.
@@ -164,7 +164,7 @@ class Language:
         }
 
     @cached_property
-    def _things(self) -> dict[str, Thing]:
+    def _things(self) -> dict[str, SpokenObject]:
         """Every name of every thing."""
         found = {}
         for text in self._thing:
@@ -173,7 +173,7 @@ class Language:
                 for word, category in self._reverse["category"].items():
                     measure = self._measures.get(category, "")
                     name = text.format(category=word, color=color_word, measure=measure)
-                    found[name] = Thing(category, color)
+                    found[name] = SpokenObject(category, color)
         return found
 
     def _clauses(self, pattern: Pattern, found: re.Match[str]) -> list[Clause] | None:

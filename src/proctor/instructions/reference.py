@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from proctor.core.geometry import wrap_angle
-from proctor.instructions.clauses import Relation, Stop, Thing
+from proctor.instructions.clauses import Relation, SpokenObject, StopAt
 from proctor.instructions.surroundings import Landmark
 from proctor.instructions.vocabulary import COLORS, FRONTED, HUNG, THINGS
 from proctor.instructions.way import Way
@@ -47,12 +47,12 @@ FRONT_M = (0.2, 1.2)
 BETWEEN_M = 1.3
 
 
-def names(thing: Thing, mark: Landmark) -> bool:
+def names(thing: SpokenObject, mark: Landmark) -> bool:
     """Tell whether the words are right for a landmark."""
     return thing.category == mark.category and thing.color in ("", mark.color)
 
 
-def fits(thing: Thing, mark: Landmark) -> bool:
+def fits(thing: SpokenObject, mark: Landmark) -> bool:
     """Tell whether somebody might think that the words mean a landmark."""
     both = {thing.category, mark.category}
     part = mark.category in WITHIN.get(thing.category, ())
@@ -70,16 +70,16 @@ def is_named(mark: Landmark) -> bool:
     return mark.category in THINGS and mark.category not in UNNAMED
 
 
-def words_for(mark: Landmark, rivals: Collection[Landmark], rng: np.random.Generator) -> Thing | None:
+def words_for(mark: Landmark, rivals: Collection[Landmark], rng: np.random.Generator) -> SpokenObject | None:
     """Return words that mean this landmark and none of its rivals; with the colour if needed, or at will."""
-    options = [Thing(mark.category)]
+    options = [SpokenObject(mark.category)]
     if mark.color in COLORS:
-        options.append(Thing(mark.category, mark.color))
+        options.append(SpokenObject(mark.category, mark.color))
     good = [thing for thing in options if not any(fits(thing, other) for other in rivals)]
     return good[int(rng.integers(len(good)))] if good else None
 
 
-def find_stop(way: Way, rng: np.random.Generator) -> tuple[Stop, list[Landmark]] | None:
+def find_stop(way: Way, rng: np.random.Generator) -> tuple[StopAt, list[Landmark]] | None:
     """Return how to tell the end of a way, and by which landmarks; None if nothing there is unmistakable."""
     goal = way.points[-1]
     marks = [mark for mark in way.surroundings.landmarks if _is_candidate(mark, way)]
@@ -99,7 +99,7 @@ def find_stop(way: Way, rng: np.random.Generator) -> tuple[Stop, list[Landmark]]
     for relation, used in (options[number] for number in order):
         things = [thing for mark in used if (thing := _words(mark, way, rng)) is not None]
         if len(things) == len(used):
-            return Stop(relation, *things), used
+            return StopAt(relation, *things), used
     return None
 
 
@@ -113,7 +113,7 @@ def approach(way: Way) -> int:
     return max(way.stretch(way.count - 1)[0], way.count - 1 - way.steps(4.0))
 
 
-def _words(mark: Landmark, way: Way, rng: np.random.Generator) -> Thing | None:
+def _words(mark: Landmark, way: Way, rng: np.random.Generator) -> SpokenObject | None:
     start = approach(way)
     if mark.number not in way.seen(start, way.count - 1):
         return None

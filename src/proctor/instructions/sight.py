@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array, Pose2
-from proctor.instructions.surroundings import Solid, Surroundings
-from proctor.robots.wheeled import Camera, WheeledRobot
+from proctor.instructions.surroundings import Surroundings, VisibleSolid
+from proctor.robots.spec import Camera, standard_robot
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -34,7 +34,7 @@ NEAR_M = 0.05
 DEPTH_STEP_M = 1e-3
 
 
-class View(NamedTuple):
+class PictureContent(NamedTuple):
     """What is in one picture, by the index of the thing."""
 
     shares: dict[int, float]
@@ -55,11 +55,11 @@ class View(NamedTuple):
         return {thing for thing, share in self.shares.items() if margin * share >= GLIMPSED_SHARE}
 
 
-class Sight:
+class CameraSight:
     """A camera in a scene; it must look level."""
 
     def __init__(self, surroundings: Surroundings, camera: Camera | None = None) -> None:
-        camera = camera or WheeledRobot().camera
+        camera = camera or standard_robot().camera
         columns, rows = camera.width // PIXELS_PER_RAY, camera.height // PIXELS_PER_RAY
         tan = math.tan(math.radians(camera.fov_deg) / 2)
         # Rays reach one and a half times as far to the sides as the picture, to know what it cuts off.
@@ -73,7 +73,7 @@ class Sight:
         balls = [solid for solid in surroundings.solids if solid.shape == "sphere"]
         self._upright, self._balls = _Solids.of(upright), _Solids.of(balls)
 
-    def look(self, pose: Pose2) -> View:
+    def look(self, pose: Pose2) -> PictureContent:
         """Return what is in the picture from a pose."""
         columns, entries, exits, things = self._hits(pose)
         in_front = (entries > NEAR_M) & (entries < exits)
@@ -84,7 +84,7 @@ class Sight:
         order = np.argsort(columns, kind="stable")
         present, starts = np.unique(columns[order], return_index=True)
         if not len(present):
-            return View({}, {})
+            return PictureContent({}, {})
         nearest = np.minimum.reduceat(keys[order], starts, axis=0)  # (columns, rows)
         inside = (present >= self._margin) & (present < self._margin + self._columns)
         shown = nearest[inside]
@@ -92,7 +92,7 @@ class Sight:
         counts = dict(zip(*(part.tolist() for part in np.unique(visible, return_counts=True)), strict=True))
         whole = self._silhouettes(columns, things, in_front)
         picture = self._rows * self._columns
-        return View(
+        return PictureContent(
             {thing: count / picture for thing, count in counts.items()},
             {thing: count / whole[thing] for thing, count in counts.items()},
         )
@@ -140,7 +140,7 @@ class _Solids(NamedTuple):
     sin: Array
 
     @classmethod
-    def of(cls, solids: list[Solid]) -> _Solids:
+    def of(cls, solids: list[VisibleSolid]) -> _Solids:
         """Put solids into arrays."""
         yaw = np.array([solid.yaw for solid in solids])
         return cls(

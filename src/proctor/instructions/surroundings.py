@@ -11,7 +11,7 @@ from scipy.spatial import ConvexHull
 
 from proctor.core.types import Array
 from proctor.instructions.clauses import Passage
-from proctor.scenes.frames import Frame, frame_of, frame_of_part
+from proctor.scenes.frames import Frame, placed_parts
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 
 FLOOR, DOOR = "floor", "door"
@@ -22,7 +22,7 @@ OPAQUE = 0.9
 """What is more transparent than this hides nothing."""
 
 
-class Room(NamedTuple):
+class RoomFloor(NamedTuple):
     """A room by its floor: rectangles that reach to the middle of the walls."""
 
     name: str
@@ -35,7 +35,7 @@ class Room(NamedTuple):
         return np.asarray(np.any(inside, axis=1))
 
 
-class Door(NamedTuple):
+class DoorFrame(NamedTuple):
     """A door frame, centred at (x, y)."""
 
     x: float
@@ -50,7 +50,7 @@ class Door(NamedTuple):
         return "archway" if self.width_m > ARCHWAY_M else "door"
 
 
-class Solid(NamedTuple):
+class VisibleSolid(NamedTuple):
     """A box, an upright cylinder or a ball in the world, as the camera sees it."""
 
     shape: str
@@ -105,21 +105,20 @@ class Landmark(NamedTuple):
 class Surroundings(NamedTuple):
     """All that can be spoken of in a scene, and all that can hide it."""
 
-    rooms: tuple[Room, ...]
-    doors: tuple[Door, ...]
+    rooms: tuple[RoomFloor, ...]
+    doors: tuple[DoorFrame, ...]
     landmarks: tuple[Landmark, ...]
-    solids: tuple[Solid, ...]
+    solids: tuple[VisibleSolid, ...]
     has_meshes: bool
     """Whether there are objects whose shape only a mesh file tells."""
 
     @classmethod
     def of(cls, scene: SceneConfig) -> Surroundings:
         """Read a scene."""
-        floors: dict[str, list[Solid]] = {}
+        floors: dict[str, list[VisibleSolid]] = {}
         doors, landmarks, solids = [], [], []
         for index, item in enumerate(scene.objects):
-            frame = frame_of(item)
-            placed = [_placed(part, frame_of_part(part, frame), index) for part in item.parts]
+            placed = [_placed(part, frame, index) for part, frame in placed_parts(item)]
             if item.category == FLOOR and item.room:
                 floors.setdefault(item.room, []).extend(placed)
             elif item.category == DOOR:
@@ -142,33 +141,33 @@ class Surroundings(NamedTuple):
         return names
 
 
-def _door(item: SceneObject) -> Door:
+def _door(item: SceneObject) -> DoorFrame:
     """Return a door, as wide as its posts are apart."""
     posts = [part.translate.y for part in item.parts if part.size.y < POST_M and part.size.z > DOOR_HEIGHT_M]
     width_m = max(posts) - min(posts) if posts else 0.0
-    return Door(item.translate.x, item.translate.y, math.radians(item.rotate.z), width_m)
+    return DoorFrame(item.translate.x, item.translate.y, math.radians(item.rotate.z), width_m)
 
 
 def _alpha(part: Part) -> float:
     return part.color[3] if len(part.color) == 4 else 1.0
 
 
-def _placed(part: Part, frame: Frame, index: int) -> Solid:
+def _placed(part: Part, frame: Frame, index: int) -> VisibleSolid:
     turn, half = frame.rotation, frame.size / 2
     if abs(turn[2, 2]) > 0.999:
-        return Solid(part.shape, frame.translation, half, math.atan2(turn[1, 0], turn[0, 0]), index)
+        return VisibleSolid(part.shape, frame.translation, half, math.atan2(turn[1, 0], turn[0, 0]), index)
     # A part that leans counts as the upright box around it.
-    return Solid("box", frame.translation, np.abs(turn) @ half, 0.0, index)
+    return VisibleSolid("box", frame.translation, np.abs(turn) @ half, 0.0, index)
 
 
-def _landmark(item: SceneObject, index: int, placed: list[Solid]) -> Landmark:
+def _landmark(item: SceneObject, index: int, placed: list[VisibleSolid]) -> Landmark:
     corners = np.concatenate([_corners(solid) for solid in placed])
     hull = corners[ConvexHull(corners).vertices]
     front_yaw = math.radians(item.rotate.z)
     return Landmark(index, item.name, item.category, item.color, item.room, hull, front_yaw)
 
 
-def _corners(solid: Solid) -> Array:
+def _corners(solid: VisibleSolid) -> Array:
     """Return the four corners of a solid's box on the floor, counter-clockwise."""
     cos, sin = math.cos(solid.yaw), math.sin(solid.yaw)
     x, y = solid.half[:2]
@@ -177,6 +176,6 @@ def _corners(solid: Solid) -> Array:
     return corners
 
 
-def _room(name: str, parts: list[Solid]) -> Room:
+def _room(name: str, parts: list[VisibleSolid]) -> RoomFloor:
     corners = np.array([_corners(part) for part in parts])
-    return Room(name, corners.min(axis=1), corners.max(axis=1))
+    return RoomFloor(name, corners.min(axis=1), corners.max(axis=1))

@@ -12,8 +12,8 @@ import numpy as np
 
 from proctor.core.geometry import evenly_spaced, path_length, wrap_angle
 from proctor.core.types import Array, Pose2
-from proctor.instructions.sight import Sight, View
-from proctor.instructions.surroundings import Door, Landmark, Surroundings
+from proctor.instructions.sight import CameraSight, PictureContent
+from proctor.instructions.surroundings import DoorFrame, Landmark, Surroundings
 
 SPACING_M = 0.1
 CHORD_M = 1.0
@@ -30,7 +30,7 @@ class Crossing(NamedTuple):
     """Index of the first point in the next room."""
     left: str
     entered: str
-    door: Door | None
+    door: DoorFrame | None
     into: float
     """Turn from the way before it to the line through the door; left is positive."""
     out_of: float
@@ -52,8 +52,8 @@ class Way:
         self, surroundings: Surroundings, path_xy: Array, start_yaw: float, *, margin: float = 1.0
     ) -> None:
         self.surroundings, self.start_yaw, self._margin = surroundings, start_yaw, margin
-        self._sight = Sight(surroundings)
-        self._looks: dict[int, View] = {}
+        self._sight = CameraSight(surroundings)
+        self._looks: dict[int, PictureContent] = {}
         self.points = evenly_spaced(np.asarray(path_xy, dtype=np.float64), SPACING_M)
         self.count = len(self.points)
         self.spacing_m = path_length(self.points) / max(1, self.count - 1)
@@ -114,7 +114,7 @@ class Way:
                 found.append(Crossing(index, left, entered, door, into, out_of))
         return found
 
-    def _door_at(self, index: int) -> Door | None:
+    def _door_at(self, index: int) -> DoorFrame | None:
         x, y = (self.points[index - 1] + self.points[index]) / 2
         doors = [
             (math.hypot(door.x - x, door.y - y) - door.width_m / 2, door) for door in self.surroundings.doors
@@ -153,7 +153,7 @@ class Way:
             if other is not mark and (other.number in glimpsed or other.room == mark.room)
         ]
 
-    def _views(self, start: int, end: int) -> Iterator[View]:
+    def _views(self, start: int, end: int) -> Iterator[PictureContent]:
         """Yield the pictures between two points; before the first step also that with the first heading."""
         if start <= 0:
             yield self._view(-1)
@@ -161,7 +161,7 @@ class Way:
         for index in range(first, min(end, self.count - 1) + 1, LOOK_EVERY):
             yield self._view(index)
 
-    def _view(self, index: int) -> View:
+    def _view(self, index: int) -> PictureContent:
         """Return the picture at a point, looking where the way leads; -1 is the start before any turn."""
         if index not in self._looks:
             gaze = self.steps(0.4)

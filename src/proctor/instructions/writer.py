@@ -22,9 +22,9 @@ from proctor.instructions.clauses import (
     Leave,
     Pass,
     Passage,
+    SpokenObject,
     Stay,
-    Stop,
-    Thing,
+    StopAt,
     Toward,
     Turn,
 )
@@ -46,7 +46,7 @@ FORWARD_RAD = math.radians(14)
 TOWARD_M = 2.0
 
 
-class Event(NamedTuple):
+class ClauseEvent(NamedTuple):
     """A clause and where on the way it happens."""
 
     at: int
@@ -99,13 +99,13 @@ class _Teller:
         self._used = used
         self._most_passed = {"medium": 1, "long": 6}[level]
 
-    def tell(self, stop: Stop) -> list[Clause]:
+    def tell(self, stop: StopAt) -> list[Clause]:
         """Return all clauses in order."""
         events = [*self._start(), *self._doors()]
         if self._long:
             events += self._bends()
         events = sorted([*sorted(events, key=_place), *self._passed()], key=_place)
-        events.append(Event(self._way.count - 1, stop))
+        events.append(ClauseEvent(self._way.count - 1, stop))
         if self._long:
             events = self._with_distances(events)
         return [event.clause for event in events]
@@ -113,19 +113,19 @@ class _Teller:
     def _chance(self, share: float) -> bool:
         return bool(self._rng.random() < share)
 
-    def _start(self) -> list[Event]:
+    def _start(self) -> list[ClauseEvent]:
         way, events = self._way, []
         direction = turn_word(way.start_turn)
         turns = direction is not None and (self._long or not direction.startswith("slightly"))
         if not way.crossings and (self._chance(0.5) or not turns):
-            events.append(Event(0, Stay(way.rooms[0])))
+            events.append(ClauseEvent(0, Stay(way.rooms[0])))
         if direction is not None and turns:
-            events.append(Event(0, Turn(direction)))
+            events.append(ClauseEvent(0, Turn(direction)))
         return events
 
-    def _doors(self) -> list[Event]:
+    def _doors(self) -> list[ClauseEvent]:
         """Say every room in order, and the turns at the doors."""
-        events: list[Event] = []
+        events: list[ClauseEvent] = []
         crossings = self._way.crossings
         for number, crossing in enumerate(crossings):
             following = crossings[number + 1] if number + 1 < len(crossings) else None
@@ -133,13 +133,13 @@ class _Teller:
             turn = turn if self._long else None
             via: Passage = crossing.door.passage if crossing.door and self._chance(0.6) else ""
             if number == 0 and self._chance(0.8 if self._long else 0.3):
-                events.append(Event(crossing.at, Leave(crossing.left)))
+                events.append(ClauseEvent(crossing.at, Leave(crossing.left)))
             if following is not None and not self._long and not side and turn is None:
-                events.append(Event(crossing.at, Cross(crossing.entered)))
+                events.append(ClauseEvent(crossing.at, Cross(crossing.entered)))
             else:
-                events.append(Event(crossing.at, Enter(crossing.entered, side, via)))
+                events.append(ClauseEvent(crossing.at, Enter(crossing.entered, side, via)))
             if turn is not None:
-                events.append(Event(crossing.at, turn))
+                events.append(ClauseEvent(crossing.at, turn))
         return events
 
     def _turns_at(self, crossing: Crossing, following: Crossing | None) -> tuple[DoorSide, Turn | None]:
@@ -163,7 +163,7 @@ class _Teller:
         left_m = (self._way.count - 1 - crossing.at) * self._way.spacing_m
         return side, turn if left_m > 1.2 else None
 
-    def _bends(self) -> list[Event]:
+    def _bends(self) -> list[ClauseEvent]:
         """Say the turns in the middle of rooms."""
         way, events = self._way, []
         turns = np.abs(way.turns)
@@ -176,21 +176,21 @@ class _Teller:
             inside = way.steps(0.8) <= index <= way.count - 1 - way.steps(0.8)
             if inside and turns[index] <= math.radians(115) and all(abs(index - o) > apart for o in taken):
                 taken.append(index)
-                events.append(Event(index, Turn(hand(float(way.turns[index])))))
+                events.append(ClauseEvent(index, Turn(hand(float(way.turns[index])))))
         return events
 
-    def _passed(self) -> list[Event]:
+    def _passed(self) -> list[ClauseEvent]:
         """Say some of the things that are passed, at most one per room but in long stays."""
         found = [event for mark in self._way.surroundings.landmarks if (event := self._passing(mark))]
         self._rng.shuffle(found)
-        chosen: list[Event] = []
+        chosen: list[ClauseEvent] = []
         for event in found:
             near = [other for other in chosen if abs(other.at - event.at) * self._way.spacing_m < 1.0]
             if not near and len(chosen) < self._most_passed:
                 chosen.append(event)
         return chosen
 
-    def _passing(self, mark: Landmark) -> Event | None:
+    def _passing(self, mark: Landmark) -> ClauseEvent | None:
         way = self._way
         if not is_named(mark) or mark in self._used:
             return None
@@ -208,15 +208,15 @@ class _Teller:
         if mark.number not in way.seen(first, index - 1) or not _is_beside(way, mark, index, side):
             return None
         thing = self._words(mark, first - way.steps(1.0), index)
-        return None if thing is None else Event(index, Pass(thing, side))
+        return None if thing is None else ClauseEvent(index, Pass(thing, side))
 
-    def _words(self, mark: Landmark, start: int, end: int) -> Thing | None:
+    def _words(self, mark: Landmark, start: int, end: int) -> SpokenObject | None:
         """Return words for a landmark that fit nothing else in its room or in view between two points."""
         thing = words_for(mark, self._way.rivals(mark, start, end), self._rng)
         clash = thing is None or any(fits(thing, used) for used in self._used)
         return None if clash else thing
 
-    def _with_distances(self, events: list[Event]) -> list[Event]:
+    def _with_distances(self, events: list[ClauseEvent]) -> list[ClauseEvent]:
         """Say now and then how far, or where to, a straight stretch leads."""
         told = events[:1]
         for before, after in pairwise(events):
@@ -226,7 +226,7 @@ class _Teller:
                 extra = self._toward(before.at) if self._chance(0.4) else None
                 extra = extra or self._forward(before.at, after.at, length_m)
             if extra is not None and not isinstance(told[-1].clause, Forward | Toward):
-                told.append(Event(before.at, extra))
+                told.append(ClauseEvent(before.at, extra))
             told.append(after)
         return told
 
@@ -259,7 +259,7 @@ class _Teller:
         return None
 
 
-def _place(event: Event) -> int:
+def _place(event: ClauseEvent) -> int:
     return event.at
 
 

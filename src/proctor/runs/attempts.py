@@ -12,7 +12,7 @@ import msgspec
 
 from proctor.core.errors import UserError
 from proctor.exams.results import EpisodeResult
-from proctor.runs.budget import Budget, Spending
+from proctor.runs.budget import RunBudget, Spending
 
 LONGEST_PAUSE_S = 60.0
 MOST_SECONDS = 3600.0
@@ -57,7 +57,7 @@ class Attempts:
         self._again: deque[Any] = deque()
         self._scene_of_worker: dict[int, str] = {}
         self._patience = patience or Patience()
-        self.spending = spending or Spending(Budget())
+        self.spending = spending or Spending(RunBudget())
         self._begun_s: dict[str, float] = {}
         self._failed_at_s = self._next_at_s = -math.inf
         self.failures = 0  # how many attempts in a row found no agent

@@ -25,7 +25,7 @@ PRICES_OPTION = "prices"
 """The option of policies that takes a price file; without one they do not know what tokens cost."""
 
 
-class Budget(msgspec.Struct, frozen=True, kw_only=True):
+class RunBudget(msgspec.Struct, frozen=True, kw_only=True):
     """What a run may spend; None: no limit."""
 
     usd: float | None = None
@@ -55,7 +55,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 class Spending:
     """What the attempts of a run have used so far, and whether one more episode fits into the budget."""
 
-    def __init__(self, budget: Budget, policy: str = "", attempts: Iterable[EpisodeResult] = ()) -> None:
+    def __init__(self, budget: RunBudget, policy: str = "", attempts: Iterable[EpisodeResult] = ()) -> None:
         self._budget, self._policy = budget, policy
         self._total = self._scored = Usage()  # of all attempts, and of those that count
         self._scored_count = 0

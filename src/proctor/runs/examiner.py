@@ -27,7 +27,7 @@ from proctor.runs.agent_ids import agent_id
 from proctor.runs.attempts import Attempts
 from proctor.runs.conditions import Conditions, Presentation
 from proctor.runs.grade import encode_result, grade
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.latency import thinking_cost
 from proctor.runs.recorder import Recorder
 from proctor.runs.rollout import rollout
@@ -74,7 +74,7 @@ class Examiner:
     @classmethod
     def of(
         cls,
-        job: Job,
+        job: RunJob,
         recorder: Recorder | None = None,
         *,
         index: int = 0,
@@ -246,7 +246,7 @@ def _bare_result(exam: AnyExam, episode: Any, seed: int, fault: Fault) -> Episod
     )
 
 
-def policy_of(job: Job, index: int) -> Policy:
+def policy_of(job: RunJob, index: int) -> Policy:
     """Build a worker's policy. Of several addresses of one agent, each worker begins with another."""
     addresses = deque(replicas(job.policy) or [job.policy])
     addresses.rotate(-index)

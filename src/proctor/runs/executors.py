@@ -12,7 +12,7 @@ from proctor.core.interfaces import Env, Policy
 from proctor.core.registry import build
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Examiner, Finished
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.recorder import Recorders
 from proctor.runs.turns import close_problems
 
@@ -41,7 +41,7 @@ class InProcess:
 
     def __init__(
         self,
-        job: Job,
+        job: RunJob,
         workers: int = 1,
         recorders: Recorders | None = None,
         *,
@@ -77,7 +77,7 @@ class InProcess:
         return close_problems(env) if env is not None else []
 
 
-def check_episodes(job: Job, episodes: Sequence[Any]) -> tuple[list[str], list[str]]:
+def check_episodes(job: RunJob, episodes: Sequence[Any]) -> tuple[list[str], list[str]]:
     """Let an env of its own look at the episodes; return its notes, and what went wrong in closing it."""
     env: Env = build("env", job.env, job.env_options)
     try:

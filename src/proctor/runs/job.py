@@ -17,7 +17,7 @@ from proctor.runs.conditions import Conditions
 from proctor.runs.latency import check_env_can_wait, checked_thinking
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class RunJob(msgspec.Struct, frozen=True, kw_only=True):
     """All that a process needs to know to do episodes: names and options, no objects."""
 
     policy: str
@@ -51,10 +51,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             del found[key]
         if conditions := self.conditions.identity():
             found["conditions"] = conditions
+        found |= load("env", self.env).identity(self.env_options)
         return {**found, **self.exam_class.identity(self.make_exam().options)}
 
 
-def fit_job(job: Job, exam: type[AnyExam]) -> Job:
+def fit_job(job: RunJob, exam: type[AnyExam]) -> RunJob:
     """Return a job for an exam, with the exam's env where it names none; a UserError if a part does not fit.
 
     Whether its policy is privileged is decided here, once: what the class says later changes nothing.

@@ -23,9 +23,9 @@ from proctor.exams.results import EpisodeResult
 from proctor.exams.step_metrics import metrics_of
 from proctor.runs.agent_ids import key_of_run
 from proctor.runs.attempts import Patience
-from proctor.runs.budget import Budget
+from proctor.runs.budget import RunBudget
 from proctor.runs.delivered_texts import delivered_texts
-from proctor.runs.job import Job, fit_job
+from proctor.runs.job import RunJob, fit_job
 from proctor.runs.journal import read_earlier_attempts
 from proctor.runs.latency import latency_notes
 from proctor.runs.recorder import RecordingConfig
@@ -42,7 +42,7 @@ what is examined; one of them is a secret."""
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What to run. `suite` or `dataset` must be given."""
 
-    job: Job
+    job: RunJob
     name: str = ""  # what to call the agent; by its policy if it is empty
     suite: str | None = None
     dataset: Path | None = None
@@ -56,7 +56,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What to record while episodes run. The results do not depend on it."""
     patience: Patience = Patience()
     """How long to wait for an agent that is unavailable. The results do not depend on it, either."""
-    budget: Budget = Budget()
+    budget: RunBudget = RunBudget()
     """What all attempts of the run together may use."""
 
     @property
@@ -156,7 +156,9 @@ def run_notes(plan: RunPlan) -> list[str]:
     """Return what a reader of the results must know about how they were obtained."""
     job, exam = plan.config.job, plan.dataset.exam
     policy = load("policy", job.policy, exam.baselines)
+    robot = f"driven by the robot {job.env_options.get('robot')}; distances are the standard base's"
     return [
+        *([robot] if "robot" in plan.identity else []),
         *exam.notes(job.make_exam().options, job.env_options),
         *policy.result_notes(job.policy_options),
         *job.conditions.notes(),

@@ -26,7 +26,7 @@ from proctor.runs.accounting import checked_usage
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Examiner, Finished, episode_seed, lost
 from proctor.runs.executors import check_episodes
-from proctor.runs.job import Job
+from proctor.runs.job import RunJob
 from proctor.runs.recorder import Recorders
 from proctor.runs.turns import Turn
 
@@ -51,7 +51,7 @@ class WorkerPool:
     """
 
     def __init__(
-        self, job: Job, workers: int, recorders: Recorders | None = None, *, check: bool = True
+        self, job: RunJob, workers: int, recorders: Recorders | None = None, *, check: bool = True
     ) -> None:
         self._job, self._count, self._recorders, self._check = job, workers, recorders, check
         self._environ = worker_environ(workers)
@@ -115,7 +115,7 @@ class _Worker:
     """A process of ours, the connection to it, and the episode it is doing."""
 
     def __init__(
-        self, job: Job, recorders: Recorders | None, index: int, environ: dict[str, str], *, check: bool
+        self, job: RunJob, recorders: Recorders | None, index: int, environ: dict[str, str], *, check: bool
     ) -> None:
         context = worker_context([__name__, *job.exam_class.worker_modules])
         self.connection, theirs = context.Pipe()

@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from proctor.core.types import Usage, total_usage
 from proctor.exams.names import AnyExam
-from proctor.exams.results import Bounds, EpisodeResult, Interval, Results, Summary
+from proctor.exams.results import EpisodeResult, Interval, Results, SuccessBounds, Summary
 from proctor.exams.step_metrics import metrics_of
 
 Z_95 = 1.959963984540054  # the 97.5 % point of the normal distribution
@@ -43,7 +43,7 @@ def summarise(
         total_episodes=len(episodes),
         success_count=successes,
         success_rate=mean([float(episode.success) for episode in scored]),
-        success_rate_bounds=Bounds(
+        success_rate_bounds=SuccessBounds(
             successes / max(len(episodes), 1), (successes + lost) / max(len(episodes), 1)
         ),
         avg_distance_error=mean(final_m),

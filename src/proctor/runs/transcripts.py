@@ -24,7 +24,7 @@ Step = Annotated[int, Meta(ge=0, le=MAX_STEP)]
 Seconds = Annotated[float, Meta(ge=0, le=1e6)]
 
 
-class Picture(msgspec.Struct, frozen=True, tag="picture", tag_field="kind"):
+class RecordedPicture(msgspec.Struct, frozen=True, tag="picture", tag_field="kind"):
     """A picture that was sent, once, before its first use."""
 
     sha256: str
@@ -32,14 +32,14 @@ class Picture(msgspec.Struct, frozen=True, tag="picture", tag_field="kind"):
     media_type: str = ""
 
 
-class Request(msgspec.Struct, frozen=True, tag="request", tag_field="kind"):
+class RecordedRequest(msgspec.Struct, frozen=True, tag="request", tag_field="kind"):
     """What was asked before a step, counted from 0."""
 
     step: Step
     body: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Reply(msgspec.Struct, frozen=True, tag="reply", tag_field="kind"):
+class RecordedReply(msgspec.Struct, frozen=True, tag="reply", tag_field="kind"):
     """What came back."""
 
     step: Step
@@ -48,7 +48,7 @@ class Reply(msgspec.Struct, frozen=True, tag="reply", tag_field="kind"):
     body: Any = None
 
 
-class Decision(msgspec.Struct, frozen=True, tag="decision", tag_field="kind"):
+class RecordedDecision(msgspec.Struct, frozen=True, tag="decision", tag_field="kind"):
     """What came of a reply."""
 
     step: Step
@@ -67,18 +67,18 @@ class Note(msgspec.Struct, frozen=True, tag="note", tag_field="kind"):
     text: str
 
 
-Line = Picture | Request | Reply | Decision | Note
+Line = RecordedPicture | RecordedRequest | RecordedReply | RecordedDecision | Note
 
 
 class Transcript:
     """The decisions of an episode in order, their pictures by sha256, and what could not be read."""
 
     def __init__(self, path: Path) -> None:
-        self.decisions: list[Decision] = []
-        self.pictures: dict[str, Picture] = {}
+        self.decisions: list[RecordedDecision] = []
+        self.pictures: dict[str, RecordedPicture] = {}
         self.problems: list[str] = []
-        self._replies: list[Reply] = []  # to the present step, without a decision so far
-        self._request = Request(step=0)
+        self._replies: list[RecordedReply] = []  # to the present step, without a decision so far
+        self._request = RecordedRequest(step=0)
         for line in self._lines(path):
             self._add(line)
         self._end_step()
@@ -111,15 +111,15 @@ class Transcript:
             self.problems.append(f"it is read only in part: {error}")
 
     def _add(self, line: Line) -> None:
-        if isinstance(line, Picture):
+        if isinstance(line, RecordedPicture):
             self.pictures.setdefault(line.sha256, line)
         elif isinstance(line, Note):
             self.problems.append(line.text)
-        elif isinstance(line, Request):
+        elif isinstance(line, RecordedRequest):
             if self._replies and line.step != self._replies[0].step:
                 self._end_step()
             self._request = line
-        elif isinstance(line, Reply):
+        elif isinstance(line, RecordedReply):
             self._replies.append(line)
         else:
             self.decisions.append(
@@ -136,7 +136,7 @@ class Transcript:
         if self._replies:
             said = "\n\n".join(_text(reply.body) for reply in self._replies)
             status = self._replies[-1].status
-            decision = Decision(
+            decision = RecordedDecision(
                 step=self._replies[0].step,
                 note=f"No action came of this (HTTP status {status}).",
                 prompt=_text(bytes(self._request.body).decode("utf-8", "replace")),

@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from o3de_sim.editor.session import Session
+from o3de_sim.editor.session import EditorSession
 from o3de_sim.errors import O3DEError
 
 MODEL = ".azmodel"
@@ -29,7 +29,7 @@ def product_path(path: str, suffix: str) -> str:
     return path.removesuffix(".prefab") + ".spawnable" if path.endswith(".prefab") else path + suffix
 
 
-def product(session: Session, path: str, suffix: str) -> Any:
+def product(session: EditorSession, path: str, suffix: str) -> Any:
     """Return the id of a product; O3DEError not_found if it has not been made."""
     wanted = product_path(path, suffix)
     found = session.engine.asset_id(wanted)
@@ -45,12 +45,12 @@ def product(session: Session, path: str, suffix: str) -> Any:
     return found
 
 
-def exists(session: Session, paths: list[str]) -> list[bool]:
+def exists(session: EditorSession, paths: list[str]) -> list[bool]:
     """Return for each file whether a model, or of a prefab a spawnable, has been made of it."""
     return [session.engine.asset_id(product_path(path, MODEL)) is not None for path in paths]
 
 
-def bounds(session: Session, path: str) -> dict[str, list[float]]:
+def bounds(session: EditorSession, path: str) -> dict[str, list[float]]:
     """Return the box around a glTF file of the project.
 
     It is in the file's own axes: the engine takes them as they are, and does not turn y up into z up.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from o3de_sim.editor.operations.entity_tool import delete, find, make
-from o3de_sim.editor.session import Entity, Frames, Session
+from o3de_sim.editor.session import EditorSession, Frames, GivenEntity
 from o3de_sim.errors import O3DEError
 
 TEMPLATES = ("Basic", "Default_Level")
@@ -14,7 +14,7 @@ FAILURES = {1: "it exists", 2: "its folder cannot be made", 3: "its path is too 
 
 
 def create_new_entity_at_position(
-    session: Session, position: tuple[float, ...], parent: Entity | None
+    session: EditorSession, position: tuple[float, ...], parent: GivenEntity | None
 ) -> Frames[str]:
     """Make an entity; return its id."""
     made = make(session, position, parent)
@@ -22,7 +22,7 @@ def create_new_entity_at_position(
     return session.handles.remember(made)
 
 
-def create_level(session: Session, name: str) -> Frames[None]:
+def create_level(session: EditorSession, name: str) -> Frames[None]:
     """Make a level with nothing but light and a camera in it, and open it."""
     if level_exists(session, name):
         raise O3DEError("bad_state", f"the level {name} exists: editor_tool.open_level opens it")
@@ -46,13 +46,13 @@ def create_level(session: Session, name: str) -> Frames[None]:
             yield from delete(session, session.handles.get(text))
 
 
-def _template(session: Session) -> str:
+def _template(session: EditorSession) -> str:
     folder = session.engine.engine_folder / "Assets" / "Editor" / "Prefabs"
     there = (name for name in TEMPLATES if (folder / f"{name}.prefab").is_file())
     return next(there, TEMPLATES[-1])
 
 
-def open_level(session: Session, name: str) -> Frames[None]:
+def open_level(session: EditorSession, name: str) -> Frames[None]:
     """Open a level. What was not saved of the one before is lost."""
     if not level_exists(session, name):
         folder = session.file("Levels")
@@ -65,7 +65,7 @@ def open_level(session: Session, name: str) -> Frames[None]:
     yield from _until_open(session, name)
 
 
-def save_level(session: Session) -> None:
+def save_level(session: EditorSession) -> None:
     """Write the open level."""
     if not session.level():
         raise O3DEError("bad_state", "no level is open: editor_tool.create_level or open_level opens one")
@@ -73,12 +73,12 @@ def save_level(session: Session) -> None:
         raise O3DEError("az_call_failed", "the level was not saved: is its file read-only, or the disk full?")
 
 
-def level_exists(session: Session, name: str) -> bool:
+def level_exists(session: EditorSession, name: str) -> bool:
     """Return whether the project has a level of this name."""
     return session.file(f"Levels/{name}/{name}.prefab").is_file()
 
 
-def _until_open(session: Session, name: str) -> Frames[None]:
+def _until_open(session: EditorSession, name: str) -> Frames[None]:
     yield from session.wait(lambda: session.level() == name, f"the level {name} to be open")
     session.notice_changes()
     yield from session.pass_frames()

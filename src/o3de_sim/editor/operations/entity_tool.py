@@ -8,11 +8,11 @@ from typing import Any
 from o3de_sim.editor import components
 from o3de_sim.editor.azlmbr_calls import Values
 from o3de_sim.editor.operations.transform import place
-from o3de_sim.editor.session import Entity, Frames, Session, undo_batch, valid_id
+from o3de_sim.editor.session import EditorSession, Frames, GivenEntity, undo_batch, valid_id
 from o3de_sim.errors import O3DEError
 
 
-def make(session: Session, position: Values, parent: Entity | None) -> Any:
+def make(session: EditorSession, position: Values, parent: GivenEntity | None) -> Any:
     """Return the id of a new entity at a place in the world. What the engine is told is one in the parent."""
     engine = session.engine
     parent_id = engine.no_entity() if parent is None else parent.id
@@ -25,7 +25,7 @@ def make(session: Session, position: Values, parent: Entity | None) -> Any:
     return made
 
 
-def give_name(session: Session, entity_id: Any, name: str) -> None:
+def give_name(session: EditorSession, entity_id: Any, name: str) -> None:
     """Set a name, and see that it is set."""
     with undo_batch(session.engine, f"Name {name}", entity_id):
         session.engine.event("editor.EditorEntityAPIBus", "SetName", entity_id, name, returns="nothing")
@@ -34,17 +34,17 @@ def give_name(session: Session, entity_id: Any, name: str) -> None:
         raise O3DEError("az_call_failed", f'SetName was asked for "{name}", and the name is "{found}"')
 
 
-def name_of(session: Session, entity_id: Any) -> str:
+def name_of(session: EditorSession, entity_id: Any) -> str:
     """Return the name of an entity that is edited."""
     return str(session.engine.event("editor.EditorEntityInfoRequestBus", "GetName", entity_id))
 
 
-def child_ids(session: Session, entity_id: Any) -> list[Any]:
+def child_ids(session: EditorSession, entity_id: Any) -> list[Any]:
     """Return the ids of an entity's children."""
     return list(session.engine.event("editor.EditorEntityInfoRequestBus", "GetChildren", entity_id))
 
 
-def with_descendants(session: Session, entity_id: Any) -> Iterator[Any]:
+def with_descendants(session: EditorSession, entity_id: Any) -> Iterator[Any]:
     """Give the ids of an entity and of those below it, up to a bounded number."""
     waiting = [entity_id]
     for _ in range(10_000):
@@ -55,7 +55,7 @@ def with_descendants(session: Session, entity_id: Any) -> Iterator[Any]:
         waiting += child_ids(session, one)
 
 
-def create(session: Session, name: str, position: Values, parent: Entity | None) -> Frames[str]:
+def create(session: EditorSession, name: str, position: Values, parent: GivenEntity | None) -> Frames[str]:
     """Make an entity with a name; return its id."""
     made = make(session, position, parent)
     give_name(session, made, name)
@@ -63,7 +63,7 @@ def create(session: Session, name: str, position: Values, parent: Entity | None)
     return session.handles.remember(made)
 
 
-def find(session: Session, name: str) -> list[str]:
+def find(session: EditorSession, name: str) -> list[str]:
     """Return the ids of all entities that have exactly this name."""
     has_pattern = any(mark in name for mark in "*?|")  # which the filter would not take literally
     wanted = session.engine.search_filter([] if has_pattern else [name])
@@ -71,7 +71,7 @@ def find(session: Session, name: str) -> list[str]:
     return [session.handles.remember(one) for one in found if name_of(session, one) == name]
 
 
-def find_game(session: Session, name: str) -> str | None:
+def find_game(session: EditorSession, name: str) -> str | None:
     """Return the id of an entity of the running game, if it has one of this name.
 
     Of those below it, the first with a rigid body is meant, if there is one: the entity of a prefab itself
@@ -83,7 +83,7 @@ def find_game(session: Session, name: str) -> str | None:
     return session.handles.remember_in_game(_moving(session, found)) if found.IsValid() else None
 
 
-def _moving(session: Session, found: Any) -> Any:
+def _moving(session: EditorSession, found: Any) -> Any:
     engine = session.engine
     for one in engine.event("components.TransformBus", "GetEntityAndAllDescendants", found):
         if engine.event("physics.RigidBodyRequestBus", "IsPhysicsEnabled", one, returns="perhaps"):
@@ -91,7 +91,7 @@ def _moving(session: Session, found: Any) -> Any:
     return found
 
 
-def delete(session: Session, entity: Entity) -> Frames[None]:
+def delete(session: EditorSession, entity: GivenEntity) -> Frames[None]:
     """Delete an entity and all below it."""
     session.engine.broadcast(
         "editor.ToolsApplicationRequestBus", "DeleteEntityAndAllDescendants", entity.id, returns="nothing"
@@ -102,23 +102,23 @@ def delete(session: Session, entity: Entity) -> Frames[None]:
     session.handles.forget(entity.text)
 
 
-def exists(session: Session, entity: str) -> bool:
+def exists(session: EditorSession, entity: str) -> bool:
     """Return whether an entity is there. One that nobody has asked for yet is not known, and is not."""
     found = session.handles.find(entity)
     return found is not None and (found.is_in_game or session.exists(found))
 
 
-def get_name(session: Session, entity: Entity) -> str:
+def get_name(session: EditorSession, entity: GivenEntity) -> str:
     """Return its name."""
     return name_of(session, entity.id)
 
 
-def set_name(session: Session, entity: Entity, name: str) -> None:
+def set_name(session: EditorSession, entity: GivenEntity, name: str) -> None:
     """Give it another name."""
     give_name(session, entity.id, name)
 
 
-def set_parent(session: Session, entity: Entity, parent: Entity) -> Frames[None]:
+def set_parent(session: EditorSession, entity: GivenEntity, parent: GivenEntity) -> Frames[None]:
     """Put it below another entity; where it is in the world does not change."""
     engine = session.engine
     if any(one.ToString() == parent.text for one in with_descendants(session, entity.id)):
@@ -135,11 +135,11 @@ def set_parent(session: Session, entity: Entity, parent: Entity) -> Frames[None]
         )
 
 
-def children(session: Session, entity: Entity) -> list[str]:
+def children(session: EditorSession, entity: GivenEntity) -> list[str]:
     """Return the ids of its children."""
     return [session.handles.remember(child) for child in child_ids(session, entity.id)]
 
 
-def has_components(session: Session, entity: Entity, names: list[str]) -> list[bool]:
+def has_components(session: EditorSession, entity: GivenEntity, names: list[str]) -> list[bool]:
     """Return for each name whether the entity has such a component."""
     return [components.has(session.engine, entity.id, name) for name in names]

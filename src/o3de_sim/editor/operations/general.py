@@ -6,20 +6,20 @@ import json
 from typing import Any
 
 from o3de_sim.constants import PROTOCOL
-from o3de_sim.editor.session import Frames, Session
+from o3de_sim.editor.session import EditorSession, Frames
 
 
-def wait_for_propagation(session: Session, frames: int) -> Frames[None]:
+def wait_for_propagation(session: EditorSession, frames: int) -> Frames[None]:
     """Let frames pass, so that edits reach the prefabs."""
     yield from session.pass_frames(frames)
 
 
-def ping(session: Session) -> dict[str, int]:
+def ping(session: EditorSession) -> dict[str, int]:
     """Return how many frames have passed. Two answers with one number: the Editor stands still."""
     return {"frame": session.engine.frame_count}
 
 
-def greeting(session: Session, operations: list[str]) -> dict[str, Any]:
+def greeting(session: EditorSession, operations: list[str]) -> dict[str, Any]:
     """Return what a client is told at first."""
     return {
         "protocol": PROTOCOL,
@@ -31,7 +31,7 @@ def greeting(session: Session, operations: list[str]) -> dict[str, Any]:
     }
 
 
-def _engine_version(session: Session) -> str:
+def _engine_version(session: EditorSession) -> str:
     manifest = session.engine.engine_folder / "engine.json"
     try:
         with manifest.open("rb") as file:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from o3de_sim.editor import components
-from o3de_sim.editor.arguments import Collider
+from o3de_sim.editor.arguments import ColliderArgument
 from o3de_sim.editor.azlmbr_calls import Engine
 from o3de_sim.editor.operations.asset_tool import product
-from o3de_sim.editor.session import Entity, Session
+from o3de_sim.editor.session import EditorSession, GivenEntity
 from o3de_sim.errors import O3DEError
 
 STATIC = "PhysX Static Rigid Body"
@@ -18,7 +18,7 @@ MESH = "PhysX Mesh Collider"
 KINEMATIC = "Configuration|Type"  # a flag, for all its name
 
 
-def add_rigid_body(session: Session, entity: Entity, kind: str, mass: float | None) -> None:
+def add_rigid_body(session: EditorSession, entity: GivenEntity, kind: str, mass: float | None) -> None:
     """Give it a body."""
     engine = session.engine
     if _body(engine, entity.id) is not None:
@@ -35,14 +35,14 @@ def add_rigid_body(session: Session, entity: Entity, kind: str, mass: float | No
         components.write(engine, body, "Configuration|Mass", mass)
 
 
-def add_colliders(session: Session, entity: Entity, colliders: list[Collider]) -> None:
+def add_colliders(session: EditorSession, entity: GivenEntity, colliders: list[ColliderArgument]) -> None:
     """Give it shapes to collide with."""
     _need_body(session, entity)
     for collider in colliders:
         _add_primitive(session.engine, entity.id, collider)
 
 
-def add_mesh_collider(session: Session, entity: Entity, asset_path: str) -> None:
+def add_mesh_collider(session: EditorSession, entity: GivenEntity, asset_path: str) -> None:
     """Give it the mesh that the Asset Processor has made for collisions."""
     engine = session.engine
     if _need_body(session, entity) == DYNAMIC:
@@ -58,7 +58,7 @@ def add_mesh_collider(session: Session, entity: Entity, asset_path: str) -> None
     components.write(engine, collider, "Shape Configuration|Asset|PhysX Mesh", mesh)
 
 
-def has_physics(session: Session, entity: Entity) -> bool:
+def has_physics(session: EditorSession, entity: GivenEntity) -> bool:
     """Return whether it has a body and something to collide with."""
     engine = session.engine
     return _body(engine, entity.id) is not None and any(
@@ -73,7 +73,7 @@ def _body(engine: Engine, entity_id: Any) -> str | None:
     return None
 
 
-def _need_body(session: Session, entity: Entity) -> str:
+def _need_body(session: EditorSession, entity: GivenEntity) -> str:
     found = _body(session.engine, entity.id)
     if found is None:
         raise O3DEError(
@@ -82,7 +82,7 @@ def _need_body(session: Session, entity: Entity) -> str:
     return found
 
 
-def _add_primitive(engine: Engine, entity_id: Any, collider: Collider) -> None:
+def _add_primitive(engine: Engine, entity_id: Any, collider: ColliderArgument) -> None:
     added = components.add(engine, entity_id, PRIMITIVE)
     components.write(engine, added, "Shape Configuration|Shape", _shape(engine, collider.shape))
     width, _, height = collider.size

@@ -5,14 +5,14 @@ from __future__ import annotations
 from o3de_sim.editor.azlmbr_calls import Values
 from o3de_sim.editor.operations.entity_tool import give_name
 from o3de_sim.editor.operations.transform import place
-from o3de_sim.editor.session import Entity, Frames, Session, valid_id
+from o3de_sim.editor.session import EditorSession, Frames, GivenEntity, valid_id
 from o3de_sim.errors import O3DEError
 
 SUFFIX = ".prefab"
 
 
 def instantiate(
-    session: Session, path: str, position: Values, rotation: Values, name: str | None
+    session: EditorSession, path: str, position: Values, rotation: Values, name: str | None
 ) -> Frames[str]:
     """Put a prefab into the level; return the id of its container."""
     engine = session.engine
@@ -36,7 +36,7 @@ def instantiate(
     return session.handles.remember(made)
 
 
-def create(session: Session, entities: list[Entity], path: str) -> Frames[str]:
+def create(session: EditorSession, entities: list[GivenEntity], path: str) -> Frames[str]:
     """Make a prefab of entities, and of all below them; return the id of its container.
 
     It is in memory, and is written with the level. The entities have new ids then.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from o3de_sim.editor import components
 from o3de_sim.editor.azlmbr_calls import Values
 from o3de_sim.editor.operations.asset_tool import MODEL, product
-from o3de_sim.editor.session import Entity, Frames, Session
+from o3de_sim.editor.session import EditorSession, Frames, GivenEntity
 from o3de_sim.errors import O3DEError
 
 BOX = "objects/_primitives/_box_1x1.fbx"
@@ -19,7 +19,9 @@ LIGHTS = {"point": "Light", "directional": "Directional Light"}
 PICTURE_FOLDER = "user/screenshots"
 
 
-def add_mesh(session: Session, entity: Entity, asset_path: str | None, primitive: str | None) -> None:
+def add_mesh(
+    session: EditorSession, entity: GivenEntity, asset_path: str | None, primitive: str | None
+) -> None:
     """Show a model at the entity: one of the project, or a primitive one metre wide."""
     if (asset_path is None) == (primitive is None):
         raise O3DEError("bad_request", 'render_tool.add_mesh needs one of "asset_path" and "primitive"')
@@ -28,7 +30,9 @@ def add_mesh(session: Session, entity: Entity, asset_path: str | None, primitive
     components.write(session.engine, mesh, "Controller|Configuration|Model Asset", model)
 
 
-def add_light(session: Session, entity: Entity, kind: str, color: Values, intensity: float | None) -> None:
+def add_light(
+    session: EditorSession, entity: GivenEntity, kind: str, color: Values, intensity: float | None
+) -> None:
     """Let the entity shine, in the unit that such a light has in the Editor."""
     engine = session.engine
     light = components.add(engine, entity.id, LIGHTS[kind])
@@ -39,7 +43,7 @@ def add_light(session: Session, entity: Entity, kind: str, color: Values, intens
         components.write(engine, light, "Controller|Configuration|Intensity", intensity)
 
 
-def screenshot(session: Session, path: str) -> Frames[str]:
+def screenshot(session: EditorSession, path: str) -> Frames[str]:
     """Write what the viewport shows to a file; return its path in the project.
 
     A name without a folder lies in `user/screenshots`; another folder must be below `user`, because the Asset

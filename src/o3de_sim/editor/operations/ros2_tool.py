@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from o3de_sim.editor import components
 from o3de_sim.editor.operations.entity_tool import with_descendants
-from o3de_sim.editor.session import Entity, Session
+from o3de_sim.editor.session import EditorSession, GivenEntity
 
 ROBOT = (
     "ROS2 Frame",
@@ -15,12 +15,12 @@ ROBOT = (
 )
 
 
-def is_available(session: Session) -> bool:
+def is_available(session: EditorSession) -> bool:
     """Return whether the project has the ROS 2 Gem."""
     return components.find_type(session.engine, ROBOT[0]) is not None
 
 
-def missing_components(session: Session, entity: Entity) -> list[str]:
+def missing_components(session: EditorSession, entity: GivenEntity) -> list[str]:
     """Return what neither the entity nor any below it has of what a robot needs here."""
     missing = list(ROBOT)
     for one in with_descendants(session, entity.id):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from o3de_sim.editor import components
-from o3de_sim.editor.arguments import Collider
+from o3de_sim.editor.arguments import ColliderArgument
 from o3de_sim.editor.operations import (
     entity_tool,
     physics,
@@ -17,7 +17,7 @@ from o3de_sim.editor.operations import (
     simulation_tool,
     transform,
 )
-from o3de_sim.editor.session import Entity, Frames, Session
+from o3de_sim.editor.session import EditorSession, Frames, GivenEntity
 from o3de_sim.errors import O3DEError
 
 NAME = "o3de_sim_selftest"
@@ -48,14 +48,14 @@ def _checked(record: Record, name: str) -> Iterator[list[str]]:
         record.append({"name": name, "ok": True, "detail": "; ".join(detail)})
 
 
-def selftest(session: Session) -> Frames[Record]:
+def selftest(session: EditorSession) -> Frames[Record]:
     """Try what scenes are built with on a new entity, then remove it; return how each check went."""
     record: Record = []
     with _checked(record, "components") as detail:
         known = components.names(session.engine)
         missing = [name for name in COMPONENTS if name not in known]
         detail.append(f"not in this project: {', '.join(missing)}" if missing else "all known")
-    entity: Entity | None = None
+    entity: GivenEntity | None = None
     with _checked(record, "create entity") as detail:
         text = yield from entity_tool.create(session, NAME, (0.0, 0.0, 0.0), None)
         entity = session.entity(text)
@@ -71,7 +71,7 @@ def selftest(session: Session) -> Frames[Record]:
     return record
 
 
-def _edit(session: Session, entity: Entity, record: Record) -> Frames[None]:
+def _edit(session: EditorSession, entity: GivenEntity, record: Record) -> Frames[None]:
     engine = session.engine
     with _checked(record, "find by name") as detail:
         found = entity_tool.find(session, NAME)
@@ -81,7 +81,9 @@ def _edit(session: Session, entity: Entity, record: Record) -> Frames[None]:
     with _checked(record, "rigid body"):
         physics.add_rigid_body(session, entity, "static", None)
     with _checked(record, "colliders"):
-        shapes = [Collider(shape, (0.5, 0.5, 1.0)) for shape in ("box", "sphere", "cylinder", "capsule")]
+        shapes = [
+            ColliderArgument(shape, (0.5, 0.5, 1.0)) for shape in ("box", "sphere", "cylinder", "capsule")
+        ]
         physics.add_colliders(session, entity, shapes)
     with _checked(record, "mesh"):
         render_tool.add_mesh(session, entity, None, "box")
@@ -96,7 +98,7 @@ def _edit(session: Session, entity: Entity, record: Record) -> Frames[None]:
         detail.append(_pose(session, entity))
 
 
-def _play(session: Session, record: Record) -> Frames[None]:
+def _play(session: EditorSession, record: Record) -> Frames[None]:
     with _checked(record, "enter game mode"):
         yield from simulation_tool.enter_game_mode(session)
         yield from session.pass_frames()
@@ -110,7 +112,7 @@ def _play(session: Session, record: Record) -> Frames[None]:
         yield from session.pass_frames()
 
 
-def _pose(session: Session, entity: Entity) -> str:
+def _pose(session: EditorSession, entity: GivenEntity) -> str:
     """Return the pose as text; O3DEError if it is not the one that was set, so the edit was lost."""
     position = transform.position_of(session.engine, entity.id)
     rotation = transform.rotation_of(session.engine, entity.id)

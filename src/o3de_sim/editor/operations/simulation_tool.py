@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from o3de_sim.editor.session import Frames, Session
+from o3de_sim.editor.session import EditorSession, Frames
 from o3de_sim.errors import O3DEError
 
 
-def enter_game_mode(session: Session) -> Frames[None]:
+def enter_game_mode(session: EditorSession) -> Frames[None]:
     """Start the game. It is so after some frames."""
     if session.is_in_game_mode():
         return
@@ -17,7 +17,7 @@ def enter_game_mode(session: Session) -> Frames[None]:
     yield from session.wait(session.is_in_game_mode, "game mode to begin")
 
 
-def exit_game_mode(session: Session) -> Frames[None]:
+def exit_game_mode(session: EditorSession) -> Frames[None]:
     """End the game, and wait until the level can be edited."""
     if not session.is_in_game_mode():
         return
@@ -26,7 +26,7 @@ def exit_game_mode(session: Session) -> Frames[None]:
     session.notice_changes()
 
 
-def toggle_physics(session: Session, enabled: bool) -> Frames[None]:  # noqa: FBT001  (as it comes from outside)
+def toggle_physics(session: EditorSession, enabled: bool) -> Frames[None]:  # noqa: FBT001  (as it comes from outside)
     """Let the Editor's physics run or stand. In game mode it runs anyway, and nothing is done."""
     if session.is_in_game_mode() or session.is_in_simulation_mode() == enabled:
         return

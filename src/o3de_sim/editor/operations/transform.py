@@ -8,32 +8,35 @@ from typing import Any
 
 from o3de_sim.editor import components
 from o3de_sim.editor.azlmbr_calls import Engine, Values
-from o3de_sim.editor.session import Entity, Session, undo_batch
+from o3de_sim.editor.session import EditorSession, GivenEntity, undo_batch
 from o3de_sim.errors import O3DEError
 
 NON_UNIFORM = "Non-uniform Scale"  # the component, and the property in it
 
 
-def get_position(session: Session, entity: Entity) -> list[float]:
+def get_position(session: EditorSession, entity: GivenEntity) -> list[float]:
     """Return where it is."""
     _must_move(session, entity)
     return position_of(session.engine, entity.id)
 
 
-def get_rotation(session: Session, entity: Entity) -> list[float]:
+def get_rotation(session: EditorSession, entity: GivenEntity) -> list[float]:
     """Return how it is turned."""
     _must_move(session, entity)
     return rotation_of(session.engine, entity.id)
 
 
 def set_pose(
-    session: Session, entity: Entity, position: Values | None = None, rotation: Values | None = None
+    session: EditorSession,
+    entity: GivenEntity,
+    position: Values | None = None,
+    rotation: Values | None = None,
 ) -> None:
     """Move it, turn it, or both."""
     place(session.engine, entity.id, position, rotation)
 
 
-def set_scale(session: Session, entity: Entity, scale: float | Values) -> None:
+def set_scale(session: EditorSession, entity: GivenEntity, scale: float | Values) -> None:
     """Scale it: by one number, or along each of its axes."""
     engine = session.engine
     if isinstance(scale, float):
@@ -80,7 +83,7 @@ def place(engine: Engine, entity_id: Any, position: Values | None, rotation: Val
         _must_be(rotation, rotation_of(engine, entity_id), _turn, "SetWorldRotationQuaternion")
 
 
-def _must_move(session: Session, entity: Entity) -> None:
+def _must_move(session: EditorSession, entity: GivenEntity) -> None:
     """Editor entities are switched off while the game runs; asking them would give nothing."""
     end = None if entity.is_in_game else session.what_ends_play()
     if end is not None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from proctor.agents.chat.client import TRANSIENT_STATUSES, Answer, HttpClient, NoAnswer
 from proctor.agents.chat.faults import ChatFault, Unusable
-from proctor.agents.chat.wires import WIRES, Reply, Request, Sampling, ServerError, Wire, parsed_json
+from proctor.agents.chat.wires import WIRES, ModelReply, Request, Sampling, ServerError, Wire, parsed_json
 from proctor.core.addresses import CHAT_PREFIX, KEY_VARIABLE, checked_token
 from proctor.core.errors import AgentUnavailable, UserError, did_you_mean
 from proctor.core.plain_text import plain
@@ -42,7 +42,7 @@ class Exchange(NamedTuple):
     """0: nothing came back."""
     seconds: float
     body: Any
-    reply: Reply | None
+    reply: ModelReply | None
 
 
 class Failure(Exception):
@@ -70,7 +70,7 @@ class Endpoint(NamedTuple):
         return self.key if self.key is not None and len(self.key) >= SHORTEST_SECRET else None
 
 
-class Patience(NamedTuple):
+class ApiPatience(NamedTuple):
     """How long to ask a server that does not answer."""
 
     timeout_s: float
@@ -112,7 +112,11 @@ class ModelApi:
     """
 
     def __init__(
-        self, endpoints: Sequence[Endpoint], wire: Wire, patience: Patience, note: Callable[[Exchange], None]
+        self,
+        endpoints: Sequence[Endpoint],
+        wire: Wire,
+        patience: ApiPatience,
+        note: Callable[[Exchange], None],
     ) -> None:
         self._endpoints, self._wire, self._patience, self._note = deque(endpoints), wire, patience, note
         self._http = HttpClient()
@@ -124,7 +128,7 @@ class ModelApi:
         """Begin an episode: pauses between retries are jittered by its seed."""
         self._rng = np.random.default_rng(seed)
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request) -> ModelReply:
         """Return the model's reply, asking again while the server is busy.
 
         Raises:
@@ -166,7 +170,7 @@ class ModelApi:
 
     # One exchange
 
-    def _exchange(self, request: Request, timeout_s: float) -> Reply:
+    def _exchange(self, request: Request, timeout_s: float) -> ModelReply:
         endpoint = self._endpoints[0]
         content = msgspec.json.encode(self._allowed(self._wire.body(request)))
         record = self._allowed(self._wire.body(request, is_record=True))
@@ -234,7 +238,7 @@ class ModelApi:
             ChatFault.REQUEST_REFUSED, problem, is_transient=False, parameter=self._refused(status, error)
         )
 
-    def _reply(self, endpoint: Endpoint, body: dict[str, Any]) -> Reply:
+    def _reply(self, endpoint: Endpoint, body: dict[str, Any]) -> ModelReply:
         try:
             return self._wire.reply(body)
         except ServerError as error:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from proctor.agents.chat.faults import ChatFault, Unusable
-from proctor.agents.chat.task import Call, Tool
-from proctor.agents.chat.wires import RawCall, Reply, parsed_json, without_surrogates
+from proctor.agents.chat.task import Tool, ToolCall
+from proctor.agents.chat.wires import ModelReply, RawCall, parsed_json, without_surrogates
 from proctor.core.errors import did_you_mean
 
 MOST_CALLS = 32
@@ -16,7 +16,7 @@ MOST_OPENINGS = 200
 """So many braces in a text are tried as the beginning of JSON."""
 
 
-def read_calls(reply: Reply, tools: Sequence[Tool]) -> list[Call]:
+def read_calls(reply: ModelReply, tools: Sequence[Tool]) -> list[ToolCall]:
     """Return the calls in a reply, or raise Unusable.
 
     Where no tool was called, JSON in the text counts: servers without a parser for the model's calls pass
@@ -38,13 +38,13 @@ def read_calls(reply: Reply, tools: Sequence[Tool]) -> list[Call]:
     return [_checked(call, known, said, is_truncated=reply.is_truncated) for call in raw]
 
 
-def said_text(reply: Reply) -> str:
+def said_text(reply: ModelReply) -> str:
     """Return a reply as plain text, for people and for the repair turn."""
     calls = [f"{call.name}({_written(call.arguments)})" for call in reply.calls[:MOST_CALLS]]
     return "\n".join(part for part in (reply.refusal, reply.text, *calls) if part)
 
 
-def _checked(call: RawCall, known: Mapping[str, Tool], said: str, *, is_truncated: bool) -> Call:
+def _checked(call: RawCall, known: Mapping[str, Tool], said: str, *, is_truncated: bool) -> ToolCall:
     if call.name not in known:
         hint = did_you_mean(call.name, known)
         problem = f"there is no tool '{call.name[:40]}'{hint}; tools: {', '.join(known)}"
@@ -65,7 +65,7 @@ def _checked(call: RawCall, known: Mapping[str, Tool], said: str, *, is_truncate
     for name in known[call.name].needed:
         if name not in arguments:
             raise Unusable(ChatFault.BAD_ARGUMENTS, f"{call.name} needs the argument '{name}'", said)
-    return Call(call.name, arguments)
+    return ToolCall(call.name, arguments)
 
 
 def _calls_in_text(text: str, known: Mapping[str, Tool]) -> Iterator[RawCall]:

@@ -14,13 +14,13 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from proctor.agents.chat.api import Exchange, ModelApi, Patience, endpoint_of, wire_of
+from proctor.agents.chat.api import ApiPatience, Exchange, ModelApi, endpoint_of, wire_of
 from proctor.agents.chat.calls import read_calls, said_text
 from proctor.agents.chat.faults import ChatFault, Unusable
 from proctor.agents.chat.prices import load_price
 from proctor.agents.chat.prompt import Part, Picture, encode_picture, load_template
-from proctor.agents.chat.task import LONGEST_NOTE, Call, ChatTask, Decision, load_task
-from proctor.agents.chat.transcript import Transcript
+from proctor.agents.chat.task import LONGEST_NOTE, ChatTask, Decision, ToolCall, load_task
+from proctor.agents.chat.transcript import TranscriptWriter
 from proctor.agents.chat.wires import Repair, Request, Sampling
 from proctor.core.addresses import RIGHT, is_chat, replicas
 from proctor.core.errors import AgentFault, EvaluatorError, UserError
@@ -80,7 +80,7 @@ class Past(NamedTuple):
     note: str
 
 
-class View(NamedTuple):
+class DecisionPictures(NamedTuple):
     """The pictures of one decision."""
 
     step: int
@@ -178,7 +178,7 @@ class ChatPolicy(Policy):
                 "add it, or say pictures=0"
             )
         self._price = load_price(Path(options.prices), options.model) if options.prices is not None else None
-        patience = Patience(options.timeout_s, options.max_retries, options.retry_for_s)
+        patience = ApiPatience(options.timeout_s, options.max_retries, options.retry_for_s)
         self._secrets = {endpoint.secret for endpoint in endpoints if endpoint.secret is not None}
         self._api = ModelApi(endpoints, self._wire, patience, self._note_exchange)
         self._used: Usage | None = None
@@ -186,8 +186,8 @@ class ChatPolicy(Policy):
         self._prompt = self._template or load_template(ChatTask.template)
         self._queue: deque[Any] = deque()  # what is left of the last decision
         self._past: list[Past] = []
-        self._views: deque[View] = deque()
-        self._lines: Transcript | None = None
+        self._views: deque[DecisionPictures] = deque()
+        self._lines: TranscriptWriter | None = None
         self._step = self._attempt = 0
 
     def check(self) -> None:
@@ -235,7 +235,7 @@ class ChatPolicy(Policy):
         self._task, self._step, self._attempt = None, 0, 0
         for memory in (self._queue, self._past, self._views):
             memory.clear()
-        self._lines = Transcript(self._secrets) if self.options.wire else None
+        self._lines = TranscriptWriter(self._secrets) if self.options.wire else None
 
     # A decision
 
@@ -273,7 +273,7 @@ class ChatPolicy(Policy):
             (name, encode_picture(pixels, options.picture_size, options.picture_quality))
             for name, pixels in shown
         ]
-        self._views.append(View(self._step + 1, encoded))
+        self._views.append(DecisionPictures(self._step + 1, encoded))
         while len(self._views) > max(moments, 1):
             self._views.popleft()
         values = {
@@ -375,7 +375,7 @@ def _checked(arguments: dict[str, Any]) -> ChatOptions:
         raise UserError(f"{name.rstrip('`')}: {problem[0].lower()}{problem[1:]}") from None
 
 
-def _note_of(calls: list[Call]) -> str:
+def _note_of(calls: list[ToolCall]) -> str:
     notes = [note for call in calls if isinstance(note := call.arguments.get("note"), str)]
     return " ".join(" ".join(notes).split())[:LONGEST_NOTE]
 

@@ -57,7 +57,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """A call of a tool that exists, with all arguments that it needs."""
 
     name: str
@@ -117,7 +117,7 @@ class ChatTask:
         found = colour_pictures(observation)
         return list(found.items()) if len(found) > 1 else [("", picture) for picture in found.values()]
 
-    def decide(self, calls: Sequence[Call], observation: Observation) -> Decision:
+    def decide(self, calls: Sequence[ToolCall], observation: Observation) -> Decision:
         """Return what calls of tools mean; raise Unusable if they mean nothing."""
         del observation
         self.check_count(len(calls))

@@ -18,7 +18,7 @@ from proctor.agents.chat.prompt import Picture
 LEVEL = 1  # of compression: most is JPEG in base64, where higher levels take long and gain nothing
 
 
-class Transcript:
+class TranscriptWriter:
     """The lines of one episode. `secrets` are cut out wherever they appear."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:

@@ -67,7 +67,7 @@ class Tokens(NamedTuple):
     output: int = 0
 
 
-class Reply(NamedTuple):
+class ModelReply(NamedTuple):
     """What a model has answered."""
 
     calls: Sequence[RawCall] = ()
@@ -113,7 +113,7 @@ class Wire(abc.ABC):
         """Return the body of a request; in a record, pictures are only named."""
 
     @abc.abstractmethod
-    def reply(self, body: dict[str, Any]) -> Reply:
+    def reply(self, body: dict[str, Any]) -> ModelReply:
         """Read the body of a reply. Raises ServerError if it is not an answer."""
 
 
@@ -174,7 +174,7 @@ class ChatCompletions(Wire):
             reasoning_effort=sampling.effort,
         )
 
-    def reply(self, body: dict[str, Any]) -> Reply:
+    def reply(self, body: dict[str, Any]) -> ModelReply:
         """Read a reply. Its `finish_reason` says nothing about whether there are calls."""
         choices = as_list(body.get("choices"))
         if not choices:
@@ -185,7 +185,7 @@ class ChatCompletions(Wire):
         finish = as_text(choice.get("finish_reason"))
         usage = as_dict(body.get("usage"))
         is_filtered = finish == "content_filter"
-        return Reply(
+        return ModelReply(
             calls=[RawCall(as_text(each.get("name")), each.get("arguments")) for each in functions],
             text=content_text(message.get("content")),
             refusal=as_text(message.get("refusal"))
@@ -251,7 +251,7 @@ class Responses(Wire):
             reasoning=None if sampling.effort is None else {"effort": sampling.effort},
         )
 
-    def reply(self, body: dict[str, Any]) -> Reply:
+    def reply(self, body: dict[str, Any]) -> ModelReply:
         """Read a reply. A 200 may be a failure."""
         status = as_text(body.get("status"))
         if status in ("failed", "cancelled"):
@@ -269,7 +269,7 @@ class Responses(Wire):
         reason = as_text(as_dict(body.get("incomplete_details")).get("reason"))
         usage = as_dict(body.get("usage"))
         refusal = "".join(as_text(block.get("refusal")) for block in blocks)
-        return Reply(
+        return ModelReply(
             calls=[
                 RawCall(as_text(item.get("name")), item.get("arguments"))
                 for item in output
@@ -333,7 +333,7 @@ class Messages(Wire):
             output_config=None if sampling.effort is None else {"effort": sampling.effort},
         )
 
-    def reply(self, body: dict[str, Any]) -> Reply:
+    def reply(self, body: dict[str, Any]) -> ModelReply:
         """Read a reply. Its `input_tokens` leave out cached ones."""
         if not isinstance(body.get("content"), list):
             raise ServerError("a reply without content")
@@ -343,7 +343,7 @@ class Messages(Wire):
         written = as_count(usage.get("cache_creation_input_tokens"))
         category = as_text(as_dict(body.get("stop_details")).get("category"))
         text = "".join(as_text(block.get("text")) for block in blocks if block.get("type") == "text")
-        return Reply(
+        return ModelReply(
             calls=[
                 RawCall(as_text(block.get("name")), block.get("input"))
                 for block in blocks

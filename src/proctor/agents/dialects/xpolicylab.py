@@ -34,7 +34,7 @@ REPLIES = {
 }
 
 
-class Reply(msgspec.Struct, frozen=True):
+class XPolicyReply(msgspec.Struct, frozen=True):
     """A message from the server; its payload is not decoded yet."""
 
     message_type: str
@@ -123,14 +123,14 @@ class XPolicyLabDialect(Dialect):
         if isinstance(found, str):
             problem = f"expected a binary frame, found text: {last_line(found)}"
             raise AgentFault(WireFault.WRONG_FRAME, problem)
-        reply = unpack(found, Reply, "a message of XPolicyLab")
+        reply = unpack(found, XPolicyReply, "a message of XPolicyLab")
         if reply.message_id != message_id:
             problem = f"expected a reply to the last '{type_}', found one to another message"
             raise AgentFault(WireFault.STALE_REPLY, problem)
         return _payload(reply, REPLIES[type_])
 
 
-def _payload(reply: Reply, expected_type: str) -> dict[Any, Any]:
+def _payload(reply: XPolicyReply, expected_type: str) -> dict[Any, Any]:
     payload = read_value(reply.payload)
     if payload is None:
         payload = {}

@@ -1,0 +1,146 @@
+"""`proctor import-world` and `look` as a user meets them, and what `navigate` takes of other worlds."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from proctor import cli
+from proctor.scenes.scene import Scene
+
+BOX = "<geometry><box><size>{} {} 1</size></box></geometry>"
+WALLS = [(0, 2, 6.2, 0.2), (0, -2, 6.2, 0.2), (3, 0, 0.2, 4), (-3, 0, 0.2, 4), (0, 0.5, 0.4, 0.4)]
+ROWS = ["." * 12] * 8
+
+
+def proctor(capsys, *words):
+    try:
+        code = cli.main([*map(str, words)])
+    except SystemExit as end:  # argparse
+        code = end.code
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def world(tmp_path):
+    """A room from (-3, -2) to (3, 2) with a box in it, as a world of Gazebo."""
+    models = ""
+    for index, (x, y, width, depth) in enumerate(WALLS):
+        shapes = "".join(
+            f"<{tag} name='s'>{BOX.format(width, depth)}</{tag}>" for tag in ("visual", "collision")
+        )
+        pose = f"<pose>{x} {y} 0.5 0 0 0</pose>"
+        static = "<static>1</static>" if index else ""
+        models += f"<model name='box_{index}'>{static}{pose}<link name='l'>{shapes}</link></model>\n"
+    (tmp_path / "room.world").write_text(f"<sdf version='1.6'><world name='x'>{models}</world></sdf>")
+    return tmp_path / "room.world"
+
+
+@pytest.fixture
+def map_file(tmp_path):
+    rows = "\n".join(ROWS)
+    (tmp_path / "field.map").write_text(f"type octile\nheight 8\nwidth 12\nmap\n{rows}\n")
+    (tmp_path / "field.map.scen").write_text("version 1\n0\tfield.map\t12\t8\t1\t1\t10\t6\t11.07\n")
+    return tmp_path / "field.map"
+
+
+def test_a_world_becomes_a_scene_that_is_looked_at_and_driven_in(capsys, world, tmp_path):
+    code, out, err = proctor(capsys, "import-world", world, "--out", tmp_path / "room")
+    scene = tmp_path / "room" / "scene.json"
+    assert (code, err) == (0, "")
+    assert f"5 objects (5 collide as parts) and 0 lights: {scene}" in out
+    assert "left out: models that can move: they stand still (box_0)" in out
+    assert f"proctor look {scene}" in out
+    assert len(Scene.load(scene).objects) == 5
+    code, out, err = proctor(capsys, "look", scene, "--out", tmp_path / "pictures")
+    assert (code, err) == (0, "")
+    for what in ("view", "plan", "map"):
+        file = tmp_path / "pictures" / f"room_{what}.png"
+        assert f"{what}: {file}" in out
+        with Image.open(file) as image:
+            assert min(image.size) > 300
+            assert np.asarray(image.convert("L")).std() > 10
+    code, out, err = proctor(capsys, "navigate", "--scene", scene, "--start", "-2,0", "--goal", "2,0.5")
+    assert (code, err) == (0, "")
+    assert "succeeded" in out
+
+
+def test_a_world_is_driven_in_as_it_is(capsys, world, tmp_path):
+    words = ("--start", "-2,0", "--goal", "2,0.5", "--json", tmp_path / "drive.json")
+    code, _, err = proctor(capsys, "navigate", "--scene", world, *words)
+    assert (code, err) == (0, "")
+    path = np.array(json.loads((tmp_path / "drive.json").read_text())["path"])
+    assert np.hypot(path[:, 0], path[:, 1] - 0.5).min() > 0.3  # around the box
+
+
+def test_a_scenario_of_a_map_is_driven(capsys, map_file, tmp_path):
+    words = ("--scenario", f"{map_file}.scen:1", "--json", tmp_path / "drive.json")
+    code, out, err = proctor(capsys, "navigate", "--map", map_file, *words)
+    assert (code, err) == (0, "")
+    assert "Scenario in line 2: 5.54 m on the grid of its cells" in out
+    drive = json.loads((tmp_path / "drive.json").read_text())
+    assert drive["start"][:2] == [0.75, 3.25]
+    assert drive["goal"][:2] == [5.25, 0.75]
+
+
+def test_a_map_and_a_scene_of_a_suite_are_looked_at(capsys, map_file, tmp_path):
+    code, out, _ = proctor(capsys, "look", map_file, "--at", "1,1,0.5", "--out", tmp_path)
+    assert code == 0
+    assert sorted(file.name for file in tmp_path.glob("*.png")) == ["field_map.png", "field_view.png"]
+    assert "plan" not in out
+    code, _, _ = proctor(capsys, "look", "house_64959", "--out", tmp_path)
+    assert code == 0
+    assert (tmp_path / "house_64959_plan.png").is_file()
+
+
+def test_a_place_is_where_the_picture_is_taken(capsys, world, tmp_path):
+    for name, place in (("near", "1,0,0"), ("far", "-2,0,0")):
+        assert proctor(capsys, "look", world, "--at", place, "--out", tmp_path / name)[0] == 0
+    near, far = (
+        np.asarray(Image.open(tmp_path / name / "room_view.png")).astype(int) for name in ("near", "far")
+    )
+    assert np.abs(near - far).mean() > 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("import-world", "FOLDER/none.world"), "none.world: no such file"),
+        (
+            ("import-world", "FOLDER/house.blend"),
+            "house.blend: expected a world, a name that ends with .world",
+        ),
+        (("import-world", "WORLD", "--models", "FOLDER/none"), "--models: FOLDER/none is not a folder"),
+        (("import-world", "WORLD", "--out", "WORLD"), "--out: WORLD is taken"),
+        (
+            ("import-world", "WORLD", "--out", "FOLDER/out", "--floor", "nan"),
+            "--floor: expected a height within",
+        ),
+        (("look", "house_6495"), "unknown scene 'house_6495'; did you mean 'house_64959'?"),
+        (("look", "FOLDER/none.json"), "none.json: no such file"),
+        (("look", "WORLD", "--at", "1"), "--at: expected X,Y or X,Y,YAW"),
+        (("look", "WORLD", "--out", "WORLD/x"), "--out: WORLD/x cannot be made"),
+        (("navigate", "--map", "MAP", "--scenario", "FOLDER/none.scen"), "none.scen: no such file"),
+        (("navigate", "--map", "MAP"), "--map needs both --start"),
+        (
+            ("navigate", "--map", "MAP", "--start", "1,1", "--goal", "2,2", "--cell", "0"),
+            "--cell: expected 0.05",
+        ),
+        (
+            ("navigate", "--scene", "WORLD", "--start", "1,1", "--goal", "2,2", "--scenario", "x.scen"),
+            "--scenario is for --map with a .map file of MovingAI",
+        ),
+    ],
+)
+def test_each_mistake_has_one_message(capsys, world, map_file, tmp_path, words, message):
+    def real(text):
+        return (
+            text.replace("FOLDER", str(tmp_path)).replace("WORLD", str(world)).replace("MAP", str(map_file))
+        )
+
+    code, _, err = proctor(capsys, *map(real, words))
+    assert code == 2
+    assert real(message) in " ".join(err.split())
+    assert "Traceback" not in err
