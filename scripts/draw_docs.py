@@ -17,9 +17,9 @@ from playwright.sync_api import sync_playwright
 from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.plots.plan import draw_plan
-from proctor.robots.wheeled import WheeledRobot
+from proctor.robots.spec import standard_robot
 from proctor.runs.folder import RunFolder
-from proctor.scenes.scene_config import load_scene
+from proctor.scenes.scene import Scene
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.world import World
 
@@ -41,7 +41,7 @@ def draw_houses() -> None:
         for column, room in enumerate(rooms):
             at = (column * (WIDTH_PX + GAP_PX), row * (HEIGHT_PX + GAP_PX))
             sheet.paste(found[room].resize((WIDTH_PX, HEIGHT_PX)), at)
-    plans = [draw_plan(scene, width_px=1000).image.copy() for scene in scenes]
+    plans = [draw_plan(Scene.load(scene), width_px=1000).image.copy() for scene in scenes]
     wide = [plan for plan in plans if 1.5 < plan.width / plan.height < 1.9]
     for index, plan in enumerate(wide[:2]):
         plan.thumbnail((2 * WIDTH_PX + GAP_PX, (sheet.height - GAP_PX) // 2))
@@ -51,8 +51,8 @@ def draw_houses() -> None:
 
 def views(scene_path: Path) -> dict[str, Image.Image]:
     """Return for each room the view from a corner that shows the most colours."""
-    scene = load_scene(scene_path)
-    world = World(scene, scene_path, WheeledRobot())
+    scene = Scene.load(scene_path)
+    world = World(scene, standard_robot())
     camera = RgbdCamera(world)
     best: dict[str, tuple[float, Image.Image]] = {}
     for floor in (item for item in scene.objects if item.category == "floor"):

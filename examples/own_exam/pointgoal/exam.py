@@ -19,8 +19,7 @@ from proctor.core.types import Action, EpisodeInfo, Observation, Pose2, Vector3
 from proctor.exams.driving import DrivingExam, DrivingTrace
 from proctor.exams.exam import ExamOptions, Metric
 from proctor.exams.findings import EpisodesToCheck, Finding, found
-from proctor.exams.geodesics import is_reachable
-from proctor.exams.path_distance import PathDistance
+from proctor.exams.path_distance import PathDistance, is_reachable
 from proctor.exams.vln.exam import VlnExam
 
 
