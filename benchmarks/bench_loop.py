@@ -27,7 +27,7 @@ from benchmarks.base import Base
 from benchmarks.maps import CELL_M, rooms
 from benchmarks.rows import Row
 from proctor.core.types import Array
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.process.client import PlanningClient

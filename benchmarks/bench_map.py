@@ -15,7 +15,7 @@ from scipy.ndimage import distance_transform_edt
 
 from benchmarks.rows import Row
 from proctor.core.types import Pose2, Scan
-from proctor.maps.clearance import compiled_clearances as clearances
+from proctor.kernels.clearance import clearances
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
 from proctor.worlds.mujoco.wheeled.robot import TICK_S

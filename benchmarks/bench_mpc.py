@@ -18,11 +18,10 @@ from benchmarks.base import LIMITS, Base
 from benchmarks.mpc_peer import STAGES, Peer
 from benchmarks.rows import Row
 from proctor.core.types import Array
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
+from proctor.kernels.tracking import STAGE_S, targets_of
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
-from proctor.navigation.tracking.mpc_problem import STAGE_S
-from proctor.navigation.tracking.unicycle import targets_of
 
 RADIUS_M = 0.17
 BUDGET_S = 0.5e-3

@@ -22,11 +22,11 @@ from benchmarks.rows import Row
 from proctor.core.registry import suite_path
 from proctor.core.types import Array
 from proctor.exams.datasets import load_dataset
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
 from proctor.maps.grid_map import GridMap
 from proctor.navigation.path import Leg
 from proctor.navigation.planner import find_path
-from proctor.navigation.smoothing.smooth_path import smooth_path
+from proctor.navigation.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import time_path
 from proctor.robots.dynamics import Dynamics
 from proctor.scenes.scene import Scene

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from proctor.core.types import Array
+from proctor.kernels.tracking import STAGE_S
 from proctor.navigation.tracking import mpc_problem as ours
 
 with warnings.catch_warnings():
@@ -30,7 +31,7 @@ class Peer:
         axes = ("ahead", "turn") if drive == "differential" else ("vx", "vy", "turn")
         model = model_of(axes)
         self._controller = controller = do_mpc.controller.MPC(model)
-        controller.settings.n_horizon, controller.settings.t_step = STAGES, ours.STAGE_S
+        controller.settings.n_horizon, controller.settings.t_step = STAGES, STAGE_S
         controller.settings.store_full_solution = False
         controller.settings.supress_ipopt_output()
         state, effort = model.aux["state_cost"], model.aux["input_cost"]
@@ -75,7 +76,7 @@ def model_of(axes: tuple[str, ...]) -> Any:
     inputs = [model.set_variable("_u", f"to_{name}") for name in axes]
     target = model.set_variable("_tvp", "target", (3 + len(axes), 1))
     wanted = model.set_variable("_tvp", "wanted", (len(axes), 1))
-    h = ours.STAGE_S
+    h = STAGE_S
     steps = [h * (speed + h / 2 * change) for speed, change in zip(speeds, inputs, strict=True)]
     input_weights = [ours.ACCELERATION] * (len(axes) - 1) + [ours.TURN_ACCELERATION]
     speed_weights = [ours.SPEED] * (len(axes) - 1) + [ours.TURN_RATE]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
 from proctor.maps.grid_map import GridMap
 
 

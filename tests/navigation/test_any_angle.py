@@ -6,11 +6,12 @@ import pytest
 from scipy.ndimage import label
 from scipy.sparse.csgraph import dijkstra
 
+from proctor.kernels.corner_tree import shorter_path
+from proctor.kernels.grid_search import FOUND, STEPS
+from proctor.kernels.taut import tautened
 from proctor.maps import any_angle
-from proctor.maps.any_angle import AnyAnglePlanner, shorter_path
+from proctor.maps.any_angle import AnyAnglePlanner, GridSearch
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.maps.grid_search import FOUND, STEPS, GridSearch
-from proctor.maps.taut import tautened
 
 
 def plan(planner, free, start, goal, **options):

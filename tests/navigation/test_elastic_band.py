@@ -6,19 +6,22 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from proctor.maps.clearance import clearance_at
-from proctor.maps.grid_map import GridMap
-from proctor.navigation.smoothing.bspline import (
+from proctor.kernels.clearance import clearance_at
+from proctor.kernels.elastic_band import (
     AT_KNOT,
     BEND_AT_KNOT,
     SLOPE_AT_KNOT,
+    WIDTH,
+    End,
     basis,
-    controls_along,
+    relax,
     sample_curve,
+    solve_banded,
 )
-from proctor.navigation.smoothing.elastic_band import WIDTH, End, relax, solve_banded
-from proctor.navigation.smoothing.path_worth import Limits, Needs, traversal, worth_of
-from proctor.navigation.smoothing.smooth_path import pursue, shortcut
+from proctor.kernels.paths import pursue, traversal
+from proctor.maps.grid_map import GridMap
+from proctor.navigation.path_score import PathRequirements, _limits, score_path
+from proctor.navigation.smooth_path import controls_along, shortcut
 from proctor.robots.dynamics import Dynamics
 
 
@@ -109,13 +112,13 @@ def test_a_robot_that_heads_back_gets_onto_its_path_on_the_side_asked_for(side):
 def test_the_time_along_a_straight_line_is_that_of_full_acceleration():
     rows = np.zeros((401, 4))
     rows[:, 0] = np.linspace(0, 4, 401)
-    time_s, highest_mps = traversal(rows, Limits.of(Dynamics()), 0.0)
+    time_s, highest_mps = traversal(rows, _limits(Dynamics()), 0.0)
     assert time_s == pytest.approx(6.0, rel=1e-3)
     assert highest_mps == pytest.approx(1.0)
     rows[:, 3] = 2.0
-    assert traversal(rows, Limits.of(Dynamics()), 0.0)[0] > 8.0
-    assert traversal(rows, Limits.of(Dynamics()), 0.8)[1] == pytest.approx(0.5)
-    assert traversal(rows, Limits.of(Dynamics(drive="holonomic")), 0.8)[1] == pytest.approx(0.5)
+    assert traversal(rows, _limits(Dynamics()), 0.0)[0] > 8.0
+    assert traversal(rows, _limits(Dynamics()), 0.8)[1] == pytest.approx(0.5)
+    assert traversal(rows, _limits(Dynamics(drive="holonomic")), 0.8)[1] == pytest.approx(0.5)
 
 
 def test_of_two_paths_the_one_with_room_comes_first_then_the_short_then_the_quick():
@@ -124,7 +127,7 @@ def test_of_two_paths_the_one_with_room_comes_first_then_the_short_then_the_quic
     def worth(height_m, longest_m=7.0):
         rows = np.zeros((201, 4))
         rows[:, 0], rows[:, 1] = np.linspace(1, 7, 201), 2.0 + height_m
-        return worth_of(field, rows, Needs(0.17, 0.22, longest_m, Dynamics()))
+        return score_path(field, rows, PathRequirements(0.17, 0.22, longest_m, Dynamics()))
 
     assert worth(0.16) is None
     assert worth(0.19).lacking_m == pytest.approx(0.03)

@@ -9,11 +9,17 @@ import pytest
 from rolling_base import Drive, RollingBase, drive_along, made_of
 
 from proctor.core.types import Array
-from proctor.maps.clearance import clearance_at, least_clearance
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField, clearance_at, least_clearance
+from proctor.kernels.tracking import (
+    MARGIN_M,
+    STAGE_S,
+    keep_possible,
+    keep_possible_in_plane,
+    predict_unicycle,
+)
 from proctor.maps.grid_map import GridMap
-from proctor.navigation.tracking import holonomic, mpc_problem, unicycle
-from proctor.navigation.tracking.mpc_problem import STAGE_S, Axis, Horizon, Solver
+from proctor.navigation.tracking import mpc_problem
+from proctor.navigation.tracking.mpc_problem import Axis, Horizon, Solver
 from proctor.robots.robot import Twist
 
 STRAIGHT = [(0.45, 0.0, 1.5), (0.0, 0.0, 2.0), (-0.45, 0.0, 1.5)]
@@ -41,12 +47,12 @@ def test_the_moves_of_a_differential_drive_are_what_its_prediction_does(rng: np.
     horizon = Horizon.of(30)
     blocks, block_of = len(horizon.ends), np.argmax(horizon.spread, axis=1)
     start, plan = np.array([1.0, 2.0, 0.7, 0.5, -0.3]), rng.uniform(-0.5, 0.5, size=(30, 2))
-    _, moves = unicycle.predict(start, plan, block_of, 2 * blocks, STAGE_S)
+    _, moves = predict_unicycle(start, plan, block_of, 2 * blocks, STAGE_S)
     for unknown in range(2 * blocks):
         change = np.zeros((2, blocks))
         change.flat[unknown] = 1e-5
         moved = [
-            unicycle.predict(start, plan + sign * horizon.spread @ change.T, block_of, 2 * blocks, STAGE_S)[0]
+            predict_unicycle(start, plan + sign * horizon.spread @ change.T, block_of, 2 * blocks, STAGE_S)[0]
             for sign in (1, -1)
         ]
         slope = (moved[0] - moved[1])[1:, :2] / 2e-5
@@ -71,13 +77,13 @@ def test_the_slope_of_an_axis_is_that_of_its_cost(rng: np.random.Generator) -> N
 def test_a_plan_that_breaks_the_limits_is_made_possible(rng: np.random.Generator) -> None:
     wild = rng.normal(size=(30, 3))
     plan, limits = wild.copy(), np.array([[-0.2, 1.0, 0.5], [-1.0, 1.0, 0.5], [-1.0, 1.0, 0.5]])
-    mpc_problem.keep_possible(plan, np.array([0.95, 0.0, -0.9]), limits)
+    keep_possible(plan, np.array([0.95, 0.0, -0.9]), limits)
     speeds = np.array([0.95, 0.0, -0.9]) + STAGE_S * np.cumsum(plan, axis=0)
     assert (np.abs(plan) <= 0.5 + 1e-12).all()
     assert (speeds <= 1.0 + 1e-12).all()
     assert (speeds >= np.array([-0.2, -1.0, -1.0]) - 1e-12).all()
     plan = wild.copy()
-    holonomic.keep_possible(plan, np.array([0.6, 0.7, 0.0]), 1.0, 0.5, STAGE_S)
+    keep_possible_in_plane(plan, np.array([0.6, 0.7, 0.0]), 1.0, 0.5, STAGE_S)
     speeds = np.array([0.6, 0.7]) + STAGE_S * np.cumsum(plan[:, :2], axis=0)
     assert np.hypot(plan[:, 0], plan[:, 1]).max() <= 0.5 + 1e-12
     assert np.hypot(speeds[:, 0], speeds[:, 1]).max() <= 1.0 + 1e-12
@@ -151,7 +157,7 @@ def test_a_robot_too_close_to_a_wall_gets_away_sooner(kind: str) -> None:
         base = RollingBase((0.0, 0.07, 0.0), drive=kind)
         drive = drive_along(base, reference, field=lambda known=known: known, radius_m=RADIUS_M)
         room = clearances(field, drive)
-        intrusions_m.append(np.maximum(RADIUS_M + mpc_problem.MARGIN_M - room, 0.0).mean())
+        intrusions_m.append(np.maximum(RADIUS_M + MARGIN_M - room, 0.0).mean())
         assert drive.fallbacks == 0
         assert math.hypot(*drive.errors[-1, :2]) < 0.01
     assert intrusions_m[1] < 0.98 * intrusions_m[0]

@@ -5,9 +5,9 @@ import pytest
 from nav_fields import comb, field_of, rooms, walled
 
 from proctor.core.errors import UnknownName
+from proctor.kernels.lines import path_is_free
 from proctor.maps.any_angle import AnyAnglePlanner
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.maps.free_space import path_is_free
 from proctor.navigation.ompl_planner import PrmPlanner, RrtConnectPlanner, RrtPlanner, RrtStarPlanner
 from proctor.navigation.planner import find_path
 

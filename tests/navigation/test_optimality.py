@@ -14,7 +14,7 @@ from benchmarks.maps import CELL_M, blocks, forest, maze, rooms
 from proctor.maps.free_space import ENDS_REACH_M
 from proctor.maps.grid_map import GridMap
 from proctor.navigation.planner import find_path
-from proctor.navigation.smoothing.smooth_path import smooth_path
+from proctor.navigation.smooth_path import smooth_path
 
 SAME = 1e-3  # cells: lengths that differ by less are equal
 KINDS = {

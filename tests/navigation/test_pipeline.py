@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from nav_fields import rooms
 
-from proctor.maps.clearance import least_clearance
+from proctor.kernels.clearance import least_clearance
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.process.pipeline import plan
 from proctor.navigation.process.requests import Motion, PlanRequest

@@ -15,7 +15,7 @@ import pytest
 from nav_fields import comb, rooms
 
 from proctor.core.errors import MissingDependency, UnknownName
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.process import client as planning_client_module
 from proctor.navigation.process.client import PlanningClient
@@ -217,7 +217,7 @@ def test_what_the_process_said_last_is_told():
 LOOP = """
     import sys
     import numpy as np
-    from proctor.maps.clearance_field import ClearanceField
+    from proctor.kernels.clearance import ClearanceField
     from proctor.navigation.process.client import PlanningClient
     from proctor.navigation.process.requests import Motion, PlanRequest
     hall = ClearanceField(np.full((60, 80), 1.0), 0.05, 0.0, 0.0)

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from proctor.core.registry import suite_path
-from proctor.maps.clearance import least_clearance
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField, least_clearance
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.grid_map import GridMap
-from proctor.navigation.smoothing.smooth_path import smooth_path
+from proctor.navigation.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import time_path
 from proctor.robots.dynamics import Dynamics
 from proctor.scenes.scene import Scene

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-import math
+import threading
 import time
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 
 from proctor.core.geometry import distances_along, path_length
 from proctor.core.types import Array
-from proctor.maps.compiled import compiled
-from proctor.maps.corner_tree import grow, new_tree, path_to_root
+from proctor.kernels.clearance import Mask
+from proctor.kernels.corner_tree import shorter_path
+from proctor.kernels.grid_search import (
+    ENTRIES,
+    EXHAUSTED,
+    KEY,
+    NEW,
+    RING,
+    ROUND,
+    RUNNING,
+    SPARE,
+    Workspace,
+    advance,
+    estimate,
+    find_moves,
+    is_enclosed,
+    trace,
+)
+from proctor.kernels.lines import line_is_free
+from proctor.kernels.taut import find_corners, pulled, tautened
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.maps.free_space import Mask, Window, line_is_free, window_around
-from proctor.maps.grid_search import EXHAUSTED, RUNNING, GridSearch
-from proctor.maps.taut import Corners, find_corners, pulled, tautened
+from proctor.maps.free_space import CellWindow, window_around
 
-Box: TypeAlias = tuple[int, int, int, int]
 SLICE = 200_000  # cells to search between two looks at the clock: a few milliseconds
 REFINING_WORK = 1_000_000  # a few milliseconds in which to prove that there is no shorter path, or to find it
 
@@ -27,70 +41,65 @@ PARTS_CELLS, PART_WORK, MOST_PARTS = (60.0, 30.0), 100_000, 100
 second where the first is, too."""
 
 
-@compiled
-def shorter_path(
-    free: Mask, corners: Corners, start: Array, goal: Array, length: float, work: int
-) -> tuple[Array, bool]:
-    """Search the shortest path that is shorter than a length, by A* over the corners of cells; all in cells.
+class _OfThread(threading.local):
+    """The workspace that all searches of a thread use, one after the other: it is large."""
 
-    Returns the path, without points if none is shorter; and whether that is certain. It is not if more
-    than `work`, counted in points and cells that are looked at, would have been needed.
-    """
-    first_row, end_row, first_column, end_column = _box_of_ellipse(corners, start, goal, length)
-    work -= (end_row - first_row) * (end_column - first_column) // 4  # finding corners is 4 times faster
-    if work < 0:
-        return np.empty((0, 2)), False
-    # From the goal, so that the path comes out in the right order.
-    points = _in_ellipse(corners, goal, start, length, (first_row, end_row, first_column, end_column))
-    to_go = np.hypot(points[:, 0] - start[0], points[:, 1] - start[1])
-    tree = new_tree(points, to_go)
-    at = 0
-    while at != 1:
-        at, taken = grow(free, corners, tree, length)
-        work -= taken
-        if at < 0:
-            return np.empty((0, 2)), True
-        if work < 0:
-            return np.empty((0, 2)), False
-    return path_to_root(tree, 1), True
+    _workspace: Workspace | None = None
+
+    def workspace(self, cells: int) -> Workspace:
+        if self._workspace is None or self._workspace.costs.size != cells:
+            self._workspace = Workspace.of(cells)
+        return self._workspace
 
 
-@compiled
-def _box_of_ellipse(corners: Corners, start: Array, goal: Array, length: float) -> Box:
-    """Return the first row, the one after the last, and the same of columns, that paths of a length reach.
-
-    The points that such paths can pass fill an ellipse whose foci are start and goal and whose major axis
-    is the length. In a direction across which the foci lie d apart, it reaches sqrt(length^2 - d^2) / 2
-    from its centre.
-    """
-    rows, columns = corners.shape
-    x, y = (start[0] + goal[0]) / 2.0, (start[1] + goal[1]) / 2.0
-    half_width = math.sqrt(max(length**2 - (goal[1] - start[1]) ** 2, 0.0)) / 2.0
-    half_height = math.sqrt(max(length**2 - (goal[0] - start[0]) ** 2, 0.0)) / 2.0
-    return (
-        max(math.floor(y - half_height), 0),
-        min(math.ceil(y + half_height) + 1, rows),
-        max(math.floor(x - half_width), 0),
-        min(math.ceil(x + half_width) + 1, columns),
-    )
+_of_thread = _OfThread()
 
 
-@compiled
-def _in_ellipse(corners: Corners, start: Array, goal: Array, length: float, box: Box) -> Array:
-    """Return both ends and all corners in a box that a path of a length could pass."""
-    first_row, end_row, first_column, end_column = box
-    points = np.empty((2 + (end_row - first_row) * (end_column - first_column), 2))
-    points[0, 0], points[0, 1], points[1, 0], points[1, 1] = start[0], start[1], goal[0], goal[1]
-    count = 2
-    for row in range(first_row, end_row):
-        for column in range(first_column, end_column):
-            if corners[row, column] == 0:
-                continue
-            there = math.hypot(column - start[0], row - start[1])
-            if there + math.hypot(goal[0] - column, goal[1] - row) < length:
-                points[count, 0], points[count, 1] = column, row
-                count += 1
-    return points[:count]
+class GridSearch:
+    """Paths over the cells of a mask, numbered row by row with a border of one cell that is not free."""
+
+    def __init__(self, free: Mask) -> None:
+        rows, columns = free.shape
+        self._width: int = columns + 2
+        self._moves = np.zeros((rows + 2) * self._width, dtype=np.uint8)
+        self.update(free, 0, rows, 0, columns)
+
+    def update(self, free: Mask, first_row: int, end_row: int, first_column: int, end_column: int) -> None:
+        """Take over what has changed in a part of the mask."""
+        find_moves(free, first_row, end_row, first_column, end_column, self._moves)
+
+    def begin(self, start: Array, goal: Array) -> None:
+        """Begin to look for a way between the cells that two points, in cells, lie in."""
+        self._start, self._goal = self._number(start), self._number(goal)
+        self._workspace = _of_thread.workspace(self._moves.size)
+        _begin(self._start, self._goal, self._width, self._workspace)
+
+    def advance(self, expansions: int) -> int:
+        """Go on for at most so many cells: RUNNING, FOUND or EXHAUSTED."""
+        return int(advance(self._moves, self._width, self._goal, self._workspace, expansions))
+
+    def corners(self) -> Array:
+        """Return the centres (N, 2) of the cells where the way that was found turns, both ends included."""
+        return trace(self._moves, self._width, self._start, self._goal, self._workspace)
+
+    def is_enclosed(self, point: Array) -> bool:
+        """Tell whether a point is certainly in a small space that the start of the search is not in."""
+        return bool(is_enclosed(self._moves, self._width, self._number(point), self._start))
+
+    def _number(self, point: Array) -> int:
+        return (int(point[1]) + 1) * self._width + int(point[0]) + 1
+
+
+def _begin(start: int, goal: int, width: int, workspace: Workspace) -> None:
+    """Let the start wait, alone."""
+    costs, marks, entries, links, buckets, state = workspace
+    buckets[:] = -1
+    state[ROUND] += 1
+    state[KEY] = estimate(start // width - goal // width, start % width - goal % width)
+    state[ENTRIES], state[SPARE], state[NEW] = 1, -1, 1
+    buckets[state[KEY] & RING] = 0
+    entries[0], links[0] = start, -1
+    costs[start], marks[start] = 0, 2 * state[ROUND]
 
 
 class AnyAnglePlanner:
@@ -106,7 +115,7 @@ class AnyAnglePlanner:
         self._free, self._reach = free, reach
         self._search = GridSearch(free)
         self._corners = np.zeros((free.shape[0] + 1, free.shape[1] + 1), dtype=np.uint8)
-        self._changed: list[Window] = []
+        self._changed: list[CellWindow] = []
         find_corners(free, 0, free.shape[0], 0, free.shape[1], self._corners)
 
     def plan(

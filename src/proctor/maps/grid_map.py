@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
-from proctor.maps.clearance_field import ClearanceField, clearances
-
-if TYPE_CHECKING:
-    from proctor.maps.shortest_path import PathFinder
+from proctor.kernels.clearance import ClearanceField, clearances, clearances_at
+from proctor.maps.point_cloud import counts_as_occupied, floor_of_points, slice_above
+from proctor.maps.shortest_path import PathFinder
 
 Point = tuple[float, float]
 PLANNING_RADIUS_M = 0.25  # ways are planned, and geodesic distances measured, for a disc of this radius
@@ -76,13 +75,9 @@ class GridMap:
         and `min_points` of them occupy a cell. `unknown` is what cells without any point count as.
         `bounds_world` is the least x and y and the largest x and y of the map, by default of the points.
         """
-        from proctor.maps import point_cloud  # noqa: PLC0415  (compiled; see `SMALL_CELLS`)
-
-        closed = point_cloud.counts_as_occupied(unknown)
-        heights = point_cloud.Slice.above(floor_z, height_band_m)
-        floor = point_cloud.floor_of_points(
-            points, resolution_m, heights, min_points=min_points, bounds=bounds_world
-        )
+        closed = counts_as_occupied(unknown)
+        heights = slice_above(floor_z, height_band_m)
+        floor = floor_of_points(points, resolution_m, heights, min_points=min_points, bounds=bounds_world)
         return cls(
             floor.occupied | floor.unknown if closed else floor.occupied,
             resolution_m=resolution_m,
@@ -217,8 +212,6 @@ class GridMap:
 
     def _finder(self, radius_m: float, *points: Array, parts: int | None = None) -> PathFinder:
         """Return what finds paths, on a larger map if a point lies beyond this one."""
-        from proctor.maps.shortest_path import PathFinder  # noqa: PLC0415  (compiled; see `SMALL_CELLS`)
-
         if not all(self.field.covers(*point) for point in points):
             low, high = np.min(points, axis=0) // LARGER_BY_M, np.max(points, axis=0) // LARGER_BY_M + 1
             box = (*(LARGER_BY_M * low), *(LARGER_BY_M * high))
@@ -233,8 +226,6 @@ class GridMap:
 
 def _interpolated(field: ClearanceField, points: ArrayLike) -> Array:
     """Interpolate values of cells between their centres, at (..., 2) points."""
-    from proctor.maps.clearance import clearances_at  # noqa: PLC0415  (compiled; see `SMALL_CELLS`)
-
     places = np.asarray(points, dtype=float)
     values: Array = clearances_at(field, np.ascontiguousarray(places.reshape(-1, 2)))
     return values.reshape(places.shape[:-1])

@@ -10,25 +10,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from proctor.core.errors import UserError
 from proctor.core.types import Array, Pose2, Scan
-from proctor.maps.beams import NEVER_S, Beams, ends_of, forget_looked_through
-from proctor.maps.clearance import Window, clearances_inside
-from proctor.maps.clearance_field import EMPTY_M, ClearanceField, clearances
-from proctor.maps.compiled import compiled
+from proctor.kernels.clearance import EMPTY_M, ClearanceField, Mask, Window, clearances, clearances_inside
+from proctor.kernels.sensing import (
+    NEVER_S,
+    Beams,
+    Indices,
+    ends_of,
+    forget_looked_through,
+    seen_cells,
+    settle,
+    stamp,
+)
 from proctor.maps.grid_map import GridMap
 from proctor.maps.point_cloud import (
     CloudThread,
-    Indices,
-    Mask,
-    Slice,
     Unknown,
     checked_points,
     compiled_points,
     counts_as_occupied,
-    seen_cells,
+    slice_above,
 )
 
 NOWHERE: Window = (0, 0, 0, 0)
-SAME_CELLS = 1.01  # what is seen within so many cells of an obstacle of the map is that obstacle
 
 
 class LiveMap:
@@ -57,7 +60,7 @@ class LiveMap:
         if not self._decay_s > 0 or min_points < 1:
             raise UserError(f"expected a decay and points above 0, found {decay_s} s and {min_points}")
         self._unknown_is_occupied = counts_as_occupied(unknown)
-        self._heights, self._min_points = Slice.above(floor_z, height_band_m), int(min_points)
+        self._heights, self._min_points = slice_above(floor_z, height_band_m), int(min_points)
         self._static = _known_field(grid)
         widest_m = float(self._static.cells.max())
         self._reach = math.ceil(min(widest_m, EMPTY_M) / grid.resolution_m) + 1
@@ -232,55 +235,6 @@ class LiveMap:
         first = np.clip((centre - radius_m) / self._static.resolution_m, 0, self._shape).astype(int)
         end = np.clip((centre + radius_m) / self._static.resolution_m + 1, 0, self._shape).astype(int)
         return int(first[0]), int(end[0]), int(first[1]), int(end[1])
-
-
-@compiled
-def stamp(cells: Indices, field: ClearanceField, seen_s: Array, unseen: Mask, time_s: float) -> Window:
-    """Note that something was seen in some cells, unless it is on the map; return where."""
-    rows, columns = field.cells.shape
-    first_row, end_row, first_column, end_column = rows, 0, columns, 0
-    for index in range(cells.shape[0]):
-        row, column = cells[index] // columns, cells[index] % columns
-        unseen[row, column] = False
-        first_row, end_row = min(first_row, row), max(end_row, row + 1)
-        first_column, end_column = min(first_column, column), max(end_column, column + 1)
-        if field.cells[row, column] > SAME_CELLS * field.resolution_m:
-            seen_s[row, column] = max(seen_s[row, column], time_s)
-    return first_row, end_row, first_column, end_column
-
-
-@compiled
-def settle(
-    added: Mask, seen_s: tuple[Array, Array], unseen: Mask, rule: tuple[float, bool], window: Window
-) -> tuple[Window, Window]:
-    """Update a window of the occupied cells (`added`) from what was seen.
-
-    `seen_s` is when scans and when points showed something there; what is too old is forgotten. `rule` is
-    the oldest time that counts, and whether unknown cells are occupied. Returns a window around the cells
-    that changed, and one around those where something was seen.
-    """
-    scanned_s, pointed_s = seen_s
-    oldest_s, unknown_is_occupied = rule
-    rows, columns = added.shape
-    change_low, change_high, change_left, change_right = rows, 0, columns, 0
-    seen_low, seen_high, seen_left, seen_right = rows, 0, columns, 0
-    for row in range(window[0], window[1]):
-        for column in range(window[2], window[3]):
-            if scanned_s[row, column] < oldest_s:
-                scanned_s[row, column] = NEVER_S
-            if pointed_s[row, column] < oldest_s:
-                pointed_s[row, column] = NEVER_S
-            seen = scanned_s[row, column] > NEVER_S or pointed_s[row, column] > NEVER_S
-            if seen:
-                seen_low, seen_high = min(seen_low, row), max(seen_high, row + 1)
-                seen_left, seen_right = min(seen_left, column), max(seen_right, column + 1)
-            there = seen or (unknown_is_occupied and unseen[row, column])
-            if there != added[row, column]:
-                added[row, column] = there
-                change_low, change_high = min(change_low, row), max(change_high, row + 1)
-                change_left, change_right = min(change_left, column), max(change_right, column + 1)
-    changed = (change_low, change_high, change_left, change_right)
-    return changed, (seen_low, seen_high, seen_left, seen_right)
 
 
 def _known_field(grid: GridMap) -> ClearanceField:

@@ -16,36 +16,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.types import Array, Pose2
-from proctor.maps.compiled import compiled
+from proctor.kernels.clearance import Mask
+from proctor.kernels.sensing import Slice, back_projected, count_points, extent_of
 from proctor.robots.spec import Camera, standard_robot
 
 Unknown: TypeAlias = Literal["free", "occupied"]  # what cells count as that nobody has seen
 Bounds: TypeAlias = tuple[float, float, float, float]  # least x and y, largest x and y
-Mask: TypeAlias = NDArray[np.bool_]
-Indices: TypeAlias = NDArray[np.int64]
 
 FLOOR_DEPTH_M = 0.1  # points may lie so far below the floor and still show it; lower ones show a hole
 MOST_CELLS = 1 << 24  # of a map that is made from what others send
 Result = TypeVar("Result")
 
 
-class Slice(NamedTuple):
-    """The heights in the world that matter."""
-
-    floor_z: float  # from here on, points show floor
-    low_z: float  # from here on, they are obstacles
-    high_z: float  # up to here
-
-    @classmethod
-    def above(cls, floor_z: float, height_band_m: tuple[float, float] | None = None) -> Slice:
-        """Return the slice of a robot that stands on a floor."""
-        low_m, high_m = map(float, height_band_m or standard_robot().height_band_m)
-        if not (math.isfinite(floor_z + low_m + high_m) and -FLOOR_DEPTH_M < low_m < high_m):
-            raise UserError(
-                f"expected a height band (low, high) above a floor, with {-FLOOR_DEPTH_M:g} < low < high, "
-                f"found ({low_m:g}, {high_m:g}) above {floor_z:g}"
-            )
-        return cls(floor_z - FLOOR_DEPTH_M, floor_z + low_m, floor_z + high_m)
+def slice_above(floor_z: float, height_band_m: tuple[float, float] | None = None) -> Slice:
+    """Return the heights that matter to a robot that stands on a floor."""
+    low_m, high_m = map(float, height_band_m or standard_robot().height_band_m)
+    if not (math.isfinite(floor_z + low_m + high_m) and -FLOOR_DEPTH_M < low_m < high_m):
+        raise UserError(
+            f"expected a height band (low, high) above a floor, with {-FLOOR_DEPTH_M:g} < low < high, "
+            f"found ({low_m:g}, {high_m:g}) above {floor_z:g}"
+        )
+    return Slice(floor_z - FLOOR_DEPTH_M, floor_z + low_m, floor_z + high_m)
 
 
 class Floor(NamedTuple):
@@ -128,72 +119,6 @@ def _extent(cloud: NDArray[Any], heights: Slice, bounds: Bounds | None) -> Array
     return box
 
 
-@compiled
-def extent_of(points: NDArray[Any], heights: Slice) -> tuple[int, int, float, float, float, float]:
-    """Return how many points are finite, how many of these matter, and the box around the latter."""
-    finite = counted = 0
-    least_x = least_y = math.inf
-    most_x = most_y = -math.inf
-    for index in range(points.shape[0]):
-        x, y, z = float(points[index, 0]), float(points[index, 1]), float(points[index, 2])
-        if not math.isfinite(x + y + z):
-            continue
-        finite += 1
-        if heights.floor_z <= z <= heights.high_z:
-            counted += 1
-            least_x, most_x = min(least_x, x), max(most_x, x)
-            least_y, most_y = min(least_y, y), max(most_y, y)
-    return finite, counted, least_x, least_y, most_x, most_y
-
-
-@compiled
-def count_points(
-    points: NDArray[Any], heights: Slice, frame: tuple[float, float, float], shape: tuple[int, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Count for every cell the points that are obstacles and those that show floor; skip what is not finite.
-
-    `frame` is the side of a cell and the lower left corner of cell [0, 0]; `shape` is rows and columns.
-    """
-    cell_m, origin_x, origin_y = frame
-    rows, columns = shape
-    obstacles, floor = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-    for index in range(points.shape[0]):
-        z = points[index, 2]
-        if not heights.floor_z <= z <= heights.high_z:
-            continue
-        column = (points[index, 0] - origin_x) / cell_m
-        row = (points[index, 1] - origin_y) / cell_m
-        if 0.0 <= column < columns and 0.0 <= row < rows:
-            if z >= heights.low_z:
-                obstacles[int(row), int(column)] += 1
-            else:
-                floor[int(row), int(column)] += 1
-    return obstacles, floor
-
-
-@compiled
-def seen_cells(
-    points: NDArray[Any],
-    heights: Slice,
-    frame: tuple[float, float, float],
-    shape: tuple[int, int],
-    min_points: int,
-) -> tuple[Indices, Indices]:
-    """Return the numbers, row by row, of the cells with an obstacle in them and of those with only floor."""
-    obstacles, floor = count_points(points, heights, frame, shape)
-    occupied, free = np.empty(obstacles.size, np.int64), np.empty(obstacles.size, np.int64)
-    occupied_count = free_count = 0
-    for row in range(shape[0]):
-        for column in range(shape[1]):
-            if obstacles[row, column] >= min_points:
-                occupied[occupied_count] = row * shape[1] + column
-                occupied_count += 1
-            elif floor[row, column] > 0:
-                free[free_count] = row * shape[1] + column
-                free_count += 1
-    return occupied[:occupied_count], free[:free_count]
-
-
 class Pinhole(NamedTuple):
     """A camera's intrinsics in pixels, as in sensor_msgs/CameraInfo: the first pixel's centre is (0, 0)."""
 
@@ -239,28 +164,7 @@ def points_of_depth(
     if pinhole.fx <= 0 or pinhole.fy <= 0 or stride < 1:
         raise UserError(f"expected fx, fy and a stride of more than 0, found {pinhole} and {stride}")
     lens = (float(pinhole.fx), float(pinhole.fy), float(pinhole.cx), float(pinhole.cy))
-    return _back_projected(np.require(image, np.uint16, ["C", "W"]), lens, frame, stride)
-
-
-@compiled
-def _back_projected(
-    depth_mm: NDArray[np.uint16], lens: tuple[float, float, float, float], frame: Array, stride: int
-) -> Array:
-    rows, columns = depth_mm.shape
-    fx, fy, cx, cy = lens
-    points = np.empty((((rows - 1) // stride + 1) * ((columns - 1) // stride + 1), 3))
-    count = 0
-    for row in range(0, rows, stride):
-        for column in range(0, columns, stride):
-            ahead = 1e-3 * depth_mm[row, column]
-            if ahead == 0.0:
-                continue
-            right, down = ahead * (column - cx) / fx, ahead * (row - cy) / fy
-            for axis in range(3):
-                turned = frame[axis, 0] * right + frame[axis, 1] * down + frame[axis, 2] * ahead
-                points[count, axis] = turned + frame[axis, 3]
-            count += 1
-    return points[:count].copy()
+    return back_projected(np.require(image, np.uint16, ["C", "W"]), lens, frame, stride)
 
 
 class CloudThread(Generic[Result]):

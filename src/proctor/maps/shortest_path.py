@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt, label
 
 from proctor.core.types import Array
-from proctor.maps.clearance import clearance_at
-from proctor.maps.clearance_field import ClearanceField
-from proctor.maps.compiled import compiled
-from proctor.maps.corner_tree import CornerTree, new_tree, path_length_to, path_lengths, path_to_root
-from proctor.maps.free_space import Mask, in_free_cell, line_is_free
-from proctor.maps.taut import find_corners
+from proctor.kernels.clearance import Mask, squares_with_room
+from proctor.kernels.corner_tree import CornerTree, new_tree, path_length_to, path_lengths, path_to_root
+from proctor.kernels.lines import line_is_free, nearest_centre
+from proctor.kernels.taut import find_corners
+from proctor.maps.free_space import in_free_cell
 
 if TYPE_CHECKING:
     from proctor.maps.grid_map import GridMap
@@ -149,32 +148,3 @@ class PathFinder:
         inside = in_free_cell(squares, at)
         x, y = nearest_centre(squares, *at) if inside is None else inside
         return None if math.isnan(x) else (float(x), float(y))
-
-
-@compiled
-def squares_with_room(field: ClearanceField, radius_m: float, parts: int) -> Mask:
-    """Tell for all squares, `parts` along each side of a cell, whether their centres have more room."""
-    rows, columns = field.cells.shape
-    side_m = field.resolution_m / parts
-    free = np.empty((rows * parts, columns * parts), np.bool_)
-    for row in range(rows * parts):
-        y = field.origin_y + (row + 0.5) * side_m
-        for column in range(columns * parts):
-            x = field.origin_x + (column + 0.5) * side_m
-            free[row, column] = clearance_at(field, x, y)[0] > radius_m
-    return free
-
-
-@compiled
-def nearest_centre(squares: Mask, x: float, y: float) -> tuple[float, float]:
-    """Return the centre of the square that is nearest to a point, not a number if there is none."""
-    nearest, least = (math.nan, math.nan), math.inf
-    for row in range(squares.shape[0]):
-        above = row + 0.5 - y
-        if above * above >= least:
-            continue
-        for column in range(squares.shape[1]):
-            beside = column + 0.5 - x
-            if squares[row, column] and above * above + beside * beside < least:
-                nearest, least = (column + 0.5, row + 0.5), above * above + beside * beside
-    return nearest

@@ -21,9 +21,10 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
 from proctor.core.types import Array
-from proctor.maps.compiled import compiled
+from proctor.kernels.clearance import Mask
+from proctor.kernels.lines import line_is_free, lines_are_free, path_is_free
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.maps.free_space import Mask, line_is_free, path_is_free, window_around
+from proctor.maps.free_space import window_around
 
 Indices: TypeAlias = NDArray[np.int64]
 
@@ -71,16 +72,6 @@ def _ways_of(free: Mask, places: Array, count: int) -> Indices:
     pairs = np.stack([np.repeat(np.arange(count), near.shape[1]), near.ravel()], axis=1)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     return np.asarray(pairs[lines_are_free(free, places[pairs[:, 0]], places[pairs[:, 1]])])
-
-
-@compiled
-def lines_are_free(free: Mask, starts: Array, ends: Array) -> Mask:
-    """Tell which of N lines between (N, 2) points are free."""
-    answers = np.empty(starts.shape[0], dtype=np.bool_)
-    for index in range(starts.shape[0]):
-        x, y = starts[index, 0], starts[index, 1]
-        answers[index] = line_is_free(free, x, y, ends[index, 0], ends[index, 1])
-    return answers
 
 
 class Budget:

@@ -17,11 +17,10 @@ from proctor.core.errors import UnknownName, missing_extra
 from proctor.core.geometry import evenly_spaced, path_length
 from proctor.core.registry import EMPTY, load, names
 from proctor.core.types import Array
+from proctor.kernels.clearance import ClearanceField, Mask, clearance_at, least_clearance
 from proctor.maps.any_angle import AnyAnglePlanner
-from proctor.maps.clearance import clearance_at, least_clearance
-from proctor.maps.clearance_field import ClearanceField
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.maps.free_space import FreeSpace, Mask, PlannerBackend, in_free_cell, is_connected
+from proctor.maps.free_space import FreeSpace, PlannerBackend, in_free_cell, is_connected
 from proctor.navigation.plugins import FoundPath, PathPlanner, PathQuery, make_plugin
 
 MARGIN_M = 0.05

@@ -16,7 +16,7 @@ import msgspec
 from proctor.core.errors import UserError, did_you_mean
 from proctor.core.registry import load
 from proctor.core.types import Array, Pose2
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.skill.goal import NavigationGoal
 from proctor.navigation.timing.trajectory import Trajectory

@@ -31,7 +31,7 @@ import numpy as np
 
 from proctor.core.registry import load
 from proctor.core.types import Array
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.planner import planner_name, require_package
 from proctor.navigation.process.requests import (

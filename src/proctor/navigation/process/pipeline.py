@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from proctor.maps.clearance import clearance_at
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField, clearance_at
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Path
 from proctor.navigation.planner import find_path
 from proctor.navigation.process.requests import PlanAnswer, PlanRequest
-from proctor.navigation.smoothing.smooth_path import smooth_path
+from proctor.navigation.smooth_path import smooth_path
 from proctor.navigation.timing.time_path import REST_MPS, time_path
 
 

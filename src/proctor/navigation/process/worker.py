@@ -18,18 +18,16 @@ from typing import NoReturn
 
 import numpy as np
 
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
 from proctor.navigation.process.pipeline import plan
 from proctor.navigation.process.requests import (
     MAX_MESSAGE_BYTES,
     MapLayout,
-    Motion,
     PlanRequest,
     decode_request,
     encode,
 )
-
-COMPILING_S = 600.0  # compiling takes half a minute of an idle machine; do not give up meanwhile
+from proctor.navigation.warm_up import warm_up_planner
 
 
 class Inbox:
@@ -90,21 +88,6 @@ def received_field(layout: MapLayout, connection: Connection) -> ClearanceField:
     return ClearanceField(cells, layout.resolution_m, layout.origin_x, layout.origin_y)
 
 
-def warm_up() -> None:
-    """Plan around a block in each way there is, so that everything is compiled."""
-    resolution_m = 0.05
-    rows, columns = np.mgrid[0:60, 0:80]
-    beyond_x, beyond_y = np.abs(columns - 40) - 5.0, np.abs(rows - 20) - 15.0
-    outside = np.hypot(np.maximum(beyond_x, 0.0), np.maximum(beyond_y, 0.0))
-    border = np.minimum.reduce([rows, columns, 59 - rows, 79 - columns])
-    cells = resolution_m * np.minimum(np.where(outside > 0, outside, -0.5), border.astype(float))
-    field = ClearanceField(np.ascontiguousarray(cells), resolution_m, 0.0, 0.0)
-    for yaw, speed_mps in ((1.5, 0.0), (1.5, 0.3), (0.2, 0.2)):  # at rest, along the path, aside of it
-        start = Motion(1.0, 0.6, yaw, speed_mps)
-        request = PlanRequest(start=start, goal_xy=(3.0, 0.6), goal_yaw=0.5, timeout_s=COMPILING_S)
-        plan(request, field).found_trajectory()
-
-
 def leave(status: int) -> NoReturn:
     """End at once: no thread is waited for, and no library tells what it leaked."""
     sys.stderr.flush()
@@ -126,7 +109,7 @@ def main() -> None:
     connection = Connection(int(sys.argv[1]))
     inbox = Inbox(connection)
     os.nice(5)  # where cores are few, the loop comes first
-    warm_up()
+    warm_up_planner()
     connection.send_bytes(encode(None))
     while True:
         request, field = inbox.next_request()

@@ -12,8 +12,7 @@ import numpy as np
 
 from proctor.core.geometry import path_length, wrap_angle
 from proctor.core.types import Array, Pose2
-from proctor.maps.clearance import least_clearance
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField, least_clearance
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import Path
 from proctor.navigation.plugins import Controller

@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 
 from proctor.core.types import Array, Pose2
-from proctor.maps.clearance import clearance_at
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField, clearance_at
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.plugins import PluginOptions, Recovery, RecoverySituation, make_plugin

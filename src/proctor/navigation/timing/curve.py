@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.maps.compiled import compiled
+from proctor.kernels.timing import bends, sample
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
-from proctor.navigation.timing.trajectory import Trajectory, sample
+from proctor.navigation.timing.trajectory import Trajectory
 
 STEP_M = 0.02
 STEP_RAD = 0.035  # where a path bends, it is divided more finely
@@ -85,7 +84,7 @@ class Curve(NamedTuple):
         row[1] r², row[2] r²), ahead and to the side, and an angular one of row[3] u + row[4] r².
         Unless `sideways`, row[2] is 0.
         """
-        return _bends(self.knots, self.poses, self.slopes, float(sideways))
+        return bends(self.knots, self.poses, self.slopes, float(sideways))
 
     def timed(self, rates: Array) -> Trajectory:
         """Return the trajectory along this curve with given rates at its knots, linear in time between."""
@@ -103,36 +102,6 @@ class Curve(NamedTuple):
         speeds = np.append(rates[index] + gains[index] * since_s, rates[-1])
         times_s = np.append(starts_s[index] + since_s, starts_s[-1])
         return Trajectory(times_s, points.poses, points.slopes * speeds[:, None])
-
-
-@compiled
-def _bends(knots: Array, poses: Array, slopes: Array, sideways: float) -> tuple[Array, Array]:
-    pieces = knots.shape[0] - 1
-    first, last = np.empty((pieces, 5)), np.empty((pieces, 5))
-    early, late = np.empty(3), np.empty(3)
-    for piece in range(pieces):
-        step = knots[piece + 1] - knots[piece]
-        for axis in range(3):
-            mean = (poses[piece + 1, axis] - poses[piece, axis]) / step
-            before, after = slopes[piece, axis], slopes[piece + 1, axis]
-            early[axis] = (6 * mean - 4 * before - 2 * after) / step
-            late[axis] = (4 * after + 2 * before - 6 * mean) / step
-        _bend(slopes[piece], early, sideways, first[piece])
-        _bend(slopes[piece + 1], late, sideways, last[piece])
-    return first, last
-
-
-@compiled
-def _bend(slope: Array, second: Array, sideways: float, row: Array) -> None:
-    """Fill in a row of bends from the first and second derivatives of a curve at one place."""
-    length = math.hypot(slope[0], slope[1])
-    # Where the curve stands still it sets off in the direction of its second derivative.
-    ahead = slope if length > 1e-9 else second
-    norm = max(math.hypot(ahead[0], ahead[1]), 1e-12)
-    row[0] = length
-    row[1] = (ahead[0] * second[0] + ahead[1] * second[1]) / norm
-    row[2] = sideways * (ahead[0] * second[1] - ahead[1] * second[0]) / norm
-    row[3], row[4] = slope[2], second[2]
 
 
 def _parts(counts: Array) -> tuple[NDArray[np.int64], Array]:

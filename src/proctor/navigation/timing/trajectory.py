@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from proctor.core.types import Array
-from proctor.maps.compiled import compiled
+from proctor.kernels.timing import sample
 
 Point = tuple[float, list[float], list[float]]
 MOVING_MPS = 1e-3
@@ -111,32 +111,3 @@ def _headings(velocities: Array) -> Array:
     headings = np.unwrap(np.arctan2(velocities[moving, 1], velocities[moving, 0]))
     at = np.searchsorted(moving, np.arange(len(velocities))).clip(max=len(moving) - 1)
     return np.asarray(headings[at])
-
-
-@compiled
-def sample(times_s: Array, poses: Array, velocities: Array, wanted_s: Array) -> Array:
-    """Return (N, 6) rows of pose and velocity at times that need not be sorted."""
-    last = times_s.shape[0] - 1
-    rows = np.empty((wanted_s.shape[0], 6))
-    for index in range(wanted_s.shape[0]):
-        t = wanted_s[index]
-        if t >= times_s[last] or last == 0:
-            for c in range(3):
-                rows[index, c] = poses[last, c]
-                rows[index, 3 + c] = velocities[last, c] if t == times_s[last] else 0.0
-            continue
-        i, after = 0, last
-        while after - i > 1:
-            middle = (i + after) // 2
-            if times_s[middle] <= t:
-                i = middle
-            else:
-                after = middle
-        h = times_s[i + 1] - times_s[i]
-        f = max(t - times_s[i], 0.0) / h
-        for c in range(3):
-            p0, p1, m0, m1 = poses[i, c], poses[i + 1, c], velocities[i, c] * h, velocities[i + 1, c] * h
-            a, b = 2 * (p0 - p1) + m0 + m1, 3 * (p1 - p0) - 2 * m0 - m1
-            rows[index, c] = ((a * f + b) * f + m0) * f + p0
-            rows[index, 3 + c] = ((3 * a * f + 2 * b) * f + m0) / h
-    return rows

@@ -15,13 +15,14 @@ from numpy.typing import ArrayLike
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import wrap_angle, yaw_of_quaternion
 from proctor.core.types import Array
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
+from proctor.kernels.tracking import STAGE_S
 from proctor.navigation.plugins import Controller, ControlReport, PluginOptions
 from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
-from proctor.navigation.tracking.holonomic import Holonomic
-from proctor.navigation.tracking.mpc_problem import STAGE_S, Horizon
+from proctor.navigation.tracking.drive_models import MODELS, Holonomic, Unicycle
+from proctor.navigation.tracking.mpc_problem import Horizon
 from proctor.navigation.tracking.tracking_law import Settling, follow, within_limits
-from proctor.navigation.tracking.unicycle import Unicycle
+from proctor.navigation.warm_up import warm_up_control
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.robot import STILL, Robot, Twist
 
@@ -277,18 +278,9 @@ class MpcController(Controller):
     def _model(self, dynamics: Dynamics) -> Unicycle | Holonomic:
         model = self._models.get(dynamics.drive)
         if model is None:
-            model = (Holonomic if dynamics.drive == "holonomic" else Unicycle)(Horizon.of(self._stages))
-            self._models[dynamics.drive] = model
-            self._dry_run(model, dynamics)
+            warm_up_control(dynamics.drive)
+            model = self._models[dynamics.drive] = MODELS[dynamics.drive](Horizon.of(self._stages))
         return model
-
-    def _dry_run(self, model: Unicycle | Holonomic, dynamics: Dynamics) -> None:
-        """Plan once, so that no tick waits until functions are compiled or loaded."""
-        nowhere = ClearanceField(np.zeros((2, 2)), 1.0, 0.0, 0.0)
-        rows = Trajectory([0.0], np.zeros((1, 3)), np.zeros((1, 3))).sampled(self._stage_times_s)
-        for _ in range(2):
-            model.plan(np.zeros(3), np.zeros(3), rows, dynamics, self._period_s, nowhere, self._radius_m)
-        model.forget()
 
 
 def pose_of(pose: Any) -> Array:

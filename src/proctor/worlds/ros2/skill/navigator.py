@@ -15,8 +15,8 @@ from sensor_msgs.msg import LaserScan
 
 from proctor.core.geometry import pose_out_of
 from proctor.core.types import Pose2, Scan
-from proctor.maps.beams import Beams
-from proctor.maps.clearance_field import ClearanceField
+from proctor.kernels.clearance import ClearanceField
+from proctor.kernels.sensing import Beams
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
 from proctor.maps.occupancy import Occupancy
@@ -25,10 +25,9 @@ from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.manager import SkillManager
 from proctor.navigation.skill.navigate_to import NavigateTo
 from proctor.navigation.skill.params import NavigationParams
-from proctor.navigation.skill.pilot import Course
 from proctor.navigation.skill.states import OVER
-from proctor.navigation.timing.moves import straight
 from proctor.navigation.tracking.mpc import PERIOD_S
+from proctor.navigation.warm_up import warm_up_control
 from proctor.robots.spec import RobotSpec, standard_robot
 from proctor.worlds.ros2.node.convert import scan_of, seconds, stamp
 from proctor.worlds.ros2.node.node import RosNode
@@ -82,7 +81,7 @@ class RosNavigator:
         self.clock, self._options = clock, options
         self.params = options.params.checked()
         self.live_map = LiveMap(grid, floor_z=options.floor_z, height_band_m=options.robot.height_band_m)
-        self._warm_up()
+        warm_up_control(options.robot.dynamics.drive)
         self._marked_s = -math.inf
         self._unmarked: _Unmarked | None = None
         self.transforms = Transforms(node)
@@ -173,19 +172,6 @@ class RosNavigator:
             scanner = pose if mount is None else pose_out_of(pose, mount)
             self.live_map.mark_scan(scan, scanner, min(stamp_s, self.now_s()))
             self._marked_s = stamp_s
-
-    def _warm_up(self) -> None:
-        """Do once what a drive does, so that no tick waits until functions are compiled or loaded."""
-        nothing = Scan(np.full(4, np.nan), 0.0, 0.1, 0.0, 1.0)
-        self.live_map.mark_scan(nothing, Pose2(0.0, 0.0, 0.0), 0.0)
-        course = Course(
-            trajectory=straight(Pose2(0.0, 0.0, 0.0), 0.5, self._options.robot.dynamics),
-            begun_s=0.0,
-            purpose="goal",
-        )
-        course.block_ahead_m(self.live_map.field(0.0), 0.0, math.inf)
-        course.braked(0.5, self._options.robot.dynamics)
-        self.live_map.clear()
 
 
 class Views:

@@ -2,7 +2,7 @@ import exact_paths
 import numpy as np
 import pytest
 
-from proctor.maps.free_space import line_is_free, path_is_free
+from proctor.kernels.lines import line_is_free, path_is_free
 
 
 def mask(*blocked, shape=(8, 8)):

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.maps.compiled import compiled
-from proctor.maps.free_space import line_is_free
+from proctor.kernels.clearance import Mask
+from proctor.kernels.compiled import compiled
+from proctor.kernels.lines import line_is_free
 
-Mask: TypeAlias = NDArray[np.bool_]
 Corners: TypeAlias = NDArray[np.uint8]
 Point: TypeAlias = tuple[float, float]
 

@@ -2,7 +2,7 @@
 
 A planner returns straight lines between corners. Corners that are not needed are left out (`shortcut`), a
 B-spline is laid along the rest and let go like an elastic band (`band_stages`), and of its stages the best
-valid one is taken (`path_worth`).
+valid one is taken (`path_score`).
 """
 
 from __future__ import annotations
@@ -13,30 +13,41 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from proctor.core.geometry import evenly_spaced, path_length, wrap_angle
+from proctor.core.geometry import distances_along, evenly_spaced, path_length, wrap_angle
 from proctor.core.types import Array
-from proctor.maps.clearance import clearance_at, least_clearance
-from proctor.maps.clearance_field import ClearanceField
-from proctor.maps.compiled import compiled
+from proctor.kernels.clearance import ClearanceField, clearance_at, least_clearance
+from proctor.kernels.elastic_band import (
+    AT_KNOT,
+    BEND_AT_KNOT,
+    SLOPE_AT_KNOT,
+    End,
+    basis,
+    cap_to_room,
+    relax,
+    sample_curve,
+)
+from proctor.kernels.paths import ROOM_GROWS, STEP_M, corners_kept, least_on_way, pursue, spare_and_lacking_m
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg
-from proctor.navigation.smoothing.bspline import basis, sample_curve
-from proctor.navigation.smoothing.elastic_band import Heading, band_stages
-from proctor.navigation.smoothing.path_worth import Needs, can_begin, spare_and_lacking_m, worth_of
+from proctor.navigation.path_score import PathRequirements, can_begin, score_path
 from proctor.robots.dynamics import Dynamics
 
 SPACING_M = 0.025  # the farthest that two points of a leg are apart
 ROUGH_M = 0.05  # the same while paths are compared
 SPANS_M = (0.2, 0.1, 0.05)  # of a curve; the next is tried if the one before left no valid path
-ASIDE_RAD = 0.8  # a path that begins further to the side of a moving robot needs a way to get onto it
+ASIDE_RAD = 0.8  # a path that begins further to the side of a moving robot required a way to get onto it
 LONGEST = 1.04  # length of a smooth path, by that of its corners', from which on it is only a last resort
 GIVE_M = 0.002  # what may lack to the clearance that is wanted
-STEP_M = 0.05
 TIGHTEST_M = 0.2  # radius of the tightest turn that is tried
 AHEAD = (0.0, 0.5, 0.8)  # shares of the stopping distance for which the robot brakes before it turns
 WIDER = (1.0, 2.5)  # and then turns at these multiples of the tightest turn that its speed allows
-STEEPEST = math.sqrt(2.0)  # a clearance that is interpolated changes by at most this much per metre
-MISSES = 3  # how many corners in a row may be out of sight before those behind them are not looked at
+Heading = tuple[float, float]  # yaw and curvature
+STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)  # range that each step evens out
+MOVING_STEPS_M = (0.8, 0.8, 1.2, 1.2, 1.6, 1.6)  # more, as a moving robot turns over a long distance
+LOOKED_AT = (0, 1, 3, 5, 8, 11, 13, 15, 17)  # the steps after which the band is taken for a path
+STIFFER = 200.0  # how much stiffer a band is at the start of a fast robot; 1 where it can stop
+LOOSEST = 1e-7  # the least that a band is held where it is, so that what it is to do is never undetermined
+SPARE_M = 0.01  # asked for beyond the wanted clearance, since the band gives way a little
 
 
 def smooth_path(
@@ -72,12 +83,12 @@ def smooth_path(
     if start is None and len(corners) == 2:
         return _straight_legs(corners), raw_m
     kept_m = max(radius_m, min(wanted_m, raw_m) - GIVE_M)
-    needs = Needs(radius_m, kept_m, LONGEST * length_m, dynamics or Dynamics(), speed_mps)
-    rows = _smooth_rows(field, corners, wanted_m, start, needs)
+    required = PathRequirements(radius_m, kept_m, LONGEST * length_m, dynamics or Dynamics(), speed_mps)
+    rows = _smooth_rows(field, corners, wanted_m, start, required)
     if rows is None and raw_m < radius_m:
         raw = np.concatenate([leg.points for leg in _straight_legs(corners)])
         spare_m = spare_and_lacking_m(field, raw, radius_m, radius_m)[0]
-        rows = _smooth_rows(field, corners, wanted_m, start, needs._replace(spare_m=min(spare_m, 0.0)))
+        rows = _smooth_rows(field, corners, wanted_m, start, required._replace(spare_m=min(spare_m, 0.0)))
     if rows is not None:
         leg = _leg(rows, corners, start)
         return (leg,), least_clearance(field, leg.points)
@@ -88,23 +99,25 @@ def smooth_path(
 
 
 def _smooth_rows(
-    field: ClearanceField, corners: Array, wanted_m: float, start: Heading | None, needs: Needs
+    field: ClearanceField, corners: Array, wanted_m: float, start: Heading | None, required: PathRequirements
 ) -> Array | None:
     """Return (N, 4) x, y, yaw and curvature along the best smooth path; None if none is valid."""
-    for span_m, guides in _attempts(corners, start, needs):
-        stop_m = needs.dynamics.stopping_distance_m(needs.speed_mps)
+    for span_m, guides in _attempts(corners, start, required):
+        stop_m = required.dynamics.stopping_distance_m(required.speed_mps)
         bands = (band_stages(field, guide, span_m, wanted_m, start, stop_m) for guide in guides)
         candidates = [controls for stages in bands for controls in stages]
-        worths = [worth_of(field, _rows(controls, ROUGH_M), needs) for controls in candidates]
-        order = sorted((worth, index) for index, worth in enumerate(worths) if worth is not None)
+        scores = [score_path(field, _rows(controls, ROUGH_M), required) for controls in candidates]
+        order = sorted((score, index) for index, score in enumerate(scores) if score is not None)
         for _, index in order[:8]:  # how many of the best curves are looked at closely
             rows = _rows(candidates[index], SPACING_M)
-            if worth_of(field, rows, needs) is not None and can_begin(rows, needs):
+            if score_path(field, rows, required) is not None and can_begin(rows, required):
                 return rows
     return None
 
 
-def _attempts(corners: Array, start: Heading | None, needs: Needs) -> Iterator[tuple[float, Iterable[Array]]]:
+def _attempts(
+    corners: Array, start: Heading | None, required: PathRequirements
+) -> Iterator[tuple[float, Iterable[Array]]]:
     """Return what to try in turn: the length of a span, and paths to lay bands along."""
     if start is None:
         yield from ((span_m, [corners]) for span_m in SPANS_M)
@@ -112,7 +125,7 @@ def _attempts(corners: Array, start: Heading | None, needs: Needs) -> Iterator[t
     ahead = corners[1] - corners[0]
     if abs(wrap_angle(math.atan2(ahead[1], ahead[0]) - start[0])) < ASIDE_RAD:
         yield SPANS_M[0], [corners]
-    yield SPANS_M[0], [*lead_ins(corners, start[0], needs.speed_mps, needs.dynamics), corners]
+    yield SPANS_M[0], [*lead_ins(corners, start[0], required.speed_mps, required.dynamics), corners]
 
 
 def _rows(controls: Array, spacing_m: float) -> Array:
@@ -145,50 +158,6 @@ def _infeasible(message: str) -> NavigationFailure:
     return NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)
 
 
-@compiled
-def nearest_from(path: Array, near: int, x: float, y: float) -> int:
-    """Return the first point of a path, from one on, after which the way leads away from a place."""
-    while near < path.shape[0] - 1:
-        here = math.hypot(path[near, 0] - x, path[near, 1] - y)
-        if math.hypot(path[near + 1, 0] - x, path[near + 1, 1] - y) > here:
-            break
-        near += 1
-    return near
-
-
-@compiled
-def pursue(path: Array, yaw: float, ahead_m: float, radius_m: float, side: float) -> Array:
-    """Return the path of a robot that drives towards a path, turning no tighter than a radius.
-
-    It drives `ahead_m` straight on, then aims at a place on the path (points STEP_M apart) some distance
-    ahead until it is on the path; the rest is the path itself. Empty if the robot does not get there.
-    `side` is 1 or -1 to turn left or right while the aim is far to the side, 0 for the nearer side.
-    """
-    most = math.ceil((ahead_m + 4.0 * math.pi * radius_m + 1.0) / STEP_M)
-    sight = math.ceil(1.5 * radius_m / STEP_M) + 1
-    way = np.empty((most + path.shape[0], 2))
-    x, y, near = path[0, 0], path[0, 1], 0
-    for step in range(most):
-        way[step, 0], way[step, 1] = x, y
-        near = nearest_from(path, near, x, y)
-        aim = min(near + sight, path.shape[0] - 1)
-        aside = math.atan2(path[aim, 1] - y, path[aim, 0] - x) - yaw
-        aside = math.atan2(math.sin(aside), math.cos(aside))
-        off = math.hypot(path[near, 0] - x, path[near, 1] - y)
-        if step * STEP_M < ahead_m:
-            aside = 0.0
-        elif off < STEP_M and abs(aside) < 0.1 and aim > near:
-            rest = path.shape[0] - near - 1
-            for i in range(1, rest + 1):
-                way[step + i, 0], way[step + i, 1] = path[near + i, 0], path[near + i, 1]
-            return way[: step + 1 + rest]
-        if side * aside < 0.0 and abs(aside) > 0.5 * math.pi:
-            aside += side * 2.0 * math.pi
-        yaw += min(max(aside, -STEP_M / radius_m), STEP_M / radius_m)
-        x, y = x + STEP_M * math.cos(yaw), y + STEP_M * math.sin(yaw)
-    return way[:0]
-
-
 def lead_ins(corners: Array, yaw: float, speed_mps: float, dynamics: Dynamics) -> Iterator[Array]:
     """Return paths that begin with a heading and then follow the corners; tight turns and wide ones."""
     path = evenly_spaced(corners, STEP_M)
@@ -205,64 +174,8 @@ def lead_ins(corners: Array, yaw: float, speed_mps: float, dynamics: Dynamics) -
             yield way
 
 
-@compiled
-def least_along(field: ClearanceField, a: Array, b: Array, enough_m: float) -> float:
-    """Return the least clearance of a straight line, or some value above `enough_m` if it is above it.
-
-    Where there is more room than enough, no lack can be nearer than the room that is spare.
-    """
-    length = math.hypot(b[0] - a[0], b[1] - a[1])
-    finest = 0.5 * field.resolution_m
-    least, way = math.inf, 0.0
-    while True:
-        share = min(way / max(length, 1e-12), 1.0)
-        here = clearance_at(field, a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]))[0]
-        least = min(least, here)
-        if way >= length:
-            return least
-        way = min(way + max((here - min(enough_m, least)) / STEEPEST, finest), length)
-
-
-@compiled
-def least_on_way(field: ClearanceField, corners: Array) -> float:
-    """Return the least clearance along a path."""
-    least = math.inf
-    for i in range(corners.shape[0] - 1):
-        least = min(least, least_along(field, corners[i], corners[i + 1], least))
-    return least
-
-
-@compiled
-def corners_kept(field: ClearanceField, points: Array, enough_m: float) -> Array:
-    """Return those corners of a path that it needs.
-
-    From each corner the path goes to the farthest one in sight. A straight line counts as free if it has
-    enough clearance, or at least as much as the path along the corners that it leaves out.
-    """
-    count = points.shape[0]
-    along = np.empty(count - 1)
-    for i in range(count - 1):
-        along[i] = least_along(field, points[i], points[i + 1], enough_m)
-    kept = np.empty_like(points)
-    kept[0, 0], kept[0, 1] = points[0, 0], points[0, 1]
-    size, at = 1, 0
-    while at < count - 1:
-        onward, misses, least = at + 1, 0, along[at]
-        for other in range(at + 2, count):
-            least = min(least, along[other - 1])
-            if least_along(field, points[at], points[other], enough_m) >= min(least, enough_m):
-                onward, misses = other, 0
-            else:
-                misses += 1
-                if misses == MISSES:
-                    break
-        kept[size, 0], kept[size, 1] = points[onward, 0], points[onward, 1]
-        size, at = size + 1, onward
-    return kept[:size]
-
-
 def shortcut(field: ClearanceField, points: Array, enough_m: float) -> Array:
-    """Return a path's ends and the corners between that it needs, forward and backward."""
+    """Return a path's ends and the corners between that it required, forward and backward."""
     apart = np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-6  # points nearer to each other are one
     distinct = np.concatenate([points[:1], points[1:][apart]])
     distinct[-1] = points[-1]
@@ -271,3 +184,53 @@ def shortcut(field: ClearanceField, points: Array, enough_m: float) -> Array:
     forward = corners_kept(field, distinct, enough_m)
     backward = corners_kept(field, np.ascontiguousarray(forward[::-1]), enough_m)
     return np.ascontiguousarray(backward[::-1])
+
+
+def band_stages(
+    field: ClearanceField, guide: Array, span_m: float, wanted_m: float, start: Heading | None, stop_m: float
+) -> Iterator[Array]:
+    """Lay a band along a path and let it give way; return its control points at several stages.
+
+    Mostly, the later the stage, the gentler the turns, and the longer the path. `guide` is the path's
+    corners (N, 2), `span_m` about the length of a span, `wanted_m` the clearance that the band tries to
+    keep, `start` how it must begin, and `stop_m` the distance in which the robot can stop.
+    """
+    length_m = path_length(guide)
+    spans = max(4, math.ceil(length_m / span_m))
+    span_m = length_m / spans
+    controls = controls_along(guide, spans)
+    wanted = _wanted(field, guide, np.linspace(0.0, length_m, 2 * spans + 1), wanted_m + SPARE_M)
+    cap_to_room(controls, field, wanted)
+    first, last = _first_end(guide[0], span_m, start), End.of(AT_KNOT[None], guide[-1:])
+    stiffness = STIFFER ** np.maximum(0.0, 1.0 - np.arange(spans + 2) * span_m / max(stop_m, 1e-9))
+    for step, reach_m in enumerate(STEPS_M if start is None else STEPS_M + MOVING_STEPS_M):
+        stay = max((span_m / reach_m) ** 6, LOOSEST)
+        relax(controls, stay, stiffness, field, wanted, first, last)
+        if step in LOOKED_AT:
+            yield controls.copy()
+
+
+def _wanted(field: ClearanceField, guide: Array, way_m: Array, wanted_m: float) -> Array:
+    """Return the clearances wanted along the way: less near an end that has less."""
+    at_first, at_last = (clearance_at(field, *guide[end])[0] for end in (0, -1))
+    from_first, from_last = at_first + ROOM_GROWS * way_m, at_last + ROOM_GROWS * way_m[::-1]
+    return np.minimum(wanted_m, np.minimum(from_first, from_last))
+
+
+def _first_end(place: Array, span_m: float, start: Heading | None) -> End:
+    """Return the conditions at the start: the place, and yaw and curvature if they are given."""
+    if start is None:
+        return End.of(AT_KNOT[None], place[None])
+    yaw, curvature = start
+    ahead, left = np.array([math.cos(yaw), math.sin(yaw)]), np.array([-math.sin(yaw), math.cos(yaw)])
+    wants = np.stack([place, span_m * ahead, span_m * span_m * curvature * left])
+    return End.of(np.stack([AT_KNOT, SLOPE_AT_KNOT, BEND_AT_KNOT]), wants)
+
+
+def controls_along(points: Array, spans: int) -> Array:
+    """Return control points along a polyline, of a curve that begins and ends where it does."""
+    way_m = distances_along(points)
+    even_m = np.linspace(0.0, way_m[-1], spans + 1)
+    along = np.stack([np.interp(even_m, way_m, points[:, axis]) for axis in (0, 1)], axis=1)
+    before, after = 2 * along[0] - along[2:0:-1], 2 * along[-1] - along[-2:-4:-1]
+    return np.ascontiguousarray(np.concatenate([before, along, after]))

@@ -1,10 +1,19 @@
 import numpy as np
 import pytest
+from scipy.ndimage import distance_transform_edt
 
-from proctor.maps.clearance import clearances_inside
-from proctor.maps.clearance import compiled_clearances as clearances
-from proctor.maps.clearance_field import EMPTY_M, SMALL_CELLS
-from proctor.maps.clearance_field import clearances as on_half_cells
+from proctor.kernels.clearance import EMPTY_M, clearances, clearances_inside
+
+
+def on_half_cells(occupied, resolution_m):
+    """The same by scipy: the points of squares that can be nearest lie on a lattice of half cells."""
+    rows, columns = occupied.shape
+    free = np.ones((2 * rows + 1, 2 * columns + 1), dtype=bool)
+    row, column = np.nonzero(occupied)
+    for row_shift in range(3):
+        for column_shift in range(3):
+            free[2 * row + row_shift, 2 * column + column_shift] = False
+    return resolution_m * np.where(occupied, -0.5, distance_transform_edt(free)[1::2, 1::2] / 2)
 
 
 @pytest.mark.parametrize("shape", [(90, 70), (1, 40), (40, 1), (2, 2), (37, 200)])
@@ -43,11 +52,3 @@ def test_any_kind_of_array_will_do():
     frozen.flags.writeable = False
     for same in (np.asfortranarray(occupied), np.repeat(occupied, 2, axis=1)[:, ::2], frozen):
         np.testing.assert_array_equal(clearances(same, 0.05), due)
-
-
-def test_a_large_map_is_left_to_the_compiled_way_with_the_same_result():
-    occupied = np.random.default_rng(2).random((600, 500)) < 0.01
-    assert occupied.size > SMALL_CELLS
-    np.testing.assert_array_equal(on_half_cells(occupied, 0.05), clearances(occupied, 0.05))
-    part = np.ascontiguousarray(occupied[:400, :500])
-    np.testing.assert_array_equal(on_half_cells(part, 0.05), clearances(part, 0.05))

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.maps.compiled import compiled
-from proctor.maps.free_space import Mask, line_is_free
-from proctor.maps.taut import Corners, bends_around, is_tangent
+from proctor.kernels.clearance import Mask
+from proctor.kernels.compiled import compiled
+from proctor.kernels.lines import line_is_free
+from proctor.kernels.taut import Corners, bends_around, is_tangent
 
+Box: TypeAlias = tuple[int, int, int, int]
 Indices: TypeAlias = NDArray[np.int64]
 SLACK = 0.5  # cells: floods pass where a path is so much longer. With less, cells behind edges are missed.
 
@@ -161,3 +163,69 @@ def path_to_root(tree: CornerTree, at: int) -> Array:
         path[index, 0], path[index, 1] = tree.points[at, 0], tree.points[at, 1]
         at = tree.parents[at]
     return path
+
+
+@compiled
+def shorter_path(
+    free: Mask, corners: Corners, start: Array, goal: Array, length: float, work: int
+) -> tuple[Array, bool]:
+    """Search the shortest path that is shorter than a length, by A* over the corners of cells; all in cells.
+
+    Returns the path, without points if none is shorter; and whether that is certain. It is not if more
+    than `work`, counted in points and cells that are looked at, would have been needed.
+    """
+    first_row, end_row, first_column, end_column = _box_of_ellipse(corners, start, goal, length)
+    work -= (end_row - first_row) * (end_column - first_column) // 4  # finding corners is 4 times faster
+    if work < 0:
+        return np.empty((0, 2)), False
+    # From the goal, so that the path comes out in the right order.
+    points = _in_ellipse(corners, goal, start, length, (first_row, end_row, first_column, end_column))
+    to_go = np.hypot(points[:, 0] - start[0], points[:, 1] - start[1])
+    tree = new_tree(points, to_go)
+    at = 0
+    while at != 1:
+        at, taken = grow(free, corners, tree, length)
+        work -= taken
+        if at < 0:
+            return np.empty((0, 2)), True
+        if work < 0:
+            return np.empty((0, 2)), False
+    return path_to_root(tree, 1), True
+
+
+@compiled
+def _box_of_ellipse(corners: Corners, start: Array, goal: Array, length: float) -> Box:
+    """Return the first row, the one after the last, and the same of columns, that paths of a length reach.
+
+    The points that such paths can pass fill an ellipse whose foci are start and goal and whose major axis
+    is the length. In a direction across which the foci lie d apart, it reaches sqrt(length^2 - d^2) / 2
+    from its centre.
+    """
+    rows, columns = corners.shape
+    x, y = (start[0] + goal[0]) / 2.0, (start[1] + goal[1]) / 2.0
+    half_width = math.sqrt(max(length**2 - (goal[1] - start[1]) ** 2, 0.0)) / 2.0
+    half_height = math.sqrt(max(length**2 - (goal[0] - start[0]) ** 2, 0.0)) / 2.0
+    return (
+        max(math.floor(y - half_height), 0),
+        min(math.ceil(y + half_height) + 1, rows),
+        max(math.floor(x - half_width), 0),
+        min(math.ceil(x + half_width) + 1, columns),
+    )
+
+
+@compiled
+def _in_ellipse(corners: Corners, start: Array, goal: Array, length: float, box: Box) -> Array:
+    """Return both ends and all corners in a box that a path of a length could pass."""
+    first_row, end_row, first_column, end_column = box
+    points = np.empty((2 + (end_row - first_row) * (end_column - first_column), 2))
+    points[0, 0], points[0, 1], points[1, 0], points[1, 1] = start[0], start[1], goal[0], goal[1]
+    count = 2
+    for row in range(first_row, end_row):
+        for column in range(first_column, end_column):
+            if corners[row, column] == 0:
+                continue
+            there = math.hypot(column - start[0], row - start[1])
+            if there + math.hypot(goal[0] - column, goal[1] - row) < length:
+                points[count, 0], points[count, 1] = column, row
+                count += 1
+    return points[:count]

@@ -7,16 +7,14 @@ and differ by less than 200 among the cells that wait, so that a ring of 256 buc
 
 from __future__ import annotations
 
-import threading
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.maps.compiled import compiled
-
-Mask: TypeAlias = NDArray[np.bool_]
+from proctor.kernels.clearance import Mask
+from proctor.kernels.compiled import compiled
 
 STRAIGHT, DIAGONAL = 70, 99  # 99 / 70 is the root of 2, but for 0.005 %
 STEPS = np.array([(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1), (-1, 1), (1, -1)])
@@ -49,57 +47,8 @@ class Workspace(NamedTuple):
         return cls(costs, marks, entries, links, np.zeros(BUCKETS, np.int32), np.zeros(5, np.int64))
 
 
-class _OfThread(threading.local):
-    """The workspace that all searches of a thread use, one after the other: it is large."""
-
-    _workspace: Workspace | None = None
-
-    def workspace(self, cells: int) -> Workspace:
-        if self._workspace is None or self._workspace.costs.size != cells:
-            self._workspace = Workspace.of(cells)
-        return self._workspace
-
-
-_of_thread = _OfThread()
-
-
-class GridSearch:
-    """Paths over the cells of a mask, numbered row by row with a border of one cell that is not free."""
-
-    def __init__(self, free: Mask) -> None:
-        rows, columns = free.shape
-        self._width: int = columns + 2
-        self._moves = np.zeros((rows + 2) * self._width, dtype=np.uint8)
-        self.update(free, 0, rows, 0, columns)
-
-    def update(self, free: Mask, first_row: int, end_row: int, first_column: int, end_column: int) -> None:
-        """Take over what has changed in a part of the mask."""
-        _find_moves(free, first_row, end_row, first_column, end_column, self._moves)
-
-    def begin(self, start: Array, goal: Array) -> None:
-        """Begin to look for a way between the cells that two points, in cells, lie in."""
-        self._start, self._goal = self._number(start), self._number(goal)
-        self._workspace = _of_thread.workspace(self._moves.size)
-        _begin(self._start, self._goal, self._width, self._workspace)
-
-    def advance(self, expansions: int) -> int:
-        """Go on for at most so many cells: RUNNING, FOUND or EXHAUSTED."""
-        return int(_advance(self._moves, self._width, self._goal, self._workspace, expansions))
-
-    def corners(self) -> Array:
-        """Return the centres (N, 2) of the cells where the way that was found turns, both ends included."""
-        return _trace(self._moves, self._width, self._start, self._goal, self._workspace)
-
-    def is_enclosed(self, point: Array) -> bool:
-        """Tell whether a point is certainly in a small space that the start of the search is not in."""
-        return bool(_is_enclosed(self._moves, self._width, self._number(point), self._start))
-
-    def _number(self, point: Array) -> int:
-        return (int(point[1]) + 1) * self._width + int(point[0]) + 1
-
-
 @compiled
-def _find_moves(
+def find_moves(
     free: Mask, first_row: int, end_row: int, first_column: int, end_column: int, moves: NDArray[np.uint8]
 ) -> None:
     """Note for each cell of a part of the mask, as bits, which of the eight steps it allows."""
@@ -121,26 +70,14 @@ def _find_moves(
 
 
 @compiled
-def _estimate(rows: int, columns: int) -> int:
+def estimate(rows: int, columns: int) -> int:
     """Return the least cost of going so far."""
     rows, columns = abs(rows), abs(columns)
     return STRAIGHT * max(rows, columns) + (DIAGONAL - STRAIGHT) * min(rows, columns)
 
 
-def _begin(start: int, goal: int, width: int, workspace: Workspace) -> None:
-    """Let the start wait, alone."""
-    costs, marks, entries, links, buckets, state = workspace
-    buckets[:] = -1
-    state[ROUND] += 1
-    state[KEY] = _estimate(start // width - goal // width, start % width - goal % width)
-    state[ENTRIES], state[SPARE], state[NEW] = 1, -1, 1
-    buckets[state[KEY] & RING] = 0
-    entries[0], links[0] = start, -1
-    costs[start], marks[start] = 0, 2 * state[ROUND]
-
-
 @compiled
-def _advance(moves: NDArray[np.uint8], width: int, goal: int, workspace: Workspace, expansions: int) -> int:
+def advance(moves: NDArray[np.uint8], width: int, goal: int, workspace: Workspace, expansions: int) -> int:
     """Take cells from the queue until the goal comes out of it, none is left or the number is reached.
 
     It is all one loop because calls in it would cost a third of the speed.
@@ -182,7 +119,7 @@ def _advance(moves: NDArray[np.uint8], width: int, goal: int, workspace: Workspa
                 entry, spare = spare, links[spare]
             else:
                 entry, new = new, new + 1
-            bucket = (cost + _estimate(rows + STEPS[step, 0], columns + STEPS[step, 1])) & RING
+            bucket = (cost + estimate(rows + STEPS[step, 0], columns + STEPS[step, 1])) & RING
             entries[entry], links[entry] = after, buckets[bucket]
             buckets[bucket] = entry
             count += 1
@@ -191,7 +128,7 @@ def _advance(moves: NDArray[np.uint8], width: int, goal: int, workspace: Workspa
 
 
 @compiled
-def _trace(moves: NDArray[np.uint8], width: int, start: int, goal: int, workspace: Workspace) -> Array:
+def trace(moves: NDArray[np.uint8], width: int, start: int, goal: int, workspace: Workspace) -> Array:
     """Go back from the goal, always to a cell that costs as much less as the step does."""
     costs, marks = workspace.costs, workspace.marks
     done = 2 * workspace.state[ROUND] + 1
@@ -218,7 +155,7 @@ def _trace(moves: NDArray[np.uint8], width: int, start: int, goal: int, workspac
 
 
 @compiled
-def _is_enclosed(moves: NDArray[np.uint8], width: int, cell: int, other: int) -> bool:
+def is_enclosed(moves: NDArray[np.uint8], width: int, cell: int, other: int) -> bool:
     """Flood the space around a cell, up to a limit, and tell whether it ends without the other cell."""
     seen = np.zeros(moves.size, np.bool_)
     flooded = np.empty(ENCLOSED_CELLS, np.int64)

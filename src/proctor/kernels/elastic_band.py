@@ -1,30 +1,34 @@
 """A path as an elastic band: it straightens itself, and obstacles push it away.
 
-The band is the control points of a B-spline. At each step it goes where the sum of three is least: how
-abruptly the curvature changes (third differences), how far it has come from where it was, and how much
-clearance is missing along the curve. For given pushes that is a linear system with a narrow band of
-non-zeros, so one step is exact and quick; the pushes are then measured again.
+The band is the control points of a B-spline of the fifth degree: position, heading and curvature all change
+smoothly along it. A curve of m spans has m + 5 control points. The knots are evenly spaced, so every span has
+the same six weights: the curve at a share t of span k is the sum of `weights(t)[i] * controls[k + i]`.
+
+At each step the band goes where the sum of three is least: how abruptly the curvature changes (third
+differences), how far it has come from where it was, and how much clearance is missing along the curve. For
+given pushes that is a linear system with a narrow band of non-zeros, so one step is exact and quick; the
+pushes are then measured again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proctor.core.geometry import path_length
 from proctor.core.types import Array
-from proctor.maps.clearance import clearance_at
-from proctor.maps.clearance_field import ClearanceField
-from proctor.maps.compiled import compiled
-from proctor.navigation.smoothing.bspline import AT_KNOT, BEND_AT_KNOT, SLOPE_AT_KNOT, basis, controls_along
-from proctor.navigation.smoothing.path_worth import ROOM_GROWS
+from proctor.kernels.clearance import ClearanceField, clearance_at
+from proctor.kernels.compiled import compiled
 
+DEGREE = 5
+AT_KNOT = np.array([1.0, 26.0, 66.0, 26.0, 1.0]) / 120.0
+"""Weights of the five control points around a knot: where the curve is there,"""
+SLOPE_AT_KNOT = np.array([-1.0, -10.0, 0.0, 10.0, 1.0]) / 24.0  # its derivative by spans,
+BEND_AT_KNOT = np.array([1.0, 2.0, -6.0, 2.0, 1.0]) / 6.0  # and its second derivative
 WIDTH = 11  # sub-diagonals of the system: x and y of a control point and of the five after it
-AT_PLACE = basis(2)[:, 0].copy()  # weights of control points at a knot and half way to the next
 BoolArray: TypeAlias = NDArray[np.bool_]
 JERK = np.array([-1.0, 3.0, -3.0, 1.0])
 PUSH = 10.0  # weight of missing clearance
@@ -32,13 +36,58 @@ HOLD = 1e6  # weight of the conditions at the ends, which are then met exactly
 FLAT = 0.1  # slopes of clearance below this are those of places midway between obstacles
 ACROSS_M = 0.3  # how far to the sides room is looked for
 LONGEST_STEP_M = 0.3  # further than this from where they were measured, clearances and slopes say little
-Heading = tuple[float, float]  # yaw and curvature
-STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)  # range that each step evens out
-MOVING_STEPS_M = (0.8, 0.8, 1.2, 1.2, 1.6, 1.6)  # more, as a moving robot turns over a long distance
-LOOKED_AT = (0, 1, 3, 5, 8, 11, 13, 15, 17)  # the steps after which the band is taken for a path
-STIFFER = 200.0  # how much stiffer a band is at the start of a fast robot; 1 where it can stop
-LOOSEST = 1e-7  # the least that a band is held where it is, so that what it is to do is never undetermined
-SPARE_M = 0.01  # asked for beyond the wanted clearance, since the band gives way a little
+
+
+@lru_cache(maxsize=64)
+def basis(samples_per_span: int) -> Array:
+    """Return (samples, 3, 6) weights of control points: of the curve and its first two derivatives."""
+    shares = np.arange(samples_per_span) / samples_per_span
+    places = shares[:, None] + np.arange(DEGREE, -1, -1)
+    return np.ascontiguousarray(np.stack([bump(places, DEGREE, order) for order in range(3)], axis=1))
+
+
+def bump(places: Array, degree: int, order: int = 0) -> Array:
+    """Return the weight of one control point, or a derivative of it, at places from 0 to degree + 1."""
+    if degree == 0:
+        return np.where((places >= 0.0) & (places < 1.0), 1.0, 0.0)
+    if order > 0:
+        before, after = (bump(places - knot, degree - 1, order - 1) for knot in (0.0, 1.0))
+        return degree * before / degree - degree * after / degree  # rounded as SciPy's BSpline does
+    rising, falling = bump(places, degree - 1) / degree, bump(places - 1.0, degree - 1) / degree
+    return rising * places + falling * (degree + 1.0 - places)
+
+
+@compiled
+def sample_curve(controls: Array, weights: Array) -> Array:
+    """Return (N, 4) rows of x, y, yaw and curvature along a curve, both ends included."""
+    per_span = weights.shape[0]
+    spans = controls.shape[0] - 5
+    rows = np.empty((spans * per_span + 1, 4))
+    yaw = before_x = before_y = 0.0
+    for row in range(rows.shape[0]):
+        span, share = row // per_span, row % per_span
+        x = y = slope_x = slope_y = bend_x = bend_y = 0.0
+        for i in range(min(6, controls.shape[0] - span)):
+            control_x, control_y = controls[span + i, 0], controls[span + i, 1]
+            x += weights[share, 0, i] * control_x
+            y += weights[share, 0, i] * control_y
+            slope_x += weights[share, 1, i] * control_x
+            slope_y += weights[share, 1, i] * control_y
+            bend_x += weights[share, 2, i] * control_x
+            bend_y += weights[share, 2, i] * control_y
+        if row == 0:
+            yaw = math.atan2(slope_y, slope_x)
+        else:
+            turned = before_x * slope_y - before_y * slope_x
+            yaw += math.atan2(turned, before_x * slope_x + before_y * slope_y)
+        before_x, before_y = slope_x, slope_y
+        speed = max(math.hypot(slope_x, slope_y), 1e-12)
+        rows[row, 0], rows[row, 1], rows[row, 2] = x, y, yaw
+        rows[row, 3] = (slope_x * bend_y - slope_y * bend_x) / (speed * speed * speed)
+    return rows
+
+
+AT_PLACE = basis(2)[:, 0].copy()  # weights of control points at a knot and half way to the next
 
 
 class End(NamedTuple):
@@ -249,44 +298,3 @@ def relax(
     meet_end(controls[:5], start)
     meet_end(controls[count - 5 :], goal)
     return farthest
-
-
-def band_stages(
-    field: ClearanceField, guide: Array, span_m: float, wanted_m: float, start: Heading | None, stop_m: float
-) -> Iterator[Array]:
-    """Lay a band along a path and let it give way; return its control points at several stages.
-
-    Mostly, the later the stage, the gentler the turns, and the longer the path. `guide` is the path's
-    corners (N, 2), `span_m` about the length of a span, `wanted_m` the clearance that the band tries to
-    keep, `start` how it must begin, and `stop_m` the distance in which the robot can stop.
-    """
-    length_m = path_length(guide)
-    spans = max(4, math.ceil(length_m / span_m))
-    span_m = length_m / spans
-    controls = controls_along(guide, spans)
-    wanted = _wanted(field, guide, np.linspace(0.0, length_m, 2 * spans + 1), wanted_m + SPARE_M)
-    cap_to_room(controls, field, wanted)
-    first, last = _first_end(guide[0], span_m, start), End.of(AT_KNOT[None], guide[-1:])
-    stiffness = STIFFER ** np.maximum(0.0, 1.0 - np.arange(spans + 2) * span_m / max(stop_m, 1e-9))
-    for step, reach_m in enumerate(STEPS_M if start is None else STEPS_M + MOVING_STEPS_M):
-        stay = max((span_m / reach_m) ** 6, LOOSEST)
-        relax(controls, stay, stiffness, field, wanted, first, last)
-        if step in LOOKED_AT:
-            yield controls.copy()
-
-
-def _wanted(field: ClearanceField, guide: Array, way_m: Array, wanted_m: float) -> Array:
-    """Return the clearances wanted along the way: less near an end that has less."""
-    at_first, at_last = (clearance_at(field, *guide[end])[0] for end in (0, -1))
-    from_first, from_last = at_first + ROOM_GROWS * way_m, at_last + ROOM_GROWS * way_m[::-1]
-    return np.minimum(wanted_m, np.minimum(from_first, from_last))
-
-
-def _first_end(place: Array, span_m: float, start: Heading | None) -> End:
-    """Return the conditions at the start: the place, and yaw and curvature if they are given."""
-    if start is None:
-        return End.of(AT_KNOT[None], place[None])
-    yaw, curvature = start
-    ahead, left = np.array([math.cos(yaw), math.sin(yaw)]), np.array([-math.sin(yaw), math.cos(yaw)])
-    wants = np.stack([place, span_m * ahead, span_m * span_m * curvature * left])
-    return End.of(np.stack([AT_KNOT, SLOPE_AT_KNOT, BEND_AT_KNOT]), wants)

@@ -1,4 +1,4 @@
-"""Compiled functions of clearances: read them at a place, and compute them for all cells.
+"""The clearance of a map, the distance to the nearest obstacle: computed for all cells, and read at a place.
 
 The point of an occupied square that is nearest to another cell's centre is one of its corners or edge
 midpoints. All of these, and the centres, lie on a lattice of half cells, so squared distances are whole
@@ -8,15 +8,35 @@ numbers and nothing is rounded before the square root.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proctor.core.types import Array
-from proctor.maps.clearance_field import EMPTY_M, ClearanceField
-from proctor.maps.compiled import compiled
+from proctor.kernels.compiled import compiled
 
-Window = tuple[int, int, int, int]  # first row, row after the last, first column, column after the last
+Mask: TypeAlias = NDArray[np.bool_]
+Window: TypeAlias = tuple[
+    int, int, int, int
+]  # first row, row after the last, first column, column after the last
+
+EMPTY_M = 1e3  # the clearance where there is no obstacle at all
+
+
+class ClearanceField(NamedTuple):
+    """A map's distances to the nearest obstacle. Compiled functions take it as it is."""
+
+    cells: Array  # metres from cell centres to the nearest occupied cell, negative inside; [y, x]
+    resolution_m: float
+    origin_x: float  # the map's lower left corner, which is a corner of cell [0, 0]
+    origin_y: float
+
+    def covers(self, x: float, y: float) -> bool:
+        """Tell whether a place lies on the map."""
+        rows, columns = self.cells.shape
+        column, row = (x - self.origin_x) / self.resolution_m, (y - self.origin_y) / self.resolution_m
+        return bool(0 <= column < columns and 0 <= row < rows)
 
 
 @compiled
@@ -59,7 +79,7 @@ def least_clearance(field: ClearanceField, points: Array) -> float:
     return least
 
 
-def compiled_clearances(occupied: NDArray[np.bool_], resolution_m: float) -> Array:
+def clearances(occupied: Mask, resolution_m: float) -> Array:
     """Return the metres from cell centres to the nearest occupied square, minus half a cell inside of one."""
     rows, columns = occupied.shape
     # a kind of array that it has not seen yet would be compiled for anew.
@@ -68,7 +88,7 @@ def compiled_clearances(occupied: NDArray[np.bool_], resolution_m: float) -> Arr
 
 
 @compiled
-def clearances_inside(occupied: NDArray[np.bool_], resolution_m: float, window: Window) -> Array:
+def clearances_inside(occupied: Mask, resolution_m: float, window: Window) -> Array:
     """Return the clearances of a window, blind to what is beyond it."""
     gaps = _gaps_along_columns(occupied, window)
     rows, columns = gaps.shape
@@ -97,7 +117,7 @@ def clearances_inside(occupied: NDArray[np.bool_], resolution_m: float, window: 
 
 
 @compiled
-def _gaps_along_columns(occupied: NDArray[np.bool_], window: Window) -> Array:
+def _gaps_along_columns(occupied: Mask, window: Window) -> Array:
     """Return the half cells from each centre to the nearest square above or below it, -1 inside of one."""
     first_row, end_row, first_column, end_column = window
     rows, columns = end_row - first_row, end_column - first_column
@@ -141,3 +161,17 @@ def _lower_envelope(heights: Array, corner_at: Array, corner_height: Array, begi
         corner_at[count], corner_height[count], begins[count] = at, height, begin
         count += 1
     return count
+
+
+@compiled
+def squares_with_room(field: ClearanceField, radius_m: float, parts: int) -> Mask:
+    """Tell for all squares, `parts` along each side of a cell, whether their centres have more room."""
+    rows, columns = field.cells.shape
+    side_m = field.resolution_m / parts
+    free = np.empty((rows * parts, columns * parts), np.bool_)
+    for row in range(rows * parts):
+        y = field.origin_y + (row + 0.5) * side_m
+        for column in range(columns * parts):
+            x = field.origin_x + (column + 0.5) * side_m
+            free[row, column] = clearance_at(field, x, y)[0] > radius_m
+    return free

@@ -1,1 +1,0 @@
-"""Making a way smooth."""
