@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeAlias, TypeVar, cast
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy.ndimage import label
@@ -28,6 +28,8 @@ class PlannerBackend(Protocol):
     start and goal. These are not free for other queries.
     """
 
+    optimum_gap: float | None  # 0 if the last path is certainly the shortest, else None
+
     def __init__(self, free: Mask, *, reach: int) -> None: ...
 
     def plan(
@@ -47,9 +49,6 @@ class PlannerBackend(Protocol):
         """
 
 
-Backend = TypeVar("Backend", bound=PlannerBackend)
-
-
 class FreeSpace:
     """The free cells of a map for a radius and a margin, and what planners prepared for them."""
 
@@ -61,11 +60,11 @@ class FreeSpace:
         self._reach = math.ceil(ENDS_REACH_M / field.resolution_m)
         self._planners: dict[type[PlannerBackend], PlannerBackend] = {}
 
-    def planner(self, kind: type[Backend]) -> Backend:
+    def planner(self, kind: type[PlannerBackend]) -> PlannerBackend:
         """Return the planner of a class that is kept with these cells."""
         if kind not in self._planners:
             self._planners[kind] = kind(self._free, reach=self._reach)
-        return cast(Backend, self._planners[kind])
+        return self._planners[kind]
 
     @contextmanager
     def open_at(self, *ends: Array) -> Iterator[Mask]:

@@ -179,6 +179,8 @@ class Plane:
 class OmplPlanner:
     """What all of these planners share; see `planner.PlannerBackend`, also for the arguments."""
 
+    optimum_gap = None  # they never know
+
     def __init__(self, free: Mask, *, reach: int) -> None:
         self._free, self._reach = free, reach
         self._plane = Plane(*free.shape)

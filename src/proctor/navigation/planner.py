@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from proctor.core.errors import UnknownName, missing_extra
 from proctor.core.geometry import evenly_spaced, path_length
 from proctor.core.registry import EMPTY, load, names
 from proctor.core.types import Array
-from proctor.kernels.clearance import ClearanceField, Mask, clearance_at, least_clearance
+from proctor.kernels.clearance import ClearanceField, clearance_at, least_clearance
 from proctor.maps.any_angle import AnyAnglePlanner
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.free_space import FreeSpace, PlannerBackend, in_free_cell, is_connected
@@ -88,44 +88,6 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
     raise NavigationFailure(Reason.NO_PATH, f"there is no way {way} for a radius of {radius_m} m")
 
 
-class _Found(NamedTuple):
-    corners: Array
-    optimum_gap: float | None
-
-
-class _Query(NamedTuple):
-    """What to plan, in cells."""
-
-    start: Array
-    goal: Array
-    deadline_s: float
-    seed: int
-    cancelled: Callable[[], bool] | None
-
-    def answer(self, space: FreeSpace, kind: type[PlannerBackend]) -> _Found | None:
-        """Plan in a space, or return None if it does not connect start and goal."""
-        with space.lock, space.open_at(self.start, self.goal) as free:
-            if kind is AnyAnglePlanner:
-                exact = space.planner(AnyAnglePlanner)
-                corners = self._plan(exact, free)
-                return None if corners is None else _Found(corners, exact.optimum_gap)
-            # Planners that sample cannot tell that there is no path.
-            if not is_connected(free, self.start, self.goal):
-                return None
-            corners = self._plan(space.planner(kind), free)
-            if corners is None:
-                raise NavigationFailure(Reason.PLANNING_TIMEOUT, "there is a path, but it was not found")
-            return _Found(corners, None)
-
-    def _plan(self, backend: PlannerBackend, free: Mask) -> Array | None:
-        left_s = self.deadline_s - time.monotonic()
-        if left_s <= 0:
-            raise NavigationFailure(Reason.PLANNING_TIMEOUT, "the time to plan was over")
-        return backend.plan(
-            free, self.start, self.goal, timeout_s=left_s, seed=self.seed, cancelled=self.cancelled
-        )
-
-
 class CellPlanner(PathPlanner):
     """A planner on the free cells of a map, which are kept for the next query."""
 
@@ -133,14 +95,25 @@ class CellPlanner(PathPlanner):
 
     def find_path(self, query: PathQuery) -> FoundPath | None:
         """Plan in cells."""
-        field = query.field
+        field, kind = query.field, self._kind()
+        can_prove_absence = kind is AnyAnglePlanner  # planners that sample cannot tell that there is no path
         start, goal = _checked_ends(field, query.start_xy, query.goal_xy, query.radius_m)
-        in_cells = _Query(start, goal, query.deadline_s, query.seed, query.cancelled)
-        found = in_cells.answer(_free_space(field, query.radius_m, query.margin_m), self._kind())
-        if found is None:
+        space = _free_space(field, query.radius_m, query.margin_m)
+        with space.lock, space.open_at(start, goal) as free:
+            if not (can_prove_absence or is_connected(free, start, goal)):
+                return None
+            if query.left_s <= 0:
+                raise NavigationFailure(Reason.PLANNING_TIMEOUT, "the time to plan was over")
+            backend = space.planner(kind)
+            corners = backend.plan(
+                free, start, goal, timeout_s=query.left_s, seed=query.seed, cancelled=query.cancelled
+            )
+            gap = backend.optimum_gap
+        if corners is None and not can_prove_absence:
+            raise NavigationFailure(Reason.PLANNING_TIMEOUT, "there is a path, but it was not found")
+        if corners is None:
             return None
-        points = found.corners * field.resolution_m + (field.origin_x, field.origin_y)
-        return FoundPath(points, found.optimum_gap)
+        return FoundPath(corners * field.resolution_m + (field.origin_x, field.origin_y), gap)
 
     def _kind(self) -> type[PlannerBackend]:
         module, _, kind = self.backend.partition(":")
