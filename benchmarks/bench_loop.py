@@ -31,7 +31,7 @@ from proctor.kernels.clearance import ClearanceField
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.process.requests import Motion, PlanRequest
+from proctor.navigation.process.requests import PlanRequest, RobotMotion
 from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
 
 TICKS = 10_000
@@ -92,7 +92,7 @@ class PlanningDemand:
             controller.set_reference_trajectory(answer.trajectory)
         start, goal = self._places[self._rng.integers(len(self._places), size=2)]
         request = PlanRequest(
-            start=Motion(start[0], start[1], self._rng.uniform(-3, 3)),
+            start=RobotMotion(start[0], start[1], self._rng.uniform(-3, 3)),
             goal_xy=tuple(goal),
             planner=next(self._planners),
             timeout_s=2.0,

@@ -11,7 +11,7 @@ from floor_robots import Floor, room
 from proctor.core.errors import UserError
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.params import NavigationParams
-from proctor.navigation.skill.states import State
+from proctor.navigation.skill.states import SkillState
 from proctor.robots.dynamics import Dynamics
 
 GOAL = [4.0, 2.5, 0.0]
@@ -35,11 +35,11 @@ def test_arrives_and_says_so_as_the_spec_does(client):
 
 def test_feedback_of_each_tick(client):
     floor = Floor(client, room())
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     progress, distances, remaining = [], [], []
-    while floor.skill.state is State.EXECUTING:
+    while floor.skill.state is SkillState.EXECUTING:
         result = floor.tick(goal_pos=GOAL)
-        if floor.skill.state is State.EXECUTING:
+        if floor.skill.state is SkillState.EXECUTING:
             progress.append(result["progress"])
             distances.append(result["distance_to_goal"])
             remaining.append(result["remaining_time"])
@@ -72,7 +72,7 @@ def test_feedback_has_the_same_fields_in_every_tick_and_progress_never_goes_back
 
 def test_feedback_speed_is_that_of_the_robot(client):
     floor = Floor(client, room())
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     fastest = max(floor.tick(goal_pos=GOAL)["current_velocity"][0] for _ in range(240))
     assert 0.5 < fastest <= 1.0 + 1e-6
 
@@ -99,7 +99,7 @@ def test_bad_goals_fail_with_a_reason(client, goal, reason):
     assert result["message"].startswith("Navigation failed: ")
     assert result["elapsed_time"] >= 0
     assert floor.stands
-    assert floor.skill.state is State.IDLE
+    assert floor.skill.state is SkillState.IDLE
 
 
 def test_no_way_no_room_no_map(client):
@@ -141,7 +141,7 @@ def test_does_not_leave_an_obstacle_by_going_through_it(client):
     assert floor.robot.at == pytest.approx([1, 1, 0])
 
 
-@pytest.mark.parametrize("state", list(State)[1:5])
+@pytest.mark.parametrize("state", list(SkillState)[1:5])
 def test_cancel_in_each_state(client, state):
     floor = Floor(client, room())
     floor.until(state, goal_pos=GOAL)
@@ -159,13 +159,13 @@ def test_cancel_in_each_state(client, state):
 def test_cancelling_nothing_does_nothing(client):
     floor = Floor(client, room())
     floor.skills.cancel("navigate_to")
-    assert floor.skill.state is State.IDLE
+    assert floor.skill.state is SkillState.IDLE
     assert floor.finish(goal_pos=GOAL)["status"] == "succeeded"
 
 
 def test_pause_and_resume(client):
     floor = Floor(client, room())
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     for _ in range(180):
         floor.tick(goal_pos=GOAL)
     speed = floor.robot.moves[0]
@@ -188,16 +188,16 @@ def test_pause_and_resume(client):
 def test_another_goal_takes_over_without_a_stop(client):
     floor = Floor(client, room(9.0, 6.0))
     first, second = [7.5, 1.0, 0.0], [7.5, 4.0, 0.0]
-    floor.until(State.EXECUTING, goal_pos=first)
+    floor.until(SkillState.EXECUTING, goal_pos=first)
     for _ in range(150):
         floor.tick(goal_pos=first)
     speeds = []
     floor.tick(goal_pos=second)
-    assert floor.skill.state in (State.INITIALIZING, State.PATH_PLANNING)
+    assert floor.skill.state in (SkillState.INITIALIZING, SkillState.PATH_PLANNING)
     for _ in range(60):
         floor.tick(goal_pos=second)
         speeds.append(floor.robot.moves[0])
-    assert floor.skill.state is State.EXECUTING
+    assert floor.skill.state is SkillState.EXECUTING
     assert min(speeds) > 0.3
     assert max(abs(np.diff(speeds))) < 0.5 / 60 * 1.1  # the limit of acceleration holds
     result = floor.finish(goal_pos=second)
@@ -207,7 +207,7 @@ def test_another_goal_takes_over_without_a_stop(client):
 
 def test_a_goal_behind_is_reached_too(client):
     floor = Floor(client, room(9.0, 6.0), start=(1.0, 3.0, 0.0))
-    floor.until(State.EXECUTING, goal_pos=[7.5, 3.0, 0.0])
+    floor.until(SkillState.EXECUTING, goal_pos=[7.5, 3.0, 0.0])
     for _ in range(180):
         floor.tick(goal_pos=[7.5, 3.0, 0.0])
     assert floor.finish(goal_pos=[1.0, 3.0, 0.0])["status"] == "succeeded"
@@ -215,7 +215,7 @@ def test_a_goal_behind_is_reached_too(client):
 
 def test_saved_and_restored_elsewhere(client):
     floor = Floor(client, room())
-    floor.until(State.EXECUTING, goal_pos=GOAL, goal_quat=_quat(0.5), timeout=50.0)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL, goal_quat=_quat(0.5), timeout=50.0)
     for _ in range(100):
         floor.tick()
     saved = floor.skills.save()
@@ -253,7 +253,7 @@ def _block(floor, x, y, half_m=0.2):
 def test_goes_around_what_appears_on_the_path(client):
     floor = Floor(client, room(), start=(1.0, 2.0, 0.0))
     goal = [5.0, 2.0, 0.0]
-    floor.until(State.EXECUTING, goal_pos=goal)
+    floor.until(SkillState.EXECUTING, goal_pos=goal)
     for _ in range(60):
         floor.tick(goal_pos=goal)
     nearest = math.inf
@@ -297,7 +297,7 @@ def test_replans_after_collisions_and_then_gives_up(client):
     floor = Floor(client, room())
     collisions = 0
     for _ in range(6000):
-        floor.robot.touching = floor.skill.state is State.EXECUTING and floor.robot.moves[0] > 0.2
+        floor.robot.touching = floor.skill.state is SkillState.EXECUTING and floor.robot.moves[0] > 0.2
         collisions += floor.robot.touching
         result = floor.tick(goal_pos=GOAL)
         if result["status"] != "processing":
@@ -309,7 +309,7 @@ def test_replans_after_collisions_and_then_gives_up(client):
 
 def test_replans_when_it_is_off_its_trajectory(client):
     floor = Floor(client, room())
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     for _ in range(120):
         floor.tick(goal_pos=GOAL)
     floor.robot.at[1] += 0.5
@@ -340,7 +340,7 @@ def test_a_planner_that_is_killed():
     with PlanningClient() as client:
         floor = Floor(client, room())
         assert floor.finish(goal_pos=GOAL)["status"] == "succeeded"
-        floor.until(State.PATH_PLANNING, goal_pos=[1.0, 1.0, 0.0])
+        floor.until(SkillState.PATH_PLANNING, goal_pos=[1.0, 1.0, 0.0])
         os.kill(client.pid, signal.SIGKILL)
         result = floor.finish(goal_pos=[1.0, 1.0, 0.0])
         assert result["reason"] == "planner_lost"
@@ -350,7 +350,7 @@ def test_a_planner_that_is_killed():
 
 def test_a_holonomic_base_takes_another_goal_while_it_moves_sideways(client):
     floor = Floor(client, room(), dynamics=Dynamics(drive="holonomic"))
-    floor.until(State.EXECUTING, goal_pos=GOAL, goal_quat=_quat(-1.5))
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL, goal_quat=_quat(-1.5))
     for _ in range(150):
         floor.tick(goal_pos=GOAL, goal_quat=_quat(-1.5))
     assert abs(floor.robot.moves[1]) > 0.5
@@ -370,7 +370,7 @@ def test_a_holonomic_base_takes_another_goal_while_it_moves_sideways(client):
 def test_a_holonomic_base_that_bumps_into_something_sideways_backs_off_sideways(client):
     goal = {"goal_pos": [4.0, 1.0, 0.0], "goal_quat": _quat(math.pi / 2)}
     floor = Floor(client, room(), start=(1.0, 1.0, math.pi / 2), dynamics=Dynamics(drive="holonomic"))
-    floor.until(State.EXECUTING, **goal)
+    floor.until(SkillState.EXECUTING, **goal)
     for _ in range(90):
         floor.tick(**goal)
     floor.robot.touching = True
@@ -380,7 +380,7 @@ def test_a_holonomic_base_that_bumps_into_something_sideways_backs_off_sideways(
     rows, columns = np.nonzero(floor.live_map.seen)
     assert min(columns) * 0.05 > bumped_x
     assert max(abs(rows * 0.05 - 1.0)) < 0.3
-    assert floor.until(State.PATH_PLANNING, **goal)["state"] == "PATH_PLANNING"
+    assert floor.until(SkillState.PATH_PLANNING, **goal)["state"] == "PATH_PLANNING"
     assert floor.robot.at == pytest.approx([bumped_x - 0.3, 1.0, math.pi / 2], abs=0.05)
 
 

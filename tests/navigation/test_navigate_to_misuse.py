@@ -10,7 +10,7 @@ from proctor.core.errors import UnknownName, UserError
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.goal import NavigationGoal
 from proctor.navigation.skill.params import NavigationParams
-from proctor.navigation.skill.states import State
+from proctor.navigation.skill.states import SkillState
 
 GOAL, OTHER = [4.0, 2.5, 0.0], [4.0, 1.0, 0.0]
 
@@ -24,14 +24,14 @@ def client():
 def _underway(client, **options):
     """Return a floor whose robot is in full motion."""
     floor = Floor(client, room(), **options)
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     for _ in range(150):
         floor.tick(goal_pos=GOAL)
     assert floor.robot.moves[0] > 0.2
     return floor
 
 
-@pytest.mark.parametrize("state", list(State)[1:5])
+@pytest.mark.parametrize("state", list(SkillState)[1:5])
 def test_pause_cancel_resume_is_cancelled_once(client, state):
     floor = Floor(client, room())
     floor.until(state, goal_pos=GOAL)
@@ -39,7 +39,7 @@ def test_pause_cancel_resume_is_cancelled_once(client, state):
         getattr(floor.skills, word)("navigate_to")
     assert floor.stands
     assert floor.tick(goal_pos=GOAL)["reason"] == "cancelled"
-    assert floor.skill.state is State.IDLE
+    assert floor.skill.state is SkillState.IDLE
     assert floor.finish(goal_pos=GOAL)["status"] == "succeeded"
 
 
@@ -62,7 +62,7 @@ def test_another_time_limit_is_not_another_goal(client):
         if result["status"] != "processing":
             break
     assert result["status"] == "succeeded"
-    floor.until(State.EXECUTING, goal_pos=OTHER)
+    floor.until(SkillState.EXECUTING, goal_pos=OTHER)
     result = floor.finish(goal_pos=OTHER, timeout=0.5)
     assert result["message"] == "Navigation failed: timeout after 0.5 s"
 
@@ -87,7 +87,7 @@ def test_a_clock_that_goes_back_stops_the_robot(client):
     with pytest.raises(ValueError, match="expected a time not before"):
         floor.finish(goal_pos=GOAL)
     assert floor.stands
-    assert floor.skill.state is State.IDLE
+    assert floor.skill.state is SkillState.IDLE
     floor.live_map.clear()
     assert floor.finish(goal_pos=GOAL)["status"] == "succeeded"
 
@@ -119,7 +119,7 @@ def test_a_saved_navigation_must_make_sense(client, saved):
     floor = _underway(client)
     with pytest.raises(UserError, match="not a saved navigation"):
         floor.skills.restore({"navigate_to": saved})
-    assert floor.skill.state is State.EXECUTING
+    assert floor.skill.state is SkillState.EXECUTING
 
 
 def test_a_goal_must_make_sense():

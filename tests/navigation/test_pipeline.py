@@ -7,7 +7,7 @@ from nav_fields import rooms
 from proctor.kernels.clearance import least_clearance
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.process.pipeline import plan
-from proctor.navigation.process.requests import Motion, PlanRequest
+from proctor.navigation.process.requests import PlanRequest, RobotMotion
 
 GOAL = (7.4, 1.0)
 
@@ -19,7 +19,7 @@ def field():
 
 @pytest.mark.parametrize("planner", ["grid", "rrt", "prm"])
 def test_a_path_is_smooth_and_keeps_clear(field, planner):
-    answer = plan(PlanRequest(start=Motion(0.6, 5.0, 0.0), goal_xy=GOAL, planner=planner), field)
+    answer = plan(PlanRequest(start=RobotMotion(0.6, 5.0, 0.0), goal_xy=GOAL, planner=planner), field)
     path = answer.found_path()
     assert path.planner == planner
     assert path.points[0].tolist() == pytest.approx([0.6, 5.0])
@@ -31,20 +31,20 @@ def test_a_path_is_smooth_and_keeps_clear(field, planner):
 
 
 def test_a_path_goes_on_as_the_robot_moves(field):
-    start = Motion(0.6, 4.0, -1.4, v=0.4, omega=0.08, curvature=0.2)
+    start = RobotMotion(0.6, 4.0, -1.4, v=0.4, omega=0.08, curvature=0.2)
     answer = plan(PlanRequest(start=start, goal_xy=GOAL), field)
     path, trajectory = answer.found_path(), answer.found_trajectory()
     assert path.legs[0].yaw[0] == pytest.approx(start.yaw, abs=0.01)
     assert path.legs[0].curvature[0] == pytest.approx(start.curvature, abs=0.02)
     assert np.hypot(*trajectory.velocities[0, :2]) == pytest.approx(start.v, abs=0.01)
 
-    resting = plan(PlanRequest(start=Motion(0.6, 4.0, 1.4), goal_xy=GOAL), field).found_path()
+    resting = plan(PlanRequest(start=RobotMotion(0.6, 4.0, 1.4), goal_xy=GOAL), field).found_path()
     assert abs(resting.legs[0].yaw[0] - 1.4) > 0.5  # it may turn first
 
 
 @pytest.mark.parametrize("timing", ["fast", "toppra"])
 def test_a_trajectory_ends_at_the_goal_as_asked(field, timing):
-    start = Motion(0.6, 5.0, 0.0)
+    start = RobotMotion(0.6, 5.0, 0.0)
     request = PlanRequest(start=start, goal_xy=GOAL, goal_yaw=2.0, timing=timing)
     trajectory = plan(request, field).found_trajectory()
     x, y, yaw = trajectory.poses[-1]
@@ -54,7 +54,7 @@ def test_a_trajectory_ends_at_the_goal_as_asked(field, timing):
 
 
 def test_nothing_is_planned_for_whom_nobody_waits(field):
-    request = PlanRequest(start=Motion(0.6, 5.0, 0.0), goal_xy=GOAL, planner="rrt_star")
+    request = PlanRequest(start=RobotMotion(0.6, 5.0, 0.0), goal_xy=GOAL, planner="rrt_star")
     answer = plan(request, field, cancelled=lambda: True)
     with pytest.raises(NavigationFailure) as failure:
         answer.found_path()
@@ -62,7 +62,7 @@ def test_nothing_is_planned_for_whom_nobody_waits(field):
 
 
 def test_a_path_that_cannot_be_timed_comes_with_the_failure(field):
-    answer = plan(PlanRequest(start=Motion(0.6, 4.0, -1.4, v=-0.4), goal_xy=GOAL), field)
+    answer = plan(PlanRequest(start=RobotMotion(0.6, 4.0, -1.4, v=-0.4), goal_xy=GOAL), field)
     assert answer.found_path().length_m > 1
     with pytest.raises(NavigationFailure) as failure:
         answer.found_trajectory()

@@ -20,12 +20,12 @@ from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.process import client as planning_client_module
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.process.pipeline import plan
-from proctor.navigation.process.requests import Motion, PlanRequest
+from proctor.navigation.process.requests import PlanRequest, RobotMotion
 
 LONG_S = 300.0
-START = Motion(0.6, 5.0, 0.0)
+START = RobotMotion(0.6, 5.0, 0.0)
 EASY = PlanRequest(start=START, goal_xy=(7.4, 1.0))
-HARD = PlanRequest(start=Motion(0.5, 1.0, 0.0), goal_xy=(11.4, 1.0), planner="rrt_star", timeout_s=600.0)
+HARD = PlanRequest(start=RobotMotion(0.5, 1.0, 0.0), goal_xy=(11.4, 1.0), planner="rrt_star", timeout_s=600.0)
 """On the comb: does not end within the test."""
 
 
@@ -133,7 +133,7 @@ def test_a_map_travels_once_per_version(client, field, monkeypatch):
     other = field._replace(origin_x=1.0)
     for version, shown in ((10, field), (10, field), (11, field), (11, other)):
         goal_x = 7.4 + shown.origin_x
-        request = PlanRequest(start=Motion(0.6 + shown.origin_x, 5.0, 0.0), goal_xy=(goal_x, 1.0))
+        request = PlanRequest(start=RobotMotion(0.6 + shown.origin_x, 5.0, 0.0), goal_xy=(goal_x, 1.0))
         client.submit(request, shown, version)
         path = answer_of(client).path
         assert path.points[-1].tolist() == pytest.approx([goal_x, 1.0])
@@ -219,10 +219,10 @@ LOOP = """
     import numpy as np
     from proctor.kernels.clearance import ClearanceField
     from proctor.navigation.process.client import PlanningClient
-    from proctor.navigation.process.requests import Motion, PlanRequest
+    from proctor.navigation.process.requests import RobotMotion, PlanRequest
     hall = ClearanceField(np.full((60, 80), 1.0), 0.05, 0.0, 0.0)
     client = PlanningClient()
-    client.submit(PlanRequest(start=Motion(1.0, 1.0, 0.0), goal_xy=(3.0, 2.0), planner="rrt"), hall, 1)
+    client.submit(PlanRequest(start=RobotMotion(1.0, 1.0, 0.0), goal_xy=(3.0, 2.0), planner="rrt"), hall, 1)
     client.wait(float(sys.argv[1]))
     print(client.pid, client.poll().path.planner, "ompl" in sys.modules, flush=True)
     sys.stdin.readline()

@@ -11,9 +11,9 @@ from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg, Path
 from proctor.navigation.process.requests import (
     MAX_MESSAGE_BYTES,
-    Motion,
     PlanAnswer,
     PlanRequest,
+    RobotMotion,
     decode_answer,
     decode_request,
     encode,
@@ -25,9 +25,9 @@ PATH = Path(raw=LEG.points, legs=(LEG, LEG), planner="grid", margin_m=0.05, clea
 
 
 def test_arrays_arrive_as_they_were_sent_and_can_be_written_to():
-    back = decode_request(encode(PlanRequest(id=3, path=PATH, start=Motion(np.float64(0.1), 0.2, 0.3))))
+    back = decode_request(encode(PlanRequest(id=3, path=PATH, start=RobotMotion(np.float64(0.1), 0.2, 0.3))))
     assert back.id == 3
-    assert back.start == Motion(0.1, 0.2, 0.3)
+    assert back.start == RobotMotion(0.1, 0.2, 0.3)
     assert np.array_equal(back.path.legs[1].points, LEG.points)
     assert back.path.raw.flags.writeable
 
@@ -52,7 +52,7 @@ def test_messages_are_bounded():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"start": Motion(math.nan, 0.0, 0.0)},
+        {"start": RobotMotion(math.nan, 0.0, 0.0)},
         {"goal_xy": (0.0, math.inf)},
         {"radius_m": -0.1},
         {"margin_m": math.nan},
@@ -63,7 +63,7 @@ def test_messages_are_bounded():
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(wrong):
-    good = {"start": Motion(0.0, 0.0, 0.0), "goal_xy": (1.0, 1.0)}
+    good = {"start": RobotMotion(0.0, 0.0, 0.0), "goal_xy": (1.0, 1.0)}
     assert PlanRequest(**good).planner == "grid"
     with pytest.raises(UserError, match="expected"):
         PlanRequest(**good | wrong)

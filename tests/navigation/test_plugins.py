@@ -16,7 +16,7 @@ from proctor.maps.grid_map import GridMap
 from proctor.navigation.planner import find_path, planner_name
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.params import NavigationParams
-from proctor.navigation.skill.states import State
+from proctor.navigation.skill.states import SkillState
 
 STRANGER = '''
 import math
@@ -233,7 +233,7 @@ def test_a_strangers_recovery_is_tried(client):
 def test_a_class_of_ones_own_needs_no_entry_point(strange_client):
     assert planner_name("strange_plugins:Via") == "strange_plugins:Via"
     floor = Floor(strange_client, room(), params=NavigationParams(planner="strange_plugins:Via"))
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     assert floor.skill.planning.paths[0].planner == "strange_plugins:Via"
 
 

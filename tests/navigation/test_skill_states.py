@@ -5,7 +5,7 @@ from floor_robots import Floor, room
 
 from proctor.core.errors import UnknownName, UserError
 from proctor.navigation.skill import navigate_to as module
-from proctor.navigation.skill.states import TRANSITIONS, Event, State
+from proctor.navigation.skill.states import TRANSITIONS, Event, SkillState
 
 GOAL, OTHER, WALL = [3.0, 2.0, 0.0], [2.0, 3.0, 0.0], [0.01, 0.01, 0.0]
 
@@ -23,22 +23,27 @@ class _Recorded(dict):
 def test_every_transition_of_the_table_is_taken(client, monkeypatch):
     table = _Recorded()
     monkeypatch.setattr(module, "TRANSITIONS", table)
-    moving = (State.INITIALIZING, State.PATH_PLANNING, State.TRAJECTORY_GENERATION, State.EXECUTING)
+    moving = (
+        SkillState.INITIALIZING,
+        SkillState.PATH_PLANNING,
+        SkillState.TRAJECTORY_GENERATION,
+        SkillState.EXECUTING,
+    )
     for state in moving:  # another goal, and cancelled, in each state
         floor = Floor(client, room())
         floor.until(state, goal_pos=GOAL)
         floor.tick(goal_pos=OTHER)
         floor.until(state, goal_pos=OTHER)
         floor.skills.cancel("navigate_to")
-        assert floor.skill.state is State.FAILED
+        assert floor.skill.state is SkillState.FAILED
         assert floor.tick()["reason"] == "cancelled"
-        assert floor.skill.state is State.IDLE
+        assert floor.skill.state is SkillState.IDLE
     for state in moving[1:]:  # a new plan in each state: resuming asks for one
         floor = Floor(client, room())
         floor.until(state, goal_pos=GOAL)
         floor.skills.pause("navigate_to")
         floor.skills.resume("navigate_to")
-        assert floor.skill.state is State.PATH_PLANNING
+        assert floor.skill.state is SkillState.PATH_PLANNING
         assert floor.finish(goal_pos=GOAL)["status"] == "succeeded"
     assert table.taken == set(TRANSITIONS)
 
@@ -81,7 +86,7 @@ def test_a_drive_goes_through_the_states_in_order(client):
 
 def test_callers_set_only_the_states_that_mean_something_to_do(client):
     floor = Floor(client, room())
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     with pytest.raises(UserError, match="unknown state 'INITIALISED'"):
         floor.skills.set_skill_state("navigate_to", "INITIALISED")
     for _ in range(60):
@@ -94,7 +99,7 @@ def test_callers_set_only_the_states_that_mean_something_to_do(client):
     assert floor.tick(goal_pos=GOAL)["reason"] == "cancelled"
     with pytest.raises(UserError, match="cannot be put from IDLE into FAILED"):
         floor.skills.set_skill_state("navigate_to", "FAILED")
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     floor.skills.set_skill_state("navigate_to", "IDLE")
     assert floor.stands
     assert floor.skills.get_skill_state("navigate_to") == "IDLE"
@@ -111,7 +116,7 @@ def test_unknown_skill_and_parameter(client):
 
 def test_skill_data_has_the_documented_keys(client):
     floor = Floor(client, room())
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     data = {key: floor.skills.get_skill_data("navigate_to", key) for key in floor.skill.data}
     assert set(data) >= {
         "start_pos",
@@ -144,9 +149,9 @@ def test_the_way_can_be_planned_anew_from_outside(client):
     floor = Floor(client, room())
     with pytest.raises(UserError, match="cannot be put from IDLE into PATH_PLANNING"):
         floor.skills.set_skill_state("navigate_to", "PATH_PLANNING")
-    floor.until(State.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
     floor.skills.set_skill_state("navigate_to", "PATH_PLANNING")
-    assert floor.skill.state is State.PATH_PLANNING
+    assert floor.skill.state is SkillState.PATH_PLANNING
     result = floor.finish(goal_pos=GOAL)
     assert (result["status"], result["replans"]) == ("succeeded", 1)
 

@@ -12,7 +12,7 @@ from proctor.kernels.tracking import STAGE_S
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.process.pipeline import plan
-from proctor.navigation.process.requests import Motion, PlanRequest
+from proctor.navigation.process.requests import PlanRequest, RobotMotion
 from proctor.navigation.timing.moves import brake, straight
 from proctor.navigation.tracking.drive_models import MODELS
 from proctor.navigation.tracking.mpc_problem import Horizon
@@ -29,7 +29,7 @@ def warm_up_planner() -> None:
     occupied[5:36, 35:46] = True
     field = GridMap(occupied).field
     for yaw, speed_mps in ((1.5, 0.0), (1.5, 0.3), (0.2, 0.2)):
-        start = Motion(1.0, 0.6, yaw, speed_mps)
+        start = RobotMotion(1.0, 0.6, yaw, speed_mps)
         request = PlanRequest(start=start, goal_xy=(3.0, 0.6), goal_yaw=0.5, timeout_s=COMPILING_S)
         plan(request, field).found_trajectory()
 

@@ -21,7 +21,7 @@ from proctor.maps.grid_map import GridMap
 from proctor.navigation.action_planner import ActionPlanner
 from proctor.navigation.planner import planner_name
 from proctor.navigation.process.pipeline import plan
-from proctor.navigation.process.requests import Motion, PlanRequest
+from proctor.navigation.process.requests import PlanRequest, RobotMotion
 
 RADIUS_M = 0.22  # every move keeps this: the robot's radius, and what its laser wants to see ahead
 MARGIN_M = 0.08  # paths keep more, for the moves lead beside them
@@ -68,7 +68,7 @@ class NavigateToPolicy(OraclePolicy):
         for _ in range(3):  # each end may have to be moved once
             try:
                 request = PlanRequest(
-                    start=Motion(*start, pose.yaw),
+                    start=RobotMotion(*start, pose.yaw),
                     goal_xy=goal,
                     planner=self._path_planner,
                     radius_m=RADIUS_M,

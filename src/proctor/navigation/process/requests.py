@@ -23,7 +23,7 @@ TimingMethod: TypeAlias = Literal["fast", "toppra"]  # compiled here, or by the 
 MAX_MESSAGE_BYTES = 1 << 24  # a path of some hundred thousand points
 
 
-class Motion(msgspec.Struct, frozen=True):
+class RobotMotion(msgspec.Struct, frozen=True):
     """Where the robot is in the world, and how it moves there."""
 
     x: float
@@ -57,7 +57,7 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
     Both parts can be left out: with a `path`, only its trajectory is made, and without `timing` only a path.
     """
 
-    start: Motion
+    start: RobotMotion
     goal_xy: tuple[float, float] | None = None
     path: Path | None = None  # instead of a goal
     goal_yaw: float | None = None

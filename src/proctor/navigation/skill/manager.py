@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from proctor.core.errors import UnknownName, UserError
-from proctor.navigation.skill.states import OVER, TRANSITIONS, Event, State
+from proctor.navigation.skill.states import OVER, TRANSITIONS, Event, SkillState
 
 Result = dict[str, Any]  # `status` is processing, succeeded or failed; `message` is for people
 
@@ -15,7 +15,7 @@ class Skill(Protocol):
     """Something a robot can do that takes many ticks of the clock."""
 
     name: str
-    state: State
+    state: SkillState
     data: dict[str, Any]  # what the present execution has found out, for whoever wants to look at it
 
     def tick(self, **params: Any) -> Result:
@@ -69,14 +69,14 @@ class SkillManager:
         belongs to them. Raises UserError if the state cannot be set from outside, or not now.
         """
         skill = self._skill(skill_name)
-        if state not in State.__members__:
-            raise UnknownName("state", str(state), State.__members__)
-        new = State(state)
-        if new == State.IDLE:
+        if state not in SkillState.__members__:
+            raise UnknownName("state", str(state), SkillState.__members__)
+        new = SkillState(state)
+        if new == SkillState.IDLE:
             skill.reset()
-        elif new == State.FAILED and skill.state not in OVER:
+        elif new == SkillState.FAILED and skill.state not in OVER:
             skill.cancel()
-        elif new == State.PATH_PLANNING and (skill.state, Event.REPLAN) in TRANSITIONS:
+        elif new == SkillState.PATH_PLANNING and (skill.state, Event.REPLAN) in TRANSITIONS:
             skill.replan()
         elif new != skill.state:
             raise UserError(

@@ -18,7 +18,7 @@ from proctor.navigation.skill.goal import NavigationGoal
 from proctor.navigation.skill.manager import Result
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Course, Pilot
-from proctor.navigation.skill.states import TERMINAL, State
+from proctor.navigation.skill.states import TERMINAL, SkillState
 
 AHEAD_M = 1.0  # after so much progress, what was tried before no longer counts
 DETOUR_S = 0.5  # between two new plans around something that is far enough ahead
@@ -27,7 +27,7 @@ DETOUR_S = 0.5  # between two new plans around something that is far enough ahea
 class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
     """A mission that is to go on later, as JSON can hold it."""
 
-    state: State
+    state: SkillState
     goal: NavigationGoal | None = None
     elapsed_s: float = 0.0
     paused: bool = False
@@ -42,7 +42,7 @@ class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
             kept = msgspec.convert(saved, cls)
         except msgspec.ValidationError as error:
             raise UserError(f"not a saved navigation: {error}") from None
-        if kept.goal is None and kept.state not in (State.IDLE, State.SUCCEEDED, State.FAILED):
+        if kept.goal is None and kept.state not in (SkillState.IDLE, SkillState.SUCCEEDED, SkillState.FAILED):
             raise UserError(f"not a saved navigation: it is in {kept.state} and has no goal")
         if kept.state in TERMINAL and "status" not in kept.result:
             raise UserError(f"not a saved navigation: it is in {kept.state} and has no result")
@@ -106,9 +106,9 @@ class Mission:
         self.recoveries += 1
         self.tries += 1
 
-    def may_detour(self, state: State, now_s: float) -> bool:
+    def may_detour(self, state: SkillState, now_s: float) -> bool:
         """Tell whether the latest detour is long enough ago: a walker would cause one at each tick."""
-        return state is State.EXECUTING and now_s - self._detour_s >= DETOUR_S
+        return state is SkillState.EXECUTING and now_s - self._detour_s >= DETOUR_S
 
     def count_detour(self, now_s: float) -> bool:
         """Take note of something in the way, and tell whether there are too many with no progress."""
@@ -151,7 +151,7 @@ class Mission:
             "paused": self.is_paused,
         }
 
-    def saved(self, state: State, now_s: float) -> SavedMission:
+    def saved(self, state: SkillState, now_s: float) -> SavedMission:
         """Return what is needed to go on later."""
         return SavedMission(
             state, self.goal, self.elapsed_s(now_s), self.is_paused, dict(self.counts), self.recoveries

@@ -14,7 +14,7 @@ from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.plugins import Controller
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.process.requests import Motion
+from proctor.navigation.process.requests import RobotMotion
 from proctor.navigation.skill.checkers import SETTLE_S
 from proctor.navigation.skill.goal import NavigationGoal, asked_for
 from proctor.navigation.skill.manager import Result
@@ -30,7 +30,7 @@ from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Course, Departure, Lookout, Pilot, Purpose, Sight
 from proctor.navigation.skill.planning import Planning
 from proctor.navigation.skill.recoveries import WayOut
-from proctor.navigation.skill.states import OVER, TERMINAL, TRANSITIONS, Event, State
+from proctor.navigation.skill.states import OVER, TERMINAL, TRANSITIONS, Event, SkillState
 from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.robot import Robot
 
@@ -56,7 +56,7 @@ class NavigateTo:
         params: NavigationParams | None = None,
     ) -> None:
         self.params = (params or NavigationParams()).checked()
-        self.state = State.IDLE
+        self.state = SkillState.IDLE
         self.data: dict[str, Any] = {}
         self._pilot = Pilot(robot, controller, now_s)
         self.planning = Planning(client, self.params, world_map, self._pilot)
@@ -66,7 +66,7 @@ class NavigateTo:
         self._way_out = WayOut(world_map, self.params, self._pilot)
         self._mission: Mission | None = None
         self._asked: NavigationGoal | str | None = None  # what callers want, or what is wrong about it
-        self._departure = Departure(Motion(0.0, 0.0, 0.0), 0.0)
+        self._departure = Departure(RobotMotion(0.0, 0.0, 0.0), 0.0)
         self._result: Result = {}
         self._message = ""
 
@@ -86,7 +86,7 @@ class NavigateTo:
         with ExitStack() as on_error:
             on_error.callback(self.reset)
             try:
-                if self.state is State.IDLE or (asked is not None and asked != self._asked):
+                if self.state is SkillState.IDLE or (asked is not None and asked != self._asked):
                     self._begin(asked or "goal_pos is missing")
                 elif self._mission is None or not self._mission.is_paused:
                     self._advance()
@@ -122,7 +122,7 @@ class NavigateTo:
 
     def replan(self) -> None:
         """Find the way anew from where the robot is going."""
-        if self.state not in (State.INITIALIZING, *OVER):
+        if self.state not in (SkillState.INITIALIZING, *OVER):
             self._plan_anew("Replanning")
 
     def reset(self) -> None:
@@ -131,7 +131,7 @@ class NavigateTo:
         self._pilot.stop()
         self._mission = self._asked = None
         self.data.clear()
-        self.state = State.IDLE
+        self.state = SkillState.IDLE
 
     def saved(self) -> dict[str, Any]:
         """Return what is needed to go on later, as JSON can hold it."""
@@ -146,14 +146,14 @@ class NavigateTo:
         kept = SavedMission.of(saved)
         self.reset()
         self._result = kept.result
-        self.state = kept.state if kept.state in OVER else State.INITIALIZING
+        self.state = kept.state if kept.state in OVER else SkillState.INITIALIZING
         if kept.goal is not None:
             self._asked = kept.goal
             self._mission = Mission(kept.goal, self.params, self._pilot.pose(), self._now_s())
             self._mission.take_up(kept, self._now_s())
 
     def _advance(self) -> None:
-        if self.state is State.INITIALIZING:
+        if self.state is SkillState.INITIALIZING:
             self._initialize()
             return
         self._pursued.check_time(self._now_s())
@@ -164,11 +164,11 @@ class NavigateTo:
             sight is Sight.BLOCKED and self._pursued.may_detour(self.state, self._now_s())
         ):
             self._detour(sight)
-        elif self.state is State.PATH_PLANNING:
+        elif self.state is SkillState.PATH_PLANNING:
             self._plan_path()
-        elif self.state is State.TRAJECTORY_GENERATION:
+        elif self.state is SkillState.TRAJECTORY_GENERATION:
             self._time_path()
-        elif self.state is State.EXECUTING:
+        elif self.state is SkillState.EXECUTING:
             self._execute()
 
     def _initialize(self) -> None:
@@ -276,9 +276,9 @@ class NavigateTo:
         """Go to EXECUTING with a course that needed no planner."""
         begun_s = max(self._now_s(), self._departure.begins_s)
         self._pilot.follow(Course(trajectory=trajectory, begun_s=begun_s, purpose=purpose))
-        if self.state is State.EXECUTING:
+        if self.state is SkillState.EXECUTING:
             self._go(Event.REPLAN)
-        if self.state is State.PATH_PLANNING:
+        if self.state is SkillState.PATH_PLANNING:
             self._go(Event.PATH_FOUND)
         self._go(Event.TIMED, message)
 
@@ -368,7 +368,7 @@ class NavigateTo:
         """Return where the navigation stands."""
         if self._mission is None or self.state in TERMINAL:
             progress = 0 if self._mission is None else self._mission.odometer.progress
-            progress = 100 if self.state is State.SUCCEEDED else progress
+            progress = 100 if self.state is SkillState.SUCCEEDED else progress
             result = self._result if self.state in TERMINAL else {}
             return standing(self._message, result, state=str(self.state), progress=progress)
         fields = self._mission.feedback(self._pilot) | self._counts()

@@ -16,7 +16,7 @@ from proctor.kernels.clearance import ClearanceField, least_clearance
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import Path
 from proctor.navigation.plugins import Controller
-from proctor.navigation.process.requests import Motion
+from proctor.navigation.process.requests import RobotMotion
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.timing.moves import brake, turn
 from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
@@ -46,25 +46,25 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """When the robot will be at its end."""
         return self.begun_s + self.trajectory.duration_s
 
-    def motion_at(self, time_s: float, drive: Drive) -> Motion:
+    def motion_at(self, time_s: float, drive: Drive) -> RobotMotion:
         """Return where the robot is to be at a time, and how it moves there."""
         (x, y, yaw), (vx, vy, omega) = (part.tolist() for part in self.trajectory.at(time_s - self.begun_s))
         speed_mps = math.hypot(vx, vy)
         if speed_mps < MOVING_MPS:
-            return Motion(x, y, yaw, omega=omega)
+            return RobotMotion(x, y, yaw, omega=omega)
         if drive == "differential":
             v = vx * math.cos(yaw) + vy * math.sin(yaw)
-            return Motion(x, y, yaw, v, omega, omega / v if abs(v) > MOVING_MPS else 0.0)
+            return RobotMotion(x, y, yaw, v, omega, omega / v if abs(v) > MOVING_MPS else 0.0)
         direction = math.atan2(vy, vx)
         _, (soon_vx, soon_vy, _) = self.trajectory.at(time_s - self.begun_s + SOON_S)
         bend_rad = wrap_angle(math.atan2(soon_vy, soon_vx) - direction)
         curvature = bend_rad / (speed_mps * SOON_S) if math.hypot(soon_vx, soon_vy) > MOVING_MPS else 0.0
-        return Motion(x, y, yaw, speed_mps, omega, curvature, wrap_angle(direction - yaw))
+        return RobotMotion(x, y, yaw, speed_mps, omega, curvature, wrap_angle(direction - yaw))
 
-    def end(self) -> Motion:
+    def end(self) -> RobotMotion:
         """Return the rest at its end."""
         x, y, yaw = self.trajectory.poses[-1].tolist()
-        return Motion(x, y, yaw)
+        return RobotMotion(x, y, yaw)
 
     def braked(self, now_s: float, dynamics: Dynamics) -> Course:
         """Return the course that comes to rest along this one as soon as it can."""
@@ -92,7 +92,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 class Departure(NamedTuple):
     """Where and when a new course begins."""
 
-    motion: Motion
+    motion: RobotMotion
     begins_s: float  # not earlier than this
 
     @property
@@ -140,7 +140,9 @@ class Pilot:
 
     def direction_rad(self) -> float:
         """Return the direction in which the course leads at this moment, from the robot's heading."""
-        motion = Motion(0.0, 0.0, 0.0) if self.course is None else self._motion_at(self.course, self.now_s())
+        motion = (
+            RobotMotion(0.0, 0.0, 0.0) if self.course is None else self._motion_at(self.course, self.now_s())
+        )
         return motion.sideways if motion.v >= 0 else math.pi
 
     def tracking_error_m(self) -> float:
@@ -175,14 +177,14 @@ class Pilot:
         now_s = self.now_s()
         if self.course is None or now_s >= self.course.ends_s:
             pose = self.pose()
-            return Departure(Motion(pose.x, pose.y, pose.yaw), now_s)
+            return Departure(RobotMotion(pose.x, pose.y, pose.yaw), now_s)
         motion = self._motion_at(self.course, now_s + lead_s)
         if motion.v >= SLOW_MPS:
             return Departure(motion, now_s + lead_s)
         self.brake()
         return Departure(self.course.end(), self.course.ends_s)
 
-    def _motion_at(self, course: Course, time_s: float) -> Motion:
+    def _motion_at(self, course: Course, time_s: float) -> RobotMotion:
         return course.motion_at(time_s, self.dynamics.drive)
 
 

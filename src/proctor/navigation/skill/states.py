@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 
-class State(enum.StrEnum):
+class SkillState(enum.StrEnum):
     """Where a navigation stands."""
 
     IDLE = "IDLE"
@@ -30,27 +30,27 @@ class Event(enum.StrEnum):
     REPORTED = "reported"  # the result has been returned
 
 
-TRANSITIONS: dict[tuple[State, Event], State] = {
-    (State.IDLE, Event.REQUESTED): State.INITIALIZING,
-    (State.INITIALIZING, Event.REQUESTED): State.INITIALIZING,
-    (State.INITIALIZING, Event.LOCATED): State.PATH_PLANNING,
-    (State.INITIALIZING, Event.FAILED): State.FAILED,
-    (State.PATH_PLANNING, Event.REQUESTED): State.INITIALIZING,
-    (State.PATH_PLANNING, Event.PATH_FOUND): State.TRAJECTORY_GENERATION,
-    (State.PATH_PLANNING, Event.REPLAN): State.PATH_PLANNING,
-    (State.PATH_PLANNING, Event.FAILED): State.FAILED,
-    (State.TRAJECTORY_GENERATION, Event.REQUESTED): State.INITIALIZING,
-    (State.TRAJECTORY_GENERATION, Event.TIMED): State.EXECUTING,
-    (State.TRAJECTORY_GENERATION, Event.REPLAN): State.PATH_PLANNING,
-    (State.TRAJECTORY_GENERATION, Event.FAILED): State.FAILED,
-    (State.EXECUTING, Event.REQUESTED): State.INITIALIZING,
-    (State.EXECUTING, Event.REPLAN): State.PATH_PLANNING,
-    (State.EXECUTING, Event.ARRIVED): State.SUCCEEDED,
-    (State.EXECUTING, Event.FAILED): State.FAILED,
-    (State.SUCCEEDED, Event.REPORTED): State.IDLE,
-    (State.FAILED, Event.REPORTED): State.IDLE,
+TRANSITIONS: dict[tuple[SkillState, Event], SkillState] = {
+    (SkillState.IDLE, Event.REQUESTED): SkillState.INITIALIZING,
+    (SkillState.INITIALIZING, Event.REQUESTED): SkillState.INITIALIZING,
+    (SkillState.INITIALIZING, Event.LOCATED): SkillState.PATH_PLANNING,
+    (SkillState.INITIALIZING, Event.FAILED): SkillState.FAILED,
+    (SkillState.PATH_PLANNING, Event.REQUESTED): SkillState.INITIALIZING,
+    (SkillState.PATH_PLANNING, Event.PATH_FOUND): SkillState.TRAJECTORY_GENERATION,
+    (SkillState.PATH_PLANNING, Event.REPLAN): SkillState.PATH_PLANNING,
+    (SkillState.PATH_PLANNING, Event.FAILED): SkillState.FAILED,
+    (SkillState.TRAJECTORY_GENERATION, Event.REQUESTED): SkillState.INITIALIZING,
+    (SkillState.TRAJECTORY_GENERATION, Event.TIMED): SkillState.EXECUTING,
+    (SkillState.TRAJECTORY_GENERATION, Event.REPLAN): SkillState.PATH_PLANNING,
+    (SkillState.TRAJECTORY_GENERATION, Event.FAILED): SkillState.FAILED,
+    (SkillState.EXECUTING, Event.REQUESTED): SkillState.INITIALIZING,
+    (SkillState.EXECUTING, Event.REPLAN): SkillState.PATH_PLANNING,
+    (SkillState.EXECUTING, Event.ARRIVED): SkillState.SUCCEEDED,
+    (SkillState.EXECUTING, Event.FAILED): SkillState.FAILED,
+    (SkillState.SUCCEEDED, Event.REPORTED): SkillState.IDLE,
+    (SkillState.FAILED, Event.REPORTED): SkillState.IDLE,
 }
 """All that can happen. What is not here is a mistake of the program."""
 
-TERMINAL = (State.SUCCEEDED, State.FAILED)
-OVER = (State.IDLE, *TERMINAL)  # nothing is under way
+TERMINAL = (SkillState.SUCCEEDED, SkillState.FAILED)
+OVER = (SkillState.IDLE, *TERMINAL)  # nothing is under way

@@ -24,7 +24,7 @@ from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 
 if TYPE_CHECKING:
-    from proctor.navigation.process.requests import Motion
+    from proctor.navigation.process.requests import RobotMotion
 
 METHODS = {
     "fast": "proctor.navigation.timing.time_optimal",
@@ -44,7 +44,7 @@ def time_path(
     legs: Sequence[Leg],
     dynamics: Dynamics,
     *,
-    start: Motion,
+    start: RobotMotion,
     goal_yaw: float | None = None,
     method: str = "fast",
 ) -> Trajectory:
@@ -80,7 +80,7 @@ def time_path(
     return Trajectory.joined(parts)
 
 
-def _start_speed(start: Motion, ways: list[Curve], dynamics: Dynamics) -> float:
+def _start_speed(start: RobotMotion, ways: list[Curve], dynamics: Dynamics) -> float:
     """Return the speed to begin with, 0 at rest, after checking that it leads along the path."""
     if abs(start.v) <= REST_MPS:
         return 0.0

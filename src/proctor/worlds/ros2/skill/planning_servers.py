@@ -17,7 +17,7 @@ from proctor.core.errors import ProctorError, SimulationError, UserError
 from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.planner import planner_name
-from proctor.navigation.process.requests import Motion, PlanAnswer, PlanRequest
+from proctor.navigation.process.requests import PlanAnswer, PlanRequest, RobotMotion
 from proctor.navigation.skill.planning import GRACE_S, START_UP_S, eased
 from proctor.robots.dynamics import Dynamics
 from proctor.worlds.ros2.node.convert import pose2
@@ -182,7 +182,7 @@ class PlanningServers:
         to = _pose_in_map(goal.goal, "goal")
         start = _pose_in_map(goal.start, "start") if goal.use_start else navigator.robot.pose()
         request = PlanRequest(
-            start=Motion(start.x, start.y, start.yaw),
+            start=RobotMotion(start.x, start.y, start.yaw),
             goal_xy=(to.x, to.y),
             planner=planner,
             planner_options=params.planner_options if planner == params.planner else {},
@@ -211,7 +211,7 @@ class PlanningServers:
         first, last = (pose2(pose.pose) for pose in (goal.path.poses[0], goal.path.poses[-1]))
         request = PlanRequest(
             path=path_of(points),
-            start=Motion(first.x, first.y, self._start_yaw(first)),
+            start=RobotMotion(first.x, first.y, self._start_yaw(first)),
             goal_yaw=last.yaw if goal.keep_final_heading else None,
             dynamics=eased(limits_of(goal.dynamics, self._navigator.robot.spec.dynamics)),
             timing=self._navigator.params.timing,
