@@ -68,25 +68,16 @@ class MissingDependency(UserError):
 
 
 EXTRAS = {
-    **dict.fromkeys(
-        (
-            "daqp",
-            "fast_simplification",
-            "matplotlib",
-            "mink",
-            "mujoco",
-            "numba",
-            "qpsolvers",
-            "scipy",
-            "trimesh",
-        ),
-        "sim",
-    ),
-    **dict.fromkeys(("av", "ompl", "toppra", "yaml"), "nav"),
-    "gymnasium": "gym",
-    "httpx": "chat",
-    **dict.fromkeys(("anyio", "mcp", "starlette", "uvicorn"), "mcp"),
-    "pxr": "usd",
+    package: extra
+    for extra, packages in {
+        "sim": "daqp fast_simplification matplotlib mink mujoco numba qpsolvers scipy trimesh",
+        "nav": "av ompl toppra yaml",
+        "gym": "gymnasium",
+        "chat": "httpx",
+        "mcp": "anyio mcp starlette uvicorn",
+        "usd": "pxr",
+    }.items()
+    for package in packages.split()
 }
 """Packages that only some parts of Proctor need, and the extra that brings them."""
 ROS_PACKAGES = ("plan_msgs", "simulation_interfaces", "tf2_msgs")  # message packages that a ROS 2 may lack

@@ -55,13 +55,11 @@ class Env(abc.ABC):
         Optional: it builds no world, so that a process can be forked after it. None: only `reset` can tell.
         Raises UserError for an option that makes no sense.
         """
-        del episode, options
         return None
 
     @classmethod
     def identity(cls, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return what else makes another run, in plain values: what files say that these options name."""
-        del options
         return {}
 
     def check(self, episodes: Sequence[Any]) -> Sequence[str] | None:
@@ -69,7 +67,6 @@ class Env(abc.ABC):
 
         Return what people should know of them before they trust the numbers, if anything.
         """
-        del episodes  # most envs can do any
         return None
 
     def wait(self, duration_s: float, *, keep: bool) -> None:

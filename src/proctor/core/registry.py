@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from pkgutil import resolve_name
 from types import MappingProxyType, ModuleType
 from typing import Any, Literal, get_args
 
@@ -43,6 +44,7 @@ Kind = Literal[
 ]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
+    **{kind: {} for kind in get_args(Kind)},
     "suite": {
         "houses-v1": "proctor.suites:houses-v1",
         "houses-v1-zh": "proctor.suites:houses-v1/episodes.zh.json",
@@ -79,12 +81,6 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "vln-ce-docker": "proctor.agents.dialects.vln_ce_docker:VlnCeDockerDialect",
         "xpolicylab": "proctor.agents.dialects.xpolicylab:XPolicyLabDialect",
     },
-    "exam": {},
-    "planner": {},
-    "controller": {},
-    "goal_checker": {},
-    "progress_checker": {},
-    "recovery": {},
 }
 USER_FILE = re.compile(r"(?P<file>[^:]+\.py)(:(?P<attribute>.*))?", re.DOTALL)
 """A file of the user's, and a class in it."""
@@ -192,10 +188,7 @@ def _checked_class(kind: Kind, name: str, module: ModuleType, attribute: str) ->
 
 def _base(kind: Kind) -> type:
     base = BASES.get(kind, object)
-    if isinstance(base, type):
-        return base
-    module, _, name = base.partition(":")
-    found: type = getattr(importlib.import_module(module), name)
+    found: type = resolve_name(base) if isinstance(base, str) else base
     return found
 
 
@@ -274,8 +267,7 @@ def _only_class(kind: Kind, name: str, module: ModuleType) -> str:
 
 def build(kind: Kind, name: str, options: Mapping[str, Any], more: Mapping[str, str] = EMPTY) -> Any:
     """Make the object behind a name, or behind one address, with these constructor options."""
-    class_ = load(kind, name, more)
-    check_options(kind, name, options, more)
+    class_ = check_options(kind, name, options, more)
     address = [name] if kind == "policy" and is_address(name) else []
     try:
         return class_(*address, **options)
@@ -283,8 +275,8 @@ def build(kind: Kind, name: str, options: Mapping[str, Any], more: Mapping[str, 
         raise UserError(f"{kind} '{name}' called sys.exit({error.code}) while it was being built") from None
 
 
-def check_options(kind: Kind, name: str, options: Mapping[str, Any], more: Mapping[str, str] = EMPTY) -> None:
-    """Refuse constructor options that the class behind a name does not have."""
+def check_options(kind: Kind, name: str, options: Mapping[str, Any], more: Mapping[str, str] = EMPTY) -> Any:
+    """Return the class behind a name; refuse constructor options that it does not have."""
     class_ = load(kind, name, more)
     address = [name] if kind == "policy" and is_address(name) else []
     try:
@@ -294,6 +286,7 @@ def check_options(kind: Kind, name: str, options: Mapping[str, Any], more: Mappi
         wrong = next((key for key in options if key not in taken), "")
         hint = did_you_mean(wrong, taken) if wrong else ""
         raise UserError(f"{kind} '{name}': {error}{hint}; options: {', '.join(taken) or 'none'}") from None
+    return class_
 
 
 def is_served(policy: Policy) -> bool:

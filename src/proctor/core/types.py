@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from proctor.core.record import DataclassStruct
+from proctor.core.record import Record
 
 Observation: TypeAlias = dict[str, Any]
 """What a policy sees. VLN: `rgb` uint8 (H, W, 3), `depth` uint16 millimetres (H, W), 0 = no return."""
@@ -49,18 +49,12 @@ SECTOR_RAD = math.radians(30)
 """Half of what lies ahead of a robot."""
 
 
-class Vector3(DataclassStruct, frozen=True, forbid_unknown_fields=True):
+class Vector3(Record, frozen=True):
     """A point, a direction or a triple of angles. `v.x` and `v["x"]` read the same number."""
 
     x: float
     y: float
     z: float
-
-    def __getitem__(self, axis: str) -> float:
-        if axis not in ("x", "y", "z"):
-            raise KeyError(axis)
-        value: float = getattr(self, axis)
-        return value
 
     def array(self) -> Array:
         """Return the triple as a numpy array."""
@@ -89,7 +83,7 @@ class Vector3(DataclassStruct, frozen=True, forbid_unknown_fields=True):
         return cls(*numbers)
 
 
-class Pose2(msgspec.Struct, frozen=True):
+class Pose2(Record, frozen=True, forbid_unknown_fields=False):
     """Position and heading on the floor, in the world frame unless a name says otherwise.
 
     `pose.x` and `pose["x"]` read the same number: a served policy gets its odometry as a dict.
@@ -98,12 +92,6 @@ class Pose2(msgspec.Struct, frozen=True):
     x: float
     y: float
     yaw: float
-
-    def __getitem__(self, name: str) -> float:
-        if name not in ("x", "y", "yaw"):
-            raise KeyError(name)
-        value: float = getattr(self, name)
-        return value
 
 
 class Scan(NamedTuple):
@@ -217,15 +205,9 @@ def total_usage(parts: Iterable[Usage]) -> Usage:
     parts = list(parts)
     costs = [part.cost_usd for part in parts if part.cost_usd is not None]
     is_known = bool(costs) and not any(part.tokens for part in parts if part.cost_usd is None)
-    return Usage(
-        decisions=sum(part.decisions for part in parts),
-        requests=sum(part.requests for part in parts),
-        repairs=sum(part.repairs for part in parts),
-        input_tokens=sum(part.input_tokens for part in parts),
-        cached_tokens=sum(part.cached_tokens for part in parts),
-        output_tokens=sum(part.output_tokens for part in parts),
-        cost_usd=math.fsum(costs) if is_known else None,
-    )
+    counted = [name for name in Usage.__struct_fields__ if name != "cost_usd"]
+    counts = {name: sum(getattr(part, name) for part in parts) for name in counted}
+    return Usage(**counts, cost_usd=math.fsum(costs) if is_known else None)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
