@@ -184,8 +184,6 @@ def _arrow(axes: Axes, pose: Any, length_m: float, color: str) -> None:
 
 
 def _legend(drive: Drive, robot: str, *, has_map: bool) -> Iterator[tuple[Any, str]]:
-    """Yield marks and what they mean."""
-
     def mark(**look: Any) -> Line2D:
         return Line2D([], [], **look)
 

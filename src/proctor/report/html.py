@@ -25,7 +25,6 @@ LAST = (
     *("map.js", "timeline.js", "conversation.js", "episode.js", "app.js"),
 )
 """Joined to one script, with those of the exam's page between them: these fill in what exam.js begins."""
-STYLES = ("style.css",)
 
 
 def write_report(
@@ -67,7 +66,7 @@ def write_report(
 def html_of(page: type[Page], data: dict[str, Any]) -> str:
     """Return the page with its style, its script and its data inside."""
     scripts = [*map(_file, FIRST), *map(page.viewer_file, page.scripts), *map(_file, LAST)]
-    styles = [*map(_file, STYLES), *map(page.viewer_file, page.styles)]
+    styles = [_file("style.css"), *map(page.viewer_file, page.styles)]
     script = '"use strict";\n' + "\n".join(scripts)
     parts = {
         "STYLE": "\n".join(styles),

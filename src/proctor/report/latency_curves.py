@@ -54,9 +54,8 @@ def latency_curves(runs: Sequence[RunRecord]) -> list[LatencyCurve]:
             # A run without thinking time belongs to both.
             points = [point for cost, point in group if cost is None or cost.keeps_command is keeps_command]
             if len({point.seconds for point in points}) > 1:
-                curves.append(
-                    LatencyCurve(names[key], HOLD if keeps_command else STOP, sorted(points, key=_place))
-                )
+                points.sort(key=lambda point: (point.seconds, point.run))
+                curves.append(LatencyCurve(names[key], HOLD if keeps_command else STOP, points))
     return curves
 
 
@@ -71,10 +70,6 @@ def latency_table(curves: Sequence[LatencyCurve]) -> Table:
                 escape(plain(f"{curve.name}, {curve.while_thinking}")), str(point.success.n), *cells
             )
     return table
-
-
-def _place(point: LatencyPoint) -> tuple[float, int]:
-    return point.seconds, point.run
 
 
 def _all_but_latency(identity: dict[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -120,12 +121,12 @@ def _episodes_of(run: RunFolder, loaded: Loaded) -> tuple[dict[str, Any], list[s
 
 def _scenes_are_the_same(run: RunFolder, episodes: dict[str, Any]) -> bool:
     """Tell whether the scenes are those of the run, as far as that can be known of an unfinished one."""
-    expected, count = run.identity.get("scenes_sha256"), run.identity.get("episodes", 0)
+    expected, asked = run.identity.get("scenes_sha256"), run.identity.get("episodes", 0)
     finished = {result.episode_id for result in run.episodes}
     used = [episode for key, episode in episodes.items() if key in finished]
-    if len(used) < count:
+    if len(used) < asked:
         used = list(episodes.values())
-    if expected is None or len(used) != count:
+    if expected is None or len(used) != asked:
         return True
     try:
         return scenes_digest(run.exam, used) == str(expected)
@@ -135,12 +136,9 @@ def _scenes_are_the_same(run: RunFolder, episodes: dict[str, Any]) -> bool:
 
 def _unique(agent: str, folder: Path, taken: set[str]) -> str:
     """Return a name for a run: its agent's, or also its folder's where another run has the same."""
-    candidates = [agent, f"{agent} ({folder.name})"]
-    number = 2
-    while candidates[0] in taken and candidates[-1] in taken:
-        candidates.append(f"{agent} ({folder.name} {number})")
-        number += 1
-    return candidates[0] if candidates[0] not in taken else candidates[-1]
+    by_folder = (f"{agent} ({folder.name} {number})" for number in count(2))
+    candidates = chain([agent, f"{agent} ({folder.name})"], by_folder)
+    return next(name for name in candidates if name not in taken)
 
 
 def tracked(items: Sequence[T], what: str, on_progress: OnProgress | None) -> Iterator[T]:
