@@ -18,7 +18,6 @@ from proctor.cli import exams
 from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
-from proctor.report import machine
 
 
 @pytest.fixture
@@ -405,7 +404,7 @@ def test_doctor_tells_about_rendering(capsys):
 
 
 def test_doctor_tells_how_to_get_what_is_missing(capsys, monkeypatch):
-    monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(exams.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(exams, "console", Console(width=200))
     code, out, _ = proctor(capsys, "doctor")
     assert code == 0

@@ -15,12 +15,11 @@ from proctor import __version__
 from proctor.cli.conformance import add_conformance
 from proctor.cli.datasets import add_datasets
 from proctor.cli.exams import add_exams
-from proctor.cli.export_o3de import add_export_o3de
 from proctor.cli.import_world import add_import_world
 from proctor.cli.look import add_look
 from proctor.cli.mcp import add_mcp
 from proctor.cli.navigate import add_navigate
-from proctor.cli.o3de_standin import add_o3de_standin
+from proctor.cli.o3de import add_export_o3de, add_o3de_standin
 from proctor.cli.play import add_play
 from proctor.cli.probe import add_probe
 from proctor.cli.report import add_report
@@ -71,7 +70,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _help(arguments: argparse.Namespace) -> int:
-    del arguments
     _parser([]).print_help()
     return DONE
 

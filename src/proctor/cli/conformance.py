@@ -10,7 +10,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from proctor.cli.options import add_command, find_modules_here, read_options
+from proctor.cli.options import add_command, add_option, dataset_of, find_modules_here, read_options
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import UserError
 from proctor.core.plain_text import plain
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from proctor.runs.conformance import Check
 
 ERRORS_FOUND = 1
+WORLD = "the world (default: the exam's own)"
 MARKS = {"ok": "[green]ok[/green]", "warning": "[yellow]warning[/yellow]", "error": "[red]error[/red]"}
 EXIT_CODES = "exit codes: 0 no errors, 1 errors found, 2 it cannot be tried at all"
 ENV_HELP = f"""\
@@ -73,16 +74,11 @@ def add_conformance(commands: Any) -> None:
     """Add the commands."""
     _add(commands, "env", _check_env, ENV_HELP)
     policy = _add(commands, "policy", _check_policy, POLICY_HELP)
-    policy.add_argument("--env", default="", metavar="NAME", help="the world (default: the exam's own)")
-    policy.add_argument(
-        "--policy-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an option of the policy; may be given several times",
-    )
+    add_option(policy, "--env NAME", "", WORLD)
+    text = "an option of the policy; may be given several times"
+    add_option(policy, "--policy-option KEY=VALUE", [], text)
     exam = _add(commands, "exam", _check_exam, EXAM_HELP)
-    exam.add_argument("--env", default="", metavar="NAME", help="the world (default: the exam's own)")
+    add_option(exam, "--env NAME", "", WORLD)
 
 
 def _add(
@@ -90,11 +86,11 @@ def _add(
 ) -> argparse.ArgumentParser:
     parser = add_command(commands, f"check-{kind}", run, page)
     own = "" if kind == "exam" else ", module:Class or file.py:Class"
-    parser.add_argument("name", metavar="NAME", help=f"a name (proctor list){own}")
+    add_option(parser, "name NAME", str, f"a name (proctor list){own}")
     episodes = parser.add_mutually_exclusive_group()
-    episodes.add_argument("--suite", metavar="NAME", help="episodes to try it with (default: one that fits)")
-    episodes.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder instead")
-    parser.add_argument("--scenes", type=Path, metavar="DIR", help="the dataset's scenes, if not beside it")
+    add_option(episodes, "--suite NAME", str, "episodes to try it with (default: one that fits)")
+    add_option(episodes, "--dataset PATH", Path, "an episode file or folder instead")
+    add_option(parser, "--scenes DIR", Path, "the dataset's scenes, if not beside it")
     parser.add_argument("--env-option", action="append", default=[], metavar="KEY=VALUE")
     return parser
 
@@ -156,8 +152,7 @@ def _dataset(arguments: argparse.Namespace, kind: str, tasks: Sequence[str]) -> 
     from proctor.exams.names import exam_named, exams_of
 
     if arguments.dataset is not None or arguments.suite is not None:
-        path = arguments.dataset if arguments.suite is None else suite_path(arguments.suite)
-        return load_dataset(path, scenes=arguments.scenes)
+        return dataset_of(arguments)
     exams = list(tasks) or exams_of(kind, arguments.name) or [exam_named("").name]
     examples = [exam_named(name).example_suite for name in exams]
     for suite in [*filter(None, examples), *names("suite")]:

@@ -10,7 +10,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from proctor.cli.options import add_command
+from proctor.cli.exam_runs import print_scores
+from proctor.cli.options import add_command, add_option
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import InvalidFile, UnknownName, UserError
 from proctor.core.plain_text import plain
@@ -65,36 +66,31 @@ examples:
 def add_datasets(commands: Any) -> None:
     """Add the commands."""
     check = add_command(commands, "check-dataset", _check, CHECK_DATASET_HELP)
-    check.add_argument("path", type=Path, metavar="PATH", help="an episode file or folder")
+    add_option(check, "path PATH", Path, "an episode file or folder")
     _add_scenes(check)
-    check.add_argument("--fix", type=Path, metavar="OUT", help="write a corrected copy to this new file")
-    check.add_argument(
-        "--drop", nargs="+", default=[], metavar="FILTER", help="with --fix: leave these out, too"
-    )
-    check.add_argument(
-        "--all", action="store_true", help=f"list every episode of a finding, not only the first {LISTED}"
-    )
+    add_option(check, "--fix OUT", Path, "write a corrected copy to this new file")
+    add_option(check, "--drop FILTER", str, "with --fix: leave these out, too", nargs="+", default=[])
+    add_option(check, "--all", bool, f"list every episode of a finding, not only the first {LISTED}")
     convert = add_command(commands, "convert", _convert, CONVERT_HELP)
-    convert.add_argument("source", type=Path, metavar="IN", help="an episode file or folder")
-    convert.add_argument("out", type=Path, metavar="OUT", help="a new file, .json or .json.gz")
-    convert.add_argument("--to", default=NATIVE, metavar="FORMAT", help=f"(default: {NATIVE})")
+    add_option(convert, "source IN", Path, "an episode file or folder")
+    add_option(convert, "out OUT", Path, "a new file, .json or .json.gz")
+    add_option(convert, "--to FORMAT", NATIVE, f"(default: {NATIVE})")
     _add_scenes(convert)
     predictions = add_command(commands, "predictions", _predictions, PREDICTIONS_HELP)
     predictions.add_argument("run", type=Path, metavar="RUN_DIR")
     predictions.add_argument("--out", type=Path, required=True, metavar="FILE")
-    predictions.add_argument("--dataset", type=Path, metavar="PATH", help="(default: where the run found it)")
-    predictions.add_argument(
-        "--format", metavar="FORMAT", help="r2r or rxr, for navigation (default: that of the dataset)"
-    )
+    add_option(predictions, "--dataset PATH", Path, "(default: where the run found it)")
+    text = "r2r or rxr, for navigation (default: that of the dataset)"
+    add_option(predictions, "--format FORMAT", str, text)
     score = add_command(commands, "score", _score, SCORE_HELP)
     score.add_argument("predictions", type=Path, metavar="PREDICTIONS")
-    score.add_argument("--dataset", type=Path, required=True, metavar="PATH", help="the episodes they are of")
+    add_option(score, "--dataset PATH", Path, "the episodes they are of", required=True)
     _add_scenes(score)
-    score.add_argument("--out", type=Path, metavar="DIR", help="write a run folder, for report and compare")
+    add_option(score, "--out DIR", Path, "write a run folder, for report and compare")
 
 
 def _add_scenes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scenes", type=Path, metavar="DIR", help="the dataset's scenes, such as GLB files")
+    add_option(parser, "--scenes DIR", Path, "the dataset's scenes, such as GLB files")
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -236,15 +232,13 @@ def _predictions(arguments: argparse.Namespace) -> int:
 def _score(arguments: argparse.Namespace) -> int:
     from proctor.exams.datasets import load_dataset
     from proctor.exams.results import distance_label
-    from proctor.report.tables import score_notes, score_table
     from proctor.runs.scoring import score_predictions
 
     dataset = load_dataset(arguments.dataset, scenes=arguments.scenes)
     score = score_predictions(arguments.predictions, dataset, arguments.out)
     name = arguments.predictions.name
     title = f"{name} on {dataset.path.name}, {distance_label(score.results.summary.distance)}"
-    console.print(score_table(dataset.exam, {name: score.results}, title=escape(title)))
-    console.say(score_notes(dataset.exam, {name: score.results}))
+    print_scores(dataset.exam, {name: score.results}, escape(title))
     _print_notes(score.notes)
     if arguments.out is not None:
         console.say(f"Results: {arguments.out}")

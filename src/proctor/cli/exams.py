@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import platform
 import secrets
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from proctor.cli.options import add_command
+from proctor import __version__
+from proctor.cli.options import add_command, add_option
 from proctor.cli.terminal import DONE, USER_ERROR, console
-from proctor.core.errors import UnknownName, UserError
+from proctor.core.errors import ROS_PACKAGES, MissingDependency, UnknownName, UserError, install_command
 
 GENERATE_HELP = """\
 make houses or tabletops, and episodes, of your own
@@ -46,21 +49,14 @@ def add_exams(commands: Any) -> None:
     """Add the commands."""
     add_command(commands, "list", _list, LIST_HELP)
     generate = add_command(commands, "generate", _generate, GENERATE_HELP)
-    generate.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
+    add_option(generate, "--out DIR", Path, "a new folder", required=True)
     generate.add_argument("--houses", type=int, default=4, metavar="N")
     generate.add_argument("--episodes-per-house", type=int, default=4, metavar="N")
-    generate.add_argument(
-        "--rooms", type=int, metavar="N", help="in each house, halls included (default: as it comes)"
-    )
-    generate.add_argument(
-        "--tabletops", type=int, metavar="N", help="instead of houses: N pick-and-place episodes"
-    )
-    generate.add_argument(
-        "--seed",
-        type=int,
-        help="same seed, same exam (default: one that nobody can guess, as a secret exam needs)",
-    )
-    generate.add_argument("--suite", metavar="NAME", help="build a suite that comes with Proctor once more")
+    add_option(generate, "--rooms N", int, "in each house, halls included (default: as it comes)")
+    add_option(generate, "--tabletops N", int, "instead of houses: N pick-and-place episodes")
+    text = "same seed, same exam (default: one that nobody can guess, as a secret exam needs)"
+    add_option(generate, "--seed", int, text)
+    add_option(generate, "--suite NAME", str, "build a suite that comes with Proctor once more")
     add_command(commands, "doctor", _doctor, DOCTOR_HELP)
 
 
@@ -69,7 +65,6 @@ def _list(arguments: argparse.Namespace) -> int:
     from proctor.exams.names import all_exams, exams_of
     from proctor.exams.step_metrics import metrics_of
 
-    del arguments
     exams = list(all_exams())
     for kind, plural in PLURAL.items():
         rows = [(name, target, exams_of(kind, name)) for name, target in names(kind).items()]
@@ -162,16 +157,68 @@ def _tabletops(arguments: argparse.Namespace) -> _Plan | None:
     return _Plan("tabletops", total, lambda folder, tell: build_tabletop(folder, recipe, tell), "expert")
 
 
-def _doctor(arguments: argparse.Namespace) -> int:
-    from proctor.report.machine import examine_machine
+class _MachineFinding(NamedTuple):
+    state: Literal["ok", "missing", "optional"]
+    what: str
+    found: str
+    remedy: str = ""
 
-    del arguments
+
+def _doctor(arguments: argparse.Namespace) -> int:
     table = Table(box=None)
     for heading in ("", "What", "Found", "How to get it"):
         table.add_column(heading, overflow="fold")
-    findings = examine_machine()
+    findings = _examine_machine()
     marks = {"ok": "[green]ok[/green]", "missing": "[red]missing[/red]", "optional": "[dim]optional[/dim]"}
     for finding in findings:
         table.add_row(marks[finding.state], *map(escape, (finding.what, finding.found, finding.remedy)))
     console.print(table)
     return USER_ERROR if any(finding.state == "missing" for finding in findings) else DONE
+
+
+def _examine_machine() -> list[_MachineFinding]:
+    """Look for everything Proctor can use."""
+    findings = [
+        _MachineFinding("ok", "Proctor", __version__),
+        _MachineFinding("ok", "Python", platform.python_version()),
+        *map(_package, ("mujoco", "numpy", "scipy", "trimesh")),
+        _rendering(),
+    ]
+    for module, what, remedy in (
+        ("gymnasium", "Gymnasium adapter", install_command("gym")),
+        ("collada", "COLLADA (.dae) meshes", "pip install pycollada"),
+    ):
+        is_there = importlib.util.find_spec(module) is not None
+        state = ("ok", what, "installed") if is_there else ("optional", what, "no", remedy)
+        findings.append(_MachineFinding(*state))
+    return [*findings, _ros()]
+
+
+def _package(name: str) -> _MachineFinding:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return _MachineFinding("ok", name, version(name))
+    except PackageNotFoundError:
+        remedy = f"{install_command('sim')} (to serve agents it is not needed)"
+        return _MachineFinding("missing", name, "no", remedy)
+
+
+def _rendering() -> _MachineFinding:
+    try:
+        from proctor.worlds.mujoco.render.gl import renderer_name
+
+        return _MachineFinding("ok", "Rendering", renderer_name())
+    except MissingDependency as error:
+        return _MachineFinding("missing", "Rendering", "no", str(error))
+
+
+def _ros() -> _MachineFinding:
+    if importlib.util.find_spec("rclpy") is None:
+        remedy = "source /opt/ros/DISTRO/setup.bash, or `make ros` and .venv-ros/bin/proctor"
+        return _MachineFinding("optional", "ROS 2 (rclpy)", "no", remedy)
+    lacking = [name for name in ROS_PACKAGES if importlib.util.find_spec(name) is None]
+    if lacking:
+        remedy = "cd ros2_ws && colcon build && source install/setup.bash"
+        return _MachineFinding("optional", "ROS 2 messages", f"no {', '.join(lacking)}", remedy)
+    return _MachineFinding("ok", "ROS 2", "yes")

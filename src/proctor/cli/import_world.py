@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from proctor.cli.options import add_command
+from proctor.cli.options import add_command, add_option
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import InvalidFile, UserError
 
@@ -45,24 +45,12 @@ scene cannot hold (joints, plugins, heightmaps) is listed at the end.
 def add_import_world(commands: Any) -> None:
     """Add the command."""
     command = add_command(commands, "import-world", _import_world, PAGE)
-    command.add_argument("file", type=Path, metavar="FILE", help="a world: .world, .sdf, .xml or .mjcf")
-    command.add_argument(
-        "--out", type=Path, metavar="DIR", help="the scene's folder (default: the file's name, here)"
-    )
-    command.add_argument(
-        "--models",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="a folder of models; may be given several times",
-    )
-    command.add_argument(
-        "--floor",
-        type=float,
-        metavar="Z",
-        help="the height of its floor, which becomes 0 (default: that of its highest ground plane, or 0)",
-    )
+    add_option(command, "file FILE", Path, "a world: .world, .sdf, .xml or .mjcf")
+    add_option(command, "--out DIR", Path, "the scene's folder (default: the file's name, here)")
+    text = "a folder of models; may be given several times"
+    add_option(command, "--models DIR", Path, text, action="append", default=[])
+    text = "the height of its floor, which becomes 0 (default: that of its highest ground plane, or 0)"
+    add_option(command, "--floor Z", float, text)
 
 
 def read_world(file: Path, models: list[Path]) -> ForeignWorld:
@@ -117,10 +105,7 @@ def _collision_kind(item: SceneObject) -> str:
 
 
 def _print(world: ForeignWorld, imported: Imported) -> None:
-    def say(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
-
-    scene = imported.scene
+    scene, say = imported.scene, console.say
     kinds = Counter(map(_collision_kind, scene.objects))
     solid = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     say(f"{len(scene.objects)} objects ({solid}) and {len(scene.lights)} lights: {imported.scene_path}")

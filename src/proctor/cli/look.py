@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proctor.cli.import_world import scene_file
-from proctor.cli.options import add_command
-from proctor.cli.places import allow_negative_places, place_of
+from proctor.cli.options import add_command, add_option, allow_negative_places, place_of
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.types import Pose2
@@ -49,13 +48,10 @@ def add_look(commands: Any) -> None:
     """Add the command."""
     command = add_command(commands, "look", _look, PAGE)
     allow_negative_places(command)
-    command.add_argument(
-        "scene", metavar="SCENE", help="a scene file, a mesh, a world, a map, or the id of a suite's scene"
-    )
-    command.add_argument("--at", metavar="X,Y[,YAW]", help="where the robot stands: metres and radians")
-    command.add_argument(
-        "--out", type=Path, default=Path(), metavar="DIR", help="where to write (default: here)"
-    )
+    text = "a scene file, a mesh, a world, a map, or the id of a suite's scene"
+    add_option(command, "scene SCENE", str, text)
+    add_option(command, "--at X,Y[,YAW]", str, "where the robot stands: metres and radians")
+    add_option(command, "--out DIR", Path(), "where to write (default: here)")
 
 
 def _look(arguments: argparse.Namespace) -> int:
@@ -73,7 +69,7 @@ def _look(arguments: argparse.Namespace) -> int:
     for what, image in pictures.items():
         file = arguments.out / f"{name}_{what}.png"
         save_png(image, file)
-        console.print(f"{what}: {file} ({image.width} x {image.height})", markup=False, soft_wrap=True)
+        console.say(f"{what}: {file} ({image.width} x {image.height})")
     return DONE
 
 

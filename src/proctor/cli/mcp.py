@@ -11,10 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proctor.cli.conditions import add_conditions, read_conditions
-from proctor.cli.exam_options import add_exam_options, exam_options
-from proctor.cli.exam_runs import add_exam, exam_title, folder_of, names_of, run_config
-from proctor.cli.options import add_command, find_modules_here, read_options
+from proctor.cli import exam_runs
+from proctor.cli.options import add_command, add_option, find_modules_here
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, errors
 from proctor.core.errors import UserError
 
@@ -55,41 +53,25 @@ class _ClientLeft(Exception):
 def add_mcp(commands: Any, *, with_exam_options: bool) -> None:
     """Add the command."""
     mcp = add_command(commands, "mcp", _mcp, MCP_HELP)
-    add_exam(mcp)
-    mcp.add_argument("--name", default="mcp", help="what to call the agent in tables and its folder")
-    mcp.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/EXAM/NAME)")
-    mcp.add_argument(
-        "--episode-timeout",
-        type=float,
-        default=1800.0,
-        metavar="S",
-        help="seconds per episode; then it is over, as the agent's fault (default: 1800)",
-    )
-    mcp.add_argument(
-        "--check-pictures",
-        action="store_true",
-        help="the agent must read a code word from a picture first: not all clients show pictures to it",
-    )
-    mcp.add_argument("--depth", action="store_true", help="show depth, too, as grey pictures")
-    mcp.add_argument(
-        "--structured",
-        action="store_true",
-        help="repeat texts as structured content; some clients then drop the pictures",
-    )
+    exam_runs.add_exam(mcp)
+    add_option(mcp, "--name", "mcp", "what to call the agent in tables and its folder")
+    add_option(mcp, "--out DIR", Path, "the run's folder (default: runs/EXAM/NAME)")
+    text = "seconds per episode; then it is over, as the agent's fault (default: 1800)"
+    add_option(mcp, "--episode-timeout S", 1800.0, text)
+    text = "the agent must read a code word from a picture first: not all clients show pictures to it"
+    add_option(mcp, "--check-pictures", bool, text)
+    add_option(mcp, "--depth", bool, "show depth, too, as grey pictures")
+    text = "repeat texts as structured content; some clients then drop the pictures"
+    add_option(mcp, "--structured", bool, text)
     how = mcp.add_argument_group("how the agent connects")
-    how.add_argument("--stdio", action="store_true", help="over stdin and stdout, not over HTTP")
-    how.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
-    how.add_argument("--port", type=int, default=8077, help="0 for any that is free (default: 8077)")
-    more: dict[str, Any] = {"action": "append", "default": []}
-    how.add_argument(
-        "--allow-host", **more, metavar="NAME", help="a name by which clients may call this machine"
-    )
-    how.add_argument(
-        "--allow-origin", **more, metavar="ORIGIN", help="let web pages of this origin call (default: none)"
-    )
-    add_conditions(mcp)
+    add_option(how, "--stdio", bool, "over stdin and stdout, not over HTTP")
+    add_option(how, "--host", "127.0.0.1", "address to listen at (default: 127.0.0.1)")
+    add_option(how, "--port", 8077, "0 for any that is free (default: 8077)")
+    add_option(how, "--allow-host NAME", [], "a name by which clients may call this machine")
+    add_option(how, "--allow-origin ORIGIN", [], "let web pages of this origin call (default: none)")
+    exam_runs.add_conditions(mcp)
     if with_exam_options:
-        add_exam_options(mcp)
+        exam_runs.add_exam_options(mcp)
     mcp.set_defaults(goes_on=True)
 
 
@@ -113,7 +95,7 @@ def _mcp(arguments: argparse.Namespace) -> int:
     try:
         with closing(transport), closing(seat):
             report = _take_exam(plan, seat, tools, transport, hints)
-            _tell_results(plan, report, exam_title(arguments))
+            _tell_results(plan, report, exam_runs.exam_title(arguments))
             seat.close()
             if arguments.stdio or report.done_before < report.total:
                 transport.finish()
@@ -128,36 +110,23 @@ def _mcp(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> RunPlan:
-    from msgspec.structs import replace
-
     from proctor.runs.attempts import Patience
-    from proctor.runs.job import RunJob
-    from proctor.runs.plan import load_run_dataset, plan_run
+    from proctor.runs.plan import plan_run
 
-    names_of(["mcp"], [arguments.name])  # refuses what cannot be one
+    exam_runs.names_of(["mcp"], [arguments.name])  # refuses what cannot be one
     transport = "stdio" if arguments.stdio else "http"
     options = {"transport": transport, "episode_timeout_s": arguments.episode_timeout}
     if arguments.check_pictures:
         options["check_pictures"] = True
     if arguments.depth:
         options["show_depth"] = True
-    config = run_config(
-        arguments,
-        RunJob(
-            env=arguments.env,
-            policy="mcp",
-            env_options=read_options(arguments.env_option),
-            policy_options=options,
-            seed=arguments.seed,
-            conditions=read_conditions(arguments),
-        ),
-        name=arguments.name,
-        patience=Patience(pause_s=0.0),  # the seat itself waits for the agent
-    )
-    dataset = load_run_dataset(config)
-    job = replace(config.job, exam_options=exam_options(arguments, dataset.exam))
-    out = arguments.out or Path("runs") / exam_title(arguments) / folder_of("mcp", arguments.name)
-    return plan_run(replace(config, job=job), out, dataset)
+    conditions = exam_runs.read_conditions(arguments)
+    job = exam_runs.run_job(arguments, "mcp", policy_options=options, conditions=conditions)
+    patience = Patience(pause_s=0.0)  # the seat itself waits for the agent
+    config, dataset = exam_runs.load_exam(arguments, job, name=arguments.name, patience=patience)
+    folder = exam_runs.folder_of("mcp", arguments.name)
+    out = arguments.out or Path("runs") / exam_runs.exam_title(arguments) / folder
+    return plan_run(config, out, dataset)
 
 
 def _take_exam(
@@ -216,10 +185,7 @@ def _http(server: Any, tools: ExamTools, arguments: argparse.Namespace) -> tuple
 
 
 def _tell_results(plan: RunPlan, report: RunReport, title: str) -> None:
-    from proctor.report.tables import score_notes, score_table
-
-    exam, finished = plan.dataset.exam, {plan.config.label: report.results}
-    errors.print(score_table(exam, finished, title=f"{title} on {plan.config.job.env}", privileged=[]))
-    errors.say(score_notes(exam, finished))
+    scores = {plan.config.label: report.results}
+    exam_runs.print_scores(plan.dataset.exam, scores, f"{title} on {plan.config.job.env}", to=errors)
     errors.say(*(f"warning: {warning}" for warning in report.warnings))
     errors.say(f"Results: {plan.out}. To look at them: proctor report {shlex.quote(str(plan.out))}")

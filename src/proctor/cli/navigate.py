@@ -15,9 +15,17 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
 from proctor.cli.import_world import scene_file
-from proctor.cli.navigation_options import add_navigation_options, navigation_params
-from proctor.cli.options import add_robot_option
-from proctor.cli.places import allow_negative_places, episode_of, place_of
+from proctor.cli.options import (
+    add_command,
+    add_dataset,
+    add_navigation_options,
+    add_option,
+    add_robot,
+    allow_negative_places,
+    episode_of,
+    navigation_params,
+    place_of,
+)
 from proctor.cli.terminal import DONE, console, errors
 from proctor.core.documents import write_atomically
 from proctor.core.errors import InvalidFile, UserError
@@ -31,7 +39,10 @@ if TYPE_CHECKING:
     from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
 
 SUFFIXES = {"plot": ".png", "json": ".json", "video": ".mp4"}
-EXAMPLES = """\
+NAVIGATE_HELP = """\
+send the robot to a place, and plot or film how it gets there
+Send the robot of the embedded world to a place with the skill `navigate_to`.
+
 examples:
   proctor navigate --suite houses-v1 --episode house_64959_0 --plot drive.png
   proctor navigate --suite houses-v1 --episode house_64959_0 --planner rrt_star --seed 3 --json drive.json
@@ -50,8 +61,6 @@ exit codes: 0 arrived, 1 did not arrive, 2 user error, 130 interrupted
 
 
 class _Task(NamedTuple):
-    """Who is to go where."""
-
     scene: Path  # of the scene, or of the map
     floor_z: float
     start: Pose2
@@ -61,58 +70,28 @@ class _Task(NamedTuple):
 
 def add_navigate(commands: Any) -> None:
     """Add the command."""
-    navigate = commands.add_parser(
-        "navigate",
-        help="send the robot to a place, and plot or film how it gets there",
-        description="Send the robot of the embedded world to a place with the skill `navigate_to`.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    navigate = add_command(commands, "navigate", _navigate, NAVIGATE_HELP)
     allow_negative_places(navigate)
-    where = navigate.add_mutually_exclusive_group(required=True)
-    where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
-    where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
-    where.add_argument(
-        "--scene",
-        type=Path,
-        metavar="FILE",
-        help="a scene file, a house that is a mesh, or a world of Gazebo or MuJoCo (proctor import-world)",
-    )
-    where.add_argument(
-        "--map", type=Path, metavar="FILE", help="a map: map_server's .yaml, .npz, or MovingAI's .map"
-    )
-    navigate.add_argument(
-        "--scenario",
-        metavar="SCEN[:N]",
-        help="of a .map: its .scen file, whose N-th line (default: 1) gives start and goal",
-    )
-    navigate.add_argument(
-        "--cell", type=float, metavar="M", help="the side of a .map's cells in metres (default: 0.5)"
-    )
-    navigate.add_argument(
-        "--unknown",
-        choices=("free", "occupied"),
-        help="what unknown cells of the map count as (default: free)",
-    )
-    navigate.add_argument("--episode", metavar="ID", help="of the exam: gives scene, start and goal")
-    navigate.add_argument("--start", metavar="X,Y[,YAW]", help="metres and radians (default: the episode's)")
-    navigate.add_argument("--goal", metavar="X,Y[,YAW]", help="metres and radians (default: the episode's)")
-    add_robot_option(navigate)
+    where = add_dataset(navigate, required=True)
+    text = "a scene file, a house that is a mesh, or a world of Gazebo or MuJoCo (proctor import-world)"
+    add_option(where, "--scene FILE", Path, text)
+    add_option(where, "--map FILE", Path, "a map: map_server's .yaml, .npz, or MovingAI's .map")
+    text = "of a .map: its .scen file, whose N-th line (default: 1) gives start and goal"
+    add_option(navigate, "--scenario SCEN[:N]", str, text)
+    add_option(navigate, "--cell M", float, "the side of a .map's cells in metres (default: 0.5)")
+    text = "what unknown cells of the map count as (default: free)"
+    add_option(navigate, "--unknown", str, text, choices=("free", "occupied"))
+    add_option(navigate, "--episode ID", str, "of the exam: gives scene, start and goal")
+    add_option(navigate, "--start X,Y[,YAW]", str, "metres and radians (default: the episode's)")
+    add_option(navigate, "--goal X,Y[,YAW]", str, "metres and radians (default: the episode's)")
+    add_robot(navigate)
     add_navigation_options(navigate)
-    navigate.add_argument(
-        "--timeout",
-        type=float,
-        metavar="S",
-        help="simulated seconds to get there (default: 60; of a long --scenario, 4 for each metre)",
-    )
-    navigate.add_argument("--seed", type=int, default=0, help="for planners that draw at random (default: 0)")
-    navigate.add_argument(
-        "--plot", type=Path, metavar="PNG", help="draw map, paths, speeds and what was driven"
-    )
-    navigate.add_argument("--json", type=Path, metavar="JSON", help="write result, timings and paths")
-    navigate.add_argument("--video", type=Path, metavar="MP4", help="film it from above, at real speed")
-    navigate.set_defaults(command=_navigate)
+    text = "simulated seconds to get there (default: 60; of a long --scenario, 4 for each metre)"
+    add_option(navigate, "--timeout S", float, text)
+    add_option(navigate, "--seed", 0, "for planners that draw at random (default: 0)")
+    add_option(navigate, "--plot PNG", Path, "draw map, paths, speeds and what was driven")
+    add_option(navigate, "--json JSON", Path, "write result, timings and paths")
+    add_option(navigate, "--video MP4", Path, "film it from above, at real speed")
 
 
 def _navigate(arguments: argparse.Namespace) -> int:
@@ -133,8 +112,7 @@ def _go(arguments: argparse.Namespace) -> int:
     task = _task(arguments)
     writers = _writers(arguments, task)
     notes = Scene.load(task.scene).missing_file_notes() if task.grid is None else []  # a map names no files
-    for note in notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+    console.say(*(f"note: {note}" for note in notes))
     scene = None
     if task.grid is not None:
         from proctor.scenes.map_scene import scene_of_map
@@ -160,11 +138,11 @@ def _go(arguments: argparse.Namespace) -> int:
                 write(drive)
             except OSError as error:
                 raise UserError(f"cannot write {file}: {error.strerror or error}") from error
-        console.print(f"{what}: {file}", markup=False, soft_wrap=True)
+        console.say(f"{what}: {file}")
     if drive.arrived:
         return DONE
     errors.print("[red]not arrived:[/red]", end=" ")
-    errors.print(f"{drive.result['reason']}: {drive.result['message']}", markup=False, soft_wrap=True)
+    errors.say(f"{drive.result['reason']}: {drive.result['message']}")
     return 1
 
 
@@ -184,9 +162,8 @@ def _task(arguments: argparse.Namespace) -> _Task:
     if arguments.scenario is not None:
         first, last, length_m = _scenario(arguments)
         start, goal = start or first, goal or last
-        timeout_s = (
-            max(timeout_s, min(4 * length_m, MAX_TIMEOUT_S)) if arguments.timeout is None else timeout_s
-        )
+        if arguments.timeout is None:
+            timeout_s = max(timeout_s, min(4 * length_m, MAX_TIMEOUT_S))
     at = None
     scene: Path = arguments.scene or arguments.map
     if scene is None:
@@ -234,9 +211,7 @@ def _scenario(arguments: argparse.Namespace) -> tuple[tuple[float, float], tuple
     grid = load_map(arguments.map, cell_m=arguments.cell)
     start, goal = scenario.places(grid, arguments.map, arguments.cell)
     length_m = scenario.optimal_length * arguments.cell
-    console.print(
-        f"Scenario in line {scenario.line}: {length_m:.2f} m on the grid of its cells", markup=False
-    )
+    console.say(f"Scenario in line {scenario.line}: {length_m:.2f} m on the grid of its cells")
     return start, goal, length_m
 
 
@@ -326,9 +301,8 @@ def _drive(navigator: EmbeddedNavigator, task: _Task) -> Drive:
                 console.print(message, markup=False)
             if (message != told or ticks % 6 == 0) and feedback["distance_to_goal"] is not None:
                 ahead_mps = math.hypot(*feedback["current_velocity"][:2])
-                numbers = (
-                    f"{feedback['distance_to_goal']:.2f} m to go in a straight line, {ahead_mps:.2f} m/s"
-                )
+                left_m = feedback["distance_to_goal"]
+                numbers = f"{left_m:.2f} m to go in a straight line, {ahead_mps:.2f} m/s"
                 bar.update(shown, description=message, completed=feedback["progress"], numbers=numbers)
             told = message
 
@@ -340,7 +314,6 @@ def _length(metres: float) -> str:
 
 
 def _summary(drive: Drive) -> Table:
-    """Return the numbers of a drive."""
     result, log = drive.result, drive.log
     table = Table(box=None, show_header=False, padding=(0, 2))
     table.add_column(style="bold")

@@ -1,15 +1,26 @@
-"""Commands and their help pages; options of policies and envs, as commands take them."""
+"""Commands and their help pages, and the options that several commands share."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from proctor.core.errors import UserError
+
+if TYPE_CHECKING:
+    from proctor.exams.datasets import Dataset
+    from proctor.exams.vln.episode import Episode
+    from proctor.navigation.skill.params import NavigationParams
+
+FARTHEST_M = 1e4
 
 
 def add_command(
@@ -27,6 +38,55 @@ def add_command(
     )
     parser.set_defaults(command=run)
     return parser
+
+
+def allow_negative_places(command: argparse.ArgumentParser) -> None:
+    """Let `--start -1,2` be a place: argparse knows only single numbers below 0, and sees an option here."""
+    command._negative_number_matcher = re.compile(r"-[\d.]")  # noqa: SLF001  (argparse offers no other way)
+
+
+def add_option(parser: Any, words: str, default: Any, text: str, /, **more: Any) -> None:
+    """Add an option to a parser or a group of it: "--flag METAVAR", its default value and its help text.
+
+    The option has the type of its default. A type instead of a value means that there is no default, `bool`
+    that it is a switch, and `[]` that it may be repeated. `more` is passed on to `add_argument`.
+    """
+    flag, _, metavar = words.partition(" ")
+    given: dict[str, Any] = {"metavar": metavar or None}
+    if default is bool:
+        given = {"action": "store_true"}
+    elif default == []:
+        given |= {"action": "append", "default": []}
+    elif isinstance(default, type):
+        given |= {"type": default}
+    else:
+        given |= {"type": type(default), "default": default}
+    parser.add_argument(flag, help=text, **(given | more))
+
+
+def add_dataset(parser: argparse.ArgumentParser, *, required: bool, note: str = "") -> Any:
+    """Add --suite and --dataset, of which one can be given; return their group."""
+    group = parser.add_mutually_exclusive_group(required=required)
+    add_option(group, "--suite NAME", str, f"an exam that comes with Proctor{note}")
+    add_option(group, "--dataset PATH", Path, "an episode file or folder of your own")
+    return group
+
+
+def add_scenes(parser: argparse.ArgumentParser) -> None:
+    """Add --scenes."""
+    add_option(parser, "--scenes DIR", Path, "where the dataset's scenes are, if not beside it")
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """Add --robot."""
+    text = "a base that `proctor list` shows, or the path of a spec file (default: standard)"
+    add_option(parser, "--robot NAME", "standard", text)
+
+
+def add_ros_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --ros-args, which takes all words after it."""
+    rest = argparse.REMAINDER
+    add_option(parser, "--ros-args ...", str, "for ROS 2; comes last", nargs=rest, default=[])
 
 
 def find_modules_here() -> None:
@@ -49,11 +109,94 @@ def read_options(pairs: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def add_robot_option(parser: argparse.ArgumentParser) -> None:
-    """Add --robot."""
-    parser.add_argument(
-        "--robot",
-        default="standard",
-        metavar="NAME",
-        help="a base that `proctor list` shows, or the path of a spec file (default: standard)",
+def dataset_of(arguments: argparse.Namespace) -> Dataset:
+    """Read the episodes that --suite or --dataset names, with --scenes where the command has it."""
+    from proctor.core.registry import suite_path
+    from proctor.exams.datasets import load_dataset
+
+    path = arguments.dataset if arguments.suite is None else suite_path(arguments.suite)
+    return load_dataset(path, scenes=getattr(arguments, "scenes", None))
+
+
+def episode_of(arguments: argparse.Namespace) -> Episode:
+    """Return the episode that --suite or --dataset and --episode name, which has a scene."""
+    from proctor.exams.datasets import episodes_of
+    from proctor.exams.vln.episode import Episode
+
+    if arguments.episode is None:
+        raise UserError("--suite and --dataset need --episode ID, which gives scene, start and goal")
+    dataset = dataset_of(arguments)
+    episodes_of(dataset, Episode)
+    episode: Episode = dataset.select(episode_id=arguments.episode)[0]
+    if not episode.scene_config_path:
+        raise UserError(f"episode '{arguments.episode}' has no scene to drive in")
+    return episode
+
+
+def place_of(option: str, text: str | None) -> tuple[float, ...] | None:
+    """Return two or three numbers, or None if there is no text."""
+    if text is None:
+        return None
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if len(numbers) not in (2, 3):
+        raise UserError(f"{option}: expected X,Y or X,Y,YAW such as 1.5,-2,1.57, found '{text}'")
+    if not all(math.isfinite(number) and abs(number) <= FARTHEST_M for number in numbers):
+        raise UserError(f"{option}: expected finite numbers within ±{FARTHEST_M:.0f}, found '{text}'")
+    return numbers
+
+
+def add_navigation_options(command: argparse.ArgumentParser) -> None:
+    """Add the flags that choose plug-ins, which `proctor list` shows."""
+    for name, default, what in (
+        ("planner", "grid", "grid, rrt, rrt_star, prm, rrt_connect or one of your own (default: grid)"),
+        ("controller", "mpc", "what follows the trajectory (default: mpc)"),
+        ("goal-checker", "at_rest", "what decides on arrival (default: at_rest)"),
+        ("progress-checker", "movement", "what notices a robot that is stuck (default: movement)"),
+    ):
+        add_option(command, f"--{name} NAME", default, what)
+        add_option(command, f"--{name}-option KEY=VALUE", [], "may be repeated")
+    text = "what to try where there is no way on; may be repeated (default: clear, wait, turn, back_out)"
+    add_option(command, "--recovery NAME", str, text, action="append")
+    text = "such as wait.wait_s=2; may be repeated"
+    add_option(command, "--recovery-option NAME.KEY=VALUE", [], text)
+
+
+def navigation_params(arguments: argparse.Namespace, radius_m: float) -> NavigationParams:
+    """Return what the command line says about the navigation, checked."""
+    from proctor.navigation.planner import planner_name
+    from proctor.navigation.skill.params import NavigationParams
+
+    find_modules_here()
+    if not 0 <= arguments.seed < 2**32:
+        raise UserError(f"--seed: expected a number from 0 to {2**32 - 1}, found {arguments.seed}")
+    params = NavigationParams(
+        planner=planner_name(arguments.planner),
+        planner_options=read_options(arguments.planner_option),
+        controller=arguments.controller,
+        controller_options=read_options(arguments.controller_option),
+        goal_checker=arguments.goal_checker,
+        goal_checker_options=read_options(arguments.goal_checker_option),
+        progress_checker=arguments.progress_checker,
+        progress_checker_options=read_options(arguments.progress_checker_option),
+        recovery_options=_recovery_options(arguments.recovery_option),
+        seed=arguments.seed,
+        radius_m=radius_m,
     )
+    if arguments.recovery is not None:
+        params = msgspec.structs.replace(params, recoveries=tuple(arguments.recovery))
+    return params.checked()
+
+
+def _recovery_options(pairs: list[str]) -> dict[str, dict[str, Any]]:
+    options: dict[str, dict[str, Any]] = {}
+    for key, value in read_options(pairs).items():
+        name, dot, option = key.rpartition(".")
+        if not dot:
+            raise UserError(
+                f"--recovery-option: expected NAME.KEY=VALUE such as wait.wait_s=2, found '{key}'"
+            )
+        options.setdefault(name, {})[option] = value
+    return options

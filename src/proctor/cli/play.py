@@ -10,9 +10,8 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proctor.cli.exam_options import add_exam_options, exam_options
-from proctor.cli.exam_runs import add_exam, exam_title, folder_label, names_of, run_config
-from proctor.cli.options import add_command, find_modules_here, read_options
+from proctor.cli import exam_runs
+from proctor.cli.options import add_command, add_option, find_modules_here
 from proctor.cli.terminal import DONE, console
 
 if TYPE_CHECKING:
@@ -39,44 +38,32 @@ exit codes: 0 ended by Ctrl-C, 2 user error
 def add_play(commands: Any, *, with_exam_options: bool) -> None:
     """Add the command."""
     play = add_command(commands, "play", _play, PLAY_HELP)
-    add_exam(play)
-    play.add_argument("--name", default="", help="who plays (default: the page asks)")
-    play.add_argument(
-        "--out", type=Path, metavar="RUNS", help="the folder of all people's runs (default: runs/play/EXAM)"
+    exam_runs.add_exam(play)
+    add_option(play, "--name", "", "who plays (default: the page asks)")
+    add_option(play, "--out RUNS", Path, "the folder of all people's runs (default: runs/play/EXAM)")
+    text = (
+        "address to listen at; others than this machine need a token, which is drawn, or taken from "
+        "the variable PROCTOR_PLAY_TOKEN (default: 127.0.0.1)"
     )
-    play.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help="address to listen at; others than this machine need a token, which is drawn, or taken from "
-        "the variable PROCTOR_PLAY_TOKEN (default: 127.0.0.1)",
-    )
-    play.add_argument("--port", type=int, default=8765, help="0 for any that is free (default: 8765)")
-    play.add_argument("--no-browser", action="store_true", help="only print the address")
+    add_option(play, "--host", "127.0.0.1", text)
+    add_option(play, "--port", 8765, "0 for any that is free (default: 8765)")
+    add_option(play, "--no-browser", bool, "only print the address")
     if with_exam_options:
-        add_exam_options(play)
+        exam_runs.add_exam_options(play)
 
 
 def _play(arguments: argparse.Namespace) -> int:
-    from msgspec.structs import replace
-
     from proctor.contestants.play import TOKEN_VARIABLE, PlayServer, is_loopback, play
     from proctor.contestants.play_session import PlaySession
     from proctor.runs.attempts import Patience
-    from proctor.runs.job import RunJob
-    from proctor.runs.plan import load_run_dataset, plan_run
+    from proctor.runs.plan import plan_run
 
     find_modules_here()
-    title = exam_title(arguments)
+    title = exam_runs.exam_title(arguments)
     out: Path = arguments.out or Path("runs") / "play" / title
-    job = RunJob(
-        policy="human",
-        env=arguments.env,
-        env_options=read_options(arguments.env_option),
-        seed=arguments.seed,
-    )
-    config = run_config(arguments, job, patience=Patience(max_unavailable=1, pause_s=0.0))
-    dataset = load_run_dataset(config)
-    config = replace(config, job=replace(config.job, exam_options=exam_options(arguments, dataset.exam)))
+    patience = Patience(max_unavailable=1, pause_s=0.0)
+    job = exam_runs.run_job(arguments, "human")
+    config, dataset = exam_runs.load_exam(arguments, job, patience=patience)
     token = os.environ.get(TOKEN_VARIABLE, "")
 
     def plan_of(name: str) -> RunPlan:
@@ -105,19 +92,13 @@ def person_plan(name: str, config: RunConfig, out: Path, dataset: Dataset) -> Ru
 
     from proctor.runs.plan import plan_run
 
-    names_of(["human"], [name])
-    return plan_run(replace(config, name=f"{name} (human)"), out / folder_label(name), dataset)
+    exam_runs.names_of(["human"], [name])
+    return plan_run(replace(config, name=f"{name} (human)"), out / exam_runs.folder_label(name), dataset)
 
 
 def _say_scores(report: RunReport, plan: RunPlan, dataset: Dataset) -> None:
-    from proctor.report.tables import score_notes, score_table
-
-    label = plan.config.label
-    results = {label: report.results}
-    console.print(
-        score_table(dataset.exam, results, title=f"{plan.identity['dataset']} on {plan.config.job.env}")
-    )
-    console.say(score_notes(dataset.exam, results))
+    title = f"{plan.identity['dataset']} on {plan.config.job.env}"
+    exam_runs.print_scores(dataset.exam, {plan.config.label: report.results}, title)
     console.say(f"Results: {plan.out}. To look at them: proctor report {shlex.quote(str(plan.out))}")
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from proctor.cli.exam_options import add_exam_options, exam_options
-from proctor.cli.exam_runs import add_exam, exam_title, folder_of, reach_agents, run_config, run_plan
-from proctor.cli.options import add_command, find_modules_here, read_options
+from proctor.cli import exam_runs
+from proctor.cli.options import add_command, add_option, find_modules_here, read_options
 from proctor.cli.terminal import DONE, UNAVAILABLE, console, errors
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
-    from proctor.runs.plan import RunConfig, RunPlan
+    from proctor.runs.job import RunJob
+    from proctor.runs.plan import RunPlan
 
 PROBE_HELP = """\
 tell how much of an agent's score depends on words and on pictures
@@ -50,38 +50,25 @@ DEFAULT_SUITE = "houses-v1"
 def add_probe(commands: Any, *, with_exam_options: bool) -> None:
     """Add the command."""
     probe = add_command(commands, "probe", _probe, PROBE_HELP)
-    add_exam(probe, suite=DEFAULT_SUITE)
-    probe.add_argument("--policy", required=True, metavar="NAME", help="the agent, as in proctor run")
-    probe.add_argument(
-        "--arms",
-        nargs="+",
-        default=[],
-        metavar="ARM",
-        help="only these, and plain: names as below, such as words-blank or mirrored; words or pictures: "
-        "all of that kind (default: all)",
+    exam_runs.add_exam(probe, suite=DEFAULT_SUITE)
+    add_option(probe, "--policy NAME", str, "the agent, as in proctor run", required=True)
+    text = (
+        "only these, and plain: names as below, such as words-blank or mirrored; words or pictures: "
+        "all of that kind (default: all)"
     )
-    probe.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
-    probe.add_argument(
-        "--inform", default="default", metavar="WORDS", help="what all arms are given, as in proctor run"
-    )
-    probe.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder of the arms (default: runs/EXAM-probe/POLICY)"
-    )
-    probe.add_argument("--json", type=Path, metavar="FILE", help="write all numbers as JSON, too")
-    probe.add_argument(
-        "--policy-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an option of the policy, as in proctor run",
-    )
+    add_option(probe, "--arms ARM", str, text, nargs="+", default=[])
+    add_option(probe, "--workers N", 1, "processes (default: 1)")
+    add_option(probe, "--inform WORDS", "default", "what all arms are given, as in proctor run")
+    add_option(probe, "--out DIR", Path, "folder of the arms (default: runs/EXAM-probe/POLICY)")
+    add_option(probe, "--json FILE", Path, "write all numbers as JSON, too")
+    add_option(probe, "--policy-option KEY=VALUE", [], "an option of the policy, as in proctor run")
     if with_exam_options:
-        add_exam_options(probe)
+        exam_runs.add_exam_options(probe)
     probe.set_defaults(goes_on=True)
 
 
 def _probe(arguments: argparse.Namespace) -> int:
-    from proctor.report.probe_table import probe_table
+    from proctor.report.comparison_table import probe_table
     from proctor.runs.compare import load_run
     from proctor.runs.probe import probe_of
 
@@ -89,10 +76,10 @@ def _probe(arguments: argparse.Namespace) -> int:
     if arguments.dataset is None:
         arguments.suite = arguments.suite or DEFAULT_SUITE
     plans = _plans(arguments)
-    reach_agents(plans)
+    exam_runs.reach_agents(plans)
     told: set[str] = set()
     for arm, plan in plans.items():
-        report = run_plan(plan, told, label=arm)
+        report = exam_runs.run_plan(plan, told, label=arm)
         if report.stopped:
             errors.say(f"stopped in the arm {arm}: the agent is unavailable: {report.stopped}")
             errors.say(f"When it answers again, go on with: proctor {shlex.join(arguments.words)}")
@@ -116,14 +103,13 @@ def _probe(arguments: argparse.Namespace) -> int:
 
 def _plans(arguments: argparse.Namespace) -> dict[str, RunPlan]:
     """Return a plan for each arm, all of them before the first one begins."""
-    from proctor.runs.plan import load_run_dataset, plan_run
+    from proctor.runs.plan import plan_run
     from proctor.runs.probe import arm_conditions, chosen_arms
 
     arms = chosen_arms(arguments.arms)
-    config = _config(arguments)
-    dataset = load_run_dataset(config)
-    config = replace(config, job=replace(config.job, exam_options=exam_options(arguments, dataset.exam)))
-    out = arguments.out or Path("runs") / f"{exam_title(arguments)}-probe" / folder_of(arguments.policy, "")
+    config, dataset = exam_runs.load_exam(arguments, _job(arguments), workers=arguments.workers)
+    title = exam_runs.exam_title(arguments)
+    out = arguments.out or Path("runs") / f"{title}-probe" / exam_runs.folder_of(arguments.policy, "")
     plans: dict[str, RunPlan] = {}
     for arm in arms:
         job = replace(config.job, conditions=arm_conditions(arm, config.job.conditions))
@@ -141,17 +127,10 @@ def _is_named(arm: str, words: Sequence[str]) -> bool:
     return any(word in (arm, arm.partition("-")[2]) for word in words)
 
 
-def _config(arguments: argparse.Namespace) -> RunConfig:
+def _job(arguments: argparse.Namespace) -> RunJob:
     from proctor.exams.offers import read_inform
     from proctor.runs.conditions import Conditions
-    from proctor.runs.job import RunJob
 
-    job = RunJob(
-        env=arguments.env,
-        policy=arguments.policy,
-        env_options=read_options(arguments.env_option),
-        policy_options=read_options(arguments.policy_option),
-        seed=arguments.seed,
-        conditions=Conditions(inform=read_inform(arguments.inform)),
-    )
-    return run_config(arguments, job, workers=arguments.workers)
+    conditions = Conditions(inform=read_inform(arguments.inform))
+    options = read_options(arguments.policy_option)
+    return exam_runs.run_job(arguments, arguments.policy, policy_options=options, conditions=conditions)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from proctor.cli.options import add_command
+from proctor.cli.options import add_command, add_option
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import UnknownName, UserError
 
@@ -33,21 +33,12 @@ examples:
 def add_report(commands: Any) -> None:
     """Add the command."""
     report = add_command(commands, "report", _report, REPORT_HELP)
-    report.add_argument(
-        "folder", type=Path, metavar="DIR", help="a run's folder, or a folder of such folders"
-    )
-    report.add_argument(
-        "--baseline", type=Path, nargs="+", default=[], metavar="DIR", help="further runs to put beside it"
-    )
-    report.add_argument(
-        "--out", type=Path, metavar="FILE", help="the file to write (default: DIR/report.html)"
-    )
-    report.add_argument(
-        "--frames",
-        metavar="N|all|none",
-        help="for how many episodes to show what the robot saw (default: up to 24, failures first)",
-    )
-    report.add_argument("--png", metavar="EPISODE", help="instead, draw one episode as a picture")
+    add_option(report, "folder DIR", Path, "a run's folder, or a folder of such folders")
+    add_option(report, "--baseline DIR", Path, "further runs to put beside it", nargs="+", default=[])
+    add_option(report, "--out FILE", Path, "the file to write (default: DIR/report.html)")
+    text = "for how many episodes to show what the robot saw (default: up to 24, failures first)"
+    add_option(report, "--frames N|all|none", str, text)
+    add_option(report, "--png EPISODE", str, "instead, draw one episode as a picture")
 
 
 def _report(arguments: argparse.Namespace) -> int:

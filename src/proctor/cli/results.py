@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from proctor.cli.options import add_command
+from proctor.cli.exam_runs import print_scores
+from proctor.cli.options import add_command, add_option
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import InvalidFile, UserError
 
@@ -66,45 +67,34 @@ class _Entry(NamedTuple):
 def add_results(commands: Any) -> None:
     """Add the commands."""
     compare = add_command(commands, "compare", _compare, COMPARE_HELP)
-    compare.add_argument("a", type=Path, metavar="A", help="a run's folder, or its results.json")
-    compare.add_argument("b", type=Path, metavar="B", help="the run to compare with it")
-    compare.add_argument("--json", action="store_true", help="print JSON for scripts")
+    add_option(compare, "a A", Path, "a run's folder, or its results.json")
+    add_option(compare, "b B", Path, "the run to compare with it")
+    add_option(compare, "--json", bool, "print JSON for scripts")
     results = add_command(commands, "results", _results, RESULTS_HELP)
-    results.add_argument(
-        "paths",
-        type=Path,
-        nargs="+",
-        metavar="PATH",
-        help="a run's folder, a folder of such folders, or stats_ckpt_*.json",
-    )
+    text = "a run's folder, a folder of such folders, or stats_ckpt_*.json"
+    add_option(results, "paths PATH", Path, text, nargs="+")
     rescore = add_command(commands, "rescore", _rescore, RESCORE_HELP)
-    rescore.add_argument("run", type=Path, metavar="DIR", help="a run's folder, or a folder of such folders")
-    rescore.add_argument("--out", type=Path, metavar="DIR", help="write the rescored run to this new folder")
+    add_option(rescore, "run DIR", Path, "a run's folder, or a folder of such folders")
+    add_option(rescore, "--out DIR", Path, "write the rescored run to this new folder")
 
 
 def _compare(arguments: argparse.Namespace) -> int:
     import msgspec
 
-    from proctor.report.comparison_table import (
-        comparison_header,
-        comparison_notes,
-        comparison_table,
-        execution_table,
-        gap_notes,
-    )
+    from proctor.report import comparison_table as tables
     from proctor.runs.compare import compare, load_run
 
     comparison = compare(load_run(arguments.a), load_run(arguments.b))
     if arguments.json:
         console.say(msgspec.json.format(msgspec.json.encode(comparison), indent=1).decode())
         return DONE
-    console.say(comparison_header(comparison))
-    console.print(comparison_table(comparison))
+    console.say(tables.comparison_header(comparison))
+    console.print(tables.comparison_table(comparison))
     if comparison.gap:
-        if table := execution_table(comparison.gap):
+        if table := tables.execution_table(comparison.gap):
             console.print(table)
-        console.say(f"{gap_notes(comparison.gap)}\n")
-    console.say(comparison_notes(comparison))
+        console.say(f"{tables.gap_notes(comparison.gap)}\n")
+    console.say(tables.comparison_notes(comparison))
     return DONE
 
 
@@ -206,7 +196,6 @@ def _with_unique_names(entries: Sequence[_Entry]) -> list[_Entry]:
 
 
 def _rescore(arguments: argparse.Namespace) -> int:
-    from proctor.report.tables import score_notes, score_table
     from proctor.runs.folder import RunFolder, find_runs
     from proctor.runs.rescore import dataset_of, rescore
 
@@ -219,10 +208,8 @@ def _rescore(arguments: argparse.Namespace) -> int:
         rescored = rescore(run, dataset_of(run), arguments.out)
         name = run.agent_name
         privileged = [name] if run.is_privileged else []
-        results = {name: rescored.results}
         title = f"{run.identity.get('dataset', '?')}, rescored"
-        console.print(score_table(run.exam, results, title=title, privileged=privileged))
-        console.say(score_notes(run.exam, results, privileged=privileged))
+        print_scores(run.exam, {name: rescored.results}, title, privileged=privileged)
         console.say(*_findings(name, len(run.episodes), rescored))
         is_different |= bool(rescored.differences)
     if arguments.out is not None:

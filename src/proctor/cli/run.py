@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import math
 import re
 import shlex
@@ -12,20 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from proctor.cli.conditions import add_conditions, read_conditions
-from proctor.cli.exam_options import add_exam_options, exam_options
-from proctor.cli.exam_runs import (
-    LONGEST_NAME,
-    add_exam,
-    exam_title,
-    folder_of,
-    names_of,
-    reach_agents,
-    run_config,
-    run_plan,
-)
-from proctor.cli.options import add_command, find_modules_here, read_options
-from proctor.cli.spending import add_spending, budget_of, check_wire, say_over_budget
+from proctor.cli import exam_runs
+from proctor.cli.options import add_command, add_option, find_modules_here, read_options
 from proctor.cli.terminal import DONE, OVER_BUDGET, TOO_MANY_FAULTS, UNAVAILABLE, console, errors
 from proctor.core.addresses import is_chat
 from proctor.core.errors import UserError
@@ -76,133 +65,102 @@ exit codes: 0 done, 1 too many episodes that are not scored (evaluator faults), 
 def add_run(commands: Any, *, with_exam_options: bool) -> None:
     """Add the command."""
     run = add_command(commands, "run", _run, RUN_HELP)
-    add_exam(run)
-    run.add_argument(
-        "--policy",
-        nargs="+",
-        required=True,
-        metavar="NAME",
-        help="a name (proctor list), module:Class, file.py:Class, or the address of a served agent: "
-        "ws://host:port, or of a chat model: chat+http://host:port/v1; modules are looked for here, too",
+    exam_runs.add_exam(run)
+    text = (
+        "a name (proctor list), module:Class, file.py:Class, or the address of a served agent: "
+        "ws://host:port, or of a chat model: chat+http://host:port/v1; modules are looked for here, too"
     )
-    run.add_argument(
-        "--name",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="what to call the agent in tables, reports and its folder; as many as there are policies",
-    )
-    run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
-    run.add_argument(
-        "--executor", default="", metavar="NAME", help="how episodes are done (default: by --workers)"
-    )
-    run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/EXAM/POLICY)")
-    run.add_argument(
-        "--policy-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an option of the policy, e.g. model=qwen3-vl; may be given several times",
-    )
-    add_conditions(run)
+    add_option(run, "--policy NAME", str, text, nargs="+", required=True)
+    text = "what to call the agent in tables, reports and its folder; as many as there are policies"
+    add_option(run, "--name NAME", str, text, nargs="+", default=[])
+    add_option(run, "--workers N", 1, "processes (default: 1)")
+    add_option(run, "--executor NAME", "", "how episodes are done (default: by --workers)")
+    add_option(run, "--out DIR", Path, "the run's folder (default: runs/EXAM/POLICY)")
+    text = "an option of the policy, e.g. model=qwen3-vl; may be given several times"
+    add_option(run, "--policy-option KEY=VALUE", [], text)
+    exam_runs.add_conditions(run)
     _add_recording(run)
     ros2 = run.add_argument_group("env ros2 only")
-    ros2.add_argument(
-        "--attach", action="store_true", help="use a robot that is there; else one is simulated for the run"
-    )
+    add_option(ros2, "--attach", bool, "use a robot that is there; else one is simulated for the run")
     if with_exam_options:
-        add_exam_options(run)
+        exam_runs.add_exam_options(run)
     _add_limits(run)
     run.set_defaults(goes_on=True)
 
 
-def _add_limits(run: argparse.ArgumentParser) -> None:
-    run.add_argument(
-        "--max-fault-rate",
-        type=float,
-        default=0.0,
-        metavar="SHARE",
-        help="exit with 1 above this share of episodes that are not scored (default: 0)",
-    )
-    run.add_argument(
-        "--max-unavailable",
-        type=int,
-        default=3,
-        metavar="N",
-        help="stop, with exit code 3, when the agent was unavailable N times in a row (default: 3)",
-    )
-    run.add_argument(
-        "--unavailable-pause",
-        type=float,
-        default=5.0,
-        metavar="S",
-        help="seconds before the next attempt then, doubled each time up to a minute (default: 5)",
-    )
-    add_spending(run)
-
-
 def _add_recording(run: argparse.ArgumentParser) -> None:
-    run.add_argument(
-        "--save-steps",
-        nargs="?",
-        const="brief",
-        choices=("brief", "full"),
-        help="record pose, action, collision and latency of each step; full: also depth, scan, joints and "
-        "all else that the agent's sensors said, without loss (colour: --save-frames)",
+    text = (
+        "record pose, action, collision and latency of each step; full: also depth, scan, joints and "
+        "all else that the agent's sensors said, without loss (colour: --save-frames)"
     )
-    run.add_argument(
-        "--save-frames", action="store_true", help="record what the agent saw, too, as JPEG files"
-    )
-    run.add_argument(
-        "--frames-budget-mb",
-        type=float,
-        default=1000.0,
-        metavar="MB",
-        help="for all frames and sensors; when it is spent, steps are still recorded (default: 1000)",
-    )
+    add_option(run, "--save-steps", str, text, nargs="?", const="brief", choices=("brief", "full"))
+    add_option(run, "--save-frames", bool, "record what the agent saw, too, as JPEG files")
+    text = "for all frames and sensors; when it is spent, steps are still recorded (default: 1000)"
+    add_option(run, "--frames-budget-mb MB", 1000.0, text)
+
+
+def _add_limits(run: argparse.ArgumentParser) -> None:
+    text = "exit with 1 above this share of episodes that are not scored (default: 0)"
+    add_option(run, "--max-fault-rate SHARE", 0.0, text)
+    text = "stop, with exit code 3, when the agent was unavailable N times in a row (default: 3)"
+    add_option(run, "--max-unavailable N", 3, text)
+    text = "seconds before the next attempt then, doubled each time up to a minute (default: 5)"
+    add_option(run, "--unavailable-pause S", 5.0, text)
+    text = "begin no episode by which the attempts in the run's folder might cost more; exit code 4 then"
+    add_option(run, "--budget-usd USD", float, text)
+    add_option(run, "--budget-tokens N", int, "the same for tokens, input and output together")
+    add_option(run, "--no-wire", bool, "do not keep what is exchanged with a chat model (RUN/wire)")
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from proctor.report.tables import score_notes, score_table
-
-    title = exam_title(arguments)
+    title = exam_runs.exam_title(arguments)
     out: Path = arguments.out or Path("runs") / title
     if not 0 <= arguments.max_fault_rate <= 1:
         raise UserError(f"--max-fault-rate: expected a share from 0 to 1, found {arguments.max_fault_rate}")
     find_modules_here()
     plans = _plans(arguments, out)
-    reach_agents(plans)
+    exam_runs.reach_agents(plans)
     told: set[str] = set()
-    reports = {label: run_plan(plan, told) for label, plan in plans.items()}
+    reports = {label: exam_runs.run_plan(plan, told) for label, plan in plans.items()}
     finished = {label: report.results for label, report in reports.items()}
     privileged = [label for label, plan in plans.items() if plan.config.job.privileged]
     first = next(iter(plans.values()))
-    table = score_table(
-        first.dataset.exam, finished, title=f"{title} on {first.config.job.env}", privileged=privileged
-    )
-    console.print(table)
-    console.say(score_notes(first.dataset.exam, finished, privileged=privileged))
+    exam, where = first.dataset.exam, f"{title} on {first.config.job.env}"
+    exam_runs.print_scores(exam, finished, where, privileged=privileged)
     console.say(f"Results: {out}. To look at them: proctor report {shlex.quote(str(out))}")
-    if any(report.stopped for report in reports.values()):
-        _say_how_to_go_on(reports, arguments.words)
-    is_over_budget = say_over_budget(reports)
-    if any(report.stopped for report in reports.values()):
-        return UNAVAILABLE
-    if is_over_budget:
-        return OVER_BUDGET
+    is_stopped = _say_unavailable(reports, arguments.words)
+    is_over_budget = _say_over_budget(reports)
+    if is_stopped or is_over_budget:
+        return UNAVAILABLE if is_stopped else OVER_BUDGET
     worst = max(sum(r.summary.unscored.values()) / r.total_episodes for r in finished.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
 
 
-def _say_how_to_go_on(reports: Mapping[str, RunReport], words: Sequence[str]) -> None:
-    """Tell which runs have stopped because their agent is unavailable, and the command that goes on."""
-    for policy, report in reports.items():
-        if report.stopped:
-            done = sum(result.is_scored for result in report.results.episodes)
-            errors.say(f"stopped: {policy}: the agent is unavailable: {report.stopped}")
-            errors.say(f"{done} of {report.total} episodes are done and kept.")
-    shown = [re.sub(r"(^|=)token=.*", r"\1token=...", word, flags=re.DOTALL) for word in words]
-    errors.say(f"When the agent answers again, go on with: proctor {shlex.join(shown)}")
+def _say_unavailable(reports: Mapping[str, RunReport], words: Sequence[str]) -> bool:
+    """Tell which runs have stopped because the agent is unavailable, and how they go on; whether any has."""
+    stopped = {label: report for label, report in reports.items() if report.stopped}
+    for label, report in stopped.items():
+        errors.say(f"stopped: {label}: the agent is unavailable: {report.stopped}", _done_text(report))
+    if stopped:
+        shown = [re.sub(r"(^|=)token=.*", r"\1token=...", word, flags=re.DOTALL) for word in words]
+        errors.say(f"When the agent answers again, go on with: proctor {shlex.join(shown)}")
+    return bool(stopped)
+
+
+def _say_over_budget(reports: Mapping[str, RunReport]) -> bool:
+    """Tell which runs have stopped because their budget is spent, and how they go on; whether any has."""
+    stopped = {label: report for label, report in reports.items() if report.over_budget}
+    for label, report in stopped.items():
+        why = f"the budget does not allow another episode: {report.over_budget}."
+        errors.say(f"stopped: {label}: {why}", _done_text(report))
+    if stopped:
+        errors.say("To go on, give the same command a larger budget.")
+    return bool(stopped)
+
+
+def _done_text(report: RunReport) -> str:
+    done = sum(result.is_scored for result in report.results.episodes)
+    return f"{done} of {report.total} episodes are done and kept."
 
 
 def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:
@@ -210,16 +168,17 @@ def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:
     from proctor.core.registry import load
     from proctor.exams.names import all_baselines
     from proctor.runs.attempts import Patience
+    from proctor.runs.budget import RunBudget
     from proctor.runs.plan import load_run_dataset, plan_run
 
     patience = Patience(max_unavailable=arguments.max_unavailable, pause_s=arguments.unavailable_pause)
     alone = len(arguments.policy) == 1 and arguments.out is not None
-    names = names_of(arguments.policy, arguments.name)
+    names = exam_runs.names_of(arguments.policy, arguments.name)
     model = read_options(arguments.policy_option).get("model")
     if len(names) == 1 and is_chat(arguments.policy[0]) and not arguments.name and isinstance(model, str):
-        names = names_of(arguments.policy, [model[:LONGEST_NAME]])
+        names = exam_runs.names_of(arguments.policy, [model[: exam_runs.LONGEST_NAME]])
     configs = [
-        run_config(
+        exam_runs.run_config(
             arguments,
             _job(arguments, policy),
             name=name,
@@ -227,18 +186,21 @@ def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:
             executor=arguments.executor,
             recording=_recording(arguments),
             patience=patience,
-            budget=budget_of(arguments),
+            budget=RunBudget(usd=arguments.budget_usd, tokens=arguments.budget_tokens),
         )
         for policy, name in names.items()
     ]
     dataset = load_run_dataset(configs[0])
     for policy in arguments.policy:
         class_ = load("policy", policy, all_baselines())  # a misspelt name must not cost time
-        check_wire(arguments, policy, class_)
+        if arguments.no_wire and "wire" not in inspect.signature(class_).parameters:
+            raise UserError(f"--no-wire: the policy '{policy}' keeps no transcripts; leave --no-wire out")
     _check_options(arguments)
-    options = exam_options(arguments, dataset.exam)
+    options = exam_runs.exam_options(arguments, dataset.exam)
     configs = [replace(config, job=replace(config.job, exam_options=options)) for config in configs]
-    folders = [out if alone else out / folder_of(config.job.policy, config.name) for config in configs]
+    folders = [
+        out if alone else out / exam_runs.folder_of(config.job.policy, config.name) for config in configs
+    ]
     for folder in folders:
         if folders.count(folder) > 1:
             raise UserError(f"two of these policies would write to {folder}; give them names with --name")
@@ -249,22 +211,12 @@ def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:
 
 
 def _job(arguments: argparse.Namespace, policy: str) -> RunJob:
-    from proctor.runs.job import RunJob
-
-    options = read_options(arguments.env_option)
-    if arguments.attach:
-        options["attach"] = True
-    policy_options = read_options(arguments.policy_option)
+    options = read_options(arguments.policy_option)
     if arguments.no_wire:
-        policy_options["wire"] = False
-    return RunJob(
-        env=arguments.env,
-        policy=policy,
-        env_options=options,
-        policy_options=policy_options,
-        seed=arguments.seed,
-        conditions=read_conditions(arguments),
-    )
+        options["wire"] = False
+    conditions = exam_runs.read_conditions(arguments)
+    job = exam_runs.run_job(arguments, policy, policy_options=options, conditions=conditions)
+    return replace(job, env_options={**job.env_options, "attach": True}) if arguments.attach else job
 
 
 def _check_options(arguments: argparse.Namespace) -> None:

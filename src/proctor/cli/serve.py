@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proctor.cli.options import add_command, find_modules_here, read_options
+from proctor.cli.options import add_command, add_option, find_modules_here, read_options
 from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
 from proctor.core.addresses import TOKEN_VARIABLE
 from proctor.core.errors import UserError
@@ -35,51 +35,23 @@ exit codes: 0 ended by Ctrl-C or SIGTERM, 2 user error, 130 ended by a second Ct
 def add_serve(commands: Any) -> None:
     """Add the command."""
     serve = add_command(commands, "serve-policy", _serve, SERVE_POLICY_HELP)
-    serve.add_argument(
-        "policy",
-        metavar="POLICY",
-        help="module:Class, looked for in this folder, too; file.py:Class; or a name (proctor list)",
-    )
-    serve.add_argument(
-        "--policy-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an option of the policy, e.g. checkpoint=best.pt; may be given several times",
-    )
-    serve.add_argument(
-        "--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all (default: 127.0.0.1)"
-    )
-    serve.add_argument("--port", type=int, default=8080, help="0 for any that is free (default: 8080)")
-    serve.add_argument(
-        "--token-file",
-        type=Path,
-        metavar="FILE",
-        help=f"holds the token that evaluators must bring (default: the variable {TOKEN_VARIABLE})",
-    )
-    serve.add_argument(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="ORIGIN",
-        help="let web pages of this origin connect, such as http://localhost:3000; * for all (default: none)",
-    )
-    serve.add_argument("--certificate", type=Path, metavar="FILE", help="PEM file, for wss://")
-    serve.add_argument("--key", type=Path, metavar="FILE", help="PEM file of its private key")
-    serve.add_argument("--max-sessions", type=int, default=64, metavar="N", help="at a time (default: 64)")
-    serve.add_argument(
-        "--max-batch",
-        type=int,
-        default=1,
-        metavar="N",
-        help="sessions to answer with one call of the policy's act_batch (default: 1, no batches)",
-    )
-    serve.add_argument(
-        "--batch-wait-ms",
-        type=float,
-        default=5.0,
-        metavar="MS",
-        help="how long the first of a batch waits for others (default: 5)",
+    text = "module:Class, looked for in this folder, too; file.py:Class; or a name (proctor list)"
+    add_option(serve, "policy POLICY", str, text)
+    text = "an option of the policy, e.g. checkpoint=best.pt; may be given several times"
+    add_option(serve, "--policy-option KEY=VALUE", [], text)
+    add_option(serve, "--host", "127.0.0.1", "address to listen at; 0.0.0.0 for all (default: 127.0.0.1)")
+    add_option(serve, "--port", 8080, "0 for any that is free (default: 8080)")
+    text = f"holds the token that evaluators must bring (default: the variable {TOKEN_VARIABLE})"
+    add_option(serve, "--token-file FILE", Path, text)
+    text = "let web pages of this origin connect, such as http://localhost:3000; * for all (default: none)"
+    add_option(serve, "--allow-origin ORIGIN", [], text)
+    add_option(serve, "--certificate FILE", Path, "PEM file, for wss://")
+    add_option(serve, "--key FILE", Path, "PEM file of its private key")
+    add_option(serve, "--max-sessions N", 64, "at a time (default: 64)")
+    text = "sessions to answer with one call of the policy's act_batch (default: 1, no batches)"
+    add_option(serve, "--max-batch N", 1, text)
+    add_option(
+        serve, "--batch-wait-ms MS", 5.0, "how long the first of a batch waits for others (default: 5)"
     )
 
 

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import argparse
 import re
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.live import Live
 from rich.text import Text
 
-from proctor.cli.options import add_robot_option
-from proctor.cli.places import allow_negative_places, episode_of, place_of
-from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
+from proctor.cli.options import (
+    add_command,
+    add_dataset,
+    add_option,
+    add_robot,
+    add_ros_arguments,
+    allow_negative_places,
+    episode_of,
+    place_of,
+)
+from proctor.cli.terminal import console, exit_code_after, noted_signals
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Pose2, Vector3
 
@@ -24,7 +30,10 @@ if TYPE_CHECKING:
     from proctor.worlds.ros2.host.sim_host import SimHost
 
 READY = "ready"
-EXAMPLES = """\
+SIM_HOST_HELP = """\
+let the embedded world be robots on ROS 2
+Let robots of the embedded world be driven and sensed over ROS 2.
+
 examples:
   proctor sim-host --suite houses-v1 --episode house_64959_0
   proctor sim-host --scene my_house.json --start 1,2,1.57 --rtf 5 --camera-hz 0
@@ -44,86 +53,39 @@ exit codes: 0 ended by SIGTERM, 1 the world broke, 2 user error, 130 interrupted
 """
 
 
-class Stoppable(Protocol):
-    """What can be ended from a signal handler."""
-
-    def stop(self) -> None:
-        """End soon."""
-
-
 class _Task(NamedTuple):
-    """Which world, and who stands where in it."""
-
     scene: Path | None
     floor_at: Vector3 | None
-    robots: list[tuple[str, str, Pose2]]
-    """Name, namespace and place of each."""
+    robots: list[tuple[str, str, Pose2]]  # name, namespace and place of each
 
 
 def add_sim_host(commands: Any) -> None:
     """Add the command."""
-    host = commands.add_parser(
-        "sim-host",
-        help="let the embedded world be robots on ROS 2",
-        description="Let robots of the embedded world be driven and sensed over ROS 2.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    host = add_command(commands, "sim-host", _host, SIM_HOST_HELP)
     allow_negative_places(host)
-    where = host.add_mutually_exclusive_group()
-    where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
-    where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
-    where.add_argument("--scene", type=Path, metavar="FILE", help="a scene file, or a house that is a mesh")
-    host.add_argument(
-        "--episode", metavar="ID", help="of the exam: gives the scene and where the robot starts"
-    )
-    host.add_argument(
-        "--start",
-        action="append",
-        default=[],
-        metavar="X,Y[,YAW]",
-        help="where a robot stands, once for each robot (default: the episode's start; with --scene none)",
-    )
-    host.add_argument(
-        "--namespace", action="append", default=[], metavar="NS", help="of a robot, once for each robot"
-    )
-    add_robot_option(host)
+    where = add_dataset(host, required=False)
+    add_option(where, "--scene FILE", Path, "a scene file, or a house that is a mesh")
+    add_option(host, "--episode ID", str, "of the exam: gives the scene and where the robot starts")
+    text = "where a robot stands, once for each robot (default: the episode's start; with --scene none)"
+    add_option(host, "--start X,Y[,YAW]", [], text)
+    add_option(host, "--namespace NS", [], "of a robot, once for each robot")
+    add_robot(host)
     _add_settings(host)
-    host.set_defaults(command=_host)
 
 
 def _add_settings(host: argparse.ArgumentParser) -> None:
-    host.add_argument(
-        "--rtf",
-        default="1",
-        metavar="X",
-        help="simulated seconds in a second, or max; 0 waits for /set_simulation_state (default: 1)",
-    )
-    host.add_argument(
-        "--camera-hz", type=float, default=30.0, metavar="HZ", help="0 for no camera (default: 30)"
-    )
-    host.add_argument("--scan-hz", type=float, default=60.0, metavar="HZ", help="at most 60 (default: 60)")
-    host.add_argument("--size", metavar="WxH", help="of pictures, such as 640x480 (default: the robot's)")
-    host.add_argument(
-        "--rgb-encoding", default="rgb8", metavar="NAME", help="rgb8, rgba8 or bgr8 (default: rgb8)"
-    )
-    host.add_argument(
-        "--depth-encoding",
-        default="16UC1",
-        metavar="NAME",
-        help="16UC1, millimetres with 0 for no return, or 32FC1, metres with the farthest (default: 16UC1)",
-    )
-    host.add_argument(
-        "--cmd-vel-timeout",
-        type=float,
-        metavar="S",
-        help="simulated seconds after which a robot without commands stops (default: never)",
-    )
-    host.add_argument("--parent", type=int, metavar="PID", help=argparse.SUPPRESS)  # ends when this ends
-    host.add_argument(
-        "--ros-args", nargs=argparse.REMAINDER, default=[], metavar="...", help="for ROS 2; comes last"
-    )
+    text = "simulated seconds in a second, or max; 0 waits for /set_simulation_state (default: 1)"
+    add_option(host, "--rtf X", "1", text)
+    add_option(host, "--camera-hz HZ", 30.0, "0 for no camera (default: 30)")
+    add_option(host, "--scan-hz HZ", 60.0, "at most 60 (default: 60)")
+    add_option(host, "--size WxH", str, "of pictures, such as 640x480 (default: the robot's)")
+    add_option(host, "--rgb-encoding NAME", "rgb8", "rgb8, rgba8 or bgr8 (default: rgb8)")
+    text = "16UC1, millimetres with 0 for no return, or 32FC1, metres with the farthest (default: 16UC1)"
+    add_option(host, "--depth-encoding NAME", "16UC1", text)
+    text = "simulated seconds after which a robot without commands stops (default: never)"
+    add_option(host, "--cmd-vel-timeout S", float, text)
+    add_option(host, "--parent PID", int, argparse.SUPPRESS)  # ends when this ends
+    add_ros_arguments(host)
 
 
 def _host(arguments: argparse.Namespace) -> int:
@@ -152,44 +114,18 @@ def _host(arguments: argparse.Namespace) -> int:
         for start in task.robots:
             host.spawn(*start)
         SimulationServices(host)
-        with stopped_by_signals(host) as signals, live_line(lambda: how_it_goes(host)):
+        with noted_signals(host.stop) as signals, live_line(lambda: how_it_goes(host)):
             _announce(host, task)
             host.run(parent_pid=arguments.parent)
-    if signal.SIGINT in signals:
-        errors.print("interrupted")
-        return INTERRUPTED
-    return DONE
-
-
-@contextmanager
-def stopped_by_signals(what: Stoppable) -> Iterator[list[int]]:
-    """End something in good order on the first signal, at once on the second. Yields those that came."""
-    came: list[int] = []
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        del frame
-        came.append(number)
-        signal.signal(number, signal.SIG_DFL)
-        what.stop()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return exit_code_after(signals)
 
 
 def _announce(host: SimHost, task: _Task) -> None:
-    """Say what there is to listen to."""
     for name, namespace, pose in task.robots:
         below = f"/{namespace}".rstrip("/")
         topics = " ".join(f"{below}/{topic}" for topic in host.topics)
-        console.print(
-            f"{name} at {pose.x:g},{pose.y:g},{pose.yaw:.3g}: {topics}; obeys {below}/cmd_vel",
-            markup=False,
-            soft_wrap=True,
-        )
+        place = f"{pose.x:g},{pose.y:g},{pose.yaw:.3g}"
+        console.say(f"{name} at {place}: {topics}; obeys {below}/cmd_vel")
     if task.scene is None:
         console.print("no world yet: --suite or --scene brings one, /load_world does it later")
     elif not task.robots:

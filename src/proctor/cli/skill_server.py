@@ -5,19 +5,26 @@ from __future__ import annotations
 import argparse
 import shlex
 import shutil
-import signal
 import sys
 import time
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 import proctor
-from proctor.cli.options import add_command, add_robot_option, read_options
-from proctor.cli.places import allow_negative_places, episode_of, place_of
-from proctor.cli.terminal import DONE, INTERRUPTED, console, errors
+from proctor.cli.options import (
+    add_command,
+    add_dataset,
+    add_option,
+    add_robot,
+    add_ros_arguments,
+    allow_negative_places,
+    episode_of,
+    place_of,
+    read_options,
+)
+from proctor.cli.terminal import console, exit_code_after, noted_signals
 from proctor.core.errors import InvalidFile, SimulationError, UserError
 from proctor.core.types import Pose2
 
@@ -45,53 +52,30 @@ exit codes: 0 ended by SIGTERM, 1 the node broke, 2 user error, 130 interrupted
 
 
 class _World(NamedTuple):
-    """What is known of the surroundings."""
-
     grid: GridMap
     floor_z: float
     start: Pose2 | None
-    goal: tuple[float, float]
-    """Somewhere to go, to try it."""
+    goal: tuple[float, float]  # somewhere to go, to try it
 
 
 def add_skill_server(commands: Any) -> None:
     """Add the command."""
     server = add_command(commands, "skill-server", _serve, SKILL_SERVER_HELP)
     allow_negative_places(server)
-    where = server.add_mutually_exclusive_group(required=True)
-    where.add_argument("--suite", metavar="NAME", help="an exam that comes with Proctor")
-    where.add_argument("--dataset", type=Path, metavar="PATH", help="an episode file or folder of your own")
-    where.add_argument("--scene", type=Path, metavar="FILE", help="a scene file, or a house that is a mesh")
-    where.add_argument("--map", type=Path, metavar="FILE", help="a map: .yaml with its .pgm, or .npz")
-    server.add_argument("--episode", metavar="ID", help="of the exam: gives the scene")
-    server.add_argument(
-        "--namespace", default="robot_0", metavar="NS", help="of the actions (default: robot_0)"
-    )
-    server.add_argument(
-        "--robot-namespace",
-        metavar="NS",
-        help='of the robot\'s topics, "" for /odom, /scan and /cmd_vel (default: that of the actions)',
-    )
-    server.add_argument(
-        "--odom-origin",
-        metavar="X,Y[,YAW]",
-        help="where in the map the odometry begins, if /tf does not tell",
-    )
-    server.add_argument(
-        "--planner", default="grid", metavar="NAME", help="grid, rrt, rrt_star, prm or rrt_connect"
-    )
-    add_robot_option(server)
-    server.add_argument(
-        "--limit",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="of the base: v_max, omega_max, a_max, alpha_max or drive",
-    )
-    server.add_argument("--no-scan", action="store_true", help="the robot has no laser scanner")
-    server.add_argument(
-        "--ros-args", nargs=argparse.REMAINDER, default=[], metavar="...", help="for ROS 2; comes last"
-    )
+    where = add_dataset(server, required=True)
+    add_option(where, "--scene FILE", Path, "a scene file, or a house that is a mesh")
+    add_option(where, "--map FILE", Path, "a map: .yaml with its .pgm, or .npz")
+    add_option(server, "--episode ID", str, "of the exam: gives the scene")
+    add_option(server, "--namespace NS", "robot_0", "of the actions (default: robot_0)")
+    text = 'of the robot\'s topics, "" for /odom, /scan and /cmd_vel (default: that of the actions)'
+    add_option(server, "--robot-namespace NS", str, text)
+    text = "where in the map the odometry begins, if /tf does not tell"
+    add_option(server, "--odom-origin X,Y[,YAW]", str, text)
+    add_option(server, "--planner NAME", "grid", "grid, rrt, rrt_star, prm or rrt_connect")
+    add_robot(server)
+    add_option(server, "--limit KEY=VALUE", [], "of the base: v_max, omega_max, a_max, alpha_max or drive")
+    add_option(server, "--no-scan", bool, "the robot has no laser scanner")
+    add_ros_arguments(server)
 
 
 def _serve(arguments: argparse.Namespace) -> int:
@@ -115,10 +99,12 @@ def _serve(arguments: argparse.Namespace) -> int:
         floor_z=world.floor_z,
         uses_scan=not arguments.no_scan,
     )
-    signals = _noted_signals()
-    with SkillServer(
-        world.grid, namespace=arguments.namespace, options=options, ros_args=arguments.ros_args
-    ) as server:
+    with (
+        noted_signals() as signals,
+        SkillServer(
+            world.grid, namespace=arguments.namespace, options=options, ros_args=arguments.ros_args
+        ) as server,
+    ):
         with console.status("starting the planner (the first time, half a minute of compiling)"):
             while not signals and not server.wait_until_ready(NAP_S):
                 pass
@@ -127,27 +113,7 @@ def _serve(arguments: argparse.Namespace) -> int:
             if not server.is_listening:
                 raise SimulationError("the skill server has ended: see the error above")
             time.sleep(NAP_S)
-    if signal.SIGINT in signals:
-        errors.print("interrupted")
-        return INTERRUPTED
-    return DONE
-
-
-def _noted_signals() -> list[int]:
-    """Return a list to which each signal that comes is added; a second one ends the process at once.
-
-    A handler must not take a lock, as `Event.set` does: the thread that it interrupts may hold it.
-    """
-    came: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        del frame
-        came.append(number)
-        signal.signal(number, signal.SIG_DFL)
-
-    signal.signal(signal.SIGINT, note)
-    signal.signal(signal.SIGTERM, note)
-    return came
+    return exit_code_after(signals)
 
 
 def _world(arguments: argparse.Namespace) -> _World:
@@ -190,12 +156,10 @@ def _command_to_try(action_name: str, x: float, y: float) -> str:
 def _announce(server: SkillServer, world: _World) -> None:
     """Say what there is, and the line with which to try it."""
     below = server.get_namespace().rstrip("/")
-    lines = [
+    console.say(
         f"actions: {server.action_name} {below}/compute_path_to_pose {below}/generate_trajectory",
         f"for RViz: {below}/map {below}/plan {below}/driven. Ctrl-C ends it.",
         "try it:",
         _command_to_try(server.action_name, *world.goal),
         "ready",
-    ]
-    for line in lines:
-        console.print(line, markup=False, soft_wrap=True)
+    )

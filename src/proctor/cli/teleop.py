@@ -9,10 +9,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from proctor.cli.options import add_command
+from proctor.cli.options import add_command, add_option, add_ros_arguments
 from proctor.cli.terminal import DONE, console, errors
 from proctor.core.errors import SimulationError
 
@@ -41,56 +40,35 @@ exit codes: 0 quit, 1 the robot is silent or does not obey, 2 user error, 130 in
 """
 
 
-class _Key(NamedTuple):
-    """What a key does."""
-
-    told: str
-    move: Callable[[VLNActionExecutor], Any]
-
-
-MOVES = {
-    "1": _Key("forward 25 cm", lambda robot: robot.execute_forward_25cm()),
-    "2": _Key("left 15°", lambda robot: robot.execute_rotate_15deg("left")),
-    "3": _Key("right 15°", lambda robot: robot.execute_rotate_15deg("right")),
-    "f": _Key("forward 1 s", lambda robot: robot.move_timed(linear_x=robot.LINEAR_SPEED)),
-    "b": _Key("back 1 s", lambda robot: robot.move_timed(linear_x=-robot.LINEAR_SPEED)),
-    "l": _Key("left 1 s", lambda robot: robot.move_timed(angular_z=robot.ANGULAR_SPEED)),
-    "r": _Key("right 1 s", lambda robot: robot.move_timed(angular_z=-robot.ANGULAR_SPEED)),
+MOVES: dict[str, tuple[str, Callable[[VLNActionExecutor], Any]]] = {
+    "1": ("forward 25 cm", lambda robot: robot.execute_forward_25cm()),
+    "2": ("left 15°", lambda robot: robot.execute_rotate_15deg("left")),
+    "3": ("right 15°", lambda robot: robot.execute_rotate_15deg("right")),
+    "f": ("forward 1 s", lambda robot: robot.move_timed(linear_x=robot.LINEAR_SPEED)),
+    "b": ("back 1 s", lambda robot: robot.move_timed(linear_x=-robot.LINEAR_SPEED)),
+    "l": ("left 1 s", lambda robot: robot.move_timed(angular_z=robot.ANGULAR_SPEED)),
+    "r": ("right 1 s", lambda robot: robot.move_timed(angular_z=-robot.ANGULAR_SPEED)),
 }
+"""What each key does, in words and as a call."""
 
 
 def add_teleop(commands: Any) -> None:
     """Add the command."""
     teleop = add_command(commands, "teleop", _teleop, TELEOP_HELP)
-    teleop.add_argument("--namespace", default="", metavar="NS", help="of the robot's topics (default: none)")
-    teleop.add_argument("--linear-speed", type=float, default=0.1, metavar="MPS", help="m/s (default: 0.1)")
-    teleop.add_argument(
-        "--angular-speed", type=float, default=0.3, metavar="RADPS", help="rad/s (default: 0.3)"
-    )
-    teleop.add_argument(
-        "--collision-threshold",
-        type=float,
-        default=0.2,
-        metavar="M",
-        help="forward moves end when something is nearer than this, in metres (default: 0.2)",
-    )
-    teleop.add_argument(
-        "--timeout",
-        type=float,
-        default=5.0,
-        metavar="S",
-        help="real seconds for which the robot may be silent (default: 5)",
-    )
-    teleop.add_argument(
-        "--ros-args", nargs=argparse.REMAINDER, default=[], metavar="...", help="for ROS 2; comes last"
-    )
+    add_option(teleop, "--namespace NS", "", "of the robot's topics (default: none)")
+    add_option(teleop, "--linear-speed MPS", 0.1, "m/s (default: 0.1)")
+    add_option(teleop, "--angular-speed RADPS", 0.3, "rad/s (default: 0.3)")
+    text = "forward moves end when something is nearer than this, in metres (default: 0.2)"
+    add_option(teleop, "--collision-threshold M", 0.2, text)
+    add_option(teleop, "--timeout S", 5.0, "real seconds for which the robot may be silent (default: 5)")
+    add_ros_arguments(teleop)
 
 
 def _teleop(arguments: argparse.Namespace) -> int:
     from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor
 
     for ending in (signal.SIGTERM, signal.SIGHUP):  # a robot that is not told to stop drives on
-        signal.signal(ending, _interrupt)
+        signal.signal(ending, signal.default_int_handler)
     with (
         _key_by_key(),
         VLNActionExecutor(
@@ -107,7 +85,7 @@ def _teleop(arguments: argparse.Namespace) -> int:
         if robot.wait_for_odom(arguments.timeout):
             console.print(_state(robot), markup=False)
         else:  # timed moves need none
-            errors.print(f"no odometry yet: {robot.diagnosis()}", markup=False, soft_wrap=True)
+            errors.say(f"no odometry yet: {robot.diagnosis()}")
         for key in _keys():
             if key in ("q", "\x04"):  # Ctrl-D, as a terminal sends it key by key
                 break
@@ -126,10 +104,10 @@ def _press(robot: VLNActionExecutor, key: str) -> None:
     except SimulationError as error:
         if not sys.stdin.isatty():
             raise
-        errors.print(f"{told}: {error}", markup=False, soft_wrap=True)
+        errors.say(f"{told}: {error}")
         return
     stopped = "  stopped by a collision" if motion.collided else ""
-    console.print(f"{told:<14}{_state(robot)}{stopped}", markup=False, soft_wrap=True)
+    console.say(f"{told:<14}{_state(robot)}{stopped}")
 
 
 def _state(robot: VLNActionExecutor) -> str:
@@ -165,8 +143,3 @@ def _key_by_key() -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    del number, frame
-    raise KeyboardInterrupt

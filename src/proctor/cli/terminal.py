@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from rich.console import Console
@@ -11,10 +15,11 @@ from proctor.core.plain_text import plain
 DONE, TOO_MANY_FAULTS, USER_ERROR, UNAVAILABLE, OVER_BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
-class _Terminal(Console):
+class Terminal(Console):
     """A console on which no text of others, such as an episode's id, can move the cursor or hide a line."""
 
     def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects, with the control characters of texts written out."""
         super().print(*(plain(item) if isinstance(item, str) else item for item in objects), **options)
 
     def say(self, *lines: str) -> None:
@@ -23,5 +28,34 @@ class _Terminal(Console):
             self.print(line, markup=False, soft_wrap=True)
 
 
-console = _Terminal(highlight=False)
-errors = _Terminal(stderr=True, highlight=False)
+console = Terminal(highlight=False)
+errors = Terminal(stderr=True, highlight=False)
+
+
+@contextmanager
+def noted_signals(stop: Callable[[], None] = lambda: None) -> Iterator[list[int]]:
+    """Yield a list of the signals that came. The first calls `stop`, a second ends the process at once.
+
+    A handler must not take a lock, as `Event.set` does: the thread that it interrupts may hold it.
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        signal.signal(number, signal.SIG_DFL)
+        stop()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def exit_code_after(signals: Sequence[int]) -> int:
+    """Return the exit code of a command that runs until a signal comes."""
+    if signal.SIGINT in signals:
+        errors.print("interrupted")
+        return INTERRUPTED
+    return DONE

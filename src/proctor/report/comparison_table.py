@@ -1,4 +1,4 @@
-"""A comparison of two runs, and the gap between two backends, for the terminal, 80 columns wide."""
+"""Comparisons of two runs, two backends and the arms of a probe, for the terminal, 80 columns wide."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from rich.table import Table
 
 from proctor.core.plain_text import plain
 from proctor.exams.driving_gap import PARTED_M, ActionError, Gap, Spread
+from proctor.exams.exam import Metric
 from proctor.exams.names import exam_named
 from proctor.exams.step_metrics import metric_named, metrics_of
 from proctor.report.tables import add_number_column, exam_notes, fit_names, number
 from proctor.runs.compare import Comparison, Flip
+from proctor.runs.probe import ArmMetric, Probe
 
 MARKS = {
     "better": "[green]+ better[/green]",
@@ -72,7 +74,9 @@ def _table(comparison: Comparison, shown: Mapping[str, str]) -> Table:
 
 def comparison_header(comparison: Comparison) -> str:
     """Return which runs are compared, on what, and what is wrong with that."""
-    lines = [gap_heading(comparison.gap)] if comparison.gap else []
+    lines = []
+    if gap := comparison.gap:
+        lines.append(f"One agent on two backends: A on {gap.a_backend}, B on {gap.b_backend}")
     for letter, name, path, privileged in (
         ("A", comparison.a, comparison.a_path, comparison.a_is_privileged),
         ("B", comparison.b, comparison.b_path, comparison.b_is_privileged),
@@ -123,11 +127,6 @@ def _flips(title: str, flips: Sequence[Flip]) -> list[str]:
     if len(flips) > MOST_FLIPS:
         lines.append(f"  and {len(flips) - MOST_FLIPS} more; --json lists all")
     return [*lines, ""]
-
-
-def gap_heading(gap: Gap) -> str:
-    """Return what was compared."""
-    return plain(f"One agent on two backends: A on {gap.a_backend}, B on {gap.b_backend}")
 
 
 def execution_table(gap: Gap) -> Table | None:
@@ -215,3 +214,36 @@ def _since(words: str, steps: Sequence[int]) -> str:
 
 def _length(length_m: float) -> str:
     return f"{length_m:.2f} m" if length_m >= 1 else f"{1000 * length_m:.0f} mm"
+
+
+def probe_table(probe: Probe) -> Table:
+    """Return one row per arm: success and the main score, and by how much they differ from plain."""
+    exam = exam_named(probe.task)
+    shown = [metric_named(exam, name) for name in dict.fromkeys(("success", probe.main_metric))]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("Arm", no_wrap=True)
+    for metric in shown:
+        add_number_column(table, metric.heading)
+        add_number_column(table, "change")
+    add_number_column(table, "95 % interval")
+    table.add_column("is", no_wrap=True)
+    for name, arm in probe.arms.items():
+        cells = [_arm_cells(metric, arm.metrics.get(metric.name)) for metric in shown]
+        main = arm.metrics.get(probe.main_metric)
+        reading = MARKS[main.change.reading] if main is not None and main.change is not None else ""
+        means = [cell for mean, change, _ in cells for cell in (mean, change)]
+        table.add_row(name.replace("-", " "), *means, cells[-1][2], reading)
+    return table
+
+
+def _arm_cells(metric: Metric, found: ArmMetric | None) -> tuple[str, str, str]:
+    """Return the mean, its change from plain and the interval of that."""
+    if found is None:
+        return "-", "", ""
+    digits = metric.digits + (not metric.is_rate)  # a difference is smaller than what differs
+    mean = number(metric.scale * found.mean, digits)
+    if found.change is None:
+        return mean, "", ""
+    change = found.change.difference
+    low, high = (number(metric.scale * end, digits, sign="+") for end in (change.low, change.high))
+    return mean, number(metric.scale * change.mean, digits, sign="+"), f"{low} to {high}"
