@@ -59,14 +59,14 @@ def pose_after(action: Action, pose: Pose2) -> Pose2:
 
 
 def pose_out_of(frame: Pose2, pose: Pose2) -> Pose2:
-    """Return a pose that is given in a frame in that which the frame itself is given in. Yaws add up."""
+    """Transform a pose from the frame's coordinates to the parent's. Yaws add up."""
     cos, sin = math.cos(frame.yaw), math.sin(frame.yaw)
     x, y = frame.x + cos * pose.x - sin * pose.y, frame.y + sin * pose.x + cos * pose.y
     return Pose2(x, y, frame.yaw + pose.yaw)
 
 
 def pose_into(frame: Pose2, pose: Pose2) -> Pose2:
-    """Return a pose as seen from a frame: the reverse of `pose_out_of`."""
+    """Transform a pose from the parent's coordinates to the frame's: the reverse of `pose_out_of`."""
     cos, sin = math.cos(frame.yaw), math.sin(frame.yaw)
     x, y = pose.x - frame.x, pose.y - frame.y
     return Pose2(cos * x + sin * y, cos * y - sin * x, pose.yaw - frame.yaw)
