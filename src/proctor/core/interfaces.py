@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from proctor.core.errors import SimulationError
-from proctor.core.types import CameraFacts, EpisodeInfo, Info, Observation, Outcome, Usage, Vector3
+from proctor.core.types import EpisodeInfo, Info, Observation, Outcome, Usage, Vector3
 
 TRUTH = "truth"
 """Key under which a privileged policy finds the environment's info in its observation."""
@@ -33,8 +33,6 @@ class Env(abc.ABC):
 
     max_open_scenes: int = 1
     """How many scenes stay built between episodes, where building one takes long."""
-    camera_facts: CameraFacts | None = None
-    """How the robot's camera looks at the world, where the env knows it."""
 
     @abc.abstractmethod
     def reset(self, episode: Any) -> Observation:

@@ -137,17 +137,6 @@ class DialectDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """The kind of a row, unless a mapping file names one. None: the row's length decides."""
 
 
-class CameraFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """How the camera of a robot on wheels looks at the world; it looks ahead."""
-
-    fov_deg: float
-    """Vertical field of view."""
-    height_m: float
-    """Above the floor."""
-    pitch_deg: float = 0.0
-    """Positive looks up."""
-
-
 class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy is told when an episode begins."""
 
@@ -170,8 +159,8 @@ class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """How the exam is put to policy servers of other protocols. Never sent."""
     chat: str = ""
     """How the exam is put to chat models, as `module:Class` of a `ChatTask`. Never sent."""
-    camera: CameraFacts | None = None
-    """What the env says of its camera, for texts about it. Never sent."""
+    camera: dict[str, Any] | None = None
+    """The calibration of the camera behind `rgb`, if `Env.cameras` has it, for texts about it. Never sent."""
     episode: Any = None
     """The whole episode, goal included: set for privileged policies only."""
 

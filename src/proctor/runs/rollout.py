@@ -54,9 +54,10 @@ def rollout(  # noqa: PLR0913  (four that take part, and how)
         observation = _checked_observation(env, "reset", env.reset(episode))
         truth = env.info() if privileged or shown.needs_truth else {}
         trace = turns.trace = exam.first_trace(episode, env.info)
+        camera = None if type(env).cameras is Env.cameras else env.cameras().get("rgb")
     view = shown.view(observation, truth)
     told = shown.brief(exam.brief(episode, view), view, env, privileged=privileged)
-    told = replace(told, episode_id=agent_id, seed=seed, camera=env.camera_facts)
+    told = replace(told, episode_id=agent_id, seed=seed, camera=camera)
     if privileged:
         told = replace(told, episode_id=episode.episode_id, episode=episode)
     with turns.of("policy"):

@@ -13,7 +13,7 @@ import numpy as np
 
 from proctor.core.errors import LEAVE_OUT, SimulationError, UserError
 from proctor.core.interfaces import DrivingEpisode, Env
-from proctor.core.types import Action, CameraFacts, Info, Observation, Pose2, Scan, Vector3, checked_action
+from proctor.core.types import Action, Info, Observation, Pose2, Scan, Vector3, checked_action
 from proctor.robots.motion import ActionExecutor, Motion
 from proctor.robots.spec import STANDARD, RobotSpec, load_robot, robot_identity
 from proctor.scenes.scene import Scene
@@ -178,10 +178,6 @@ class VLNEnv(Env):
     ) -> None:
         self._options = checked_options(_Options, locals())
         self._robot = self._options.spec()
-        camera = self._robot.camera
-        self.camera_facts = CameraFacts(
-            fov_deg=camera.fov_deg, height_m=camera.height_m, pitch_deg=camera.pitch_deg
-        )
         if self._options.has_camera:
             check_drawing()  # before the first episode
         self.looking = True
