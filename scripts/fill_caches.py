@@ -9,7 +9,7 @@ from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
 from proctor.navigation.process.client import PlanningClient
-from proctor.worlds.mujoco.tabletop.stretch_files import prepared_urdf
+from proctor.worlds.mujoco.tabletop.stretch_model import prepared_urdf
 from proctor.worlds.mujoco.wheeled.navigator import EmbeddedNavigator
 
 

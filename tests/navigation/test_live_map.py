@@ -12,7 +12,7 @@ from proctor.maps.live_map import LiveMap
 from proctor.robots.spec import standard_robot
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.robot import LaserScanner
 from proctor.worlds.mujoco.wheeled.world import World
 
 NAN, INF = math.nan, math.inf

@@ -23,7 +23,7 @@ from proctor.scenes.mesh_files import files_of_mesh, may_name
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, asset_file, save_scene
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.robot import LaserScanner
 from proctor.worlds.mujoco.wheeled.world import World
 
 HOUSE = "house_1064959"  # the smallest

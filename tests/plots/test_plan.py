@@ -17,8 +17,7 @@ from proctor.exams.datasets import load_dataset
 from proctor.plots import figure
 from proctor.plots import plan as plan_module
 from proctor.plots.figure import round_length_m
-from proctor.plots.outlines import outlines_of_scene
-from proctor.plots.plan import draw_plan, grid_paper
+from proctor.plots.plan import draw_plan, grid_paper, outlines_of_scene
 from proctor.robots.spec import standard_robot
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene

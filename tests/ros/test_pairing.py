@@ -5,11 +5,12 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proctor.worlds.ros2.robot.sensors import TOLERANCE_S, Frame, newest_pair
+from proctor.worlds.ros2.node.topic import Stamped
+from proctor.worlds.ros2.robot.sensors import TOLERANCE_S, newest_pair
 
 
 def frames(*stamps):
-    return [Frame(stamp_s, f"at {stamp_s}") for stamp_s in stamps]
+    return [Stamped(stamp_s, f"at {stamp_s}") for stamp_s in stamps]
 
 
 def stamps_of(pair):

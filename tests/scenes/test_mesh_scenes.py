@@ -29,7 +29,7 @@ from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.robot import LaserScanner
 from proctor.worlds.mujoco.wheeled.world import World
 
 FLOOR_Z = 0.7

@@ -13,7 +13,7 @@ from proctor.scenes.meshes import MeshFile
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.robot import LaserScanner
 from proctor.worlds.mujoco.wheeled.world import World
 
 ROBOT = standard_robot(camera=Camera(width=64, height=48))

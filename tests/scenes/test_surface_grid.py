@@ -10,7 +10,7 @@ from proctor.robots.spec import standard_robot
 from proctor.scenes.scene_map import Footprint
 from proctor.scenes.scene_map import draw as draw_convex
 from proctor.scenes.surface_grid import CELL_M, FloorGrid, cut, draw_floor, draw_triangles
-from proctor.worlds.mujoco.wheeled.boxes import boxes_of_floor
+from proctor.worlds.mujoco.wheeled.model import boxes_of_floor
 
 FLOOR_Z = 0.7
 

@@ -7,7 +7,7 @@ from proctor.core.types import Pose2
 from proctor.robots.spec import standard_robot
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
+from proctor.worlds.mujoco.wheeled.robot import LaserScanner
 from proctor.worlds.mujoco.wheeled.world import World
 
 

@@ -11,8 +11,7 @@ from proctor.robots.robot import Twist
 from proctor.robots.spec import standard_robot
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
-from proctor.worlds.mujoco.wheeled.robot import TICK_S, TICK_STEP_S, MujocoRobot
+from proctor.worlds.mujoco.wheeled.robot import TICK_S, TICK_STEP_S, LaserScanner, MujocoRobot
 from proctor.worlds.mujoco.wheeled.world import World
 
 ORIGIN = Pose2(0.0, 0.0, 0.0)

@@ -11,8 +11,7 @@ from proctor.robots.spec import Camera, standard_robot
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
-from proctor.worlds.mujoco.wheeled.lidar import LaserScanner
-from proctor.worlds.mujoco.wheeled.robot import TICK_STEP_S, MujocoRobot, advance_together
+from proctor.worlds.mujoco.wheeled.robot import TICK_STEP_S, LaserScanner, MujocoRobot, advance_together
 from proctor.worlds.mujoco.wheeled.world import World
 
 ROBOT = standard_robot(camera=Camera(width=64, height=48))

@@ -11,7 +11,7 @@ import pytest
 
 from proctor.core.errors import UserError
 from proctor.robots.stretch import CONTROLS, JOINT_NAMES, STRETCH, StretchRobotConfig
-from proctor.worlds.mujoco.tabletop import stretch_files
+from proctor.worlds.mujoco.tabletop import stretch_model
 from proctor.worlds.mujoco.tabletop.stretch_model import FINGERS, finger_angle, opening_of, stretch_spec
 
 
@@ -82,7 +82,7 @@ def test_the_hand_is_between_the_pads_and_points_ahead(robot):
 
 @pytest.mark.slow
 def test_two_processes_prepare_at_once_and_both_get_it(tmp_path):
-    command = "from proctor.worlds.mujoco.tabletop.stretch_files import prepared_urdf; print(prepared_urdf())"
+    command = "from proctor.worlds.mujoco.tabletop.stretch_model import prepared_urdf; print(prepared_urdf())"
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     running = [
         subprocess.Popen([sys.executable, "-c", command], env=env, stdout=subprocess.PIPE, text=True)
@@ -99,6 +99,6 @@ def test_two_processes_prepare_at_once_and_both_get_it(tmp_path):
 def test_a_cache_that_cannot_be_written_is_told(monkeypatch, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
-    monkeypatch.setattr(stretch_files, "_cache_roots", lambda: iter([blocked / "proctor"]))
+    monkeypatch.setattr(stretch_model, "_cache_roots", lambda: iter([blocked / "proctor"]))
     with pytest.raises(UserError, match="XDG_CACHE_HOME"):
-        stretch_files.prepared_urdf.__wrapped__()
+        stretch_model.prepared_urdf.__wrapped__()

@@ -80,16 +80,16 @@ class Footprint(NamedTuple):
     offsets: Array  # (M,)
 
 
-class Solid(NamedTuple):
+class ConvexBody(NamedTuple):
     """A convex body by its vertices and edges."""
 
     vertices: Array  # (N, 3)
     edges: NDArray[np.int64]  # (M, 2)
     sides: Array | None = None  # of an upright box: the normals (4, 2) of its sides
 
-    def placed(self, frame: Frame) -> Solid:
+    def placed(self, frame: Frame) -> ConvexBody:
         """Return the body where its frame puts it."""
-        return Solid(frame.points(self.vertices), self.edges)
+        return ConvexBody(frame.points(self.vertices), self.edges)
 
 
 def footprints_of_scene(scene: Scene, height_band_m: tuple[float, float]) -> list[Footprint]:
@@ -104,7 +104,7 @@ def footprints_of_scene(scene: Scene, height_band_m: tuple[float, float]) -> lis
     return [footprint for footprint in footprints if footprint is not None]
 
 
-def _solids_of_object(item: SceneObject, scene: Scene) -> list[Solid]:
+def _solids_of_object(item: SceneObject, scene: Scene) -> list[ConvexBody]:
     """Return the solids of an object in the world frame."""
     if item.solid_mesh_path is None:
         return [_solid_of_part(part, frame) for part, frame in placed_parts(item) if part.collision]
@@ -125,7 +125,7 @@ def draw_hull(
         draw(shape, occupied, resolution_m, origin)
 
 
-def _solid_of_part(part: Part, frame: Frame) -> Solid:
+def _solid_of_part(part: Part, frame: Frame) -> ConvexBody:
     solid = _unit_solid(part.shape).placed(frame)
     if part.shape == "box" and frame.rotation[2, 2] == 1:
         axes = frame.rotation[:2, :2].T
@@ -134,11 +134,11 @@ def _solid_of_part(part: Part, frame: Frame) -> Solid:
 
 
 @cache
-def _unit_solid(shape: str) -> Solid:
+def _unit_solid(shape: str) -> ConvexBody:
     """Return a shape of size 1 around the origin; the facets of round ones lie outside of them."""
     packages = ("numpy", "scipy", "trimesh")
     made = cached_arrays(f"solid-{shape}", lambda: _make_solid(shape), source=__file__, packages=packages)
-    return Solid(**made)
+    return ConvexBody(**made)
 
 
 def _make_solid(shape: str) -> Arrays:
@@ -156,13 +156,13 @@ def _make_solid(shape: str) -> Arrays:
     return {"vertices": solid.vertices, "edges": solid.edges}
 
 
-def _solid(vertices: ArrayLike) -> Solid:
+def _solid(vertices: ArrayLike) -> ConvexBody:
     points = np.asarray(vertices)
     triangles = ConvexHull(points).simplices
-    return Solid(points, np.concatenate([triangles[:, [0, 1]], triangles[:, 1:], triangles[:, ::2]]))
+    return ConvexBody(points, np.concatenate([triangles[:, [0, 1]], triangles[:, 1:], triangles[:, ::2]]))
 
 
-def _footprint(solid: Solid, height_band_m: tuple[float, float]) -> Footprint | None:
+def _footprint(solid: ConvexBody, height_band_m: tuple[float, float]) -> Footprint | None:
     """Cut a solid to the height band and project what is left."""
     low_m, high_m = height_band_m
     height = solid.vertices[:, 2]

@@ -45,63 +45,40 @@ WALL_COLORS: tuple[Triple, ...] = (
 """One for each room of the largest house."""
 
 
-class Surface(NamedTuple):
-    """What a floor or a wall is made of."""
+class Material(NamedTuple):
+    """What a surface is made of."""
 
+    texture: Texture | None
     color: Triple
-    texture: Texture
 
 
 OAK, WALNUT, PINE = (0.68, 0.48, 0.30), (0.45, 0.29, 0.18), (0.80, 0.64, 0.44)
-FLOORS: dict[str, tuple[Surface, ...]] = {
-    "hall": (
-        Surface((0.72, 0.62, 0.52), "tiles"),
-        Surface((0.80, 0.76, 0.70), "marble"),
-        Surface(OAK, "parquet"),
-    ),
-    "corridor": (
-        Surface((0.70, 0.60, 0.50), "tiles"),
-        Surface(PINE, "planks"),
-        Surface((0.6, 0.3, 0.28), "carpet"),
-    ),
-    "living room": (Surface(OAK, "planks"), Surface(WALNUT, "planks"), Surface(OAK, "parquet")),
-    "dining room": (
-        Surface(WALNUT, "parquet"),
-        Surface(PINE, "planks"),
-        Surface((0.80, 0.77, 0.72), "marble"),
-    ),
-    "kitchen": (
-        Surface((0.86, 0.84, 0.80), "checks"),
-        Surface((0.82, 0.80, 0.76), "tiles"),
-        Surface((0.70, 0.42, 0.32), "tiles"),
-    ),
+_FLOORS: dict[str, tuple[tuple[Texture, Triple], ...]] = {
+    "hall": (("tiles", (0.72, 0.62, 0.52)), ("marble", (0.80, 0.76, 0.70)), ("parquet", OAK)),
+    "corridor": (("tiles", (0.70, 0.60, 0.50)), ("planks", PINE), ("carpet", (0.6, 0.3, 0.28))),
+    "living room": (("planks", OAK), ("planks", WALNUT), ("parquet", OAK)),
+    "dining room": (("parquet", WALNUT), ("planks", PINE), ("marble", (0.80, 0.77, 0.72))),
+    "kitchen": (("checks", (0.86, 0.84, 0.80)), ("tiles", (0.82, 0.80, 0.76)), ("tiles", (0.70, 0.42, 0.32))),
     "bathroom": (
-        Surface((0.62, 0.74, 0.80), "tiles"),
-        Surface((0.85, 0.88, 0.9), "checks"),
-        Surface((0.55, 0.75, 0.72), "mosaic"),
+        ("tiles", (0.62, 0.74, 0.80)),
+        ("checks", (0.85, 0.88, 0.9)),
+        ("mosaic", (0.55, 0.75, 0.72)),
     ),
-    "bedroom": (
-        Surface((0.62, 0.58, 0.66), "carpet"),
-        Surface(PINE, "planks"),
-        Surface((0.55, 0.62, 0.72), "carpet"),
-    ),
-    "guest room": (
-        Surface((0.56, 0.64, 0.56), "carpet"),
-        Surface(OAK, "planks"),
-        Surface((0.72, 0.64, 0.54), "carpet"),
-    ),
+    "bedroom": (("carpet", (0.62, 0.58, 0.66)), ("planks", PINE), ("carpet", (0.55, 0.62, 0.72))),
+    "guest room": (("carpet", (0.56, 0.64, 0.56)), ("planks", OAK), ("carpet", (0.72, 0.64, 0.54))),
     "nursery": (
-        Surface((0.90, 0.78, 0.62), "planks"),
-        Surface((0.72, 0.82, 0.90), "carpet"),
-        Surface((0.88, 0.74, 0.78), "carpet"),
+        ("planks", (0.90, 0.78, 0.62)),
+        ("carpet", (0.72, 0.82, 0.90)),
+        ("carpet", (0.88, 0.74, 0.78)),
     ),
-    "study": (Surface(WALNUT, "planks"), Surface((0.40, 0.46, 0.42), "carpet")),
-    "library": (Surface(WALNUT, "parquet"), Surface((0.52, 0.22, 0.20), "carpet")),
-    "gym": (Surface((0.34, 0.36, 0.38), "carpet"), Surface(PINE, "planks")),
-    "laundry room": (Surface((0.78, 0.82, 0.84), "mosaic"), Surface((0.66, 0.70, 0.74), "tiles")),
-    "storage room": (Surface((0.58, 0.57, 0.55), "plaster"), Surface((0.55, 0.45, 0.38), "planks")),
-    "pantry": (Surface((0.72, 0.48, 0.36), "tiles"), Surface((0.74, 0.72, 0.66), "tiles")),
+    "study": (("planks", WALNUT), ("carpet", (0.40, 0.46, 0.42))),
+    "library": (("parquet", WALNUT), ("carpet", (0.52, 0.22, 0.20))),
+    "gym": (("carpet", (0.34, 0.36, 0.38)), ("planks", PINE)),
+    "laundry room": (("mosaic", (0.78, 0.82, 0.84)), ("tiles", (0.66, 0.70, 0.74))),
+    "storage room": (("plaster", (0.58, 0.57, 0.55)), ("planks", (0.55, 0.45, 0.38))),
+    "pantry": (("tiles", (0.72, 0.48, 0.36)), ("tiles", (0.74, 0.72, 0.66))),
 }
+FLOORS = {room: tuple(Material(*floor) for floor in floors) for room, floors in _FLOORS.items()}
 WALLPAPERS: dict[str, tuple[Texture, ...]] = {
     "living room": ("plaster", "plaster", "stripes", "ornament"),
     "dining room": ("plaster", "stripes", "ornament"),
@@ -129,15 +106,15 @@ def build_shell(plan: FloorPlan, rng: np.random.Generator) -> list[SceneObject]:
         floor, texture = floors[rng.integers(len(floors))], papers[rng.integers(len(papers))]
         accent = int(rng.integers(4)) if room.name in ACCENTED and rng.random() < 0.6 else None
         objects.append(_floor(room, floor))
-        objects.append(_walls(room, plan, Surface(WALL_COLORS[color], texture), accent, skirting))
+        objects.append(_walls(room, plan, Material(texture, WALL_COLORS[color]), accent, skirting))
     objects += [_door(door, frame) for door in plan.doors]
     objects.append(_ceiling(plan))
     return objects
 
 
-def _floor(room: Room, surface: Surface) -> SceneObject:
+def _floor(room: Room, material: Material) -> SceneObject:
     size = (room.cell.width_m, room.cell.depth_m, FLOOR_TOP_M)
-    part = trim(size, (*room.cell.centre, 0.0), surface.color, surface.texture)
+    part = trim(size, (*room.cell.centre, 0.0), material.color, material.texture)
     return SceneObject(name=f"{room.name} floor", category="floor", room=room.name, parts=[part])
 
 
@@ -148,15 +125,15 @@ def _ceiling(plan: FloorPlan) -> SceneObject:
 
 
 def _walls(
-    room: Room, plan: FloorPlan, surface: Surface, accent: int | None, skirting: Triple
+    room: Room, plan: FloorPlan, material: Material, accent: int | None, skirting: Triple
 ) -> SceneObject:
     """Return a room's walls, one of them in a darker colour if an accent is wanted."""
     parts = []
     for index, side in enumerate(sides(room.cell)):
         doors = [door for door in plan.doors if room.name in door.rooms and _is_in(door, side)]
-        color = darker(surface.color, 0.32) if index == accent else surface.color
-        parts += _wall(side, doors, surface._replace(color=color), outer=plan.is_outer(side))
-        if surface.texture not in ("tiles", "mosaic"):
+        color = darker(material.color, 0.32) if index == accent else material.color
+        parts += _wall(side, doors, material._replace(color=color), outer=plan.is_outer(side))
+        if material.texture not in ("tiles", "mosaic"):
             parts += _skirting(side, doors, skirting)
     return SceneObject(name=f"{room.name} walls", category="wall", room=room.name, parts=parts)
 
@@ -176,7 +153,7 @@ def _openings(side: Side, doors: list[Door]) -> list[tuple[float, float]]:
     return sorted(found)
 
 
-def _wall(side: Side, doors: list[Door], surface: Surface, *, outer: bool) -> list[Part]:
+def _wall(side: Side, doors: list[Door], material: Material, *, outer: bool) -> list[Part]:
     """Return one side's wall: solid between the doors, and a lintel over each door."""
     openings = _openings(side, doors)
     # Outer walls also cover the corners, which nobody else would.
@@ -190,7 +167,7 @@ def _wall(side: Side, doors: list[Door], surface: Surface, *, outer: bool) -> li
     parts = []
     for start, end, bottom in solid + lintels:
         size, at = _along(side, start, end, across, thickness_m)
-        parts.append(box((*size, WALL_HEIGHT_M - bottom), (*at, bottom), surface.color, surface.texture))
+        parts.append(box((*size, WALL_HEIGHT_M - bottom), (*at, bottom), material.color, material.texture))
     return parts
 
 

@@ -24,9 +24,8 @@ from proctor.robots.stretch import CONTROLS, JOINT_NAMES, controls_of_qpos, over
 from proctor.scenes.tabletop_parts import cameras_of
 from proctor.scenes.thing import Thing, level_tops
 from proctor.scenes.things import make_thing
-from proctor.worlds.mujoco.render.calibration import calibration_of
 from proctor.worlds.mujoco.render.gl import check_drawing
-from proctor.worlds.mujoco.render.renderer import Renderer, View
+from proctor.worlds.mujoco.render.renderer import Renderer, View, calibration_of
 from proctor.worlds.mujoco.tabletop.inverse_kinematics import HandSolver
 from proctor.worlds.mujoco.tabletop.look import Look, color_of, look_of
 from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld

@@ -19,7 +19,7 @@ from proctor.scenes.colors import oklab
 from proctor.scenes.meshes import Surface
 from proctor.scenes.scene_config import Light, Texture
 from proctor.scenes.shapes import Triple
-from proctor.scenes.shell import FLOORS, WALL_COLORS
+from proctor.scenes.shell import FLOORS, WALL_COLORS, Material
 from proctor.scenes.textures import texture_image
 from proctor.scenes.thing import Thing
 
@@ -28,14 +28,7 @@ Rng = np.random.Generator
 HIGHEST = 3
 
 
-class Material(NamedTuple):
-    """What a surface is made of."""
-
-    texture: Texture | None
-    color: Triple
-
-
-FLOOR_MATERIALS = tuple(dict.fromkeys(Material(f.texture, f.color) for fs in FLOORS.values() for f in fs))
+FLOOR_MATERIALS = tuple(dict.fromkeys(floor for floors in FLOORS.values() for floor in floors))
 WALL_TEXTURES: tuple[Texture, ...] = ("plaster", "plaster", "stripes", "ornament", "brick", "tiles")
 TABLE_MATERIALS = (
     Material("wood", (0.45, 0.27, 0.15)),

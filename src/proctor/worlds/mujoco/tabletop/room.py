@@ -20,12 +20,13 @@ from proctor.scenes.meshes import Surface
 from proctor.scenes.pieces import WHITE, Piece
 from proctor.scenes.scene_config import Part, Texture
 from proctor.scenes.shapes import Triple
+from proctor.scenes.shell import Material
 from proctor.scenes.solids import lathe
 from proctor.scenes.textures import GRAINED, TILE_M, texture_image
 from proctor.scenes.thing import Solid, Thing
 from proctor.worlds.mujoco.contacts import Group
 from proctor.worlds.mujoco.render.meshes import Painter, add_texture
-from proctor.worlds.mujoco.tabletop.look import Look, Material, Shine
+from proctor.worlds.mujoco.tabletop.look import Look, Shine
 
 SMALLEST_M, MARGIN_M, WALL_M = 6.0, 2.2, 2.6
 """The room's sides, what is free around all things, and how high it is."""
@@ -45,7 +46,7 @@ RINGS = ((1.0, 0.95, PALETTE["black"]), (0.95, 0.85, PALETTE["white"]), (0.85, 0
 """From which share of the radius to which: of black and white, one is seen on any ground."""
 
 
-class Room(NamedTuple):
+class RoomBounds(NamedTuple):
     """Where the room is."""
 
     x: float
@@ -55,14 +56,14 @@ class Room(NamedTuple):
     """From there to its walls."""
 
 
-def room_around(places: Array) -> Room:
+def room_around(places: Array) -> RoomBounds:
     """Return a room with all these places (N, 2) in its middle."""
     low, high = places.min(axis=0), places.max(axis=0)
     x, y = (low + high) / 2
-    return Room(float(x), float(y), max(SMALLEST_M / 2, float((high - low).max()) / 2 + MARGIN_M))
+    return RoomBounds(float(x), float(y), max(SMALLEST_M / 2, float((high - low).max()) / 2 + MARGIN_M))
 
 
-def add_room(spec: Any, room: Room, look: Look, *, with_floor: bool = True) -> None:
+def add_room(spec: Any, room: RoomBounds, look: Look, *, with_floor: bool = True) -> None:
     """Draw a room. Without its floor, that must be drawn by somebody else."""
     painter = Painter(spec)
     for part, frame in _shell(room, look):
@@ -91,7 +92,7 @@ def add_lights(spec: Any, look: Look) -> None:
         )
 
 
-def _shell(room: Room, look: Look) -> list[tuple[Part, Frame]]:
+def _shell(room: RoomBounds, look: Look) -> list[tuple[Part, Frame]]:
     """Return floor, ceiling, walls and skirting boards."""
     x, y, half = room
     side, thick = 2 * half, 0.02
@@ -147,7 +148,7 @@ def _fittings() -> tuple[_Fitting, ...]:
     )
 
 
-def _at_wall(fitting: _Fitting, room: Room) -> Frame:
+def _at_wall(fitting: _Fitting, room: RoomBounds) -> Frame:
     turned = rotation_of(Vector3(0.0, 0.0, fitting.yaw_deg))
     own = np.array([fitting.piece.depth_m / 2 - room.half_m, -fitting.along_m, 0.0])
     return Frame(np.ones(3), turned, turned @ own + [room.x, room.y, 0.0])
@@ -189,7 +190,7 @@ def add_top_mirror(spec: Any, body: Any, top: Solid, material: Material, shine: 
     _add_mirror(spec, body, material, shine, size=size, upper=upper, quat=quat)
 
 
-def add_floor_mirror(spec: Any, room: Room, look: Look) -> None:
+def add_floor_mirror(spec: Any, room: RoomBounds, look: Look) -> None:
     """Draw the floor of a room as one that mirrors."""
     size, upper = np.full(2, 2 * room.half_m), np.array([room.x, room.y, 0.0])
     _add_mirror(

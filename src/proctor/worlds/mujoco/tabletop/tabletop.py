@@ -144,7 +144,7 @@ def _roles(model: Any, episode: TabletopSetup) -> NDArray[np.int64]:
     return roles
 
 
-class Motion(NamedTuple):
+class Displacement(NamedTuple):
     """How far a thing has moved while the world settled."""
 
     name: str
@@ -200,7 +200,7 @@ class TabletopWorld:
         mujoco.mj_forward(self.model, data)
         self._refuse_overlaps()
 
-    def settle(self) -> list[Motion]:
+    def settle(self) -> list[Displacement]:
         """Let objects come to rest, start the clock anew, and return what moved meanwhile."""
         movable = [item.name for item in self.episode.scene_objects if not item.static]
         before = {name: self.pose_of(name) for name in movable}
@@ -214,7 +214,7 @@ class TabletopWorld:
             raise SimulationError(
                 f"episode '{self.episode.episode_id}': the physics is unstable at the start"
             )
-        return [_motion(name, before[name], self.pose_of(name)) for name in movable]
+        return [_displacement(name, before[name], self.pose_of(name)) for name in movable]
 
     def command(self, controls: Array) -> list[str]:
         """Take a new command, clamped to what the robot can do; return the names of what was clamped."""
@@ -336,6 +336,6 @@ class TabletopWorld:
             raise UserError(f"episode '{self.episode.episode_id}': {problem}")
 
 
-def _motion(name: str, before: tuple[Array, Array], after: tuple[Array, Array]) -> Motion:
+def _displacement(name: str, before: tuple[Array, Array], after: tuple[Array, Array]) -> Displacement:
     tilted = math.acos(min(1.0, float(before[1][:, 2] @ after[1][:, 2])))
-    return Motion(name, float(np.linalg.norm(after[0] - before[0])), tilted)
+    return Displacement(name, float(np.linalg.norm(after[0] - before[0])), tilted)

@@ -18,8 +18,8 @@ from proctor.robots.motion import ActionExecutor, Motion
 from proctor.robots.spec import STANDARD, RobotSpec, load_robot, robot_identity
 from proctor.scenes.scene import Scene
 from proctor.worlds.episode_state import EpisodeState, running, started
-from proctor.worlds.mujoco.render.calibration import calibration_of
 from proctor.worlds.mujoco.render.gl import check_drawing
+from proctor.worlds.mujoco.render.renderer import calibration_of
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
 from proctor.worlds.mujoco.wheeled.free_base import FreeBase, NotFreeError, can_be_free
 from proctor.worlds.mujoco.wheeled.model import TIMESTEP_S

@@ -39,11 +39,11 @@ def elsewhere(node: RosNode, topic_name: str, wanted_type: str) -> str:
     return f", but there is {', '.join(others)}: is the namespace right?" if others else ""
 
 
-class Newest(NamedTuple, Generic[Value]):
-    """A value and the stamp of its message; both are of the same message."""
+class Stamped(NamedTuple, Generic[Value]):
+    """A value and the stamp of its message."""
 
     stamp_s: float
-    value: Value | None
+    value: Value
 
 
 class Topic(Generic[Value]):
@@ -61,11 +61,11 @@ class Topic(Generic[Value]):
         name: str,
         read: Callable[[Any], tuple[float, Value] | None],
         *,
-        on_value: Callable[[Newest[Value]], None] | None = None,
+        on_value: Callable[[Stamped[Value]], None] | None = None,
         qos: QoSProfile = SENSORS,
     ) -> None:
         self._node, self._read, self._on_value = node, read, on_value
-        self.newest: Newest[Value] = Newest(0.0, None)
+        self.newest: Stamped[Value | None] = Stamped(0.0, None)
         self.count = 0  # values that came
         self.problem: str | None = None  # what is wrong with the newest message, if anything
         self.lost = 0  # messages that were sent and never came, as far as is known
@@ -95,7 +95,7 @@ class Topic(Generic[Value]):
 
     def forget(self) -> None:
         """Drop the value: what comes next is of another episode or another simulator."""
-        self.newest, self.problem, self._ignored = Newest(0.0, None), None, 0
+        self.newest, self.problem, self._ignored = Stamped(0.0, None), None, 0
 
     def sources(self) -> list[str]:
         """Return the names of the nodes that publish it.
@@ -114,14 +114,8 @@ class Topic(Generic[Value]):
         types = sorted({p.topic_type for p in publishers} - {wanted})
         if types and len(types) == len({p.topic_type for p in publishers}):
             return f"{self.name} is {', '.join(types)}, expected {wanted} (published by {who})"
-        clashes = [
-            reason.strip("; ")
-            for publisher in publishers
-            for verdict, reason in [
-                qos_check_compatible(publisher.qos_profile, self.subscription.qos_profile)
-            ]
-            if verdict == QoSCompatibility.ERROR
-        ]
+        own = self.subscription.qos_profile
+        clashes = _clashes((publisher.qos_profile, own) for publisher in publishers)
         if len(clashes) == len(publishers):
             return f"{self.name} is published by {who} with an incompatible QoS: {'; '.join(clashes)}"
         if self.value is None and self._ignored:
@@ -147,11 +141,11 @@ class Topic(Generic[Value]):
         if read is None:
             self._ignored += 1
             return
-        self.newest = Newest(*read)
+        self.newest = Stamped(*read)
         self.problem, self._ignored = None, 0
         self.count += 1
         if self._on_value is not None:
-            self._on_value(self.newest)
+            self._on_value(Stamped(*read))
 
     def _lose(self, event: Any) -> None:
         self.lost = event.total_count
@@ -216,15 +210,16 @@ class TwistTopic:
         types = sorted({one.topic_type for one in listeners})
         if wanted not in types:
             return f"{who} expects {', '.join(types)} on {self.name}, which is {wanted}"
-        clashes = [
-            reason.strip("; ")
-            for one in listeners
-            for verdict, reason in [qos_check_compatible(COMMANDS, one.qos_profile)]
-            if verdict == QoSCompatibility.ERROR
-        ]
+        clashes = _clashes((COMMANDS, one.qos_profile) for one in listeners)
         if clashes:
             return f"{who} listens to {self.name} with an incompatible QoS: {'; '.join(clashes)}"
         return f"{who} listens to {self.name}, but is not connected"
+
+
+def _clashes(pairs: Iterable[tuple[QoSProfile, QoSProfile]]) -> list[str]:
+    """Return why publishers (the first of each pair) do not reach subscriptions."""
+    verdicts = (qos_check_compatible(*pair) for pair in pairs)
+    return [reason.strip("; ") for verdict, reason in verdicts if verdict == QoSCompatibility.ERROR]
 
 
 def node_names(endpoints: Iterable[TopicEndpointInfo]) -> list[str]:

@@ -21,7 +21,7 @@ from proctor.robots.spec import RobotSpec, standard_robot
 from proctor.worlds.ros2.node.convert import scan_of, seconds
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.robot_clock import RobotClock
-from proctor.worlds.ros2.node.topic import Newest, Topic, TwistTopic, Value
+from proctor.worlds.ros2.node.topic import Stamped, Topic, TwistTopic, Value
 from proctor.worlds.ros2.robot.odometry import STALE_S, Moved, Track, read_odometry
 from proctor.worlds.ros2.robot.transforms import MAP_FRAME, Transforms
 
@@ -287,19 +287,18 @@ class Ros2Robot:
         unstamped = f"{self.odom.name} has no stamps, " if self.odom.count and not self.now_s() else ""
         return f"{told} {unstamped}{self.odom.diagnosis()}, and {self.scans.diagnosis()}"
 
-    def _note_odometry(self, newest: Newest[_Heard]) -> None:
+    def _note_odometry(self, newest: Stamped[_Heard]) -> None:
         stamp_s, heard = newest
-        if heard is not None:
-            self._track.add(heard.moved)
-            self._held.update(stamp_s, np.array(self.commanded), *self._track.newest_speeds())
+        self._track.add(heard.moved)
+        self._held.update(stamp_s, np.array(self.commanded), *self._track.newest_speeds())
         self._clock.hear_stamp(stamp_s)  # last: where the stamps are the clock, this is a tick
         self._odom_heard_s = self._clock.now_s
 
-    def _note_scan(self, newest: Newest[Scan]) -> None:
+    def _note_scan(self, newest: Stamped[Scan]) -> None:
         stamp_s, scan = newest
         self._clock.hear_stamp(stamp_s)
         self._scan_heard_s = self._clock.now_s
-        if self._on_scan is not None and scan is not None:
+        if self._on_scan is not None:
             self._on_scan(scan)
 
     def _read_odometry(self, message: Odometry) -> tuple[float, _Heard] | None:

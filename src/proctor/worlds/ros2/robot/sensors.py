@@ -6,7 +6,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Image, LaserScan
@@ -18,7 +18,7 @@ from proctor.worlds.ros2.node.convert import Depth, Rgb, depth_of, rgb_of, scan_
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.qos import SENSORS
 from proctor.worlds.ros2.node.robot_clock import JUMP_S, RobotClock
-from proctor.worlds.ros2.node.topic import Topic
+from proctor.worlds.ros2.node.topic import Stamped, Topic
 
 Value = TypeVar("Value")
 Other = TypeVar("Other")
@@ -27,16 +27,9 @@ TOLERANCE_S = 0.02  # pictures of a robot that stamps them apart belong together
 SENSOR_NAMES = ("rgb", "depth", "scan")
 
 
-class Frame(NamedTuple, Generic[Value]):
-    """Something sensed, and when."""
-
-    stamp_s: float
-    value: Value
-
-
 def newest_pair(
-    ones: Sequence[Frame[Value]], others: Sequence[Frame[Other]], after_s: float
-) -> tuple[Frame[Value], Frame[Other]] | None:
+    ones: Sequence[Stamped[Value]], others: Sequence[Stamped[Other]], after_s: float
+) -> tuple[Stamped[Value], Stamped[Other]] | None:
     """Return the newest pair of frames taken after a time, None if none yet. Both are in order of stamps.
 
     Frames of the same stamp are a pair. Frames that are a little apart are one as soon as neither can get a
@@ -95,7 +88,7 @@ class SensorSubscriber:
         self._lock = threading.RLock()
         self._jumps, self._after_s = self._clock.jumps, -math.inf
         # Those that may still find their partner.
-        self._frames: dict[str, deque[Frame[Any]]] = {name: deque(maxlen=10) for name in SENSOR_NAMES}
+        self._frames: dict[str, deque[Stamped[Any]]] = {name: deque(maxlen=10) for name in SENSOR_NAMES}
         self.collision_detected, self.collision_count, self._is_near = False, 0, False
         kinds: dict[str, tuple[Any, Callable[[Any], Any]]] = {
             "rgb": (Image, rgb_of),
@@ -195,12 +188,12 @@ class SensorSubscriber:
                     f"a message is stamped {stamp_s:.3f} s, but /clock is at {self._clock.now_s:.3f} s"
                 )
             value = decode(message)
-            self._keep(name, Frame(stamp_s, value))
+            self._keep(name, Stamped(stamp_s, value))
             return stamp_s, value
 
         return Topic(self.node, message_type, name, read, qos=qos)
 
-    def _keep(self, name: str, frame: Frame[Any]) -> None:
+    def _keep(self, name: str, frame: Stamped[Any]) -> None:
         with self._lock:
             self._notice_jump()
             frames = self._frames[name]
@@ -250,7 +243,7 @@ class SensorSubscriber:
         with self._lock:
             return self._frames[name][-1].value if self._frames[name] else None
 
-    def _newest(self, name: str) -> Frame[Any] | None:
+    def _newest(self, name: str) -> Stamped[Any] | None:
         frames = self._frames[name]
         return frames[-1] if frames and frames[-1].stamp_s > self._after_s else None
 
