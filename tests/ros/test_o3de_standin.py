@@ -9,6 +9,8 @@ import pytest
 from commands import command
 from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Image, LaserScan
+from simulation_interfaces.msg import SimulationState
+from simulation_interfaces.srv import ResetSimulation, SetSimulationState
 
 from o3de_sim.common.scene_builder import BasicSceneBuilder
 from o3de_sim.errors import O3DEError
@@ -21,7 +23,7 @@ from proctor.o3de.standin.standin import StandIn, WorldSettings
 from proctor.worlds.ros2.host.sim_host_process import Domain
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
-from proctor.worlds.ros2.robot.simulation_client import Scope, SimulationClient
+from proctor.worlds.ros2.robot.simulation_client import Service, SimulationClient
 
 HEARD_S = 20.0
 ROBOT = "product_asset:///assets/models/robot/robot.spawnable"
@@ -118,11 +120,13 @@ def test_the_editor_allows_less_than_others(playing):
     served = {name for name, _ in node.get_service_names_and_types_by_node("o3de_ros2_node", "/")}
     assert "/spawn_entity" in served
     assert "/load_world" not in served
-    with pytest.raises(SimulationError, match="cannot be stopped"):
-        client.stop()
-    with pytest.raises(SimulationError, match=r"FEATURE_UNSUPPORTED \(0\)"):
-        client.reset(Scope.ALL)
-    client.reset(Scope.SPAWNED | Scope.TIME)  # which the client asks for one by one
+    stop = SetSimulationState.Request(state=SimulationState(state=SimulationState.STATE_STOPPED))
+    answer = Service(node, SetSimulationState, "/set_simulation_state").call(stop, HEARD_S)
+    assert "cannot be stopped" in answer.result.error_message
+    reset = Service(node, ResetSimulation, "/reset_simulation")
+    scopes = ResetSimulation.Request
+    for scope, code in {scopes.SCOPE_ALL: 0, scopes.SCOPE_SPAWNED: 1, scopes.SCOPE_TIME: 1}.items():
+        assert reset.call(ResetSimulation.Request(scope=scope), HEARD_S).result.result == code
     with pytest.raises(SimulationError, match=r"NO_RESOURCE \(104\)"):
         client.respawn("robot", Pose2(0.0, 0.0, 0.0), uri="proctor://robots/wheeled")
 

@@ -18,7 +18,6 @@ from simulation_interfaces.srv import (
     GetSimulationState,
     GetSimulatorFeatures,
     LoadWorld,
-    ResetSimulation,
     SetSimulationState,
     SpawnEntity,
     StepSimulation,
@@ -32,7 +31,7 @@ from proctor.worlds.ros2.host.simulation_services import FEATURES
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.robot_clock import RobotClock
 from proctor.worlds.ros2.robot import simulation_client
-from proctor.worlds.ros2.robot.simulation_client import Scope, SimulationClient
+from proctor.worlds.ros2.robot.simulation_client import SimulationClient
 
 POSE = Pose2(1.0, 2.0, 0.5)
 
@@ -82,20 +81,9 @@ def test_an_episode_is_begun_over_and_over(node, tmp_path):
             assert (position.x, position.y, yaw) == pytest.approx((x, 2.0, -0.5), abs=1e-6)
             assert client.state() == "PLAYING"
             assert 0 < spawned_s <= clock.now_s
-        client.pause()
-        client.pause()
-        before_s = host.time_s
-        client.step(30)
-        assert host.time_s - before_s == pytest.approx(0.5)
-        client.reset(Scope.TIME | Scope.STATE)
-        assert host.time_s == 0
+        assert host.time_s > 0
         assert client.delete("rover")
         assert not client.delete("rover")
-        client.stop()
-        with pytest.raises(SimulationError, match=r"INCORRECT_TRANSITION \(103\): .*has to play first"):
-            client.pause()
-        with pytest.raises(SimulationError, match=r"step_simulation failed with OPERATION_FAILED \(4\)"):
-            client.step()
         with pytest.raises(SimulationError, match=r"get_entity_state failed with NOT_FOUND \(2\).*'rover'"):
             client.position("rover")
         with pytest.raises(SimulationError, match=r"load_world failed with NO_RESOURCE \(102\)"):
@@ -132,9 +120,7 @@ def test_every_refusal_is_an_error_with_its_name(node):
             GetEntityState: lambda: client.position("rover"),
             GetSimulationState: client.state,
             LoadWorld: lambda: client.load_world("u"),
-            ResetSimulation: client.reset,
             SetSimulationState: client.play,
-            StepSimulation: client.step,
         }.items():
             for code in (0, 3, 4, 103):
                 stub.codes[kind] = [code]
@@ -142,7 +128,7 @@ def test_every_refusal_is_an_error_with_its_name(node):
                     call()
         stub.error_message = "\x1b[2J" + "x" * 100_000
         with pytest.raises(SimulationError) as caught:
-            client.step()
+            client.play()
         assert len(str(caught.value)) < 500
         assert "\x1b" not in str(caught.value)
 
@@ -151,7 +137,6 @@ def test_what_is_so_already_is_no_error(node):
     with stub_for(node) as (stub, client):
         stub.codes[SetSimulationState] = [101]
         client.play()
-        client.pause()
         stub.codes[DeleteEntity] = [2]
         assert not client.delete("rover")
         assert client.respawn("rover", POSE, z=0.25, uri="u", namespace="ns") > 0
@@ -170,15 +155,6 @@ def test_a_robot_that_came_late_is_replaced(node):
         client.respawn("rover", POSE, uri="u")
         asked = [kind for kind, _ in stub.requests if kind in (DeleteEntity, SpawnEntity)]
         assert asked == [DeleteEntity, SpawnEntity] * 2
-
-
-def test_scopes_are_reset_one_by_one(node):
-    with stub_for(node) as (stub, client):
-        client.reset(Scope.TIME | Scope.SPAWNED)
-        client.reset(Scope.STATE)
-        client.reset()
-        client.reset(Scope.DEFAULT)
-        assert [request.scope for request in stub.asked(ResetSimulation)] == [4, 1, 2, 255, 0]
 
 
 def test_silence_is_an_error_in_time_and_a_late_answer_is_nobodys(node):
@@ -236,16 +212,15 @@ def test_a_simulator_that_forgot_a_request_is_asked_again_later(node):
 
 def test_other_services_answer_while_one_is_silent(node):
     with stub_for(node, timeout_s=0.5) as (stub, client):
-        stub.held = {StepSimulation}
+        stub.held = {LoadWorld}
         states = []
 
         def ask():
-            assert stub.wait_until(lambda: bool(stub.asked(StepSimulation)), 10.0)
+            assert stub.wait_until(lambda: bool(stub.asked(LoadWorld)), 10.0)
             states.append(client.state())
 
-        # A step may take longer than other requests.
-        with thread(ask), pytest.raises(SimulationError, match=r"no answer in 0.6 s"):
-            client.step()
+        with thread(ask), pytest.raises(SimulationError, match=r"no answer in 0.5 s"):
+            client.load_world("u")
     assert states == ["STOPPED"]
 
 
@@ -338,12 +313,13 @@ def test_nobody_there_and_a_wrong_prefix_are_told_apart(node):
     ):
         client.load_world("u")
     with RosNode("other") as other:
-        other.create_service(StepSimulation, "/reset_simulation", lambda _, response: response)
+        other.create_service(StepSimulation, "/set_simulation_state", lambda _, response: response)
         assert node.wait_until(lambda: "other" in node.get_node_names(), 10.0)
         with pytest.raises(
-            SimulationError, match=r"/reset_simulation is .*/StepSimulation, expected .*/Reset"
+            SimulationError,
+            match=r"/set_simulation_state is .*/StepSimulation, expected .*/SetSimulationState",
         ):
-            client.reset()
+            client.play()
 
 
 def test_a_clock_that_stands_still_is_an_error(node):
@@ -426,9 +402,3 @@ def test_settings_that_make_no_sense_are_refused(node):
     for timeout_s in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(UserError, match="timeout_s"):
             SimulationClient(node, timeout_s=timeout_s)
-    for steps in (0, -1):
-        with pytest.raises(UserError, match="steps"):
-            SimulationClient(node).step(steps)
-    for scope in (8, 9, 254):
-        with pytest.raises(UserError, match="scope"):
-            SimulationClient(node).reset(Scope(scope))

@@ -54,6 +54,19 @@ class Surface(NamedTuple):
     rgba: tuple[float, float, float, float]
     image: NDArray[np.uint8] | None  # (rows, columns, 3)
 
+    def area_m2(self) -> float:
+        """Return the area of its triangles."""
+        return area_m2(self.vertices[self.faces].reshape(-1, 3))
+
+
+def area_m2(corners: Array) -> float:
+    """Return the area of triangles whose corners (3 N, 3) follow each other."""
+    a, b, c = corners[::3], corners[1::3], corners[2::3]
+    (ab_x, ab_y, ab_z), (ac_x, ac_y, ac_z) = (b - a).T, (c - a).T
+    # By hand, since the overhead of np.cross would be most of the time for the few triangles of a part.
+    x, y, z = ab_y * ac_z - ab_z * ac_y, ab_z * ac_x - ab_x * ac_z, ab_x * ac_y - ab_y * ac_x
+    return float(np.sqrt(x * x + y * y + z * z).sum() / 2)
+
 
 class MeshAsset(NamedTuple):
     """An object that a mesh file holds."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from proctor.core.array_cache import Arrays, cached_arrays
 from proctor.core.types import Array
 from proctor.scenes.frames import Frame
-from proctor.scenes.meshes import Surface
+from proctor.scenes.meshes import Surface, area_m2
 from proctor.scenes.scene_config import Part, Texture
 from proctor.scenes.textures import GRAINED, TILE_M, texture_image
 
@@ -62,15 +62,6 @@ def surfaces_of_parts(placed: Iterable[tuple[Part, Frame]]) -> list[PartSurface]
     ]
 
 
-def area_m2(corners: Array) -> float:
-    """Return the area of triangles whose corners (3 N, 3) follow each other."""
-    a, b, c = corners[::3], corners[1::3], corners[2::3]
-    (ab_x, ab_y, ab_z), (ac_x, ac_y, ac_z) = (b - a).T, (c - a).T
-    # By hand, since the overhead of np.cross would be most of the time for the few triangles of a part.
-    x, y, z = ab_y * ac_z - ab_z * ac_y, ab_z * ac_x - ab_x * ac_z, ab_x * ac_y - ab_y * ac_x
-    return float(np.sqrt(x * x + y * y + z * z).sum() / 2)
-
-
 def _triangles(part: Part, frame: Frame) -> tuple[Array, Array, Array]:
     """Return vertices, normals and texture coordinates, three for each triangle."""
     template = _template(part.shape)
@@ -80,7 +71,8 @@ def _triangles(part: Part, frame: Frame) -> tuple[Array, Array, Array]:
     if part.texture is not None:
         # Measured from the frame's origin, so that the pieces of one wall continue each other's pattern.
         along_axes = vertices @ frame.rotation
-        texcoords = _metric_texcoords(along_axes, template.facing, frame.size, part.texture)
+        is_longer_down = frame.size[DOWN_AXIS] > frame.size[RIGHT_AXIS]
+        texcoords = metric_texcoords(along_axes, template.facing, is_longer_down, part.texture)
     return vertices, normals, texcoords
 
 
@@ -114,11 +106,16 @@ def _make_template(shape: str) -> Arrays:
     }
 
 
-def _metric_texcoords(points: Array, facing: NDArray[np.int64], size: Array, texture: Texture) -> Array:
-    """Return texture coordinates that repeat by the metre on every face."""
+def metric_texcoords(
+    points: Array, facing: NDArray[np.int64], is_longer_down: NDArray[np.bool_], texture: Texture
+) -> Array:
+    """Return texture coordinates that repeat by the metre on every face.
+
+    Grain runs along the longer side: `is_longer_down` says which that is of faces that look along x, y and z.
+    """
     right, down = RIGHT_AXIS[facing], DOWN_AXIS[facing]
     if texture in GRAINED:
-        turned = size[down] > size[right]
+        turned = is_longer_down[facing]
         right, down = np.where(turned, down, right), np.where(turned, right, down)
     index = np.arange(len(points))
     return np.asarray(np.stack([points[index, right], -points[index, down]], axis=1) / TILE_M[texture])

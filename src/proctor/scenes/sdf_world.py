@@ -20,7 +20,15 @@ from proctor.core.types import Array, Vector3
 from proctor.scenes.mesh_files import MESH_SUFFIXES, folder_of_scene
 from proctor.scenes.meshes import Y_UP_TO_Z_UP, MeshFile, Surface
 from proctor.scenes.scene_config import Light
-from proctor.scenes.world_import import ForeignWorld, Rgba, WorldGeometry, WorldModel, make_light, pose_matrix
+from proctor.scenes.world_import import (
+    ForeignWorld,
+    Rgba,
+    WorldGeometry,
+    WorldModel,
+    capsule,
+    make_light,
+    pose_matrix,
+)
 from proctor.scenes.xml_file import XmlElement, read_xml
 
 RESOURCE_PATHS = (
@@ -93,10 +101,10 @@ def _matrix(pose: XmlElement) -> Array:
         x, y, z, *quaternion = pose.numbers(7, default="0 0 0 0 0 0 1")
         if not np.linalg.norm(quaternion) > 1e-9:
             raise pose.error(f"expected a quaternion other than 0, found '{pose.text.strip()}'")
-        return pose_matrix((x, y, z), Rotation.from_quat(quaternion))
+        return pose_matrix((x, y, z), Rotation.from_quat(quaternion).as_matrix())
     x, y, z, *angles = pose.numbers(6, default="0 0 0 0 0 0")
     degrees = pose.attributes.get("degrees", "").lower() in ("1", "true")
-    return pose_matrix((x, y, z), Rotation.from_euler("xyz", angles, degrees=degrees))
+    return pose_matrix((x, y, z), Rotation.from_euler("xyz", angles, degrees=degrees).as_matrix())
 
 
 class _Link(NamedTuple):
@@ -255,10 +263,7 @@ class _SdfReader:
                 self.left_out[f"geometries of the kind {child.tag}"].append(name)
 
     def _add_plane(self, plane: XmlElement, shape: XmlElement, at_world: Array, name: str) -> None:
-        normal = plane.find("normal")
-        up = at_world[:3, :3] @ np.array(
-            normal.numbers(3, default="0 0 1") if normal is not None else (0, 0, 1)
-        )
+        up = at_world[:3, :3] @ np.array(plane.numbers_of("normal", 3, default="0 0 1"))
         if up[2] < 0.999 * np.linalg.norm(up):
             self.left_out["planes that are not level"].append(name)
         elif shape.tag == "collision":
@@ -301,8 +306,8 @@ class _SdfReader:
         kind = light.attributes.get("type", "point")
         if kind not in ("point", "directional", "spot"):
             raise light.error(f'expected type="point", "directional" or "spot", found "{kind}"')
-        found, towards, intensity = map(light.find, ("diffuse", "direction", "intensity"))
-        ray = (0.0, 0.0, -1.0) if towards is None else towards.numbers(3, default="0 0 -1")
+        found, intensity = map(light.find, ("diffuse", "intensity"))
+        ray = light.numbers_of("direction", 3, default="0 0 -1")
         self.lights.append(
             make_light(
                 light.name or "light",
@@ -343,33 +348,24 @@ _PRIMITIVES = ("box", "cylinder", "sphere", "capsule")
 
 
 def _primitive(element: XmlElement, at: Array, rgba: Rgba | None) -> Iterator[WorldGeometry]:
-    def number(tag: str, count: int = 1) -> tuple[float, ...]:
-        found = element.find(tag)
-        if found is None:
-            raise element.error(f"expected <{tag}> in it")
-        return found.numbers(count, least=0)
-
     if element.tag == "box":
-        x, y, z = number("size", 3)
+        x, y, z = element.numbers_of("size", 3, least=0)
         yield WorldGeometry("box", at, (x, y, z), rgba)
         return
-    width = 2 * number("radius")[0]
+    width = 2 * element.numbers_of("radius", 1, least=0)[0]
     if element.tag == "sphere":
         yield WorldGeometry("sphere", at, (width, width, width), rgba)
         return
-    length = number("length")[0]
-    yield WorldGeometry("cylinder", at, (width, width, length), rgba)
+    length = element.numbers_of("length", 1, least=0)[0]
     if element.tag == "capsule":
-        for end in (-length / 2, length / 2):
-            yield WorldGeometry("sphere", at @ pose_matrix((0.0, 0.0, end)), (width, width, width), rgba)
+        yield from capsule(at, width, length, rgba)
+    else:
+        yield WorldGeometry("cylinder", at, (width, width, length), rgba)
 
 
 def _color(shape: XmlElement) -> Rgba | None:
     """Return the colour that a visual's material gives, None if it gives none."""
-    alpha = 1.0
-    transparency = shape.find("transparency")
-    if transparency is not None:
-        alpha -= min(transparency.numbers(1, least=0, default="0")[0], 1.0)
+    alpha = 1.0 - min(shape.numbers_of("transparency", 1, least=0, default="0")[0], 1.0)
     found = shape.find("material/diffuse")
     if found is not None and found.text.strip():
         red, green, blue, own_alpha = _rgba(found)

@@ -5,7 +5,7 @@ Unlike a `Part`, whose place is its centre, these are placed by the middle of th
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from proctor.core.types import Vector3
 from proctor.scenes.scene_config import ORIGIN, Part, Texture
@@ -24,16 +24,8 @@ def box(
     collision: bool = True,
 ) -> Part:
     """Return a box of this size whose bottom stands at `at`, turned about its middle by Euler degrees."""
-    x, y, bottom = at
-    return Part(
-        shape="box",
-        size=_millimetres(*size),
-        translate=_millimetres(x, y, bottom + size[2] / 2),
-        rotate=ORIGIN if turn == UPRIGHT else Vector3(*turn),  # the default itself is left out of files
-        color=color,
-        texture=texture,
-        collision=collision,
-    )
+    rotate = ORIGIN if turn == UPRIGHT else Vector3(*turn)  # the default itself is left out of files
+    return _standing("box", size, at, rotate=rotate, color=color, texture=texture, collision=collision)
 
 
 def trim(
@@ -58,15 +50,8 @@ def cylinder(
     collision: bool = True,
 ) -> Part:
     """Return an upright cylinder whose bottom stands at `at`."""
-    x, y, bottom = at
-    return Part(
-        shape="cylinder",
-        size=_millimetres(diameter_m, diameter_m, height_m),
-        translate=_millimetres(x, y, bottom + height_m / 2),
-        color=color,
-        texture=texture,
-        collision=collision,
-    )
+    size = (diameter_m, diameter_m, height_m)
+    return _standing("cylinder", size, at, color=color, texture=texture, collision=collision)
 
 
 def rod(
@@ -79,13 +64,10 @@ def rod(
     collision: bool = False,
 ) -> Part:
     """Return a cylinder that lies along an axis: a rail, a wheel, or a dial that looks to the front."""
+    rotate = Vector3(0.0, 90.0, 0.0) if along == "x" else Vector3(90.0, 0.0, 0.0)
+    size, translate = _millimetres(diameter_m, diameter_m, length_m), _millimetres(*centre)
     return Part(
-        shape="cylinder",
-        size=_millimetres(diameter_m, diameter_m, length_m),
-        translate=_millimetres(*centre),
-        rotate=Vector3(0.0, 90.0, 0.0) if along == "x" else Vector3(90.0, 0.0, 0.0),
-        color=color,
-        collision=collision,
+        shape="cylinder", size=size, translate=translate, rotate=rotate, color=color, collision=collision
     )
 
 
@@ -93,15 +75,14 @@ def sphere(
     diameter_m: float, at: Triple, color: Triple, texture: Texture | None = None, *, collision: bool = True
 ) -> Part:
     """Return a ball whose lowest point is at `at`."""
+    size = (diameter_m, diameter_m, diameter_m)
+    return _standing("sphere", size, at, color=color, texture=texture, collision=collision)
+
+
+def _standing(shape: Literal["box", "cylinder", "sphere"], size: Triple, at: Triple, **look: Any) -> Part:
     x, y, bottom = at
-    return Part(
-        shape="sphere",
-        size=_millimetres(diameter_m, diameter_m, diameter_m),
-        translate=_millimetres(x, y, bottom + diameter_m / 2),
-        color=color,
-        texture=texture,
-        collision=collision,
-    )
+    translate = _millimetres(x, y, bottom + size[2] / 2)
+    return Part(shape=shape, size=_millimetres(*size), translate=translate, **look)
 
 
 def _millimetres(x: float, y: float, z: float) -> Vector3:

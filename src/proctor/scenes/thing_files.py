@@ -12,11 +12,12 @@ from scipy.spatial import ConvexHull
 
 from proctor.core.types import Array
 from proctor.core.watched_file import WatchedFile, watch
+from proctor.scenes.frames import Frame
 from proctor.scenes.kinds import kind_and_color
 from proctor.scenes.mesh_files import MESH_SUFFIXES, USD_SUFFIXES, missing_notes
 from proctor.scenes.meshes import MeshFile, Surface, convex_body, surfaces_of
 from proctor.scenes.shapes import Triple
-from proctor.scenes.solids import hull_solid, moved
+from proctor.scenes.solids import hull_solid, joined, moved
 from proctor.scenes.thing import Thing
 
 SUFFIXES = (*USD_SUFFIXES, *MESH_SUFFIXES)
@@ -57,7 +58,8 @@ def thing_of_file(file: Path, folder: Path, scale: Triple, *, is_furniture: bool
 def _thing(watched: WatchedFile, folder: Path, scale: Triple, is_furniture: bool) -> Thing:  # noqa: FBT001
     file = watched.path
     surfaces, notes = _surfaces(file, folder)
-    surfaces = [_scaled(surface, np.array(scale)) for surface in surfaces]
+    frame = Frame(np.array(scale), np.eye(3), np.zeros(3))
+    surfaces = [frame.surface(surface) for surface in surfaces]
     whole = _welded(surfaces)
     _check_size(whole, file)
     bodies, found = _bodies(whole, file, MAX_FIXED_PIECES if is_furniture else MAX_LOOSE_PIECES, is_furniture)
@@ -94,22 +96,12 @@ def _surfaces(file: Path, folder: Path) -> tuple[list[Surface], list[str]]:
     return surfaces, notes
 
 
-def _scaled(surface: Surface, scale: Array) -> Surface:
-    normals = surface.normals / scale
-    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    return surface._replace(
-        vertices=surface.vertices * scale, normals=normals / np.where(lengths > 0, lengths, 1)
-    )
-
-
 def _welded(surfaces: list[Surface]) -> Any:
     """Return all as one mesh whose corners are shared, whatever their shade or material."""
     import trimesh  # noqa: PLC0415  (takes 0.2 s, and most tables have no things from mesh files)
 
-    starts = np.cumsum([0, *(len(surface.vertices) for surface in surfaces[:-1])])
-    faces = [surface.faces + start for surface, start in zip(surfaces, starts, strict=True)]
-    vertices = np.concatenate([surface.vertices for surface in surfaces])
-    return trimesh.Trimesh(vertices, np.concatenate(faces))
+    whole = joined(surfaces)
+    return trimesh.Trimesh(whole.vertices, whole.faces)
 
 
 def _check_size(whole: Any, file: Path) -> None:

@@ -10,13 +10,14 @@ import hashlib
 import math
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import trimesh
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from scipy.ndimage import binary_dilation, binary_fill_holes, label
 from scipy.spatial.transform import Rotation
@@ -26,6 +27,7 @@ from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
 from proctor.core.types import Array, Vector3
 from proctor.robots.spec import standard_robot
+from proctor.scenes.frames import Frame
 from proctor.scenes.mesh_reader import pieces_of
 from proctor.scenes.meshes import Y_UP_TO_Z_UP, Surface
 from proctor.scenes.scene_config import SMALLEST_M, Light, Part, SceneConfig, SceneObject, save_scene
@@ -111,13 +113,20 @@ def write_world(world: ForeignWorld, folder: Path, *, floor_z: float | None = No
     return Imported(folder / SCENE_FILE, scene, floor_z)
 
 
-def pose_matrix(xyz: tuple[float, ...], rotation: Rotation | None = None) -> Array:
-    """Return the (4, 4) matrix of a place and a rotation."""
+def pose_matrix(xyz: ArrayLike, rotation: ArrayLike | None = None) -> Array:
+    """Return the (4, 4) matrix of a place and a rotation (3, 3)."""
     pose = np.eye(4)
     pose[:3, 3] = xyz
     if rotation is not None:
-        pose[:3, :3] = rotation.as_matrix()
+        pose[:3, :3] = rotation
     return pose
+
+
+def capsule(pose: Array, width: float, length: float, rgba: Rgba | None) -> Iterator[WorldGeometry]:
+    """Yield a cylinder along z and the balls at its ends."""
+    yield WorldGeometry("cylinder", pose, (width, width, length), rgba)
+    for end in (-length / 2, length / 2):
+        yield WorldGeometry("sphere", pose @ pose_matrix((0.0, 0.0, end)), (width, width, width), rgba)
 
 
 def _unique(name: str, names: set[str]) -> str:
@@ -210,14 +219,9 @@ def _surfaces(geometries: list[WorldGeometry]) -> list[Surface]:
     for geometry in geometries:
         for surface in geometry.surfaces or (surface_of_primitive(geometry),):
             size = np.array(geometry.size) if geometry.kind == "mesh" else np.ones(3)
-            normals = (surface.normals / size) @ geometry.pose[:3, :3].T
-            normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
-            mirrored = size.prod() < 0
-            moved = surface._replace(
-                vertices=(surface.vertices * size) @ geometry.pose[:3, :3].T + geometry.pose[:3, 3],
-                normals=normals,
-                faces=surface.faces[:, ::-1] if mirrored else surface.faces,
-            )
+            moved = Frame(size, geometry.pose[:3, :3], geometry.pose[:3, 3]).surface(surface)
+            if size.prod() < 0:  # mirrored
+                moved = moved._replace(faces=moved.faces[:, ::-1])
             if geometry.rgba is not None and moved.image is None:
                 moved = moved._replace(rgba=geometry.rgba)
             found.append(moved)

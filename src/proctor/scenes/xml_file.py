@@ -72,6 +72,17 @@ class XmlElement:
             raise self.error(f"expected numbers from {least:g} to {FARTHEST:g}, found '{text[:80]}'")
         return values
 
+    def numbers_of(
+        self, path: str, count: int, *, least: float = -FARTHEST, default: str = ""
+    ) -> tuple[float, ...]:
+        """Return the numbers of the element on a path, which may be missing if there is a default."""
+        found = self.find(path)
+        if found is not None:
+            return found.numbers(count, least=least, default=default)
+        if not default:
+            raise self.error(f"expected <{path}> in it")
+        return tuple(map(float, default.split()))
+
 
 def read_xml(path: Path) -> XmlElement:
     """Read a file and return its root; InvalidFile if it is not XML, holds a DTD or is too large."""

@@ -19,6 +19,7 @@ from proctor.scenes.world_import import (
     Rgba,
     WorldGeometry,
     WorldModel,
+    capsule,
     make_light,
     pose_matrix,
     surface_of_primitive,
@@ -85,7 +86,7 @@ class _MjcfReader:
                 if root
                 else (model.geom(geom).name or f"geom {geom}")
             )
-            pose = _pose(self._data.xpos[root], self._data.xmat[root])
+            pose = pose_matrix(self._data.xpos[root], self._data.xmat[root].reshape(3, 3))
             into = found.setdefault(owner, WorldModel(owner, pose, [], []))
             inverse = np.asarray(np.linalg.inv(pose), dtype=float)
             for shape in self._geometry(geom, owner, inverse):
@@ -104,10 +105,8 @@ class _MjcfReader:
 
     def _geometry(self, geom: int, owner: str, world_to_model: Array) -> Iterator[WorldGeometry]:
         model, kinds = self._model, mujoco.mjtGeom
-        kind, at_world = (
-            kinds(int(model.geom_type[geom])),
-            _pose(self._data.geom_xpos[geom], self._data.geom_xmat[geom]),
-        )
+        kind = kinds(int(model.geom_type[geom]))
+        at_world = pose_matrix(self._data.geom_xpos[geom], self._data.geom_xmat[geom].reshape(3, 3))
         at, rgba = world_to_model @ at_world, self._rgba(geom)
         x, y, z = (2 * model.geom_size[geom]).tolist()
         if kind == kinds.mjGEOM_PLANE:
@@ -117,10 +116,10 @@ class _MjcfReader:
                 self._left_out["planes that are not level"].append(owner)
         elif kind == kinds.mjGEOM_BOX:
             yield WorldGeometry("box", at, (x, y, z), rgba)
-        elif kind in (kinds.mjGEOM_CYLINDER, kinds.mjGEOM_CAPSULE):
+        elif kind == kinds.mjGEOM_CYLINDER:
             yield WorldGeometry("cylinder", at, (x, x, y), rgba)
-            for end in (-y / 2, y / 2) if kind == kinds.mjGEOM_CAPSULE else ():
-                yield WorldGeometry("sphere", at @ pose_matrix((0.0, 0.0, end)), (x, x, x), rgba)
+        elif kind == kinds.mjGEOM_CAPSULE:
+            yield from capsule(at, x, y, rgba)
         elif kind == kinds.mjGEOM_SPHERE:
             yield WorldGeometry("sphere", at, (x, x, x), rgba)
         elif kind == kinds.mjGEOM_ELLIPSOID:
@@ -169,15 +168,9 @@ class _MjcfReader:
             make_light(
                 model.light(index).name or f"light {index}",
                 is_sun=bool(model.light_type[index] == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL),
-                pose=pose_matrix(tuple(data.light_xpos[index])),
+                pose=pose_matrix(data.light_xpos[index]),
                 direction=data.light_xdir[index],
                 diffuse=np.clip(model.light_diffuse[index].astype(float), 0, 1).round(4),
             )
             for index in range(model.nlight)
         ]
-
-
-def _pose(place: Array, matrix: Array) -> Array:
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = matrix.reshape(3, 3), place
-    return pose

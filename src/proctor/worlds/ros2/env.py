@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.interfaces import DrivingEpisode, Env
 from proctor.core.types import Info, Observation, Pose2, checked_action
-from proctor.robots.spec import STANDARD, load_robot, robot_identity
+from proctor.robots.spec import load_robot, robot_identity
 from proctor.scenes.scene import Scene
 from proctor.worlds.episode_state import EpisodeState, running, started
-from proctor.worlds.mujoco.wheeled.env import VLNEnv, checked_options
+from proctor.worlds.mujoco.wheeled.env import DrivingOptions, VLNEnv, checked_options, takes_options
 from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host_process import Domain, SimHostProcess
 from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI
@@ -26,25 +26,25 @@ CAMERA_HZ, SCAN_HZ = 5, 30
 """One picture is looked at per action; more would only take time to draw."""
 
 
-class _Options(msgspec.Struct, kw_only=True):
-    """What the options of the exam may be."""
-
-    attach: bool
-    robot: str
-    namespace: str
-    robot_name: str
-    robot_uri: str
-    services_prefix: str
-    real_time_factor: Annotated[float, msgspec.Meta(gt=0, le=100)] | None
-    width: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
-    height: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
-    sensors: list[Literal["rgb", "depth", "scan", "odom"]]
-    depth_far_m: Annotated[float, msgspec.Meta(gt=0, le=1e4)] | None
-    collision_threshold_m: Annotated[float, msgspec.Meta(gt=0, le=10)] | None
-    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)] | None
-    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)] | None
-    end_on_collision: bool
-    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)]
+class _Options(DrivingOptions, kw_only=True):
+    attach: bool = False
+    """Use a robot that is there, in this shell's ROS domain, and do not simulate one in another domain."""
+    namespace: str = ""
+    """Of the robot's topics."""
+    robot_name: str = "robot"
+    """What the simulator calls the robot."""
+    robot_uri: str = ROBOT_URI
+    """What the simulator is to spawn; by default the robot of a `sim-host`."""
+    services_prefix: str = ""
+    """Comes before the names of the simulator's services, such as `/gzserver`."""
+    real_time_factor: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
+    """How fast the simulated robot's time goes, 4 if missing. Nothing depends on it."""
+    depth_far_m: Annotated[float, msgspec.Meta(gt=0, le=1e4)] | None = None
+    """What the robot's depth camera tells where there is nothing, its far clip distance; it becomes 0. Where
+    that is 0, infinite or above 65.5 m, as in O3DE, it is known."""
+    collision_threshold_m: Annotated[float, msgspec.Meta(gt=0, le=10)] | None = None
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 20.0
+    """How long to wait for a topic or a service, in real time."""
 
 
 class Ros2Env(Env):
@@ -52,54 +52,19 @@ class Ros2Env(Env):
 
     Positions are those of the simulator, asked for through `simulation_interfaces`; a robot that has none
     is put at the start by a person, does one episode, and is where its odometry says.
-
-    Args:
-        attach: Use a robot that is there, in this shell's ROS domain; else one is simulated, in a domain of
-            its own.
-        robot: What the robot is like, a name of the registry or a spec file.
-        namespace: Of the robot's topics.
-        robot_name: What the simulator calls the robot.
-        robot_uri: What the simulator is to spawn; by default the robot of a `sim-host`.
-        services_prefix: Comes before the names of the simulator's services, such as `/gzserver`.
-        real_time_factor: How fast the simulated robot's time goes, 4 if missing. Nothing depends on it.
-        width: Of the simulated robot's pictures, that of the robot's spec if missing.
-        height: Likewise.
-        depth_far_m: What the robot's depth camera tells where there is nothing, its far clip distance; it
-            becomes 0. Where that is 0, infinite or above 65.5 m, as in O3DE, it is known.
-        timeout_s: How long to wait for a topic or a service, in real time.
-
-    `VLNEnv` explains the others.
     """
 
     needs_scene = True
 
-    def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
-        self,
-        *,
-        attach: bool = False,
-        robot: str = STANDARD,
-        namespace: str = "",
-        robot_name: str = "robot",
-        robot_uri: str = ROBOT_URI,
-        services_prefix: str = "",
-        real_time_factor: float | None = None,
-        width: int | None = None,
-        height: int | None = None,
-        sensors: Sequence[str] = ("rgb", "depth"),
-        depth_far_m: float | None = None,
-        collision_threshold_m: float | None = None,
-        linear_speed_mps: float | None = None,
-        angular_speed_radps: float | None = None,
-        end_on_collision: bool = False,
-        timeout_s: float = 20.0,
-    ) -> None:
-        self._options = checked_options(_Options, locals())
-        self._spec = load_robot(robot)
+    @takes_options(_Options)
+    def __init__(self, **given: Any) -> None:
+        self._options = options = checked_options(_Options, given)
+        self._spec = load_robot(options.robot)
         # How a robot is simulated: one that is there already is what it is.
-        robot_options = {"real_time_factor": real_time_factor, "width": width, "height": height}
-        given = [name for name, value in robot_options.items() if value is not None]
-        if attach and given:
-            raise UserError(f"{', '.join(given)}: the robot that is attached to has its own; leave it out")
+        of_robot = ("real_time_factor", "width", "height")
+        unwanted = [name for name in of_robot if getattr(options, name) is not None]
+        if options.attach and unwanted:
+            raise UserError(f"{', '.join(unwanted)}: the robot that is attached to has its own; leave it out")
         self._state: EpisodeState | None = None
         self._robot: ExamRobot | None = None
         self._resources = ExitStack()
@@ -156,18 +121,22 @@ class Ros2Env(Env):
         if self._host is not None and not self._host.is_running:
             self.close()  # it has died, and the next episode is to have another one
         if self._robot is None:
-            with ExitStack() as starting:  # what was started is stopped again, should the rest fail
-                if self._options.attach:
-                    self._robot = self._reached(starting)
-                else:
-                    domain = Domain()
-                    starting.callback(domain.close)
-                    with domain.entered():
-                        self._host = self._started()
-                        starting.callback(self._host.close)
-                        self._robot = self._reached(starting)
-                self._resources = starting.pop_all()
+            try:
+                self._robot = self._start()
+            except BaseException:
+                self.close()
+                raise
         return self._robot
+
+    def _start(self) -> ExamRobot:
+        if self._options.attach:
+            return self._reached()
+        domain = Domain()
+        self._resources.callback(domain.close)
+        with domain.entered():
+            self._host = self._started()
+            self._resources.callback(self._host.close)
+            return self._reached()
 
     def _started(self) -> SimHostProcess:
         options = self._options
@@ -175,12 +144,12 @@ class Ros2Env(Env):
             SimHostOptions(
                 robot=self._spec.with_camera(width=options.width, height=options.height),
                 real_time_factor=options.real_time_factor or 4.0,
-                camera_hz=CAMERA_HZ if {"rgb", "depth"} & set(options.sensors) else 0,
+                camera_hz=CAMERA_HZ if options.has_camera else 0,
                 scan_hz=SCAN_HZ,
             )
         )
 
-    def _reached(self, resources: ExitStack) -> ExamRobot:
+    def _reached(self) -> ExamRobot:
         options, spec = self._options, self._spec
         executor = VLNActionExecutor(
             namespace=options.namespace,
@@ -189,7 +158,7 @@ class Ros2Env(Env):
             collision_threshold=options.collision_threshold_m or spec.collision_threshold_m,
             silence_timeout_s=options.timeout_s,
         )
-        resources.callback(executor.close)
+        self._resources.callback(executor.close)
         return ExamRobot(
             executor,
             name=options.robot_name,

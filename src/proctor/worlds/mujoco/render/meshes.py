@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from proctor.scenes.frames import Frame
 from proctor.scenes.meshes import Surface
-from proctor.scenes.part_surfaces import area_m2, surfaces_of_parts
+from proctor.scenes.part_surfaces import surfaces_of_parts
 from proctor.scenes.scene_config import Part
 from proctor.scenes.solids import joined
 
@@ -43,7 +43,7 @@ class Painter:
         drawings: list[tuple[Surface, str | None]] = [*surfaces_of_parts(self._parts)]
         drawings += [(joined(alike), f"image{image}") for (image, _), alike in self._surfaces.items()]
         # Small things first: they stand in front of walls and floors, whose hidden pixels then cost nothing.
-        for surface, image_name in sorted(drawings, key=lambda drawing: _area_m2(drawing[0])):
+        for surface, image_name in sorted(drawings, key=lambda drawing: drawing[0].area_m2()):
             self.draw(surface, body, group, image_name=image_name)
 
     def draw(self, surface: Surface, body: Any, group: int, *, image_name: str | None = None) -> None:
@@ -56,10 +56,6 @@ class Painter:
             add_texture(spec, surface.image, image_name or name)
             material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = image_name or name
         add_shell_geom(body, name, group, material=name)
-
-
-def _area_m2(surface: Surface) -> float:
-    return area_m2(surface.vertices[surface.faces].reshape(-1, 3))
 
 
 def add_texture(spec: Any, image: NDArray[np.uint8], name: str) -> None:
@@ -75,7 +71,7 @@ def add_texture(spec: Any, image: NDArray[np.uint8], name: str) -> None:
 def add_shell(spec: Any, name: str, surface: Surface) -> bool:
     """Add a surface as a mesh, and tell whether it was large enough to be one."""
     vertices, faces = surface.vertices, surface.faces
-    if _area_m2(surface) < SMALLEST_AREA_M2:
+    if surface.area_m2() < SMALLEST_AREA_M2:
         return False
     # A mesh has four vertices, even if it needs three.
     every = np.arange(max(len(vertices), 4)) % len(vertices)

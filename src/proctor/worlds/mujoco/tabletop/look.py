@@ -150,7 +150,7 @@ def look_of(level: int, seed: int, episode_id: str, seen: Sequence[Triple] = ())
 
 def color_of(thing: Thing) -> Triple:
     """Return the colour that most of a thing has."""
-    return _triple(_mean_color(max(thing.surfaces, key=_area_m2)))
+    return _triple(_mean_color(max(thing.surfaces, key=Surface.area_m2)))
 
 
 def contrast(material: Material, color: Triple) -> float:
@@ -242,8 +242,3 @@ def _mean_of(texture: Texture) -> Array:
 def _mean_color(surface: Surface) -> Array:
     color = np.array(surface.rgba[:3])
     return color if surface.image is None else np.asarray(color * surface.image.mean(axis=(0, 1))[:3] / 255)
-
-
-def _area_m2(surface: Surface) -> float:
-    a, b, c = (surface.vertices[surface.faces[:, corner]] for corner in range(3))
-    return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2)

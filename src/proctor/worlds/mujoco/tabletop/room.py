@@ -17,6 +17,7 @@ from proctor.scenes.colors import PALETTE, Paint
 from proctor.scenes.decor import picture, plant, window
 from proctor.scenes.frames import Frame, frame_of_part, rotation_of
 from proctor.scenes.meshes import Surface
+from proctor.scenes.part_surfaces import DOWN_AXIS, RIGHT_AXIS, metric_texcoords
 from proctor.scenes.pieces import WHITE, Piece
 from proctor.scenes.scene_config import Part, Texture
 from proctor.scenes.shapes import Triple
@@ -41,7 +42,6 @@ SHADES = (0.75, 1.25)
 """How much darker and brighter than the top other parts may be."""
 MIRROR, MIRROR_M, EDGE_M, ABOVE_M = "#mirror", 0.001, 0.003, 1e-4
 QUARTER_TURN = [0.5**0.5, 0.0, 0.0, 0.5**0.5]
-RIGHT_AXIS, DOWN_AXIS = np.array([1, 0, 0]), np.array([2, 2, 1])
 RINGS = ((1.0, 0.95, PALETTE["black"]), (0.95, 0.85, PALETTE["white"]), (0.85, 0.0, (0.22, 0.68, 0.32)))
 """From which share of the radius to which: of black and white, one is seen on any ground."""
 
@@ -156,7 +156,7 @@ def _at_wall(fitting: _Fitting, room: RoomBounds) -> Frame:
 
 def covered(surfaces: list[Surface], material: Material) -> list[Surface]:
     """Return the surfaces of a piece of furniture in another material."""
-    areas = [float(np.linalg.norm(_across(surface), axis=1).sum()) / 2 for surface in surfaces]
+    areas = [surface.area_m2() for surface in surfaces]
     top = max(surfaces, key=lambda surface: surface.vertices[:, 2].max())
     image = None if material.texture is None else texture_image(material.texture)
     finished = []
@@ -167,7 +167,11 @@ def covered(surfaces: list[Surface], material: Material) -> list[Surface]:
             continue
         shade = np.clip(np.mean(surface.rgba[:3]) / max(1e-3, np.mean(top.rgba[:3])), *SHADES)
         red, green, blue = np.minimum(1.0, shade * np.array(material.color)).tolist()
-        texcoords = surface.texcoords if material.texture is None else _texcoords(surface, material.texture)
+        texcoords = surface.texcoords
+        if material.texture is not None:
+            facing = np.abs(surface.normals).argmax(axis=1)
+            is_longer_down = _is_longer_down(surface)
+            texcoords = metric_texcoords(surface.vertices, facing, is_longer_down, material.texture)
         finished.append(surface._replace(image=image, texcoords=texcoords, rgba=(red, green, blue, 1.0)))
     return finished
 
@@ -222,27 +226,10 @@ def _add_mirror(
     )
 
 
-def _across(surface: Surface) -> Array:
-    """Return vectors across the triangles, as long as twice their areas."""
-    a, b, c = (surface.vertices[surface.faces[:, corner]] for corner in range(3))
-    return np.cross(b - a, c - a)
-
-
-def _texcoords(surface: Surface, texture: Texture) -> Array:
-    """Return texture coordinates that repeat by the metre, grain along what is long of most of the area."""
-    axis = np.abs(surface.normals).argmax(axis=1)
-    right, down = RIGHT_AXIS[axis], DOWN_AXIS[axis]
-    if texture in GRAINED:
-        turned = _is_longer_down(surface)[axis]
-        right, down = np.where(turned, down, right), np.where(turned, right, down)
-    every = np.arange(len(axis))
-    points = surface.vertices
-    return np.asarray(np.stack([points[every, right], -points[every, down]], axis=1) / TILE_M[texture])
-
-
 def _is_longer_down(surface: Surface) -> NDArray[np.bool_]:
     """Tell for the faces that look along x, y and z whether most of their area is longer down than right."""
-    across, corners = _across(surface), surface.vertices[surface.faces]
+    corners = surface.vertices[surface.faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     extents = corners.max(axis=1) - corners.min(axis=1)
     lengths = np.zeros((3, 3))
     np.add.at(lengths, np.abs(across).argmax(axis=1), extents * np.linalg.norm(across, axis=1)[:, np.newaxis])

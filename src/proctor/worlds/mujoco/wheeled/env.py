@@ -27,6 +27,7 @@ from proctor.worlds.mujoco.wheeled.robot import MujocoRobot
 from proctor.worlds.mujoco.wheeled.world import InsideHull, World
 
 Options = TypeVar("Options", bound=msgspec.Struct)
+Init = TypeVar("Init", bound=Callable[..., None])
 _StageKey: TypeAlias = tuple[Scene, float]
 """A scene and the floor in it."""
 NAMED = 5
@@ -116,34 +117,57 @@ class ExamMotion:
         return motion
 
 
-def checked_options(kind: type[Options], arguments: Mapping[str, Any]) -> Options:
-    """Return the options among a constructor's arguments; raise a UserError for one that makes no sense."""
-    options = {name: arguments[name] for name in kind.__struct_fields__}
-    if isinstance(options["sensors"], tuple):
-        options["sensors"] = list(options["sensors"])
-    try:
-        return msgspec.convert(options, kind)
-    except msgspec.ValidationError as error:
-        raise UserError(str(error).replace(" - at `$.", " for `")) from None
+class DrivingOptions(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The options of every env with a robot on wheels. None: as the robot's spec has it."""
 
-
-class _Options(msgspec.Struct):
-    """What the options of the exam may be."""
-
-    robot: str
-    width: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
-    height: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None
-    fov_deg: Annotated[float, msgspec.Meta(gt=0, lt=180)] | None
-    sensors: list[Literal["rgb", "depth", "scan", "odom"]]
-    collision_threshold_m: Annotated[float, msgspec.Meta(ge=0, le=10)] | None
-    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)] | None
-    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)] | None
-    end_on_collision: bool
+    robot: str = STANDARD
+    """What the robot is like: a name of the registry or a spec file."""
+    width: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None = None
+    """Of pictures, in pixels."""
+    height: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None = None
+    sensors: tuple[Literal["rgb", "depth", "scan", "odom"], ...] = ("rgb", "depth")
+    """What observations hold."""
+    linear_speed_mps: Annotated[float, msgspec.Meta(ge=0.001, le=5)] | None = None
+    """Of FORWARD."""
+    angular_speed_radps: Annotated[float, msgspec.Meta(ge=0.001, le=10)] | None = None
+    """Of LEFT and RIGHT."""
+    end_on_collision: bool = False
+    """Whether the first collision ends the episode."""
 
     @property
     def has_camera(self) -> bool:
         """Whether anything is to be drawn."""
         return "rgb" in self.sensors or "depth" in self.sensors
+
+
+def takes_options(kind: type[msgspec.Struct]) -> Callable[[Init], Init]:
+    """Show the fields of a struct as the keyword arguments of a constructor that takes `**options`."""
+
+    def decorate(init: Any) -> Any:
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        fields = msgspec.structs.fields(kind)
+        parameters = [
+            own.replace(name=each.name, kind=own.KEYWORD_ONLY, default=each.default) for each in fields
+        ]
+        init.__signature__ = inspect.Signature([own, *parameters])
+        return init
+
+    return decorate
+
+
+def checked_options(kind: type[Options], given: Mapping[str, Any]) -> Options:
+    """Return the options of a constructor; raise a UserError for one that makes no sense."""
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        raise UserError(str(error).replace(" - at `$.", " for `")) from None
+
+
+class _Options(DrivingOptions, kw_only=True):
+    fov_deg: Annotated[float, msgspec.Meta(gt=0, lt=180)] | None = None
+    """Vertical field of view."""
+    collision_threshold_m: Annotated[float, msgspec.Meta(ge=0, le=10)] | None = None
+    """FORWARD stops when the laser sees something nearer than this."""
 
     def spec(self) -> RobotSpec:
         """Return the robot with the camera that was asked for."""
@@ -154,29 +178,16 @@ class VLNEnv(Env):
     """A wheeled robot in a scene.
 
     Observations hold what `sensors` names: `rgb` (H, W, 3) uint8, `depth` (H, W) uint16 millimetres with
-    0 for no return, `scan` (a `Scan` of a full turn) and `odom` (a `Pose2` relative to the start).
-    Pictures are `width` x `height` pixels with a vertical field of view. FORWARD drives at the linear speed,
-    and stops when the laser sees something nearer than `collision_threshold_m`; LEFT and RIGHT turn at the
-    angular speed. What is missing is as the spec of the `robot` has it: a name of the registry or a file. The
-    first collision ends the episode if `end_on_collision`.
+    0 for no return, `scan` (a `Scan` of a full turn) and `odom` (a `Pose2` relative to the start). FORWARD
+    drives at the linear speed, and stops when the laser sees something nearer than `collision_threshold_m`;
+    LEFT and RIGHT turn at the angular speed. `DrivingOptions` has most options.
     """
 
     needs_scene = True
 
-    def __init__(  # noqa: PLR0913  (the options of the exam, all by keyword)
-        self,
-        *,
-        robot: str = STANDARD,
-        width: int | None = None,
-        height: int | None = None,
-        fov_deg: float | None = None,
-        sensors: Sequence[str] = ("rgb", "depth"),
-        collision_threshold_m: float | None = None,
-        linear_speed_mps: float | None = None,
-        angular_speed_radps: float | None = None,
-        end_on_collision: bool = False,
-    ) -> None:
-        self._options = checked_options(_Options, locals())
+    @takes_options(_Options)
+    def __init__(self, **options: Any) -> None:
+        self._options = checked_options(_Options, options)
         self._robot = self._options.spec()
         if self._options.has_camera:
             check_drawing()  # before the first episode
@@ -189,8 +200,7 @@ class VLNEnv(Env):
     @classmethod
     def example_observation(cls, episode: Any, options: Mapping[str, Any]) -> Observation:
         """Return zeros in the shapes of what the sensors show."""
-        usual = {name: each.default for name, each in inspect.signature(cls).parameters.items()}
-        chosen = checked_options(_Options, {**usual, **options})
+        chosen = checked_options(_Options, options)
         robot = chosen.spec()
         lidar, size_px = robot.lidar, (robot.camera.height, robot.camera.width)
         zeros = np.zeros(lidar.beams), lidar.angle_min, lidar.angle_increment

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 from proctor.core.errors import SimulationError, UserError
@@ -17,6 +18,21 @@ from proctor.worlds.ros2.node.convert import yaw_of
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.robot_clock import RobotClock
 from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot
+
+
+def _above_0(name: str, value: float) -> float:
+    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+        raise UserError(f"{name}: expected a number above 0, found {value!r}")
+    return float(value)
+
+
+def _of_motion(name: str, read: Callable[[Any], Any], description: str) -> property:
+    """Return a property that is an attribute of the node's `ActionExecutor`; `read` checks a new value."""
+    return property(
+        lambda self: getattr(self._motion, name),
+        lambda self, value: setattr(self._motion, name, read(value)),
+        doc=description,
+    )
 
 
 class VLNActionExecutor(RosNode):
@@ -31,6 +47,26 @@ class VLNActionExecutor(RosNode):
     `collision_detected` to False, publishes on `cmd_pub`, and ends with `stop_robot`. Meanwhile a range ahead
     below the threshold sets `collision_detected` and counts, once.
     """
+
+    LINEAR_SPEED = _of_motion(
+        "linear_speed_mps", partial(_above_0, "LINEAR_SPEED"), "Speed of forward moves, in m/s."
+    )
+    ANGULAR_SPEED = _of_motion(
+        "angular_speed_radps", partial(_above_0, "ANGULAR_SPEED"), "Speed of turns, in rad/s."
+    )
+    COLLISION_THRESHOLD = _of_motion(
+        "collision_threshold_m",
+        partial(_above_0, "COLLISION_THRESHOLD"),
+        "Forward moves end when the scan shows something nearer than this, in metres.",
+    )
+    collision_detected = _of_motion(
+        "collision_detected",
+        bool,
+        "Whether the last move ended, or this one is about to end, with a collision.",
+    )
+    collision_count = _of_motion(
+        "collision_count", int, "Collisions of all moves since the node was made, at most one each."
+    )
 
     def __init__(
         self,
@@ -62,33 +98,6 @@ class VLNActionExecutor(RosNode):
         self.cmd_pub = self._robot.cmd_vel.publisher
 
     @property
-    def LINEAR_SPEED(self) -> float:  # noqa: N802  (these names are part of the interface)
-        """Speed of forward moves, in m/s."""
-        return self._motion.linear_speed_mps
-
-    @LINEAR_SPEED.setter
-    def LINEAR_SPEED(self, speed_mps: float) -> None:  # noqa: N802
-        self._motion.linear_speed_mps = _above_0("LINEAR_SPEED", speed_mps)
-
-    @property
-    def ANGULAR_SPEED(self) -> float:  # noqa: N802
-        """Speed of turns, in rad/s."""
-        return self._motion.angular_speed_radps
-
-    @ANGULAR_SPEED.setter
-    def ANGULAR_SPEED(self, speed_radps: float) -> None:  # noqa: N802
-        self._motion.angular_speed_radps = _above_0("ANGULAR_SPEED", speed_radps)
-
-    @property
-    def COLLISION_THRESHOLD(self) -> float:  # noqa: N802
-        """Forward moves end when the scan shows something nearer than this, in metres."""
-        return self._motion.collision_threshold_m
-
-    @COLLISION_THRESHOLD.setter
-    def COLLISION_THRESHOLD(self, threshold_m: float) -> None:  # noqa: N802
-        self._motion.collision_threshold_m = _above_0("COLLISION_THRESHOLD", threshold_m)
-
-    @property
     def curr_pose(self) -> Any:
         """The newest pose of the odometry, a geometry_msgs/Pose, or None before there is one."""
         heard = self._robot.odom.value
@@ -102,24 +111,6 @@ class VLNActionExecutor(RosNode):
     @is_running.setter
     def is_running(self, is_running: bool) -> None:
         self._motion.is_running = self._runs_other_action = bool(is_running)
-
-    @property
-    def collision_detected(self) -> bool:
-        """Whether the last move ended, or this one is about to end, with a collision. May be set."""
-        return self._motion.collision_detected
-
-    @collision_detected.setter
-    def collision_detected(self, is_detected: bool) -> None:
-        self._motion.collision_detected = bool(is_detected)
-
-    @property
-    def collision_count(self) -> int:
-        """Collisions of all moves since the node was made, at most one each. May be set."""
-        return self._motion.collision_count
-
-    @collision_count.setter
-    def collision_count(self, count: int) -> None:
-        self._motion.collision_count = int(count)
 
     def execute(self, action: Action) -> Motion:
         """Do one of the four actions. SimulationError if the robot is silent or disobeys."""
@@ -222,12 +213,6 @@ class VLNActionExecutor(RosNode):
             self._motion.note_collision()
 
 
-def _above_0(name: str, value: float) -> float:
-    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
-        raise UserError(f"{name}: expected a number above 0, found {value!r}")
-    return float(value)
-
-
 class ActionExecutorWrapper:
     """Executes a policy's answers: 0 stop, 1 forward, 2 left, 3 right. Speeds are in m/s and rad/s."""
 
@@ -269,7 +254,7 @@ class ActionExecutorWrapper:
 
     def get_collision_count(self) -> int:
         """Return the collisions of all moves so far."""
-        return self.executor.collision_count
+        return int(self.executor.collision_count)
 
     def close(self) -> None:
         """Stop the robot, and close the executor if it was made here."""

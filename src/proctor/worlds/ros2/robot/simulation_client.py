@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import threading
 import time
@@ -18,10 +17,8 @@ from simulation_interfaces.srv import (
     GetSimulationState,
     GetSimulatorFeatures,
     LoadWorld,
-    ResetSimulation,
     SetSimulationState,
     SpawnEntity,
-    StepSimulation,
 )
 
 from proctor.core.errors import SimulationError, UserError
@@ -174,16 +171,6 @@ class Service:
         return found
 
 
-class Scope(enum.IntFlag):
-    """What a reset resets. TIME, STATE and SPAWNED may be combined."""
-
-    DEFAULT = 0  # as ALL
-    TIME = 1
-    STATE = 2
-    SPAWNED = 4
-    ALL = 255
-
-
 class SimulationClient:
     """Controls a simulator that serves simulation_interfaces, version 1 or 2: O3DE, Gazebo, `sim-host`.
 
@@ -207,8 +194,6 @@ class SimulationClient:
         self._get_entity = Service(node, GetEntityState, f"{path}/get_entity_state")
         self._get_state = Service(node, GetSimulationState, f"{path}/get_simulation_state")
         self._set_state = Service(node, SetSimulationState, f"{path}/set_simulation_state")
-        self._reset = Service(node, ResetSimulation, f"{path}/reset_simulation")
-        self._step = Service(node, StepSimulation, f"{path}/step_simulation")
 
     def is_available(self, timeout_s: float = 0.0) -> bool:
         """Tell whether a simulator is there, waiting for it for a while."""
@@ -278,35 +263,7 @@ class SimulationClient:
 
     def play(self) -> None:
         """Let time pass. Simulators begin stopped."""
-        self._change_state(SimulationState.STATE_PLAYING)
-
-    def pause(self) -> None:
-        """Let time stand still. A simulation that is stopped has to play first."""
-        self._change_state(SimulationState.STATE_PAUSED)
-
-    def stop(self) -> None:
-        """Stop and reset the simulation. The O3DE Editor refuses this."""
-        self._change_state(SimulationState.STATE_STOPPED)
-
-    def step(self, steps: int = 1) -> None:
-        """Let a paused simulation do some time steps, and return when it is paused again."""
-        if steps < 1:
-            raise UserError(f"steps: expected 1 or more, found {steps}")
-        request = StepSimulation.Request(steps=steps)
-        # A step may take 0.1 s more than a usual answer.
-        self._ask(self._step, request, timeout_s=self._timeout_s + 0.1 * steps)
-
-    def reset(self, scope: Scope = Scope.ALL) -> None:
-        """Reset parts of the simulation, or all of it. The O3DE Editor knows all scopes but ALL."""
-        if scope != Scope.ALL and scope not in range(8):
-            raise UserError(f"scope: expected TIME, STATE, SPAWNED, a sum of these, or ALL, found {scope!r}")
-        # O3DE knows no combinations: they are asked for one by one.
-        parts = [scope] if scope in (Scope.ALL, Scope.DEFAULT) else [part for part in Scope if part & scope]
-        for part in sorted(parts, reverse=True):
-            self._ask(self._reset, ResetSimulation.Request(scope=int(part)))
-
-    def _change_state(self, state: int) -> None:
-        request = SetSimulationState.Request(state=SimulationState(state=state))
+        request = SetSimulationState.Request(state=SimulationState(state=SimulationState.STATE_PLAYING))
         already = SetSimulationState.Response.ALREADY_IN_TARGET_STATE
         self._ask(self._set_state, request, accept=(already,), repeat_s=REPEAT_S)
 
@@ -316,11 +273,10 @@ class SimulationClient:
         request: Any,
         *,
         accept: tuple[int, ...] = (),
-        timeout_s: float | None = None,
         repeat_s: float = math.inf,
     ) -> Any:
         """Call a service; SimulationError if its result is neither OK nor among those accepted."""
-        answer = service.call(request, timeout_s or self._timeout_s, repeat_s=repeat_s)
+        answer = service.call(request, self._timeout_s, repeat_s=repeat_s)
         code = int(answer.result.result)
         if code != Result.RESULT_OK and code not in accept:
             said = plain(answer.result.error_message[:300]) or "it does not say why"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import msgspec
@@ -268,13 +267,13 @@ class SkillServer(RosNode):
 
     def _guarded_tick(self, goal: SkillGoal) -> None:
         """Let a tick pass, and the robot stop if anything goes wrong in it."""
-        with ExitStack() as unless_done:
-            unless_done.callback(self._stop)
-            try:
-                self._tick(goal)
-            except ProctorError as error:
-                self._drop(reason_of(error), str(error))
-            unless_done.pop_all()
+        try:
+            self._tick(goal)
+        except ProctorError as error:
+            self._drop(reason_of(error), str(error))
+        except BaseException:
+            self._stop()
+            raise
 
     def _tick(self, goal: SkillGoal) -> None:
         """Let the skill go on and the controller command, or wait while the robot cannot be driven."""
