@@ -15,8 +15,7 @@ from sensor_msgs.msg import Image
 
 from benchmarks.ros_messages import image_message, numbered
 from proctor.worlds.ros2.node.convert import depth_of, rgb_of
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import SENSORS
+from proctor.worlds.ros2.node.node import SENSORS, RosNode
 
 WIDTH, HEIGHT = 640, 480
 MATCH_S = 20.0

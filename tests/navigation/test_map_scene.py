@@ -7,9 +7,9 @@ from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.maps.grid_map import GridMap
 from proctor.robots.spec import standard_robot
-from proctor.scenes import map_scene
-from proctor.scenes.map_scene import scene_of_map
+from proctor.scenes import scene_map
 from proctor.scenes.scene import Scene
+from proctor.scenes.scene_map import scene_of_map
 from proctor.worlds.mujoco.wheeled.world import World
 
 
@@ -69,7 +69,7 @@ def test_a_map_without_walls_is_an_empty_scene():
 
 
 def test_a_map_that_is_too_noisy_is_refused(monkeypatch):
-    monkeypatch.setattr(map_scene, "MAX_BOXES", 3)
+    monkeypatch.setattr(scene_map, "MAX_BOXES", 3)
     with pytest.raises(
         UserError, match=r"rooms.yaml: too noisy to drive on: \d+ boxes of walls, expected at most 3"
     ):

@@ -9,8 +9,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image, LaserScan
 
 from proctor.worlds.ros2.node.convert import stamp
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import CLOCK, SENSORS
+from proctor.worlds.ros2.node.node import CLOCK, SENSORS, RosNode
 
 MATCH_S = 20.0
 

@@ -22,8 +22,7 @@ from sensor_msgs.msg import LaserScan
 from proctor.core.geometry import pose_into, wrap_angle
 from proctor.core.types import Pose2
 from proctor.worlds.ros2.node.convert import quaternion, stamp
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import CLOCK, COMMANDS, SENSORS
+from proctor.worlds.ros2.node.node import CLOCK, COMMANDS, SENSORS, RosNode
 
 TICK_S = 1 / 60
 BEAMS = 360

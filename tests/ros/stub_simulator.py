@@ -19,8 +19,7 @@ from simulation_interfaces.srv import (
 )
 
 from proctor.worlds.ros2.node.convert import stamp
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import CLOCK
+from proctor.worlds.ros2.node.node import CLOCK, RosNode
 
 KINDS = (
     DeleteEntity,

@@ -17,7 +17,7 @@ from sensor_msgs.msg import LaserScan
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.geometry import wrap_angle
-from proctor.worlds.ros2.node.qos import SENSORS
+from proctor.worlds.ros2.node.node import SENSORS
 from proctor.worlds.ros2.robot.action_executor import ActionExecutorWrapper, VLNActionExecutor
 
 TIMEOUT_S = 0.7

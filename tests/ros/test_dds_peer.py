@@ -15,8 +15,7 @@ from nav_msgs.msg import Odometry
 from picture_messages import image_message
 
 from proctor.worlds.ros2.node.convert import pose2, quaternion, seconds, stamp
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
+from proctor.worlds.ros2.node.node import COMMANDS, SENSORS, RosNode
 from proctor.worlds.ros2.node.topic import Topic
 from proctor.worlds.ros2.robot.sensors import SensorSubscriber
 

@@ -13,8 +13,7 @@ from rosgraph_msgs.msg import Clock
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.worlds.ros2.node.convert import seconds, stamp
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import CLOCK
+from proctor.worlds.ros2.node.node import CLOCK, RosNode
 from proctor.worlds.ros2.node.topic import Topic
 
 

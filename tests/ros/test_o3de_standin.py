@@ -21,8 +21,7 @@ from proctor.core.types import Pose2
 from proctor.o3de.robot_prefab import ROBOT_PREFAB
 from proctor.o3de.standin.standin import StandIn, WorldSettings
 from proctor.worlds.ros2.host.sim_host_process import Domain
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
+from proctor.worlds.ros2.node.node import COMMANDS, SENSORS, RosNode
 from proctor.worlds.ros2.robot.simulation_client import Service, SimulationClient
 
 HEARD_S = 20.0

@@ -20,7 +20,7 @@ from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.timing.moves import straight
 from proctor.robots.dynamics import Dynamics as Limits
 from proctor.worlds.ros2.node.convert import quaternion
-from proctor.worlds.ros2.node.qos import LATCHED
+from proctor.worlds.ros2.node.node import LATCHED
 from proctor.worlds.ros2.node.topic import Topic
 from proctor.worlds.ros2.skill.mpc_node import NodeMpcController
 from proctor.worlds.ros2.skill.navigator import NavigatorOptions

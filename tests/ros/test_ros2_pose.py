@@ -13,12 +13,10 @@ from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
 from proctor.robots.robot import Twist
 from proctor.worlds.ros2.node.convert import quaternion, stamp
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import LATCHED
-from proctor.worlds.ros2.node.robot_clock import RobotClock
-from proctor.worlds.ros2.robot.odometry import EXTRAPOLATED_S, Moved, Track, read_odometry
+from proctor.worlds.ros2.node.node import LATCHED, RosNode
+from proctor.worlds.ros2.node.topic import RobotClock
+from proctor.worlds.ros2.robot.odometry import EXTRAPOLATED_S, Moved, Track, Transforms, read_odometry
 from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot, topic_in
-from proctor.worlds.ros2.robot.transforms import Transforms
 
 
 def moved(stamp_s, x, yaw=0.0, v=0.0, omega=0.0):

@@ -16,10 +16,8 @@ from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
 from proctor.robots.robot import STILL
 from proctor.robots.robot import Twist as Velocity
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
-from proctor.worlds.ros2.node.robot_clock import RobotClock
-from proctor.worlds.ros2.node.topic import Topic
+from proctor.worlds.ros2.node.node import COMMANDS, SENSORS, RosNode
+from proctor.worlds.ros2.node.topic import RobotClock, Topic
 from proctor.worlds.ros2.robot import ros2_robot
 from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot
 

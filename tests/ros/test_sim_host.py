@@ -21,8 +21,7 @@ from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host import LAG_S, Pacer, SimHost, State
 from proctor.worlds.ros2.node.convert import pose2, quaternion, seconds, yaw_of
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import CLOCK, COMMANDS, LATCHED, SENSORS
+from proctor.worlds.ros2.node.node import CLOCK, COMMANDS, LATCHED, SENSORS, RosNode
 
 WALL = SceneObject(
     name="wall",

@@ -17,8 +17,7 @@ from proctor.scenes.scene_config import SceneConfig
 from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host import SimHost
 from proctor.worlds.ros2.host.sim_host_process import SimHostProcess
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import COMMANDS
+from proctor.worlds.ros2.node.node import COMMANDS, RosNode
 
 HEARD_S = 20.0
 

@@ -29,7 +29,7 @@ from proctor.core.types import Pose2
 from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI
 from proctor.worlds.ros2.host.simulation_services import FEATURES
 from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.robot_clock import RobotClock
+from proctor.worlds.ros2.node.topic import RobotClock
 from proctor.worlds.ros2.robot import simulation_client
 from proctor.worlds.ros2.robot.simulation_client import SimulationClient
 

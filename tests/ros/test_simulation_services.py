@@ -33,8 +33,7 @@ from proctor.worlds.ros2.host.sim_host import SimHost
 from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI, Refusal
 from proctor.worlds.ros2.host.simulation_services import FEATURES, MAX_ROBOTS, MAX_STEPS, SimulationServices
 from proctor.worlds.ros2.node.convert import quaternion
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import SENSORS
+from proctor.worlds.ros2.node.node import SENSORS, RosNode
 
 UNSUPPORTED, OK, NOT_FOUND, INCORRECT_STATE, FAILED = range(5)
 STOPPED, PLAYING, PAUSED, QUITTING, NO_WORLD = range(5)

@@ -16,8 +16,8 @@ from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
 from proctor.navigation.process.client import PlanningClient
 from proctor.scenes.scene import Scene
-from proctor.worlds.ros2.node.qos import COMMANDS, SENSORS
-from proctor.worlds.ros2.node.robot_clock import RobotClock
+from proctor.worlds.ros2.node.node import COMMANDS, SENSORS
+from proctor.worlds.ros2.node.topic import RobotClock
 from proctor.worlds.ros2.robot.odometry import read_odometry
 from proctor.worlds.ros2.skill.navigator import NavigatorOptions
 from proctor.worlds.ros2.skill.skill_server import SkillServer

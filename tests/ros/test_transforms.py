@@ -4,7 +4,7 @@ from geometry_msgs.msg import TransformStamped
 from tf2_msgs.msg import TFMessage
 
 from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.robot.transforms import MOST_FRAMES, Transforms
+from proctor.worlds.ros2.robot.odometry import MOST_FRAMES, Transforms
 
 PATIENCE_S = 20.0
 

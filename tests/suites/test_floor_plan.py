@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from house_numbers import number_of
 
 from proctor.scenes.floor_plan import CORRIDOR, HALL, NEVER, OPEN_PAIRS, ROOM_KINDS, Rect, pair, sides
 from proctor.scenes.floor_plan_generator import plan_floor
-from proctor.scenes.houses import LARGEST_NUMBER, number_of, numbered
+from proctor.scenes.houses import LARGEST_NUMBER, numbered
 
 SEEDS = range(80)
 

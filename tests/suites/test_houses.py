@@ -3,11 +3,11 @@ import math
 import msgspec
 import numpy as np
 import pytest
+from house_numbers import number_of
 
 from proctor.core.errors import UserError
 from proctor.scenes.colors import PALETTE
-from proctor.scenes.houses import LARGEST_NUMBER, generate_house, number_of
-from proctor.scenes.placement import DOOR_ZONE_M
+from proctor.scenes.houses import DOOR_ZONE_M, LARGEST_NUMBER, generate_house
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import save_scene
 

@@ -17,8 +17,7 @@ from proctor.robots.spec import Lidar, standard_robot
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.mujoco.wheeled.env import ExamMotion, VLNEnv
-from proctor.worlds.mujoco.wheeled.free_base import FreeBase, can_be_free
-from proctor.worlds.mujoco.wheeled.robot import MujocoRobot
+from proctor.worlds.mujoco.wheeled.robot import FreeBase, MujocoRobot, can_be_free
 from proctor.worlds.mujoco.wheeled.world import World
 
 SPEEDS = {"linear_speed_mps": 0.1, "angular_speed_radps": 0.3, "collision_threshold_m": 0.2}

@@ -100,7 +100,7 @@ def _pictures(path: Path, at: tuple[float, ...] | None) -> dict[str, Image.Image
 
     if path.suffix.lower() in MAP_SUFFIXES:
         from proctor.maps.map_files import load_map
-        from proctor.scenes.map_scene import scene_of_map
+        from proctor.scenes.scene_map import scene_of_map
 
         grid = load_map(path)
         pose = _pose(grid, at)

@@ -115,7 +115,7 @@ def _go(arguments: argparse.Namespace) -> int:
     console.say(*(f"note: {note}" for note in notes))
     scene = None
     if task.grid is not None:
-        from proctor.scenes.map_scene import scene_of_map
+        from proctor.scenes.scene_map import scene_of_map
 
         scene = scene_of_map(task.grid, task.scene.name, (task.start.x, task.start.y))
     with EmbeddedNavigator(

@@ -25,7 +25,7 @@ from proctor.o3de.config import O3DEConfig, config_of
 from proctor.scenes.scene import Scene
 from proctor.worlds.episode_state import EpisodeState, running, started
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
-from proctor.worlds.ros2.node.qos import sensor_qos as qos_of
+from proctor.worlds.ros2.node.node import sensor_qos as qos_of
 from proctor.worlds.ros2.robot.action_executor import ActionExecutorWrapper, VLNActionExecutor
 from proctor.worlds.ros2.robot.exam_robot import ExamRobot
 from proctor.worlds.ros2.robot.sensors import SensorSubscriber

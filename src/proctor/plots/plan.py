@@ -1,4 +1,7 @@
-"""A scene from above, as an architect would draw it: dark walls, open doors, furniture, names of rooms."""
+"""A scene from above, as an architect would draw it: dark walls, open doors, furniture, names of rooms.
+
+Each part becomes an `Outline` on the floor.
+"""
 
 from __future__ import annotations
 
@@ -231,7 +234,6 @@ def _freest(boxes: Array, weights: Array, low: Array, high: Array, size: Array) 
 
 
 def _surfaces(scene: Scene) -> list[trimesh.Trimesh]:
-    """Return the surfaces of all that is only a mesh in the world frame."""
     found = []
     for item in scene.objects:
         if item.asset_path is None or item.parts:

@@ -219,7 +219,6 @@ def towel_rail(rng: Rng) -> Piece:
 
 
 def _cabinet(width_m: float, front: Triple) -> list[Part]:
-    """Return a base unit with doors below a stone worktop."""
     return [
         box((0.52, width_m, 0.1), (-0.04, 0.0, 0.0), STONE),
         box((0.56, width_m, 0.77), (-0.02, 0.0, 0.1), darker(front), "wood"),
@@ -229,5 +228,4 @@ def _cabinet(width_m: float, front: Triple) -> list[Part]:
 
 
 def _backsplash(width_m: float) -> Part:
-    """Return the tiles on the wall between worktop and cupboards."""
     return trim((0.012, width_m, 0.59), (-0.303, 0.0, COUNTER_M), PALETTE["white"], "mosaic")

@@ -171,7 +171,6 @@ class MeshHouse:
 
     @staticmethod
     def _levels(heights: Array, areas: Array) -> list[float]:
-        """Return the heights at which there is much area."""
         levels: list[float] = []
         largest = 0.0
         while len(levels) < 20 and areas.sum() >= SMALLEST_FLOOR_M2:

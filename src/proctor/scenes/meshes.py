@@ -146,7 +146,6 @@ class MeshFile(WatchedFile):
             self.__dict__.pop(name, None)
 
     def _read(self, *, with_normals: bool = False) -> list[Any]:
-        """Return its meshes (Trimesh)."""
         # Importing trimesh takes 0.2 s, and most scenes have no mesh files.
         from proctor.scenes.mesh_reader import read_meshes  # noqa: PLC0415
 

@@ -172,7 +172,6 @@ def _wall(side: Side, doors: list[Door], material: Material, *, outer: bool) -> 
 
 
 def _skirting(side: Side, doors: list[Door], color: Triple) -> list[Part]:
-    """Return the boards along the foot of a wall."""
     inset_m = WALL_THICKNESS_M / 2
     edges = [
         side.start + inset_m,

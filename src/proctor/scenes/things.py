@@ -244,7 +244,6 @@ def _found(item: SceneItem, folder: Path | None) -> Thing:
 
 
 def _made(kind: str, color: str, size: Triple | None, scale: Triple) -> Thing:
-    """Return what is made from a kind, its size times the scale."""
     check_kind(kind)
     known = KINDS[kind]
     depth, width, height = (a * b for a, b in zip(size or known.size_m, scale, strict=True))

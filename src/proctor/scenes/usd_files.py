@@ -117,7 +117,6 @@ def _content(stage: Any, file: Path, geom: Any) -> UsdContent:
 
 
 def _shown(stage: Any, file: Path, geom: Any) -> Iterator[Any]:
-    """Yield what can be read and is to be seen."""
     from pxr import Usd  # noqa: PLC0415 - an extra
 
     root = stage.GetDefaultPrim() or stage.GetPseudoRoot()
@@ -133,7 +132,6 @@ def _shown(stage: Any, file: Path, geom: Any) -> Iterator[Any]:
 
 
 def _shape(prim: Any, file: Path, geom: Any) -> Any:
-    """Return a prim's triangles in its own frame."""
     if prim.IsA(geom.Cube):
         return trimesh.creation.box(np.full(3, geom.Cube(prim).GetSizeAttr().Get()))
     if prim.IsA(geom.Sphere):

@@ -220,7 +220,6 @@ def _label(band: Profile, color: Triple) -> list[Surface]:
 
 
 def _contrast(color: Triple) -> Triple:
-    """Return white, or on light things a dark grey."""
     return WHITE if sum(color) < 2.2 else darker(PALETTE["grey"], 0.3)
 
 

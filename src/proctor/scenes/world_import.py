@@ -214,7 +214,6 @@ def _part(shape: WorldGeometry, rgba: Rgba, *, collision: bool) -> Part:
 
 
 def _surfaces(geometries: list[WorldGeometry]) -> list[Surface]:
-    """Return geometries as surfaces in the model's frame."""
     found = []
     for geometry in geometries:
         for surface in geometry.surfaces or (surface_of_primitive(geometry),):

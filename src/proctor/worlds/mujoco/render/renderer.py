@@ -102,7 +102,6 @@ class Renderer:
         mujoco.mjr_readPixels(film.rgb, film.depth, film.rect, self._context)
 
     def _geoms_outside(self, film: _Film) -> NDArray[np.int64]:
-        """Return the geoms that need not be drawn."""
         if self._mirrors:
             return np.empty(0, np.int64)
         if self._boxes is None:
@@ -111,7 +110,6 @@ class Renderer:
         return film.outside(self._boxes)
 
     def _update_scene(self, film: _Film) -> None:
-        """List what is to be drawn."""
         groups = self._model.geom_group
         hidden = self._geoms_outside(film)
         before = groups[hidden]

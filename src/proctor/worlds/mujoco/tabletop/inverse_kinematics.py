@@ -276,7 +276,6 @@ class Walk:
         return q if is_possible else None
 
     def _pose(self) -> Pose2:
-        """Return where the walk starts in the world."""
         return pose_out_of(self._origin, Pose2(*self._from.tolist()))
 
     def _at(self, joint: str) -> int:

@@ -93,7 +93,6 @@ def add_lights(spec: Any, look: Look) -> None:
 
 
 def _shell(room: RoomBounds, look: Look) -> list[tuple[Part, Frame]]:
-    """Return floor, ceiling, walls and skirting boards."""
     x, y, half = room
     side, thick = 2 * half, 0.02
     pieces = [

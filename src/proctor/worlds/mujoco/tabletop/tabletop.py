@@ -97,14 +97,12 @@ class Toucher:
 
 
 def _owner(geom: str) -> str:
-    """Return what a geom belongs to."""
     if geom == "#floor":
         return "the floor"
     return "the robot" if geom.startswith("#") else f"'{geom.rpartition('#')[0]}'"
 
 
 def _meetings() -> NDArray[np.int64]:
-    """Return the flags for each pair of roles."""
     table = np.zeros((9, 9), np.int64)
     for part in ROBOT:
         table[part, TARGET] = Touch.ROBOT

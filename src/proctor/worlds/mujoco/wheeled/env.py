@@ -21,9 +21,8 @@ from proctor.worlds.episode_state import EpisodeState, running, started
 from proctor.worlds.mujoco.render.gl import check_drawing
 from proctor.worlds.mujoco.render.renderer import calibration_of
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
-from proctor.worlds.mujoco.wheeled.free_base import FreeBase, NotFreeError, can_be_free
 from proctor.worlds.mujoco.wheeled.model import TIMESTEP_S
-from proctor.worlds.mujoco.wheeled.robot import MujocoRobot
+from proctor.worlds.mujoco.wheeled.robot import FreeBase, MujocoRobot, NotFreeError, can_be_free
 from proctor.worlds.mujoco.wheeled.world import InsideHull, World
 
 Options = TypeVar("Options", bound=msgspec.Struct)

@@ -31,7 +31,7 @@ from proctor.worlds.mujoco.wheeled.robot import TICK_S, MujocoRobot
 from proctor.worlds.mujoco.wheeled.robot_body import RobotBody
 from proctor.worlds.mujoco.wheeled.world import World
 from proctor.worlds.ros2.node.convert import quaternion
-from proctor.worlds.ros2.node.qos import COMMANDS, LATCHED, SENSORS
+from proctor.worlds.ros2.node.node import COMMANDS, LATCHED, SENSORS
 
 CHANNELS = {"rgb8": slice(3), "rgba8": slice(3), "bgr8": slice(None, None, -1)}
 """Where red, green and blue are; a fourth byte is opaque."""

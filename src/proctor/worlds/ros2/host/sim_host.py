@@ -26,8 +26,7 @@ from proctor.worlds.mujoco.wheeled.robot import TICK_S, TICK_STEP_S, advance_tog
 from proctor.worlds.mujoco.wheeled.world import World
 from proctor.worlds.ros2.host.hosted_robot import HostedRobot, SimHostOptions, check_name
 from proctor.worlds.ros2.node.convert import stamp
-from proctor.worlds.ros2.node.node import open_context
-from proctor.worlds.ros2.node.qos import CLOCK
+from proctor.worlds.ros2.node.node import CLOCK, open_context
 
 LAG_S = 0.25
 """A world that is late by more than this does not hurry to catch up: it would only be late elsewhere."""
@@ -312,7 +311,6 @@ class SimHost:
         return now
 
     def _renew_cameras(self) -> None:
-        """Look at the model that the world has now."""
         if self._cameras is not None:
             self._cameras.close()
             self._cameras = None

@@ -1,4 +1,4 @@
-"""A ROS 2 node that lives on its own: its context, and a thread that runs its callbacks."""
+"""A ROS 2 node that lives on its own: its context, and a thread that runs its callbacks; QoS profiles."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle, NameValidationException
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from proctor.core.errors import SimulationError, UserError
 
@@ -24,6 +25,24 @@ PROFILE_VARIABLES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES
 PROFILE_FILE = Path(__file__).with_name("fastdds.xml")
 LAST_DOMAIN = 232  # those above have no ports; Fast DDS ends the process then, without a word to Python
 JOIN_S = 5.0
+
+
+def sensor_qos(reliability: str, durability: str, depth: int) -> QoSProfile:
+    """Return a profile that keeps the last messages, by ROS 2's names: `BEST_EFFORT`, `VOLATILE`."""
+    return QoSProfile(
+        reliability=ReliabilityPolicy[reliability],
+        durability=DurabilityPolicy[durability],
+        history=HistoryPolicy.KEEP_LAST,
+        depth=depth,
+    )
+
+
+SENSORS = sensor_qos("BEST_EFFORT", "VOLATILE", 10)
+"""What simulators and drivers publish sensors with. A reader like this hears reliable writers, too."""
+COMMANDS = sensor_qos("RELIABLE", "VOLATILE", 10)
+CLOCK = sensor_qos("BEST_EFFORT", "VOLATILE", 1)
+LATCHED = sensor_qos("RELIABLE", "TRANSIENT_LOCAL", 1)
+"""For maps and static transforms: late subscribers still get the last one."""
 
 
 def use_profile() -> None:

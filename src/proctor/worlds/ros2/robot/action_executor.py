@@ -16,7 +16,7 @@ from proctor.robots.motion import ActionExecutor, Motion
 from proctor.robots.scan_clearance import clearance_ahead_m
 from proctor.worlds.ros2.node.convert import yaw_of
 from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.robot_clock import RobotClock
+from proctor.worlds.ros2.node.topic import RobotClock
 from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot
 
 

@@ -1,4 +1,4 @@
-"""What odometry tells: where a robot is in its odometry frame, and how it moves, now and a moment ago."""
+"""Where a robot is and how it moves, by its odometry, and where frames are in each other, by `/tf`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
+from tf2_msgs.msg import TFMessage
 
-from proctor.core.geometry import wrap_angle
+from proctor.core.geometry import pose_out_of, wrap_angle
 from proctor.core.types import Array, Pose2
-from proctor.worlds.ros2.node.convert import check_rotation, pose2, seconds
-from proctor.worlds.ros2.node.robot_clock import JUMP_S
+from proctor.worlds.ros2.node.convert import check_rotation, pose2, seconds, yaw_of
+from proctor.worlds.ros2.node.node import SENSORS, RosNode, sensor_qos
+from proctor.worlds.ros2.node.topic import JUMP_S
 
 ZERO, ZERO_W = 1e-6, 1e-3
 """An empty pose is one within these of the origin, and of the quaternion without a turn."""
@@ -118,3 +120,44 @@ class Track:
         a, b = before.pose_odom, after.pose_odom
         yaw = a.yaw + share * wrap_angle(b.yaw - a.yaw)
         return Pose2(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y), yaw)
+
+
+ALL_LATCHED = sensor_qos("RELIABLE", "TRANSIENT_LOCAL", 100)
+"""Each robot has its own publisher of static transforms, and all of them send at once when we subscribe."""
+MOST_FRAMES = 1000
+MAP_FRAME = "map"
+
+
+class Transforms:
+    """Keeps the newest transform of each frame; older ones are not remembered."""
+
+    def __init__(self, node: RosNode) -> None:
+        self._parents: dict[str, tuple[str, Any]] = {}
+        node.create_subscription(TFMessage, "/tf", self._hear, SENSORS)
+        node.create_subscription(TFMessage, "/tf_static", self._hear, ALL_LATCHED)
+
+    def pose_of(self, frame: str, parent: str) -> Pose2 | None:
+        """Return where a frame is in another one, seen from above, or None if nobody tells."""
+        pose, name, parent = Pose2(0.0, 0.0, 0.0), _plain(frame), _plain(parent)
+        for _ in range(32):  # a longer chain is a ring
+            if name == parent:
+                return pose
+            if name not in self._parents:
+                return None
+            name, transform = self._parents[name]
+            step = Pose2(transform.translation.x, transform.translation.y, yaw_of(transform.rotation))
+            pose = pose_out_of(step, pose)
+        return None
+
+    def _hear(self, message: TFMessage) -> None:
+        for told in message.transforms:
+            place, turn = told.transform.translation, told.transform.rotation
+            child = _plain(told.child_frame_id)
+            finite = math.isfinite(place.x + place.y + turn.x + turn.y + turn.z + turn.w)
+            if finite and (child in self._parents or len(self._parents) < MOST_FRAMES):
+                self._parents[child] = _plain(told.header.frame_id), told.transform
+
+
+def _plain(frame: str) -> str:
+    """Return a frame's name without the slash that older robots begin it with."""
+    return frame.removeprefix("/")

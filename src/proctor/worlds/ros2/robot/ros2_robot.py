@@ -20,10 +20,8 @@ from proctor.robots.robot import NO_SCAN, STILL, Twist
 from proctor.robots.spec import RobotSpec, standard_robot
 from proctor.worlds.ros2.node.convert import scan_of, seconds
 from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.robot_clock import RobotClock
-from proctor.worlds.ros2.node.topic import Stamped, Topic, TwistTopic, Value
-from proctor.worlds.ros2.robot.odometry import STALE_S, Moved, Track, read_odometry
-from proctor.worlds.ros2.robot.transforms import MAP_FRAME, Transforms
+from proctor.worlds.ros2.node.topic import RobotClock, Stamped, Topic, TwistTopic, Value
+from proctor.worlds.ros2.robot.odometry import MAP_FRAME, STALE_S, Moved, Track, Transforms, read_odometry
 
 SCANNER_S = 2.0
 """So long, in real time, a driver waits for the publisher of scans of a new robot to be discovered."""
@@ -206,7 +204,6 @@ class Ros2Robot:
         self.cmd_vel.close()
 
     def _await_message(self, timeout_s: float) -> None:
-        """Wait for a message of the robot or of its clock."""
         heard = self._heard()
 
         def news() -> bool:

@@ -15,10 +15,8 @@ from proctor.core.errors import SimulationError
 from proctor.core.types import Observation, Scan
 from proctor.robots.scan_clearance import clearance_ahead_m
 from proctor.worlds.ros2.node.convert import Depth, Rgb, depth_of, rgb_of, scan_of, seconds
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import SENSORS
-from proctor.worlds.ros2.node.robot_clock import JUMP_S, RobotClock
-from proctor.worlds.ros2.node.topic import Stamped, Topic
+from proctor.worlds.ros2.node.node import SENSORS, RosNode
+from proctor.worlds.ros2.node.topic import JUMP_S, RobotClock, Stamped, Topic
 
 Value = TypeVar("Value")
 Other = TypeVar("Other")

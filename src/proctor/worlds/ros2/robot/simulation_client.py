@@ -26,7 +26,7 @@ from proctor.core.plain_text import plain
 from proctor.core.types import Pose2, Vector3
 from proctor.worlds.ros2.node.convert import check_rotation, quaternion, resource_of, yaw_of
 from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.robot_clock import RobotClock
+from proctor.worlds.ros2.node.topic import RobotClock
 
 REPEAT_S = 1.0  # so long without an answer, what does no harm twice is asked again
 FEATURES: dict[int, str] = {

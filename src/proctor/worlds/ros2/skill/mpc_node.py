@@ -20,9 +20,9 @@ from proctor.robots.robot import Twist
 from proctor.robots.spec import RobotSpec
 from proctor.worlds.ros2.node.convert import seconds
 from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.robot_clock import BLIND_S, EARLY, WATCH_S, RobotClock
+from proctor.worlds.ros2.node.topic import BLIND_S, EARLY, WATCH_S, RobotClock
+from proctor.worlds.ros2.robot.odometry import Transforms
 from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot, topic_in
-from proctor.worlds.ros2.robot.transforms import Transforms
 from proctor.worlds.ros2.skill.path_messages import trajectory_of
 
 

@@ -30,12 +30,10 @@ from proctor.navigation.tracking.mpc import PERIOD_S
 from proctor.navigation.warm_up import warm_up_control
 from proctor.robots.spec import RobotSpec, standard_robot
 from proctor.worlds.ros2.node.convert import scan_of, seconds, stamp
-from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.qos import LATCHED
-from proctor.worlds.ros2.node.robot_clock import RobotClock
-from proctor.worlds.ros2.node.topic import Topic
+from proctor.worlds.ros2.node.node import LATCHED, RosNode
+from proctor.worlds.ros2.node.topic import RobotClock, Topic
+from proctor.worlds.ros2.robot.odometry import MAP_FRAME, Transforms
 from proctor.worlds.ros2.robot.ros2_robot import Ros2Robot, topic_in
-from proctor.worlds.ros2.robot.transforms import MAP_FRAME, Transforms
 from proctor.worlds.ros2.skill.path_messages import directions_of, path_message
 
 LIVE_PARAMS = NavigationParams(path_ticks=0, trajectory_ticks=0, lead_s=0.3)

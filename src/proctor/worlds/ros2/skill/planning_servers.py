@@ -22,7 +22,7 @@ from proctor.navigation.skill.planning import GRACE_S, START_UP_S, eased
 from proctor.robots.dynamics import Dynamics
 from proctor.worlds.ros2.node.convert import pose2
 from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.robot.transforms import MAP_FRAME
+from proctor.worlds.ros2.robot.odometry import MAP_FRAME
 from proctor.worlds.ros2.skill.navigator import RosNavigator
 from proctor.worlds.ros2.skill.path_messages import (
     directions_of,
@@ -278,7 +278,6 @@ class PlanningServers:
         self._request_id = None
 
     def _drop(self, handle: Any) -> None:
-        """Give up a goal that is to be cancelled."""
         for index, job in enumerate(self._jobs):
             if job.handle.goal_id == handle.goal_id:
                 if index == 0 and self._request_id == self._client.latest_id:

@@ -19,7 +19,7 @@ from proctor.navigation.skill.goal import MAX_TIMEOUT_S, NavigationGoal, asked_f
 from proctor.navigation.tracking.mpc import PERIOD_S
 from proctor.robots.robot import STILL
 from proctor.worlds.ros2.node.node import RosNode
-from proctor.worlds.ros2.node.robot_clock import BLIND_S, EARLY, WATCH_S, RobotClock
+from proctor.worlds.ros2.node.topic import BLIND_S, EARLY, WATCH_S, RobotClock
 from proctor.worlds.ros2.robot.ros2_robot import topic_in
 from proctor.worlds.ros2.skill.navigator import NavigatorOptions, RosNavigator, Views
 from proctor.worlds.ros2.skill.planning_servers import End, GoalServer, PlanningServers, reason_of
@@ -338,7 +338,6 @@ class SkillServer(RosNode):
             self._end(self._goal, "aborted", result)
 
     def _end(self, goal: SkillGoal, end: End, result: dict[str, Any]) -> None:
-        """Stop the robot and tell the client how its goal ended."""
         self._stop()
         self._goal = self._blind_until_s = None
         # Standing is commanded for so long: a single message may be lost.
@@ -361,7 +360,6 @@ class SkillServer(RosNode):
         self.navigator.robot.command(STILL)
 
     def _tell(self, goal: SkillGoal, result: dict[str, Any]) -> None:
-        """Send feedback."""
         distance_m, eta_s = result.get("distance_to_goal"), result.get("remaining_time")
         goal.distance_m = math.nan if distance_m is None else float(distance_m)
         goal.elapsed_s = float(result.get("elapsed_time", goal.elapsed_s))
