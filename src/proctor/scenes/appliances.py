@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from proctor.scenes.colors import FABRICS, PALETTE, WOODS, Paint, darker, lighter, paints
-from proctor.scenes.pieces import BLACK, METAL, WHITE, Piece, Rng, fronts, pick
+from proctor.scenes.pieces import BLACK, METAL, WHITE, Piece, Rng, fronts, fruit, pick
 from proctor.scenes.scene_config import Part
-from proctor.scenes.shapes import Triple, box, cylinder, rod, sphere, trim
+from proctor.scenes.shapes import Triple, box, cylinder, rod, trim
 
 STONE: Triple = (0.25, 0.25, 0.28)
 WATER: Triple = (0.55, 0.80, 0.90)
@@ -105,14 +105,7 @@ def kitchen_island(rng: Rng, paint: Paint) -> Piece:
         *fronts(0.18, 1.46, 0.08, 0.86, lighter(front, 0.12), columns=3),
         box((0.9, 1.6, 0.05), (0.0, 0.0, 0.87), STONE, "marble"),
         cylinder(0.3, 0.07, (0.0, 0.3, 0.92), WHITE, collision=False),
-        *(
-            sphere(0.1, (0.06 * x, 0.3 + 0.06 * y, 0.96), color, collision=False)
-            for x, y, color in (
-                (-1, 0, (0.85, 0.15, 0.1)),
-                (1, 1, (0.95, 0.6, 0.1)),
-                (1, -1, (0.45, 0.65, 0.15)),
-            )
-        ),
+        *fruit(0.1, 0.06, 0.3, 0.92),
         trim((0.25, 0.36, 0.02), (0.0, -0.35, 0.92), pick(rng, WOODS).rgb, "wood"),
     ]
     return Piece("kitchen island", 0.9, 1.6, 1.06, parts, color=paint.word)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proctor.scenes.colors import FABRICS, WOODS, Paint, darker, lighter, paints
 from proctor.scenes.floor_plan import WALL_HEIGHT_M
-from proctor.scenes.pieces import BLACK, METAL, WHITE, Piece, Rng, fronts, legs, pick
+from proctor.scenes.pieces import BLACK, METAL, WHITE, Piece, Rng, fronts, fruit, legs, pick
 from proctor.scenes.scene_config import Part
 from proctor.scenes.shapes import Triple, box, cylinder, rod, sphere, trim
 
@@ -127,14 +127,7 @@ def _on_table(rng: Rng, top: float) -> list[Part]:
     paint = pick(rng, FABRICS).rgb
     kind = rng.integers(3)
     if kind == 0:
-        fruit = ((0.85, 0.15, 0.1), (0.95, 0.6, 0.1), (0.45, 0.65, 0.15))
-        return [
-            cylinder(0.26, 0.06, (0.0, 0.0, top), WHITE, collision=False),
-            *(
-                sphere(0.09, (0.05 * x, 0.05 * y, top + 0.04), color, collision=False)
-                for (x, y), color in zip(((-1, 0), (1, 1), (1, -1)), fruit, strict=True)
-            ),
-        ]
+        return [cylinder(0.26, 0.06, (0.0, 0.0, top), WHITE, collision=False), *fruit(0.09, 0.05, 0.0, top)]
     if kind == 1:
         return [
             cylinder(0.1, 0.18, (0.0, 0.1, top), paint, collision=False),

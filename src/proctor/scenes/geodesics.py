@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, partial
-from typing import Protocol
 
 from proctor.core.geometry import distance
 from proctor.core.interfaces import DistanceFn
@@ -25,11 +25,8 @@ TRIES = (
 """For which disc to look for a path, in this order, and how far its ends may be joined."""
 
 
-class PlanarFn(Protocol):
-    """How far it is over the floor for a disc."""
-
-    def __call__(self, start: Point, goal: Point, /, *, radius_m: float) -> float:
-        """Return metres, infinite if there is no path."""
+PlanarFn = Callable[..., float]
+"""How far it is over the floor from start to goal for a disc of `radius_m`; infinite if there is no path."""
 
 
 def geodesic_on(grid: GridMap, start: Vector3, goal: Vector3) -> DistanceFn | None:

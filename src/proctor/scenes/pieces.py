@@ -12,7 +12,7 @@ import numpy as np
 
 from proctor.scenes.colors import PALETTE, STEEL, Paint
 from proctor.scenes.scene_config import Part, Texture
-from proctor.scenes.shapes import Triple, box, trim
+from proctor.scenes.shapes import Triple, box, sphere, trim
 
 Rng: TypeAlias = np.random.Generator
 WHITE, BLACK, GREY = PALETTE["white"], PALETTE["black"], PALETTE["grey"]
@@ -73,3 +73,12 @@ def fronts(
                 inner = y - hand if y > 0 else y + hand
                 parts.append(trim((0.02, 0.02, 0.14), (x + 0.015, inner, z + drawer_m / 2), METAL))
     return parts
+
+
+def fruit(diameter_m: float, apart_m: float, y: float, bottom: float) -> list[Part]:
+    """Return three fruits in a bowl that stands at this place and height."""
+    kinds = ((-1, 0, (0.85, 0.15, 0.1)), (1, 1, (0.95, 0.6, 0.1)), (1, -1, (0.45, 0.65, 0.15)))
+    return [
+        sphere(diameter_m, (apart_m * i, y + apart_m * j, bottom + 0.04), color, collision=False)
+        for i, j, color in kinds
+    ]

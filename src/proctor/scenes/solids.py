@@ -119,8 +119,9 @@ def lathe(profile: Profile, color: Triple, sides: int = SIDES) -> Surface:
     return _surface(vertices, bent, faces, color)
 
 
-def tube(path: Array, radius_m: float, color: Triple, sides: int = 8) -> Surface:
+def tube(path: Array, radius_m: float, color: Triple) -> Surface:
     """Return a rod along a path (N, 3) in the plane y = 0."""
+    sides = 8
     ahead = np.gradient(path, axis=0)
     ahead /= np.linalg.norm(ahead, axis=1, keepdims=True)
     side = np.array([0.0, 1.0, 0.0])

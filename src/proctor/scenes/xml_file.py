@@ -45,10 +45,10 @@ class XmlElement:
             found = next(found.all(tag), None) if found is not None else None
         return found
 
-    def text_of(self, path: str, default: str = "") -> str:
-        """Return the text of the element on a path."""
+    def text_of(self, path: str) -> str:
+        """Return the text of the element on a path, empty if there is none."""
         found = self.find(path)
-        return default if found is None else found.text.strip()
+        return "" if found is None else found.text.strip()
 
     def is_set(self, path: str) -> bool:
         """Tell whether the element on a path says `true` or `1`."""

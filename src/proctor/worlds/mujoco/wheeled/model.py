@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import mujoco
@@ -64,25 +65,21 @@ def build_model(
     house that is a mesh. Without `drawn`, surfaces that are only seen are left out: they take most of the
     time to prepare. Raises InvalidFile if an object cannot be built.
     """
-    builder = _Builder(scene, robot, floor_z=floor_z, drawn=drawn, robot_names=robots)
+    builder = _Builder(scene, robot, floor_z, drawn, robots)
     builder.spec.option.timestep = timestep_s
     return builder.model(), builder.spec
 
 
+@dataclass
 class _Builder:
-    def __init__(
-        self,
-        scene: Scene,
-        robot: RobotSpec,
-        *,
-        floor_z: float,
-        drawn: bool,
-        robot_names: Sequence[str],
-    ) -> None:
-        self.scene, self.robot = scene, robot
-        self.robot_names = robot_names
-        self.floor_z, self.drawn = floor_z, drawn
-        self.house = scene.house(robot.height_band_m)
+    scene: Scene
+    robot: RobotSpec
+    floor_z: float
+    drawn: bool
+    robot_names: Sequence[str]
+
+    def __post_init__(self) -> None:
+        self.house = self.scene.house(self.robot.height_band_m)
         self.is_lit = False  # by its own textures
         self.spec = mujoco.MjSpec()
         self.painter = Painter(self.spec)

@@ -14,7 +14,7 @@ from sensor_msgs.msg import Image, LaserScan
 from proctor.core.errors import SimulationError
 from proctor.core.types import Observation, Scan
 from proctor.robots.scan_clearance import clearance_ahead_m
-from proctor.worlds.ros2.node.convert import Depth, Rgb, depth_of, rgb_of, scan_of, seconds
+from proctor.worlds.ros2.node.convert import depth_of, rgb_of, scan_of, seconds
 from proctor.worlds.ros2.node.node import SENSORS, RosNode
 from proctor.worlds.ros2.node.topic import JUMP_S, RobotClock, Stamped, Topic
 
@@ -115,16 +115,14 @@ class SensorSubscriber:
         return self._subscription("scan")
 
     @property
-    def latest_rgb(self) -> Rgb | None:
-        """The newest colour picture, uint8 (H, W, 3)."""
-        rgb: Rgb | None = self._latest("rgb")
-        return rgb
+    def latest_rgb(self) -> Any:
+        """The newest colour picture, uint8 (H, W, 3), or None."""
+        return self._latest("rgb")
 
     @property
-    def latest_depth(self) -> Depth | None:
-        """The newest depth picture, uint16 millimetres (H, W)."""
-        depth: Depth | None = self._latest("depth")
-        return depth
+    def latest_depth(self) -> Any:
+        """The newest depth picture, uint16 millimetres (H, W), or None."""
+        return self._latest("depth")
 
     def rgb_callback(self, msg: Any) -> None:
         """Take a sensor_msgs/Image in as colour, as the subscription does."""
@@ -151,14 +149,12 @@ class SensorSubscriber:
             self._forget()
             self.collision_detected, self.collision_count, self._is_near = False, 0, False
 
-    def get_observation(self, timeout_s: float = 5.0, newer_than_s: float | None = None) -> Observation:
-        """Return what is sensed after the last action, or after `newer_than_s` of the robot's time.
+    def get_observation(self, timeout_s: float = 5.0) -> Observation:
+        """Return what is sensed after the last action.
 
         `rgb` is uint8 (H, W, 3), `depth` uint16 millimetres (H, W), and `scan` a `Scan`. The timeout is real
         time; the SimulationError after it says which topic is silent, and why.
         """
-        if newer_than_s is not None:
-            self.mark_action(newer_than_s)
         found: Observation | None = None
 
         def is_there() -> bool:
