@@ -15,50 +15,35 @@ SPELLINGS = {"gray": "grey"}
 
 
 class Kind(NamedTuple):
-    """What can be made under one name."""
+    """What can be made under one name; the function of this name in `things` or `vessels` makes it."""
 
-    description: str
     size_m: Triple
     """Full extents unless an episode says otherwise. A handle stands out beyond them."""
     color: str
     """Unless an episode says otherwise."""
     is_graspable: bool = False
-    is_container: bool = False
-    is_furniture: bool = False
     is_round: bool = False
     """Whether depth and width must be equal."""
 
 
 KINDS: dict[str, Kind] = {
-    "ball": Kind("a rubber ball", (0.06, 0.06, 0.06), "red", is_graspable=True, is_round=True),
-    "block": Kind("a wooden toy block", (0.045, 0.045, 0.045), "blue", is_graspable=True),
-    "bottle": Kind(
-        "a bottle with neck, cap and label", (0.065, 0.065, 0.22), "green", is_graspable=True, is_round=True
-    ),
-    "box": Kind("a cardboard box", (0.05, 0.07, 0.1), "beige", is_graspable=True),
-    "can": Kind("a drinks can", (0.06, 0.06, 0.115), "red", is_graspable=True, is_round=True),
-    "cup": Kind("a cup with a handle", (0.06, 0.06, 0.09), "white", is_graspable=True, is_round=True),
-    "cylinder": Kind("a wooden cylinder", (0.05, 0.05, 0.1), "yellow", is_graspable=True, is_round=True),
-    "mug": Kind(
-        "a mug with a large handle, white inside",
-        (0.068, 0.068, 0.095),
-        "blue",
-        is_graspable=True,
-        is_round=True,
-    ),
-    "basket": Kind("a woven basket, rectangular", (0.24, 0.2, 0.09), "beige", is_container=True),
-    "bowl": Kind("a bowl", (0.18, 0.18, 0.06), "white", is_container=True, is_round=True),
-    "plate": Kind("a plate with a raised rim", (0.22, 0.22, 0.02), "white", is_container=True, is_round=True),
-    "tray": Kind("a rectangular tray with low walls", (0.24, 0.34, 0.03), "black", is_container=True),
-    "counter": Kind(
-        "a kitchen counter with doors below a stone top", (0.6, 1.2, 0.9), "white", is_furniture=True
-    ),
-    "desk": Kind("a desk with drawers at its right", (0.6, 1.3, 0.74), "white", is_furniture=True),
-    "shelf": Kind("an open shelf of three boards", (0.35, 0.9, 0.8), "beige", is_furniture=True),
-    "stand": Kind(
-        "a small round table on one foot", (0.5, 0.5, 0.7), "black", is_furniture=True, is_round=True
-    ),
-    "table": Kind("a wooden table on four legs", (0.55, 1.2, 0.8), "brown", is_furniture=True),
+    "ball": Kind((0.06, 0.06, 0.06), "red", is_graspable=True, is_round=True),
+    "block": Kind((0.045, 0.045, 0.045), "blue", is_graspable=True),
+    "bottle": Kind((0.065, 0.065, 0.22), "green", is_graspable=True, is_round=True),
+    "box": Kind((0.05, 0.07, 0.1), "beige", is_graspable=True),
+    "can": Kind((0.06, 0.06, 0.115), "red", is_graspable=True, is_round=True),
+    "cup": Kind((0.06, 0.06, 0.09), "white", is_graspable=True, is_round=True),
+    "cylinder": Kind((0.05, 0.05, 0.1), "yellow", is_graspable=True, is_round=True),
+    "mug": Kind((0.068, 0.068, 0.095), "blue", is_graspable=True, is_round=True),
+    "basket": Kind((0.24, 0.2, 0.09), "beige"),
+    "bowl": Kind((0.18, 0.18, 0.06), "white", is_round=True),
+    "plate": Kind((0.22, 0.22, 0.02), "white", is_round=True),
+    "tray": Kind((0.24, 0.34, 0.03), "black"),
+    "counter": Kind((0.6, 1.2, 0.9), "white"),
+    "desk": Kind((0.6, 1.3, 0.74), "white"),
+    "shelf": Kind((0.35, 0.9, 0.8), "beige"),
+    "stand": Kind((0.5, 0.5, 0.7), "black", is_round=True),
+    "table": Kind((0.55, 1.2, 0.8), "brown"),
 }
 """By name. Their origin is the middle of their bottom or, of furniture, their centre."""
 
