@@ -42,7 +42,6 @@ NO_FONT = (
     "install a font that has its letters, such as Noto Sans CJK."
 )
 MAX_LETTERS = 2000  # more cannot be shown
-SCALE_PX = 60
 
 
 def new_figure(width_px: float, height_px: float) -> Figure:
@@ -159,7 +158,7 @@ def _four_colors(line: LineCollection) -> tuple[Line2D, ...]:
 
 def add_scale(axes: Axes, pixels_per_m: float, loc: str) -> None:
     """Draw how long a round number of metres is, in a corner of axes in metres."""
-    length_m = round_length_m(SCALE_PX / pixels_per_m)
+    length_m = round_length_m(60 / pixels_per_m)
     text = f"{length_m:g} m" if length_m >= 1 else f"{100 * length_m:g} cm"
     look: dict[str, Any] = {"color": DARK, "label_top": True, "frameon": False, "pad": 0.5, "sep": 3}
     look["fontproperties"] = FontProperties(size=13)

@@ -45,7 +45,6 @@ SLIMMEST = 1 / 3  # a scene that is narrower than this, for its length, gets som
 WIDEST_PX = 4096
 FINER = 3  # meshes are rendered so many times larger, then shrunk, so that edges are smooth
 LARGEST_PX = 8192
-CEILING_M = 2.0  # above the floor: where meshes are cut open
 SECTION_M = 1.5  # above the floor: what reaches through this height is a wall, or as good as one
 THICKEST_WALL_M = 0.3
 ABOVE_GROUND_M = 0.0005  # what is seen no higher than this above the ground around a scene is that ground
@@ -276,7 +275,7 @@ def _draw_photograph(axes: Axes, scene: Scene, paper: Plan, floor_z: float) -> N
     try:
         world = World(scene.with_objects(objects), standard_robot(), floor_z=scene.floor_near(floor_z))
         world.reset(Pose2(0.0, 0.0, 0.0))
-        size_px, cut_m = (width * finer, height * finer), floor_z + CEILING_M
+        size_px, cut_m = (width * finer, height * finer), floor_z + 2.0  # where meshes are cut open
         view = render_from_above(world, paper.low_xy, paper.high_xy, size_px=size_px, below_m=cut_m)
     except MissingDependency:
         grid = scene.map_at(floor_z)

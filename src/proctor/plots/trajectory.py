@@ -32,7 +32,6 @@ from proctor.plots.plan import Plan, draw_plan, grid_paper, plan_axes, show_plan
 from proctor.scenes.scene import Scene
 
 AROUND_M = 1.0  # so much is shown around a path that leads out of the plan
-ARROWS_PX = 56
 REFERENCE, GOAL, BUMP = "#3a3e4a", "#0a7a4c", "#d02026"
 PROGRESS = LinearSegmentedColormap.from_list("progress", ["#183ec8", "#8020aa", "#de485c", "#f69620"])
 """The colours of a path from its start to its end."""
@@ -115,7 +114,7 @@ def _draw_progress(axes: Axes, path: Array, metres_per_pixel: float) -> None:
     line = LineCollection(pieces, colors=colors, capstyle="round", linewidth=3.5, zorder=4, label="driven")
     axes.plot(*path.T, color="white", linewidth=6.5, solid_capstyle="round", zorder=4)
     axes.add_collection(line, autolim=False)
-    passed = distances_along(path) / (ARROWS_PX * metres_per_pixel) + 0.5
+    passed = distances_along(path) / (56 * metres_per_pixel) + 0.5
     for index in np.nonzero(np.diff(np.floor(passed)) > 0)[0] + 1:
         ahead = np.degrees(np.arctan2(*(path[index] - path[index - 1])[::-1]))
         head: dict[str, Any] = {"marker": (3, 0, ahead - 90), "markersize": 13, "markeredgecolor": "white"}

@@ -38,7 +38,6 @@ LEAST_SHARE, FLAT_SHARE = 0.05, 0.75
 """Lying on its side, a house still has this share of its area level; of a mere floor, it is this and more."""
 UNITS = (("millimetres", 0.001, 1300.0), ("centimetres", 0.01, 180.0))
 """Houses of at least this height, in metres, do not exist; in this unit they do."""
-DEFINED = (".glb", ".gltf", ".dae")
 
 Paint = tuple[tuple[float, float, float, float], NDArray[np.uint8] | None]
 """A colour, and an image if there is one."""
@@ -314,7 +313,7 @@ def find_frame(mesh: MeshFile) -> MeshFrame:
     triangles, file, turned = mesh.triangles(), mesh.path, mesh.is_turned
     if not len(triangles):
         raise ValueError(f"'{file.name}' holds no triangles with an area")
-    defined = file.suffix.lower() in DEFINED
+    defined = file.suffix.lower() in (".glb", ".gltf", ".dae")
     # As read, z is up. The other way to read it is the file's z where it was turned, its y where not.
     other = 1
     as_read, otherwise = _evidence(triangles, 2), _evidence(triangles, other)

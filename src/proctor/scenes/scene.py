@@ -33,8 +33,6 @@ from proctor.scenes.scene_map import draw_map
 MAX_SCENES = 128  # a generated house takes 0.4 MB
 MAX_BYTES = 2**29
 """Of meshes and maps of all loaded scenes. The latest keeps its own, whatever their size."""
-MAX_SEARCHED_SCENES = 8
-"""So many keep what was searched on their maps, which takes ten times the memory of the maps."""
 
 _LOADED: OrderedDict[Path, Scene] = OrderedDict()  # the longest unused first
 _LOCK = RLock()
@@ -251,7 +249,7 @@ def _limit_memory() -> None:
         _LOADED.popitem(last=False)[1].release()
     used_bytes = 0
     for index, scene in enumerate(reversed(_LOADED.values())):
-        if index == MAX_SEARCHED_SCENES:
+        if index == 8:  # what was searched on the maps takes ten times the memory of the maps
             scene.forget_searches()
         used_bytes += scene.size_bytes()
         if index and used_bytes > MAX_BYTES:

@@ -13,8 +13,6 @@ from proctor.core.record import Record
 from proctor.robots.stretch import CAMERAS, CONTROLS, JOINT_LIMITS, STRETCH, CameraConfig
 
 DEFAULT_JOINT_POSITIONS = (0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-LARGEST_SUBSTEP_S = 0.002
-"""Contacts are trustworthy up to this."""
 LARGEST_SET_POINT_S = 0.01
 """Set points that jump more seldom, but further, fling what the robot touches."""
 LARGEST_COORDINATE_M = 100.0
@@ -290,7 +288,7 @@ class SimParams(Record, frozen=True, kw_only=True):
     @property
     def physics_steps_per_set_point(self) -> int:
         """How many physics steps there are from one set point to the next."""
-        return math.ceil(self.set_point_s / LARGEST_SUBSTEP_S - 1e-9)
+        return math.ceil(self.set_point_s / 0.002 - 1e-9)  # up to which contacts are trustworthy
 
 
 class TabletopSetup(Protocol):

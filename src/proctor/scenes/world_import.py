@@ -38,10 +38,6 @@ from proctor.scenes.surface_grid import CELL_M, SMALLEST_AREA_M2, cut, draw_tria
 Rgba = tuple[float, float, float, float]
 GREY: Rgba = (0.7, 0.7, 0.7, 1.0)
 MAX_TEXTURE_SIDE = 1024
-MAX_HULLS = 100
-"""Of one model. Meshes of more pieces collide as their surface, which is faster."""
-MAX_FILLED_M2 = 0.02
-"""How much free floor the hulls of a model may cover before it collides as its surface instead."""
 FLOOR_MARGIN_M = 2.0
 SCENE_FILE = "scene.json"
 
@@ -250,7 +246,7 @@ def _needs_surface(surfaces: list[Surface], pose: Array) -> bool:
         pieces = pieces_of([mesh], Path("mesh"))
     except ValueError:  # of which there are thousands
         return True
-    if len(pieces) > MAX_HULLS:
+    if len(pieces) > 100:  # which collide faster as their surface
         return True
     low = np.floor((mesh.bounds[0, :2]) / CELL_M) - 1
     columns, rows = (np.ceil(mesh.bounds[1, :2] / CELL_M) + 1 - low).astype(int)
@@ -266,7 +262,7 @@ def _needs_surface(surfaces: list[Surface], pose: Array) -> bool:
     for points in pieces:
         draw_hull(points, band_m, hulls, CELL_M, low * CELL_M)
     filled = hulls & ~binary_dilation(solid, np.ones((3, 3)))
-    return bool(filled.sum() * CELL_M**2 > MAX_FILLED_M2)
+    return bool(filled.sum() * CELL_M**2 > 0.02)  # of free floor that the hulls may cover
 
 
 def _floor(world: ForeignWorld, store: _MeshStore, name: str) -> SceneObject:

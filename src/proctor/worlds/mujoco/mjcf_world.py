@@ -26,10 +26,7 @@ from proctor.scenes.world_import import (
 )
 from proctor.scenes.xml_file import XmlElement, read_xml
 
-DRAWN_GROUPS = 3
-"""MuJoCo's viewer shows the groups 0, 1 and 2: those above hold what only collides."""
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
-MAX_INCLUDES = 50
 
 
 def read_mjcf(path: Path, *, models: Sequence[Path] = ()) -> ForeignWorld:
@@ -63,7 +60,7 @@ def _check_files(element: XmlElement, base: Path, folders: Sequence[Path], files
             problem = f"'{name[:200]}' lies outside of {folders[0]}: name its folder by --models"
             raise element.error(problem)
         if element.tag == "include":
-            if found in files or len(files) > MAX_INCLUDES:
+            if found in files or len(files) > 50:
                 raise element.error(f"a cycle: '{name}' includes itself")
             _check_files(read_xml(found), base, folders, (*files, found))
     for child in element.children:
@@ -90,7 +87,8 @@ class _MjcfReader:
             into = found.setdefault(owner, WorldModel(owner, pose, [], []))
             inverse = np.asarray(np.linalg.inv(pose), dtype=float)
             for shape in self._geometry(geom, owner, inverse):
-                if model.geom_group[geom] < DRAWN_GROUPS and (shape.rgba is None or shape.rgba[3] > 0):
+                # MuJoCo's viewer shows the groups 0, 1 and 2: those above hold what only collides.
+                if model.geom_group[geom] < 3 and (shape.rgba is None or shape.rgba[3] > 0):
                     into.visuals.append(shape)
                 if model.geom_contype[geom] or model.geom_conaffinity[geom]:
                     into.collisions.append(shape)

@@ -22,9 +22,6 @@ from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI
 from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor
 from proctor.worlds.ros2.robot.exam_robot import ExamRobot
 
-CAMERA_HZ, SCAN_HZ = 5, 30
-"""One picture is looked at per action; more would only take time to draw."""
-
 
 class _Options(DrivingOptions, kw_only=True):
     attach: bool = False
@@ -144,8 +141,8 @@ class Ros2Env(Env):
             SimHostOptions(
                 robot=self._spec.with_camera(width=options.width, height=options.height),
                 real_time_factor=options.real_time_factor or 4.0,
-                camera_hz=CAMERA_HZ if options.has_camera else 0,
-                scan_hz=SCAN_HZ,
+                camera_hz=5 if options.has_camera else 0,  # one picture is looked at per action
+                scan_hz=30,
             )
         )
 

@@ -19,8 +19,6 @@ from proctor.worlds.mujoco.render.gl import drawing
 Rgb = NDArray[np.uint8]
 Depth = NDArray[np.uint16]
 DepthMetres = NDArray[np.float32]
-SKY_SHARE = 0.69
-"""MuJoCo's sky is a cylinder around the camera, at 0.7 of the far clipping distance but for its facets."""
 
 
 class View(NamedTuple):
@@ -91,7 +89,8 @@ class Renderer:
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
             self._render(film)
             # Most views either show some sky or none for many pictures: begin with what was right last.
-            film.has_sky = film.shows_farther_than(SKY_SHARE * self._scene.camera[0].frustum_far)
+            # The sky is a cylinder around the camera, at 0.7 of the far clipping distance but for its facets.
+            film.has_sky = film.shows_farther_than(0.69 * self._scene.camera[0].frustum_far)
             if film.has_sky and not self._scene.flags[sky]:
                 self._scene.flags[sky] = 1
                 self._render(film)

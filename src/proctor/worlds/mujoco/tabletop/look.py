@@ -67,10 +67,6 @@ TRIES = 64
 HEAD_SHIFT_M, HEAD_TURN_RAD = 0.03, math.radians(5.0)
 WRIST_SHIFT_M, WRIST_TURN_RAD = 0.005, math.radians(2.0)
 
-AMBIENT, EXPOSURE = (0.5, 0.62), (0.82, 0.98)
-"""The light without a direction, and all of it: nothing is lost in the dark, nor burnt out."""
-REFLECTANCE, SPECULAR, SHININESS = (0.08, 0.3), (0.1, 0.6), (0.3, 0.9)
-
 
 class Bump(NamedTuple):
     """How a camera is off its place, in the frame of what it is mounted on."""
@@ -139,11 +135,12 @@ def look_of(level: int, seed: int, episode_id: str, seen: Sequence[Triple] = ())
         )
     if level >= HIGHEST:
         rng = _rng(seed, episode_id, 3)
-        ambient = rng.uniform(*AMBIENT)
+        # The light without a direction, and all of it: nothing is lost in the dark, nor burnt out.
+        ambient, exposure = rng.uniform(0.5, 0.62), rng.uniform(0.82, 0.98)
         look = look._replace(
-            lights=_lights(rng, rng.uniform(*EXPOSURE) - ambient),
+            lights=_lights(rng, exposure - ambient),
             ambient=_triple(ambient * np.array(_tint(rng))),
-            shine=Shine(rng.uniform(*REFLECTANCE), rng.uniform(*SPECULAR), rng.uniform(*SHININESS)),
+            shine=Shine(rng.uniform(0.08, 0.3), rng.uniform(0.1, 0.6), rng.uniform(0.3, 0.9)),
         )
     return look
 

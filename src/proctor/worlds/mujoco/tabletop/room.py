@@ -36,12 +36,9 @@ PICTURES: frozenset[Texture | None] = frozenset({"landscape", "painting", "books
 KITCHEN = Paint("grey", (0.66, 0.70, 0.70))
 SEED = 226
 """Of sizes and colours: a quiet kitchen, so that the things on the table stand out."""
-HIGHLIGHT = 0.6
-"""How bright lamps are seen in shiny things, as a share of how bright they shine."""
 SHADES = (0.75, 1.25)
 """How much darker and brighter than the top other parts may be."""
 MIRROR, MIRROR_M, EDGE_M, ABOVE_M = "#mirror", 0.001, 0.003, 1e-4
-QUARTER_TURN = [0.5**0.5, 0.0, 0.0, 0.5**0.5]
 RINGS = ((1.0, 0.95, PALETTE["black"]), (0.95, 0.85, PALETTE["white"]), (0.85, 0.0, (0.22, 0.68, 0.32)))
 """From which share of the radius to which: of black and white, one is seen on any ground."""
 
@@ -87,7 +84,7 @@ def add_lights(spec: Any, look: Look) -> None:
             type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
             dir=light.direction.array(),
             diffuse=shine,
-            specular=HIGHLIGHT * shine,
+            specular=0.6 * shine,  # how bright lamps are seen in shiny things
             castshadow=False,
         )
 
@@ -188,7 +185,8 @@ def add_top_mirror(spec: Any, body: Any, top: Solid, material: Material, shine: 
     """
     size, quat = top.size[:2] - 2 * EDGE_M, [1.0, 0.0, 0.0, 0.0]
     if material.texture in GRAINED and size[1] > size[0]:
-        size, quat = size[::-1], QUARTER_TURN  # the picture's rows lie along the box's x
+        # A quarter turn: the picture's rows lie along the box's x.
+        size, quat = size[::-1], [0.5**0.5, 0.0, 0.0, 0.5**0.5]
     upper = top.translation + np.array([0.0, 0.0, top.size[2] / 2 + ABOVE_M])
     _add_mirror(spec, body, material, shine, size=size, upper=upper, quat=quat)
 

@@ -74,8 +74,6 @@ PAD = {
     "solimp": [0.95, 0.99, 0.001, 0.5, 2.0],
     "priority": 1,
 }
-HAND_IN_GRIPPER_FINGER_RAD = 0.05
-"""The hand's frame lies between the pads with the fingers at this angle."""
 FINGER_PITCH_RAD = math.radians(-30.0)
 DARK, METAL, WHITE = (0.16, 0.16, 0.18, 1.0), (0.62, 0.64, 0.67, 1.0), (0.9, 0.91, 0.92, 1.0)
 COLORS = {
@@ -208,7 +206,7 @@ def _hand_in_gripper(urdf: Path) -> dict[str, Array]:
     model = mujoco.MjSpec.from_file(str(urdf)).compile()
     data = mujoco.MjData(model)
     for finger in FINGERS:
-        data.joint(finger).qpos[0] = HAND_IN_GRIPPER_FINGER_RAD
+        data.joint(finger).qpos[0] = 0.05  # where the hand's frame lies between the pads
     mujoco.mj_kinematics(model, data)
     pads = []
     for side in SIDES:
@@ -268,9 +266,6 @@ MOST_FACES = 1500
 """Of a link that is drawn. The maker's base has 200,000."""
 CELLS, CLUSTERED_FACES = 100, 5000
 """Across a mesh that must be clustered, and of what comes out; with fewer the base is full of holes."""
-LEAST_INERTIA_KGM2 = 1e-7
-TINY_INERTIA_KGM2 = 1e-5
-"""Of links whose inertia in the URDF is not positive definite; all of them are small parts."""
 
 
 @cache
@@ -366,10 +361,10 @@ def _clustered(mesh: Any) -> Any:
 
 
 def _repair(inertia: ET.Element) -> None:
-    """Replace an inertia that no body can have."""
+    """Replace an inertia that no body can have. All links with one are small parts."""
     xx, xy, xz, yy, yz, zz = (
         float(inertia.get(key, 0)) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     )
-    if np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]).min() < LEAST_INERTIA_KGM2:
+    if np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]).min() < 1e-7:
         for key in list(inertia.attrib):
-            inertia.set(key, str(TINY_INERTIA_KGM2) if key in ("ixx", "iyy", "izz") else "0")
+            inertia.set(key, "1e-05" if key in ("ixx", "iyy", "izz") else "0")

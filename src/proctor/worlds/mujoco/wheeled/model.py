@@ -27,11 +27,8 @@ from proctor.worlds.mujoco.render.meshes import Painter, add_shell, add_shell_ge
 from proctor.worlds.mujoco.wheeled.robot_body import add_robot
 
 TIMESTEP_S = 0.01
-MAX_DEPTH_M = 65.0  # in millimetres, 16 bits hold no more
 DENSITY_KG_M3 = 300.0
 MAX_LIGHTS = 7  # of OpenGL's eight, one is the headlight
-MAX_INTENSITY = 0.6
-LIT_INTENSITY = 0.25  # on top of the light that textures of scans hold
 # From above and from below: without them all sides of a thing have one brightness.
 DAYLIGHT = (
     Light(type="directional", direction=Vector3(0.45, 0.3, -0.85), intensity=0.2),
@@ -41,7 +38,6 @@ DAYLIGHT = (
 ROBOT = "robot"
 SLICE, SLICE_M = "#slice", 0.02
 SCANNED = "#scanned"
-FLOOR_END = "#the end of the floor"
 
 SHAPES = {
     "box": mujoco.mjtGeom.mjGEOM_BOX,
@@ -119,7 +115,8 @@ class _Builder:
         visual.quality.shadowsize = 0
         # Clipping planes are multiples of the extent, which otherwise depends on the scene.
         spec.stat.extent = 1.0
-        visual.map.znear, visual.map.zfar = camera.near_m, min(2 * camera.far_m, MAX_DEPTH_M)
+        # In millimetres, 16 bits hold no more than 65 m.
+        visual.map.znear, visual.map.zfar = camera.near_m, min(2 * camera.far_m, 65.0)
 
     def _add_sky_and_ground(self) -> None:
         spec = self.spec
@@ -151,9 +148,13 @@ class _Builder:
     def _add_lights(self) -> None:
         headlight = self.spec.visual.headlight
         headlight.ambient, headlight.diffuse, headlight.specular = [0.62] * 3, [0.2] * 3, [0.0] * 3
-        most = MAX_INTENSITY
+        most = 0.6
         if self.is_lit and not self.scene.config.lights:
-            headlight.ambient, headlight.diffuse, most = [0.8] * 3, [0.1] * 3, LIT_INTENSITY
+            headlight.ambient, headlight.diffuse, most = (
+                [0.8] * 3,
+                [0.1] * 3,
+                0.25,
+            )  # beside the light in the textures
         lights = sorted(self.scene.config.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
         # Without shadows every lamp shines into every room: dimmed together, so that nothing is washed out.
         share = min(1.0, most / max(1e-9, sum(light.intensity for light in lights)))
@@ -267,7 +268,7 @@ class _Builder:
         for index, box in enumerate(boxes):
             low, high = np.array(box.low_world), np.array(box.high_world)
             body.add_geom(
-                name=f"{FLOOR_END if box.is_void else self.house.names[box.owner]}#{index}",
+                name=f"{'#the end of the floor' if box.is_void else self.house.names[box.owner]}#{index}",
                 type=mujoco.mjtGeom.mjGEOM_BOX,
                 size=[*(high - low) / 2, half_m],
                 pos=[*(high + low) / 2, self.floor_z + half_m],

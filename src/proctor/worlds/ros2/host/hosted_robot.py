@@ -43,7 +43,6 @@ PIXELS: dict[str, tuple[type, tuple[int, ...]]] = {
     "32FC1": (np.float32, ()),
 }
 TICKS_PER_S = round(1 / TICK_S)
-RGB_ENCODINGS = ("rgb8", "rgba8", "bgr8")
 DEPTH_ENCODINGS = ("16UC1", "32FC1")
 MAX_PIXELS = 4096
 MAX_MPS, MAX_RADPS = 5.0, 10.0  # nothing drives faster: it would pass through walls
@@ -148,7 +147,7 @@ class SimHostOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         for what, rate_hz in (("pictures", self.camera_hz), ("scans", self.scan_hz)):
             if not 0 <= rate_hz <= TICKS_PER_S:
                 raise UserError(f"expected 0 to {TICKS_PER_S} {what} in a second, found {rate_hz}")
-        for encoding, known in ((self.rgb_encoding, RGB_ENCODINGS), (self.depth_encoding, DEPTH_ENCODINGS)):
+        for encoding, known in ((self.rgb_encoding, CHANNELS), (self.depth_encoding, DEPTH_ENCODINGS)):
             if encoding not in known:
                 hint = did_you_mean(encoding, known)
                 raise UserError(f"unknown encoding '{encoding}'{hint}; expected {' or '.join(known)}")

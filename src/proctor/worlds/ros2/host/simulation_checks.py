@@ -21,7 +21,6 @@ from proctor.worlds.ros2.node.convert import yaw_of
 
 MAX_NAME = 64
 WORLD_M = 1e4  # no coordinate is larger
-TILT_RAD = 0.01
 NAME = re.compile("[a-zA-Z0-9_]+")
 NAMESPACE = re.compile("/?[a-zA-Z_][a-zA-Z0-9_]*(/[a-zA-Z_][a-zA-Z0-9_]*)*")
 UNSAFE_IN_FILTER = re.compile(r"[(){}\\]|([*+?].*){3}|\[[^\]]*(\[|--|&&|~~|\|\|)")
@@ -77,7 +76,7 @@ def standing_pose(pose: Any, invalid: int) -> Pose2:
     length = math.hypot(q.x, q.y, q.z, q.w)
     if not abs(length - 1) < 1e-3:
         raise Refusal(invalid, f"orientation: expected a quaternion of length 1, found {length:g}")
-    if math.hypot(q.x, q.y) > TILT_RAD / 2:
+    if math.hypot(q.x, q.y) > 0.005:  # a tilt of 0.01 rad
         raise Refusal(invalid, "orientation: a robot stands upright, expected a rotation about z only")
     return Pose2(p.x, p.y, yaw_of(q))
 

@@ -28,7 +28,6 @@ from proctor.worlds.ros2.node.node import (
 )
 
 Value = TypeVar("Value")
-UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"  # of rmw, until it has discovered the node
 GONE_S = 1.0  # so long a last message may take to reach those who listen
 
 
@@ -234,7 +233,8 @@ def _clashes(pairs: Iterable[tuple[QoSProfile, QoSProfile]]) -> list[str]:
 def node_names(endpoints: Iterable[TopicEndpointInfo]) -> list[str]:
     """Return the names of nodes that publish or listen. Topics are discovered before their nodes' names."""
     names = (f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in endpoints)
-    return sorted({"a node of unknown name" if UNKNOWN_NODE in name else name for name in names})
+    unknown = "_NODE_NAME_UNKNOWN_"  # of rmw, until it has discovered the node
+    return sorted({"a node of unknown name" if unknown in name else name for name in names})
 
 
 def _send_stop(topic_name: str) -> None:

@@ -16,8 +16,6 @@ from proctor.worlds.ros2.node.convert import check_rotation, pose2, seconds, yaw
 from proctor.worlds.ros2.node.node import SENSORS, RosNode, sensor_qos
 from proctor.worlds.ros2.node.topic import JUMP_S
 
-ZERO, ZERO_W = 1e-6, 1e-3
-"""An empty pose is one within these of the origin, and of the quaternion without a turn."""
 SAME_S = 1e-3
 GAP_S = 0.15
 """Between two messages that are further apart nobody knows where the robot was: it may have turned."""
@@ -63,7 +61,7 @@ def is_empty(message: Any) -> bool:
     """Tell whether odometry has neither a time nor a pose: O3DE sends such messages when it starts."""
     at, turned = message.pose.pose.position, message.pose.pose.orientation
     numbers = (at.x, at.y, at.z, turned.x, turned.y, turned.z)
-    is_origin = all(abs(number) < ZERO for number in numbers) and abs(turned.w - 1.0) < ZERO_W
+    is_origin = all(abs(number) < 1e-6 for number in numbers) and abs(turned.w - 1.0) < 1e-3
     return is_origin and message.header.stamp.sec == 0
 
 

@@ -38,7 +38,6 @@ from proctor.worlds.ros2.skill.path_messages import directions_of, path_message
 
 LIVE_PARAMS = NavigationParams(path_ticks=0, trajectory_ticks=0, lead_s=0.3)
 """For a robot that does not wait: plans are taken when they come, and have a little longer for it."""
-MAP_S, PATHS_S = 1.0, 0.2
 STEP_M, MOST_DRIVEN = 0.1, 500
 """Between poses of the driven path, and how many of them are shown: the latest fifty metres."""
 
@@ -188,8 +187,8 @@ class Views:
         self._driven = path_message(np.zeros((0, 2)), np.zeros(0), frame=MAP_FRAME, time_s=0.0)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._publish_map()
-        node.create_timer(MAP_S, self._publish_map, clock=wall)
-        node.create_timer(PATHS_S, self._publish_paths, clock=wall)
+        node.create_timer(1.0, self._publish_map, clock=wall)
+        node.create_timer(0.2, self._publish_paths, clock=wall)
 
     def _publish_map(self) -> None:
         live_map = self._navigator.live_map
