@@ -30,8 +30,9 @@ from proctor.core.types import Array
 from proctor.kernels.clearance import ClearanceField
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
+from proctor.navigation.path import RobotMotion
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.process.requests import PlanRequest, RobotMotion
+from proctor.navigation.process.plan import PlanRequest
 from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
 
 TICKS = 10_000

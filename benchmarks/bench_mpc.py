@@ -20,7 +20,7 @@ from benchmarks.rows import Row
 from proctor.core.types import Array
 from proctor.kernels.clearance import ClearanceField
 from proctor.kernels.tracking import STAGE_S, targets_of
-from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.path import Trajectory
 from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
 
 RADIUS_M = 0.17

@@ -9,10 +9,9 @@ from scipy.interpolate import splev, splprep
 from proctor.core.registry import suite_path
 from proctor.core.types import Pose2
 from proctor.exams.datasets import load_dataset
-from proctor.navigation.path import Leg
+from proctor.navigation.path import Leg, Trajectory
 from proctor.navigation.path import Path as NavigationPath
 from proctor.navigation.skill.drive import Drive, DriveLog
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.scenes.scene import Scene
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import BSpline, make_interp_spline
 
-from proctor.navigation.path import Leg
-from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.path import Leg, Trajectory
 from proctor.robots.dynamics import Dynamics
 
 

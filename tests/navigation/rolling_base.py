@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Pose2
-from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.path import Trajectory
 from proctor.navigation.tracking.mpc import MpcController
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.robot import STILL, Twist

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from legs import Start, arc_leg, hardest, straight_leg, winding_leg
 
 from proctor.core.types import Pose2
+from proctor.navigation.path import Trajectory
 from proctor.navigation.timing.moves import brake, straight, turn, turn_to
 from proctor.navigation.timing.time_path import time_path
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 
 WHEELS = Dynamics()

@@ -11,8 +11,8 @@ from rolling_base import TICK_S, Drive, RollingBase, drive_along, made_of, windi
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Array
+from proctor.navigation.path import Trajectory
 from proctor.navigation.plugins import ControlReport
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.navigation.tracking import mpc_problem
 from proctor.navigation.tracking.mpc import MpcController
 

@@ -6,8 +6,8 @@ from nav_fields import rooms
 
 from proctor.kernels.clearance import least_clearance
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.process.pipeline import plan
-from proctor.navigation.process.requests import PlanRequest, RobotMotion
+from proctor.navigation.path import RobotMotion
+from proctor.navigation.process.plan import PlanRequest, plan
 
 GOAL = (7.4, 1.0)
 

@@ -17,10 +17,10 @@ from nav_fields import comb, rooms
 from proctor.core.errors import MissingDependency, UnknownName
 from proctor.kernels.clearance import ClearanceField
 from proctor.maps.failure import NavigationFailure, Reason
+from proctor.navigation.path import RobotMotion
 from proctor.navigation.process import client as planning_client_module
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.process.pipeline import plan
-from proctor.navigation.process.requests import PlanRequest, RobotMotion
+from proctor.navigation.process.plan import PlanRequest, plan
 
 LONG_S = 300.0
 START = RobotMotion(0.6, 5.0, 0.0)
@@ -219,7 +219,8 @@ LOOP = """
     import numpy as np
     from proctor.kernels.clearance import ClearanceField
     from proctor.navigation.process.client import PlanningClient
-    from proctor.navigation.process.requests import RobotMotion, PlanRequest
+    from proctor.navigation.path import RobotMotion
+    from proctor.navigation.process.plan import PlanRequest
     hall = ClearanceField(np.full((60, 80), 1.0), 0.05, 0.0, 0.0)
     client = PlanningClient()
     client.submit(PlanRequest(start=RobotMotion(1.0, 1.0, 0.0), goal_xy=(3.0, 2.0), planner="rrt"), hall, 1)

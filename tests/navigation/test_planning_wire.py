@@ -8,17 +8,15 @@ import pytest
 
 from proctor.core.errors import UserError
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.path import Leg, Path
-from proctor.navigation.process.requests import (
+from proctor.navigation.path import Leg, Path, RobotMotion, Trajectory
+from proctor.navigation.process.plan import (
     MAX_MESSAGE_BYTES,
     PlanAnswer,
     PlanRequest,
-    RobotMotion,
     decode_answer,
     decode_request,
     encode,
 )
-from proctor.navigation.timing.trajectory import Trajectory
 
 LEG = Leg(np.array([[0.0, 0.0], [1.0, 0.0], [1.5, 0.5]]), np.array([0.0, 0.1, 0.8]), np.zeros(3))
 PATH = Path(raw=LEG.points, legs=(LEG, LEG), planner="grid", margin_m=0.05, clearance_m=0.3)

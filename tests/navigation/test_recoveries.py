@@ -8,7 +8,7 @@ from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
-from proctor.navigation.process.requests import RobotMotion
+from proctor.navigation.path import RobotMotion
 from proctor.navigation.skill.goal import read_goal
 from proctor.navigation.skill.mission import Mission
 from proctor.navigation.skill.params import NavigationParams

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.path import Trajectory
 
 ROWS = [
     (0.0, [0.0, 0.0, 0.1], [0.0, 0.0, 0.0]),

@@ -18,8 +18,8 @@ from proctor.core.registry import load
 from proctor.core.types import Array, Pose2
 from proctor.kernels.clearance import ClearanceField
 from proctor.maps.live_map import LiveMap
+from proctor.navigation.path import Trajectory
 from proctor.navigation.skill.goal import NavigationGoal
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.robot import Robot, Twist
 

@@ -11,8 +11,8 @@ from proctor.kernels.clearance import least_clearance
 from proctor.kernels.tracking import STAGE_S
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
-from proctor.navigation.process.pipeline import plan
-from proctor.navigation.process.requests import PlanRequest, RobotMotion
+from proctor.navigation.path import RobotMotion
+from proctor.navigation.process.plan import PlanRequest, plan
 from proctor.navigation.timing.moves import brake, straight
 from proctor.navigation.tracking.drive_models import MODELS
 from proctor.navigation.tracking.mpc_problem import Horizon

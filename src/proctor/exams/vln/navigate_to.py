@@ -19,9 +19,9 @@ from proctor.exams.vln.oracle import OraclePolicy, map_of_episode
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.grid_map import GridMap
 from proctor.navigation.action_planner import ActionPlanner
+from proctor.navigation.path import RobotMotion
 from proctor.navigation.planner import planner_name
-from proctor.navigation.process.pipeline import plan
-from proctor.navigation.process.requests import PlanRequest, RobotMotion
+from proctor.navigation.process.plan import PlanRequest, plan
 
 RADIUS_M = 0.22  # every move keeps this: the robot's radius, and what its laser wants to see ahead
 MARGIN_M = 0.08  # paths keep more, for the moves lead beside them

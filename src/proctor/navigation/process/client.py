@@ -21,10 +21,11 @@ import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
-from typing import IO, TypeAlias, cast
+from typing import IO, cast
 
 import msgspec
 import numpy as np
@@ -34,7 +35,7 @@ from proctor.core.types import Array
 from proctor.kernels.clearance import ClearanceField
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.planner import planner_name, require_package
-from proctor.navigation.process.requests import (
+from proctor.navigation.process.plan import (
     MAX_MESSAGE_BYTES,
     MapLayout,
     PlanAnswer,
@@ -45,7 +46,6 @@ from proctor.navigation.process.requests import (
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """The planner leaves the other cores to the loop."""
-Parcel: TypeAlias = tuple[bytes, int, Array | None]  # a message, and the serial and cells of its map
 
 
 class PlanningClient:
@@ -58,7 +58,6 @@ class PlanningClient:
 
     def __init__(self) -> None:
         self._process: PlannerProcess | None = None
-        self._closing: weakref.finalize[[], PlanningClient] | None = None
         self._ready = False
         self._last_id = 0
         self._awaited: int | None = None
@@ -103,8 +102,7 @@ class PlanningClient:
         if request.timing == "toppra":
             require_package("toppra", "The timing 'toppra'")
         number, layout = self._last_id + 1, None if field is None else self._layout(field, map_version)
-        request = msgspec.structs.replace(request, id=number, map=layout)
-        body = encode(request)
+        body = encode(msgspec.structs.replace(request, id=number, map=layout))
         self._started().send(body, self._map_serial, None if field is None else field.cells)
         self._last_id = self._awaited = number
         self._answer = None
@@ -118,17 +116,12 @@ class PlanningClient:
 
     def wait(self, timeout_s: float) -> bool:
         """Block until `poll` will return an answer, and tell whether it will."""
-        deadline_s = time.monotonic() + timeout_s
-        self._receive()
-        while self._awaited is not None and (left_s := deadline_s - time.monotonic()) > 0:
-            self._receive(left_s)
+        self._receive_while(lambda: self._awaited is not None, timeout_s)
         return self._answer is not None
 
     def wait_until_ready(self, timeout_s: float) -> bool:
         """Block until the process is warm, or is found to be dead, and tell whether it is `ready`."""
-        deadline_s = time.monotonic() + timeout_s
-        while not self.ready and self._process is not None and (left_s := deadline_s - time.monotonic()) > 0:
-            self._receive(left_s)
+        self._receive_while(lambda: not self._ready and self._process is not None, timeout_s)
         return self._ready
 
     def cancel(self) -> None:
@@ -153,7 +146,7 @@ class PlanningClient:
         self._receive()
         if self._process is None:
             self._process = PlannerProcess()
-            self._closing = weakref.finalize(self, self._process.close)  # also when the interpreter ends
+            weakref.finalize(self, self._process.close)  # also when the interpreter ends
         return self._process
 
     def _layout(self, field: ClearanceField, version: int) -> MapLayout:
@@ -162,28 +155,33 @@ class PlanningClient:
         if last is None or before != version or last.cells is not field.cells or last[1:] != field[1:]:
             self._map, self._map_serial = (version, field), self._map_serial + 1
         rows, columns = field.cells.shape
-        return MapLayout(self._map_serial, rows, columns, *field[1:])
+        return MapLayout(self._map_serial, (rows, columns), field[1:])
+
+    def _receive_while(self, waits: Callable[[], bool], timeout_s: float) -> None:
+        deadline_s = time.monotonic() + timeout_s
+        self._receive()
+        while waits() and (left_s := deadline_s - time.monotonic()) > 0:
+            self._receive(left_s)
 
     def _receive(self, timeout_s: float = 0.0) -> None:
         """Take in what has come, after waiting for the first of it, and notice if the process is gone."""
-        if self._process is not None:
-            for message in self._process.received(timeout_s):
-                if message is None:
-                    self._ready = True
-                elif isinstance(message, NavigationFailure):
-                    if self._awaited is not None:
-                        self._answer = PlanAnswer(id=self._awaited, failure=message)
-                    self._awaited = None
-                    self._drop_process()
-                elif message.id == self._awaited:
-                    self._awaited, self._answer = None, message
+        if self._process is None:
+            return
+        for message in self._process.received(timeout_s):
+            if message is None:
+                self._ready = True
+            elif isinstance(message, NavigationFailure):
+                if self._awaited is not None:
+                    self._answer = PlanAnswer(id=self._awaited, failure=message)
+                self._awaited = None
+                self._drop_process()
+            elif message.id == self._awaited:
+                self._awaited, self._answer = None, message
 
     def _drop_process(self) -> None:
-        self._ready = False
-        self._process = None
-        if self._closing is not None:
-            self._closing()
-            self._closing = None
+        if self._process is not None:
+            self._process.close()
+        self._process, self._ready = None, False
 
 
 class PlannerProcess:
@@ -209,34 +207,34 @@ class PlannerProcess:
         self._fault = ""  # why this side ended the process
         self._said = b""  # what it printed last
         self._inbox: queue.SimpleQueue[PlanAnswer | EOFError | None] = queue.SimpleQueue()
-        self._outbox: queue.Queue[Parcel | None] = queue.Queue(maxsize=1)
+        self._outbox: queue.Queue[tuple[bytes | None, int, Array | None]] = queue.Queue(maxsize=1)
         self._reader = threading.Thread(target=self._read, name="planning-reader", daemon=True)
         self._writer = threading.Thread(target=self._write, name="planning-writer", daemon=True)
         self._reader.start()
         self._writer.start()
 
-    def send(self, body: bytes, map_serial: int = 0, cells: Array | None = None) -> None:
-        """Send a message, in place of any that still waits to be sent."""
-        self._put((body, map_serial, cells))
+    def send(self, body: bytes | None, map_serial: int = 0, cells: Array | None = None) -> None:
+        """Send a message, in place of any that still waits to be sent; None ends the thread that sends."""
+        with suppress(queue.Empty):
+            self._outbox.get_nowait()
+        self._outbox.put_nowait((body, map_serial, cells))
 
-    def received(self, timeout_s: float) -> list[PlanAnswer | NavigationFailure | None]:
+    def received(self, timeout_s: float) -> Iterator[PlanAnswer | NavigationFailure | None]:
         """Return what has come: answers, None when it is warm, and at last how the process ended."""
         if self._process.poll() is not None:
             self._reader.join()  # so that what was said last is heard
-        found: list[PlanAnswer | NavigationFailure | None] = []
         with suppress(queue.Empty):
-            message = self._inbox.get(timeout=timeout_s)
             while True:
-                found.append(self._loss() if isinstance(message, EOFError) else message)
-                message = self._inbox.get_nowait()
-        return found
+                message = self._inbox.get(timeout=timeout_s)
+                yield self._loss() if isinstance(message, EOFError) else message
+                timeout_s = 0.0
 
     def close(self) -> None:
-        """End the process and leave nothing of it behind."""
+        """End the process and leave nothing of it behind. Closing twice is fine."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
-        self._put(None)
+        self.send(None)
         self._writer.join()
         self._connection.close()
         self._output.close()
@@ -253,11 +251,6 @@ class PlannerProcess:
         if said:
             lost.add_note(f"the planning process said: {said}")
         return lost
-
-    def _put(self, parcel: Parcel | None) -> None:
-        with suppress(queue.Empty):
-            self._outbox.get_nowait()
-        self._outbox.put_nowait(parcel)
 
     def _read(self) -> None:
         """Take in messages, and what the process prints, until it ends."""
@@ -284,8 +277,10 @@ class PlannerProcess:
         """Send what is put into the outbox, and each map once, until the process is closed or gone."""
         known_serial = 0
         try:
-            while (parcel := self._outbox.get()) is not None:
-                body, map_serial, cells = parcel
+            while True:
+                body, map_serial, cells = self._outbox.get()
+                if body is None:
+                    return
                 self._connection.send_bytes(body)
                 if cells is not None and map_serial != known_serial:
                     self._send_map(cells)

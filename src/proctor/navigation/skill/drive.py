@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from proctor.core.geometry import path_length
 from proctor.core.types import Array, Pose2
 from proctor.maps.grid_map import GridMap
-from proctor.navigation.path import Path
-from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.path import Path, Trajectory
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.spec import standard_robot
 

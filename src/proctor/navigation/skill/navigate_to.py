@@ -12,9 +12,9 @@ from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
+from proctor.navigation.path import RobotMotion, Trajectory
 from proctor.navigation.plugins import Controller
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.process.requests import RobotMotion
 from proctor.navigation.skill.checkers import SETTLE_S
 from proctor.navigation.skill.goal import NavigationGoal, asked_for
 from proctor.navigation.skill.manager import Result
@@ -31,7 +31,6 @@ from proctor.navigation.skill.pilot import Course, Departure, Lookout, Pilot, Pu
 from proctor.navigation.skill.planning import Planning
 from proctor.navigation.skill.recoveries import WayOut
 from proctor.navigation.skill.states import OVER, TERMINAL, TRANSITIONS, Event, SkillState
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.robot import Robot
 
 LATE_S = 0.05  # a plan that begins in motion and comes later than this is of no use

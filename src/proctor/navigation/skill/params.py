@@ -9,7 +9,7 @@ import msgspec
 from proctor.core.errors import UserError, did_you_mean
 from proctor.navigation.planner import MARGIN_M, planner_name
 from proctor.navigation.plugins import Controller, make_plugin, plugin_options
-from proctor.navigation.process.requests import TimingMethod
+from proctor.navigation.process.plan import TimingMethod
 from proctor.navigation.skill.checkers import Positive
 from proctor.robots.robot import Robot
 from proctor.robots.spec import standard_robot

@@ -14,12 +14,10 @@ from proctor.core.geometry import path_length, wrap_angle
 from proctor.core.types import Array, Pose2
 from proctor.kernels.clearance import ClearanceField, least_clearance
 from proctor.maps.live_map import LiveMap
-from proctor.navigation.path import Path
+from proctor.navigation.path import MOVING_MPS, Path, RobotMotion, Trajectory
 from proctor.navigation.plugins import Controller
-from proctor.navigation.process.requests import RobotMotion
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.timing.moves import brake, turn
-from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
 from proctor.robots.dynamics import Drive, Dynamics
 from proctor.robots.robot import Robot
 

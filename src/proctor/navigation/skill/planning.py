@@ -6,13 +6,12 @@ import time
 
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
-from proctor.navigation.path import Path
+from proctor.navigation.path import Path, Trajectory
 from proctor.navigation.process.client import PlanningClient
-from proctor.navigation.process.requests import PlanAnswer, PlanRequest
+from proctor.navigation.process.plan import PlanAnswer, PlanRequest
 from proctor.navigation.skill.goal import NavigationGoal
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Departure, Pilot
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 
 START_UP_S = 600.0  # the first plan waits for compiling, which takes long on a busy machine

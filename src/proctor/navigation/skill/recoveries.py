@@ -12,14 +12,13 @@ from proctor.core.types import Array, Pose2
 from proctor.kernels.clearance import ClearanceField, clearance_at
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
+from proctor.navigation.path import RobotMotion, Trajectory
 from proctor.navigation.plugins import PluginOptions, Recovery, RecoverySituation, make_plugin
-from proctor.navigation.process.requests import RobotMotion
 from proctor.navigation.skill.checkers import Positive
 from proctor.navigation.skill.mission import Mission
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Pilot
 from proctor.navigation.timing.moves import straight, turn
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
 
 PASSING = (Reason.BLOCKED, Reason.NO_PATH, Reason.GOAL_OCCUPIED)  # may pass if unmapped objects cause it

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from proctor.core.types import Array
 from proctor.kernels.timing import bends, sample
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.path import Leg
-from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.path import Leg, Trajectory
 
 STEP_M = 0.02
 STEP_RAD = 0.035  # where a path bends, it is divided more finely

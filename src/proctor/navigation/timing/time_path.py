@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +16,10 @@ from proctor.core.errors import UnknownName, missing_extra
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.path import Leg
+from proctor.navigation.path import Leg, RobotMotion, Trajectory
 from proctor.navigation.timing.curve import Curve
 from proctor.navigation.timing.moves import turn, turn_to, turn_to_stop_rad
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.robots.dynamics import Dynamics
-
-if TYPE_CHECKING:
-    from proctor.navigation.process.requests import RobotMotion
 
 METHODS = {
     "fast": "proctor.navigation.timing.time_optimal",

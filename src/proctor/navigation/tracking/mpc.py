@@ -17,8 +17,8 @@ from proctor.core.geometry import wrap_angle, yaw_of_quaternion
 from proctor.core.types import Array
 from proctor.kernels.clearance import ClearanceField
 from proctor.kernels.tracking import STAGE_S
+from proctor.navigation.path import MOVING_MPS, Trajectory
 from proctor.navigation.plugins import Controller, ControlReport, PluginOptions
-from proctor.navigation.timing.trajectory import MOVING_MPS, Trajectory
 from proctor.navigation.tracking.drive_models import MODELS, Holonomic, Unicycle
 from proctor.navigation.tracking.mpc_problem import Horizon
 from proctor.navigation.tracking.tracking_law import Settling, follow, within_limits

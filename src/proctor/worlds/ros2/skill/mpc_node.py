@@ -13,8 +13,8 @@ from rosgraph_msgs.msg import Clock
 
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
+from proctor.navigation.path import Trajectory
 from proctor.navigation.plugins import ControlReport
-from proctor.navigation.timing.trajectory import Trajectory
 from proctor.navigation.tracking.mpc import PERIOD_S, MpcController
 from proctor.robots.robot import Twist
 from proctor.robots.spec import RobotSpec

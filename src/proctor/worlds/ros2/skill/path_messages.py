@@ -15,8 +15,7 @@ from plan_msgs.msg import TrajectoryPoint
 from proctor.core.errors import UserError
 from proctor.core.geometry import distances_along, evenly_spaced, wrap_angle
 from proctor.core.types import Array
-from proctor.navigation.path import Leg, Path
-from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.path import Leg, Path, Trajectory
 from proctor.worlds.ros2.node.convert import quaternion, stamp
 
 MOST_POINTS = 100_000

@@ -16,8 +16,9 @@ from rclpy.duration import Duration
 from proctor.core.errors import ProctorError, SimulationError, UserError
 from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
+from proctor.navigation.path import RobotMotion
 from proctor.navigation.planner import planner_name
-from proctor.navigation.process.requests import PlanAnswer, PlanRequest, RobotMotion
+from proctor.navigation.process.plan import PlanAnswer, PlanRequest
 from proctor.navigation.skill.planning import GRACE_S, START_UP_S, eased
 from proctor.robots.dynamics import Dynamics
 from proctor.worlds.ros2.node.convert import pose2

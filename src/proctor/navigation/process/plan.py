@@ -1,21 +1,26 @@
-"""The two messages of the planning process: a request for a plan, and its answer.
+"""A plan: the request for it, how it is made, and the answer.
 
-They travel as msgpack, which can hold data only. A map is too large for that: its array is a file in memory.
+Request and answer travel as msgpack, which can hold data only. A map is too large for that: its array is a
+file in memory.
 """
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
 from proctor.core.errors import UserError
+from proctor.kernels.clearance import ClearanceField, clearance_at
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.path import Path
-from proctor.navigation.planner import MARGIN_M
-from proctor.navigation.timing.trajectory import Trajectory
+from proctor.navigation.path import Path, RobotMotion, Trajectory
+from proctor.navigation.planner import MARGIN_M, find_path
+from proctor.navigation.smooth_path import smooth_path
+from proctor.navigation.timing.time_path import REST_MPS, time_path
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.spec import standard_robot
 
@@ -23,32 +28,12 @@ TimingMethod: TypeAlias = Literal["fast", "toppra"]  # compiled here, or by the 
 MAX_MESSAGE_BYTES = 1 << 24  # a path of some hundred thousand points
 
 
-class RobotMotion(msgspec.Struct, frozen=True):
-    """Where the robot is in the world, and how it moves there."""
-
-    x: float
-    y: float
-    yaw: float
-    v: float = 0.0  # metres per second; negative if backwards
-    omega: float = 0.0  # radians per second to the left
-    curvature: float = 0.0  # of its path, 1 / metres to the left; with `v`, how a new path must begin
-    sideways: float = 0.0  # radians from its heading to its motion, left; for holonomic bases
-
-    @property
-    def direction(self) -> float:
-        """Where its path leads, in the world; backwards along it if `v` is negative."""
-        return self.yaw + self.sideways
-
-
 class MapLayout(msgspec.Struct, frozen=True):
     """Which map a request is about."""
 
     serial: int  # differs for every map that is sent; the array follows the first request that names it
-    rows: int
-    columns: int
-    resolution_m: float
-    origin_x: float
-    origin_y: float
+    shape: tuple[int, int]  # rows and columns
+    frame: tuple[float, float, float]  # side of a cell, x and y of the lower left corner; metres
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +93,77 @@ class PlanAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def _check_finite(what: str, *numbers: float) -> None:
     if not all(map(math.isfinite, numbers)):
         raise UserError(f"expected finite numbers for {what}, found {list(numbers)}")
+
+
+def plan(
+    request: PlanRequest, field: ClearanceField | None, cancelled: Callable[[], bool] | None = None
+) -> PlanAnswer:
+    """Do what is asked for: find a path on a map, make it smooth, and give it its times.
+
+    `cancelled` is asked now and then; if it returns True, the planner ends with any failure.
+    """
+    found, trajectory, timings_s = None, None, dict[str, float]()
+    try:
+        path = request.path
+        if path is None:
+            if field is None:
+                raise ValueError("expected a map to plan on")
+            path = found = _compute_path(field, request, cancelled, timings_s)
+        if request.timing is not None:
+            began_s = time.perf_counter()
+            trajectory = time_path(
+                path.legs,
+                request.dynamics,
+                start=request.start,
+                goal_yaw=request.goal_yaw,
+                method=request.timing,
+            )
+            timings_s["trajectory_generation"] = time.perf_counter() - began_s
+    except NavigationFailure as failure:
+        return PlanAnswer(id=request.id, path=found, failure=failure, timings_s=timings_s)
+    return PlanAnswer(id=request.id, path=found, trajectory=trajectory, timings_s=timings_s)
+
+
+def _compute_path(
+    field: ClearanceField,
+    request: PlanRequest,
+    cancelled: Callable[[], bool] | None,
+    timings_s: dict[str, float],
+) -> Path:
+    """Plan a path and make it smooth; NavigationFailure if there is none or the robot does not fit there."""
+    start, (x, y) = request.start, request.goal_xy or (0.0, 0.0)
+    began_s = time.perf_counter()
+    found = find_path(
+        field,
+        (start.x, start.y),
+        (x, y),
+        planner=request.planner,
+        planner_options=request.planner_options,
+        radius_m=request.radius_m,
+        margin_m=request.margin_m,
+        timeout_s=request.timeout_s,
+        seed=request.seed,
+        cancelled=cancelled,
+    )
+    room_m = clearance_at(field, x, y)[0]
+    if room_m <= request.radius_m:  # a free cell has places with less room than its centre
+        what = f"a robot with a radius of {request.radius_m} m does not fit at the goal ({x:.2f}, {y:.2f})"
+        raise NavigationFailure(Reason.GOAL_OCCUPIED, f"{what}: an obstacle is {room_m:.3f} m away")
+    found_s = time.perf_counter()
+    timings_s["planning"] = found_s - began_s
+    legs, clearance_m = smooth_path(
+        field,
+        found.points,
+        radius_m=request.radius_m,
+        margin_m=found.margin_m,
+        start=(start.direction, start.curvature) if start.v > REST_MPS else None,
+        speed_mps=start.v,
+        dynamics=request.dynamics,
+    )
+    timings_s["smoothing"] = time.perf_counter() - found_s
+    return Path(
+        raw=found.points, legs=legs, planner=found.planner, margin_m=found.margin_m, clearance_m=clearance_m
+    )
 
 
 def encode(message: PlanRequest | PlanAnswer | None) -> bytes:
