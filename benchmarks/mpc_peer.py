@@ -9,7 +9,7 @@ import numpy as np
 
 from proctor.core.types import Array
 from proctor.kernels.tracking import STAGE_S
-from proctor.navigation.tracking import mpc_problem as ours
+from proctor.navigation.tracking import drive_models as ours
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # About parts of do-mpc that are not used.

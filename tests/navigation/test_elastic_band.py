@@ -20,8 +20,7 @@ from proctor.kernels.elastic_band import (
 )
 from proctor.kernels.paths import pursue, traversal
 from proctor.maps.grid_map import GridMap
-from proctor.navigation.path_score import PathRequirements, _limits, score_path
-from proctor.navigation.smooth_path import controls_along, shortcut
+from proctor.navigation.smooth_path import PathRequirements, _limits, controls_along, score_path, shortcut
 from proctor.robots.dynamics import Dynamics
 
 

@@ -13,7 +13,7 @@ from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Array
 from proctor.navigation.path import Trajectory
 from proctor.navigation.plugins import ControlReport
-from proctor.navigation.tracking import mpc_problem
+from proctor.navigation.tracking import drive_models
 from proctor.navigation.tracking.mpc import MpcController
 
 REAL = {"lag_s": 0.05, "gains": (0.97, 1.03)}
@@ -178,7 +178,7 @@ def test_when_the_optimiser_fails_a_plain_law_drives_within_the_limits(
         def solve(self) -> tuple[Any, ...]:
             return broken
 
-    monkeypatch.setattr(mpc_problem.daqp, "Model", BrokenModel)
+    monkeypatch.setattr(drive_models.daqp, "Model", BrokenModel)
     for kind in ("differential", "holonomic"):
         base = RollingBase((0.0, 0.1, 0.1), drive=kind, **REAL)
         drive = drive_along(base, winding(kind))

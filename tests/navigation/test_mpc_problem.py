@@ -18,8 +18,8 @@ from proctor.kernels.tracking import (
     predict_unicycle,
 )
 from proctor.maps.grid_map import GridMap
-from proctor.navigation.tracking import mpc_problem
-from proctor.navigation.tracking.mpc_problem import Axis, Horizon, Solver
+from proctor.navigation.tracking import drive_models
+from proctor.navigation.tracking.drive_models import Axis, Horizon, Solver
 from proctor.robots.robot import Twist
 
 STRAIGHT = [(0.45, 0.0, 1.5), (0.0, 0.0, 2.0), (-0.45, 0.0, 1.5)]
@@ -104,7 +104,7 @@ def test_the_solver_keeps_hard_rows_and_weighs_soft_ones_by_metres() -> None:
     solver = Solver(np.eye(2), np.array([[1.0, 1.0], [0.0, 3.0]]), 1)
     free, low, high = 1e30, np.array([-1.0, -1.0, -1e30, 1.5]), np.array([1.0, 1.0, 1e30, 1e30])
     found = solver.solve(np.zeros(2), low, high)
-    weight = 9 * mpc_problem.CLEARANCE_WEIGHT
+    weight = 9 * drive_models.CLEARANCE_WEIGHT
     assert found is not None
     assert found == pytest.approx([0.0, 0.5 * weight / (1 + weight)], abs=1e-6)
     again = solver.solve(np.zeros(2), low, high, rows=np.array([[1.0, 1.0], [0.0, 0.1]]))
@@ -112,7 +112,7 @@ def test_the_solver_keeps_hard_rows_and_weighs_soft_ones_by_metres() -> None:
     assert again == pytest.approx([0.0, 1.0], abs=1e-6), "the bound is hard"
     softer = solver.solve(np.zeros(2), np.array([-1.0, -1.0, -free, 0.05]), high)
     assert softer is not None
-    weight = 0.01 * mpc_problem.CLEARANCE_WEIGHT
+    weight = 0.01 * drive_models.CLEARANCE_WEIGHT
     assert softer == pytest.approx([0.0, 0.5 * weight / (1 + weight)], abs=1e-6)
     assert solver.solve(np.zeros(2), np.array([2.0, -1.0, -1.0, -free]), high) is None
     assert solver.solve(np.zeros(2), low, high) is not None, "it starts anew"

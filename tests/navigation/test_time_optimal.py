@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from legs import arc_leg, winding_leg
 
-from proctor.navigation.timing.curve import Curve
-from proctor.navigation.timing.time_optimal import fastest_rates
+from proctor.navigation.timing.curve import Curve, fastest_rates
 from proctor.robots.dynamics import Dynamics
 
 

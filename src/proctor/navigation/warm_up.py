@@ -14,8 +14,7 @@ from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import RobotMotion
 from proctor.navigation.process.plan import PlanRequest, plan
 from proctor.navigation.timing.moves import brake, straight
-from proctor.navigation.tracking.drive_models import MODELS
-from proctor.navigation.tracking.mpc_problem import Horizon
+from proctor.navigation.tracking.drive_models import MODELS, Horizon, TrackingState
 from proctor.robots.dynamics import Drive, Dynamics
 
 COMPILING_S = 600.0  # compiling takes half a minute of an idle machine; do not give up meanwhile
@@ -45,6 +44,6 @@ def warm_up_control(drive: Drive) -> None:
     rows = trajectory.sampled(np.linspace(0.0, STAGE_S * horizon.stages, horizon.stages + 1))
     model = MODELS[drive](horizon)
     for _ in range(2):  # the second goes on from the plan of the first
-        model.plan(np.zeros(3), np.zeros(3), rows, dynamics, STAGE_S, field, 0.1)
+        model.plan(TrackingState(np.zeros(3), np.zeros(3), rows, dynamics, STAGE_S, field, 0.1))
     least_clearance(field, trajectory.remaining(0.0))
     brake(trajectory, 0.5, dynamics)

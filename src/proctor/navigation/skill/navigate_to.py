@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -82,20 +82,23 @@ class NavigateTo:
         self.planning.tick += 1
         if self.state in TERMINAL:
             return self._report()
-        with ExitStack() as on_error:
-            on_error.callback(self.reset)
-            try:
-                if self.state is SkillState.IDLE or (asked is not None and asked != self._asked):
-                    self._begin(asked or "goal_pos is missing")
-                elif self._mission is None or not self._mission.is_paused:
-                    self._advance()
-                feedback = self._feedback()
-            except NavigationFailure as failure:
-                feedback = self._fail(failure)
-            except SimulationError as error:
-                feedback = self._fail(NavigationFailure(Reason.POSE_UNKNOWN, str(error)))
-            on_error.pop_all()
-        return feedback
+        try:
+            return self._next_feedback(asked)
+        except BaseException:
+            self.reset()
+            raise
+
+    def _next_feedback(self, asked: NavigationGoal | str | None) -> Result:
+        try:
+            if self.state is SkillState.IDLE or (asked is not None and asked != self._asked):
+                self._begin(asked or "goal_pos is missing")
+            elif self._mission is None or not self._mission.is_paused:
+                self._advance()
+            return self._feedback()
+        except NavigationFailure as failure:
+            return self._fail(failure)
+        except SimulationError as error:
+            return self._fail(NavigationFailure(Reason.POSE_UNKNOWN, str(error)))
 
     def target(self) -> list[float] | None:
         """Return where the robot is to be now, [x, y, yaw], if it has a course."""

@@ -10,8 +10,7 @@ import numpy as np
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Array, Pose2
 from proctor.navigation.path import Trajectory
-from proctor.navigation.timing.curve import LONGEST_STEP_S, Curve
-from proctor.navigation.timing.time_optimal import slowest_rates
+from proctor.navigation.timing.curve import LONGEST_STEP_S, Curve, slowest_rates
 from proctor.robots.dynamics import Dynamics
 
 STILL = 1e-6  # metres or radians per second

@@ -6,7 +6,6 @@ holonomic base turns while it drives.
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Sequence
 
@@ -17,15 +16,11 @@ from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.path import Leg, RobotMotion, Trajectory
-from proctor.navigation.timing.curve import Curve
+from proctor.navigation.timing.curve import Curve, fastest_rates
 from proctor.navigation.timing.moves import turn, turn_to, turn_to_stop_rad
 from proctor.robots.dynamics import Dynamics
 
-METHODS = {
-    "fast": "proctor.navigation.timing.time_optimal",
-    "toppra": "proctor.navigation.timing.toppra_timing",
-}
-"""The modules whose `fastest_rates` does the timing."""
+METHODS = ("fast", "toppra")
 REST_MPS, REST_RADPS = 0.01, 0.01  # slower is at rest
 ALIGNED_RAD = math.radians(0.2)  # a smaller turn is not worth a stop: it is made up on the way
 ASTRAY_RAD = 0.05  # by how much a robot in motion may point elsewhere than the path begins
@@ -98,12 +93,14 @@ def _start_speed(start: RobotMotion, ways: list[Curve], dynamics: Dynamics) -> f
 def _driven(curve: Curve, dynamics: Dynamics, speed: float, method: str) -> Trajectory:
     if method not in METHODS:
         raise UnknownName("timing method", method, METHODS)
-    try:
-        fastest_rates = importlib.import_module(METHODS[method]).fastest_rates
-    except ModuleNotFoundError as error:
-        raise missing_extra(f"the timing method '{method}'", error) or error from None
+    find_rates = fastest_rates
+    if method == "toppra":
+        try:
+            from proctor.navigation.timing.toppra_timing import fastest_rates as find_rates  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            raise missing_extra(f"the timing method '{method}'", error) or error from None
     for _ in range(4):
-        rates, highest = fastest_rates(curve, dynamics, speed)
+        rates, highest = find_rates(curve, dynamics, speed)
         if speed > TOO_FAST * highest:
             limits = f"at most {highest:.2f} m/s there keeps the limits further on"
             raise _infeasible(f"the robot starts at {speed:.2f} m/s, but {limits}")

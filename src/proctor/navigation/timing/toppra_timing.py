@@ -21,7 +21,7 @@ logging.getLogger("toppra").setLevel(logging.ERROR)
 
 
 def fastest_rates(curve: Curve, dynamics: Dynamics, start_rate: float) -> tuple[Array, float]:
-    """Do what `time_optimal.fastest_rates` does."""
+    """Do what `curve.fastest_rates` does."""
     if dynamics.drive == "holonomic":
         constraints, coordinates = _holonomic(curve, dynamics)
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
 from typing import Annotated, Any
 
 import msgspec
@@ -19,9 +18,7 @@ from proctor.kernels.clearance import ClearanceField
 from proctor.kernels.tracking import STAGE_S
 from proctor.navigation.path import MOVING_MPS, Trajectory
 from proctor.navigation.plugins import Controller, ControlReport, PluginOptions
-from proctor.navigation.tracking.drive_models import MODELS, Holonomic, Unicycle
-from proctor.navigation.tracking.mpc_problem import Horizon
-from proctor.navigation.tracking.tracking_law import Settling, follow, within_limits
+from proctor.navigation.tracking.drive_models import MODELS, DriveModel, Horizon, TrackingState
 from proctor.navigation.warm_up import warm_up_control
 from proctor.robots.dynamics import Dynamics
 from proctor.robots.robot import STILL, Robot, Twist
@@ -73,7 +70,7 @@ class MpcController(Controller):
         self._stages = max(4, round(self.options.horizon_s / STAGE_S))
         self._stage_times_s: Array = STAGE_S * np.arange(self._stages + 1, dtype=np.float64)
         self.mpc_horizon = self._stages * STAGE_S
-        self._models: dict[str, Unicycle | Holonomic] = {}
+        self._models: dict[str, DriveModel] = {}
         self._reference: Trajectory | None = None
         self._start_s = 0.0
         self._is_new = False  # the reference has been set since the last tick
@@ -162,10 +159,11 @@ class MpcController(Controller):
             self._robot.command(self.last.command)
             return
         began = time.perf_counter()
-        with ExitStack() as unless_done:
-            unless_done.callback(self.stop)
+        try:
             report = self._tick(self._reference, time_s)
-            unless_done.pop_all()
+        except BaseException:
+            self.stop()
+            raise
         self._is_new = False
         self.last = report._replace(solve_time_s=time.perf_counter() - began)
         self._robot.command(report.command)
@@ -219,7 +217,9 @@ class MpcController(Controller):
     ) -> tuple[Array, bool]:
         """Return the velocity to have at the next tick, and whether the plain law made it."""
         model = self._model(dynamics)
-        planned = model.plan(pose, velocity, rows, dynamics, passed_s, self._field(), self._radius_m)
+        planned = model.plan(
+            TrackingState(pose, velocity, rows, dynamics, passed_s, self._field(), self._radius_m)
+        )
         # After ticks that were missed, it makes up for what they would have changed.
         step_s = self._period_s if passed_s < MISSED * self._period_s else min(passed_s, CATCH_UP_S)
         if planned is None:
@@ -275,7 +275,7 @@ class MpcController(Controller):
             vx, vy = math.cos(yaw) * vx + math.sin(yaw) * vy, math.cos(yaw) * vy - math.sin(yaw) * vx
         return Twist(vx, vy, omega)
 
-    def _model(self, dynamics: Dynamics) -> Unicycle | Holonomic:
+    def _model(self, dynamics: Dynamics) -> DriveModel:
         model = self._models.get(dynamics.drive)
         if model is None:
             warm_up_control(dynamics.drive)
@@ -303,3 +303,67 @@ def in_model_frame(velocity: Array, yaw: float, dynamics: Dynamics) -> Array:
         return np.array([vx, 0.0, omega])
     cos, sin = math.cos(yaw), math.sin(yaw)
     return np.array([cos * vx - sin * vy, sin * vx + cos * vy, omega])
+
+
+POSITION_PER_S = 1.5  # how fast an error is corrected; by a differential drive, only ahead
+ACROSS_PER_M2 = 6.0  # turn towards the path, per metre driven and per metre of error
+HEADING_PER_S = 3.0
+MEAN_S = 0.3  # errors are averaged over this time: noise must not keep a robot awake
+REST_M, WAKE_M = 0.004, 0.008
+REST_RAD, WAKE_RAD = math.radians(0.2), math.radians(0.4)
+SLOW_MPS, SLOW_RADPS = 0.03, 0.05
+
+
+def follow(pose: Array, velocity: Array, target: Array, dynamics: Dynamics, period_s: float) -> Array:
+    """Return the velocity to have one period later, within the limits.
+
+    The yaw of `pose` [x, y, yaw] is within half a turn of the target's. `target` [x, y, yaw, vx, vy,
+    omega] is in the world frame; `velocity` and the answer are in the world frame for a holonomic drive,
+    in the robot's frame for a differential one.
+    """
+    off, heading = target[:2] - pose[:2], target[2] - pose[2]
+    wanted = np.array([0.0, 0.0, target[5] + HEADING_PER_S * heading])
+    if dynamics.drive == "holonomic":
+        wanted[:2] = target[3:5] + POSITION_PER_S * off
+    else:
+        cos, sin = math.cos(pose[2]), math.sin(pose[2])
+        ahead, left = cos * off[0] + sin * off[1], cos * off[1] - sin * off[0]
+        speed = target[3] * math.cos(target[2]) + target[4] * math.sin(target[2])
+        wanted[0] = speed * math.cos(heading) + POSITION_PER_S * ahead
+        wanted[2] += ACROSS_PER_M2 * speed * left
+    return within_limits(wanted, velocity, dynamics, period_s)
+
+
+def within_limits(wanted: Array, velocity: Array, dynamics: Dynamics, period_s: float) -> Array:
+    """Return the velocity nearest to the wanted one that the limits allow one period later."""
+    speed = math.hypot(wanted[0], wanted[1])
+    slower = min(1.0, dynamics.v_max / max(speed, 1e-9))
+    omega = min(max(wanted[2], -dynamics.omega_max), dynamics.omega_max)
+    step = np.array([wanted[0] * slower, wanted[1] * slower, omega]) - velocity
+    step[:2] *= min(1.0, dynamics.a_max * period_s / max(math.hypot(step[0], step[1]), 1e-9))
+    turn = dynamics.alpha_max * period_s
+    step[2] = min(max(step[2], -turn), turn)
+    return np.asarray(velocity + step)
+
+
+class Settling:
+    """Decides between correcting the pose and resting, with a gap between the two."""
+
+    def __init__(self) -> None:
+        self._mean: Array | None = None
+        self.rests = False
+
+    def forget(self) -> None:
+        """The robot has somewhere to go again."""
+        self._mean, self.rests = None, False
+
+    def update(self, error: Array, velocity: Array, passed_s: float) -> None:
+        """Take the error [x, y, yaw] that the drive can correct, and the velocity to have now."""
+        if self._mean is None:
+            self._mean = np.array(error)
+        self._mean += min(passed_s / MEAN_S, 1.0) * (error - self._mean)
+        off_m, off_rad = math.hypot(self._mean[0], self._mean[1]), abs(self._mean[2])
+        if self.rests:
+            self.rests = off_m < WAKE_M and off_rad < WAKE_RAD
+        elif off_m < REST_M and off_rad < REST_RAD:
+            self.rests = math.hypot(velocity[0], velocity[1]) < SLOW_MPS and abs(velocity[2]) < SLOW_RADPS
