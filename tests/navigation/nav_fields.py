@@ -1,8 +1,11 @@
 """Small maps to plan on."""
 
+import time
+
 import numpy as np
 
 from proctor.kernels.clearance import ClearanceField
+from proctor.maps.free_space import CellQuery
 from proctor.maps.grid_map import GridMap
 
 
@@ -31,3 +34,8 @@ def comb(teeth=12) -> ClearanceField:
         rows = slice(0, -14) if tooth % 2 else slice(14, None)
         occupied[rows, 20 * tooth] = True
     return field_of(occupied)
+
+
+def cell_query(free, start, goal, *, timeout_s=60.0, cancelled=None) -> CellQuery:
+    ends = np.array(start, float), np.array(goal, float)
+    return CellQuery(free, *ends, time.monotonic() + timeout_s, 0, cancelled)

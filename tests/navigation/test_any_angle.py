@@ -3,20 +3,20 @@ import itertools
 import exact_paths
 import numpy as np
 import pytest
+from nav_fields import cell_query
 from scipy.ndimage import label
 from scipy.sparse.csgraph import dijkstra
 
 from proctor.kernels.corner_tree import shorter_path
-from proctor.kernels.grid_search import FOUND, STEPS
+from proctor.kernels.grid_search import STEPS
 from proctor.kernels.taut import tautened
 from proctor.maps import any_angle
-from proctor.maps.any_angle import AnyAnglePlanner, GridSearch
+from proctor.maps.any_angle import AnyAnglePlanner
 from proctor.maps.failure import NavigationFailure, Reason
 
 
 def plan(planner, free, start, goal, **options):
-    options = {"timeout_s": 60.0, "seed": 0, "cancelled": None} | options
-    return planner.plan(free, np.array(start, float), np.array(goal, float), **options)
+    return planner.plan(cell_query(free, start, goal, **options))
 
 
 def random_queries(seed, count, *, shape=(6, 8), density=None):
@@ -82,8 +82,7 @@ def test_without_refinement_paths_are_taut_and_hardly_too_long(monkeypatch):
 
 def test_a_way_over_cells_is_the_cheapest():
     for free, start, goal in random_queries(4, 20, shape=(15, 15), density=0.3):
-        search = GridSearch(free)
-        search.begin(start, goal)
+        path = AnyAnglePlanner(free, reach=0).path_over_cells(cell_query(free, start, goal))
         graph = np.zeros((free.size, free.size))
         for (row, column), (down, right) in itertools.product(np.argwhere(free), STEPS):
             square = free[min(row, row + down) :, min(column, column + right) :]
@@ -93,10 +92,9 @@ def test_a_way_over_cells_is_the_cheapest():
                 graph[row * 15 + column, after] = np.hypot(down, right)
         cells = [int(end[1]) * 15 + int(end[0]) for end in (start, goal)]
         cheapest = dijkstra(graph, indices=cells[0])[cells[1]]
-        found = search.advance(10**6) == FOUND
-        assert found == np.isfinite(cheapest)
-        if found:
-            assert exact_paths.length(search.corners()) == pytest.approx(cheapest, rel=1e-4)
+        assert (path is not None) == np.isfinite(cheapest)
+        if path is not None:
+            assert exact_paths.length(path) == pytest.approx(cheapest, rel=1e-4)
 
 
 def test_a_string_in_a_bent_corridor_lies_around_its_inner_corners():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from nav_fields import comb, field_of, rooms, walled
+from nav_fields import cell_query, comb, field_of, rooms, walled
 
 from proctor.core.errors import UnknownName
 from proctor.kernels.lines import path_is_free
@@ -14,6 +14,7 @@ from proctor.navigation.planner import find_path
 ALL = ["rrt", "rrt_star", "prm", "rrt_connect"]
 START, GOAL = (0.6, 5.0), (7.4, 1.0)
 RADIUS_M, MARGIN_M = 0.17, 0.05
+FAR = (10.0, 20.0), (230.0, 20.0)  # both ends of the comb, in cells
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +58,10 @@ def test_ompls_own_names_are_understood(field):
 def test_the_roadmap_is_made_once_for_a_map(field):
     free = field.cells > RADIUS_M
     planner = PrmPlanner(free, reach=10)
-    options = {"timeout_s": 30.0, "seed": 0, "cancelled": None}
-    planner.plan(free, np.array([12.0, 100.0]), np.array([148.0, 20.0]), **options)
+    planner.plan(cell_query(free, (12.0, 100.0), (148.0, 20.0)))
     roadmap = planner._roadmap
     assert len(roadmap.places) >= 500
-    path = planner.plan(free, np.array([80.0, 100.0]), np.array([20.0, 90.0]), **options)
+    path = planner.plan(cell_query(free, (80.0, 100.0), (20.0, 90.0)))
     assert path_is_free(free, path)
     assert planner._roadmap is roadmap
     assert free[tuple(roadmap.places.astype(int).T[::-1])].all()
@@ -73,8 +73,7 @@ def test_a_roadmap_goes_nowhere_that_was_free_for_one_query_only():
     query = free.copy()
     query[15:25, 5:8] = query[22:25, 5:12] = True  # a nook with a bend
     planner = PrmPlanner(free, reach=20)
-    start, goal = np.array([11.5, 23.5]), np.array([90.0, 8.0])
-    path = planner.plan(query, start, goal, timeout_s=30.0, seed=0, cancelled=None)
+    path = planner.plan(cell_query(query, (11.5, 23.5), (90.0, 8.0)))
     assert path_is_free(query, path)
     rows, columns = planner._roadmap.places.astype(int).T[::-1]
     assert free[rows, columns].all()
@@ -83,18 +82,16 @@ def test_a_roadmap_goes_nowhere_that_was_free_for_one_query_only():
 @pytest.mark.parametrize("kind", [RrtPlanner, RrtConnectPlanner, RrtStarPlanner, PrmPlanner])
 def test_whoever_is_cancelled_ends(kind):
     free = comb().cells > RADIUS_M
-    ends = np.array([10.0, 20.0]), np.array([230.0, 20.0])
     with pytest.raises(NavigationFailure) as failure:
-        kind(free, reach=10).plan(free, *ends, timeout_s=600.0, seed=0, cancelled=lambda: True)
+        kind(free, reach=10).plan(cell_query(free, *FAR, cancelled=lambda: True))
     assert failure.value.reason == Reason.CANCELLED
 
 
 @pytest.mark.parametrize("kind", [RrtPlanner, RrtConnectPlanner, RrtStarPlanner, PrmPlanner])
 def test_time_that_is_up_is_a_timeout(kind):
     free = comb().cells > RADIUS_M
-    ends = np.array([10.0, 20.0]), np.array([230.0, 20.0])
     with pytest.raises(NavigationFailure, match="in the time") as failure:
-        kind(free, reach=10).plan(free, *ends, timeout_s=1e-9, seed=0, cancelled=None)
+        kind(free, reach=10).plan(cell_query(free, *FAR, timeout_s=1e-9))
     assert failure.value.reason == Reason.PLANNING_TIMEOUT
 
 

@@ -46,6 +46,17 @@ class Workspace(NamedTuple):
         entries, links = np.empty((2, 8 * cells), dtype=np.int32)
         return cls(costs, marks, entries, links, np.zeros(BUCKETS, np.int32), np.zeros(5, np.int64))
 
+    def begin(self, start: int, goal: int, width: int) -> None:
+        """Let the start wait, alone."""
+        costs, marks, entries, links, buckets, state = self
+        buckets[:] = -1
+        state[ROUND] += 1
+        state[KEY] = estimate(start // width - goal // width, start % width - goal % width)
+        state[ENTRIES], state[SPARE], state[NEW] = 1, -1, 1
+        buckets[state[KEY] & RING] = 0
+        entries[0], links[0] = start, -1
+        costs[start], marks[start] = 0, 2 * state[ROUND]
+
 
 @compiled
 def find_moves(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 import numpy as np
 
@@ -13,17 +12,10 @@ from proctor.core.types import Array
 from proctor.kernels.clearance import Mask
 from proctor.kernels.corner_tree import shorter_path
 from proctor.kernels.grid_search import (
-    ENTRIES,
     EXHAUSTED,
-    KEY,
-    NEW,
-    RING,
-    ROUND,
     RUNNING,
-    SPARE,
     Workspace,
     advance,
-    estimate,
     find_moves,
     is_enclosed,
     trace,
@@ -31,7 +23,7 @@ from proctor.kernels.grid_search import (
 from proctor.kernels.lines import line_is_free
 from proctor.kernels.taut import find_corners, pulled, tautened
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.maps.free_space import CellWindow, window_around
+from proctor.maps.free_space import CellQuery, CellWindow, window_around
 
 SLICE = 200_000  # cells to search between two looks at the clock: a few milliseconds
 REFINING_WORK = 1_000_000  # a few milliseconds in which to prove that there is no shorter path, or to find it
@@ -41,65 +33,7 @@ PARTS_CELLS, PART_WORK, MOST_PARTS = (60.0, 30.0), 100_000, 100
 second where the first is, too."""
 
 
-class _OfThread(threading.local):
-    """The workspace that all searches of a thread use, one after the other: it is large."""
-
-    _workspace: Workspace | None = None
-
-    def workspace(self, cells: int) -> Workspace:
-        if self._workspace is None or self._workspace.costs.size != cells:
-            self._workspace = Workspace.of(cells)
-        return self._workspace
-
-
-_of_thread = _OfThread()
-
-
-class GridSearch:
-    """Paths over the cells of a mask, numbered row by row with a border of one cell that is not free."""
-
-    def __init__(self, free: Mask) -> None:
-        rows, columns = free.shape
-        self._width: int = columns + 2
-        self._moves = np.zeros((rows + 2) * self._width, dtype=np.uint8)
-        self.update(free, 0, rows, 0, columns)
-
-    def update(self, free: Mask, first_row: int, end_row: int, first_column: int, end_column: int) -> None:
-        """Take over what has changed in a part of the mask."""
-        find_moves(free, first_row, end_row, first_column, end_column, self._moves)
-
-    def begin(self, start: Array, goal: Array) -> None:
-        """Begin to look for a way between the cells that two points, in cells, lie in."""
-        self._start, self._goal = self._number(start), self._number(goal)
-        self._workspace = _of_thread.workspace(self._moves.size)
-        _begin(self._start, self._goal, self._width, self._workspace)
-
-    def advance(self, expansions: int) -> int:
-        """Go on for at most so many cells: RUNNING, FOUND or EXHAUSTED."""
-        return int(advance(self._moves, self._width, self._goal, self._workspace, expansions))
-
-    def corners(self) -> Array:
-        """Return the centres (N, 2) of the cells where the way that was found turns, both ends included."""
-        return trace(self._moves, self._width, self._start, self._goal, self._workspace)
-
-    def is_enclosed(self, point: Array) -> bool:
-        """Tell whether a point is certainly in a small space that the start of the search is not in."""
-        return bool(is_enclosed(self._moves, self._width, self._number(point), self._start))
-
-    def _number(self, point: Array) -> int:
-        return (int(point[1]) + 1) * self._width + int(point[0]) + 1
-
-
-def _begin(start: int, goal: int, width: int, workspace: Workspace) -> None:
-    """Let the start wait, alone."""
-    costs, marks, entries, links, buckets, state = workspace
-    buckets[:] = -1
-    state[ROUND] += 1
-    state[KEY] = estimate(start // width - goal // width, start % width - goal % width)
-    state[ENTRIES], state[SPARE], state[NEW] = 1, -1, 1
-    buckets[state[KEY] & RING] = 0
-    entries[0], links[0] = start, -1
-    costs[start], marks[start] = 0, 2 * state[ROUND]
+_of_thread = threading.local()
 
 
 class AnyAnglePlanner:
@@ -113,30 +47,24 @@ class AnyAnglePlanner:
     def __init__(self, free: Mask, *, reach: int) -> None:
         self.optimum_gap: float | None = None  # 0 if the last path is certainly the shortest, else None
         self._free, self._reach = free, reach
-        self._search = GridSearch(free)
-        self._corners = np.zeros((free.shape[0] + 1, free.shape[1] + 1), dtype=np.uint8)
+        rows, columns = free.shape
+        self._width = columns + 2  # cells are numbered row by row, with a border of one that is not free
+        self._moves = np.zeros((rows + 2) * self._width, dtype=np.uint8)
+        self._corners = np.zeros((rows + 1, columns + 1), dtype=np.uint8)
         self._changed: list[CellWindow] = []
-        find_corners(free, 0, free.shape[0], 0, free.shape[1], self._corners)
+        self._prepare(free, (slice(0, rows), slice(0, columns)))
 
-    def plan(
-        self,
-        free: Mask,
-        start: Array,
-        goal: Array,
-        *,
-        timeout_s: float,
-        seed: int,
-        cancelled: Callable[[], bool] | None,
-    ) -> Array | None:
+    def plan(self, query: CellQuery) -> Array | None:
         """See `PlannerBackend`. There is nothing random in it."""
-        del seed
+        free, start, goal = query[:3]
         self.optimum_gap = 0.0
         if line_is_free(free, start[0], start[1], goal[0], goal[1]):
             return np.stack([start, goal])
         self._take_over(free, start, goal)
-        if not self._reaches(start, goal, time.monotonic() + timeout_s, cancelled):
+        cells = self.path_over_cells(query)
+        if cells is None:
             return None
-        path = np.concatenate([[start], self._search.corners(), [goal]])
+        path = np.concatenate([[start], cells, [goal]])
         for _ in range(4):  # the second hardly ever finds anything
             count = len(path)
             path = tautened(self._corners, pulled(free, path))
@@ -177,26 +105,40 @@ class AnyAnglePlanner:
             return
         # Moves and corners depend on the cells around them, too.
         windows = [window_around(end, self._reach + 2, free.shape) for end in ends]
-        for rows, columns in self._changed + windows:
-            part = (rows.start, rows.stop, columns.start, columns.stop)
-            self._search.update(free, *part)
-            find_corners(free, *part, self._corners)
+        for window in self._changed + windows:
+            self._prepare(free, window)
         self._changed = windows
 
-    def _reaches(
-        self, start: Array, goal: Array, deadline_s: float, cancelled: Callable[[], bool] | None
-    ) -> bool:
-        """Tell whether there is a way over the cells; the search then has it."""
-        self._search.begin(start, goal)
-        result = self._search.advance(SLICE)
-        if result == RUNNING and self._search.is_enclosed(goal):
-            return False
+    def _prepare(self, free: Mask, window: CellWindow) -> None:
+        rows, columns = window
+        part = (rows.start, rows.stop, columns.start, columns.stop)
+        find_moves(free, *part, self._moves)
+        find_corners(free, *part, self._corners)
+
+    def path_over_cells(self, query: CellQuery) -> Array | None:
+        """Return the centres (N, 2) of the cells where the shortest path from cell to cell turns, or None."""
+        start, goal = (
+            (int(point[1]) + 1) * self._width + int(point[0]) + 1 for point in (query.start, query.goal)
+        )
+        workspace = _workspace(self._moves.size)
+        workspace.begin(start, goal, self._width)
+        result = advance(self._moves, self._width, goal, workspace, SLICE)
+        if result == RUNNING and is_enclosed(self._moves, self._width, goal, start):
+            return None
         while result == RUNNING:
-            if cancelled is not None and cancelled():
+            if query.is_cancelled:
                 raise NavigationFailure(Reason.CANCELLED, "planning was cancelled")
-            if time.monotonic() > deadline_s:
+            if time.monotonic() > query.deadline_s:
                 raise NavigationFailure(
                     Reason.PLANNING_TIMEOUT, "the time to plan was over before a path was found"
                 )
-            result = self._search.advance(SLICE)
-        return result != EXHAUSTED
+            result = advance(self._moves, self._width, goal, workspace, SLICE)
+        return None if result == EXHAUSTED else trace(self._moves, self._width, start, goal, workspace)
+
+
+def _workspace(cells: int) -> Workspace:
+    """Return the workspace that all searches of a thread use, one after the other: it is large."""
+    found: Workspace | None = getattr(_of_thread, "workspace", None)
+    if found is None or found.costs.size != cells:
+        found = _of_thread.workspace = Workspace.of(cells)
+    return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scipy.ndimage import label
@@ -20,28 +21,39 @@ DIRECTIONS = np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, -
 ENDS_REACH_M = 0.5  # so close to both ends the bare radius is enough: goals are often beside walls
 
 
+class CellQuery(NamedTuple):
+    """A path is wanted, in cells, x first: (row, column) covers [column, column + 1) x [row, row + 1)."""
+
+    free: Mask
+    start: Array
+    goal: Array
+    deadline_s: float  # of time.monotonic()
+    seed: int
+    cancelled: Callable[[], bool] | None
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for the path any more."""
+        return self.cancelled is not None and self.cancelled()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no time left, or no need."""
+        return time.monotonic() > self.deadline_s or self.is_cancelled
+
+
 class PlannerBackend(Protocol):
     """A planner for one map and radius, kept as long as both stay the same. `free` must not change.
 
-    All coordinates are in cells, x first: cell (row, column) covers [column, column + 1) x [row, row +
-    1). Queries bring a mask of their own, in which more cells may be free up to `reach` cells from their
-    start and goal. These are not free for other queries.
+    Queries bring a mask of their own, in which more cells may be free up to `reach` cells from their start
+    and goal. These are not free for other queries.
     """
 
     optimum_gap: float | None  # 0 if the last path is certainly the shortest, else None
 
     def __init__(self, free: Mask, *, reach: int) -> None: ...
 
-    def plan(
-        self,
-        free: Mask,
-        start: Array,
-        goal: Array,
-        *,
-        timeout_s: float,
-        seed: int,
-        cancelled: Callable[[], bool] | None,
-    ) -> Array | None:
+    def plan(self, query: CellQuery) -> Array | None:
         """Return the corners (N, 2) of a path, start and goal included; None if there is no path.
 
         The path never enters the interior of a cell that is not free; see `line_is_free`. Raises

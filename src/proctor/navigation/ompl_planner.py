@@ -7,9 +7,9 @@ only ends it when it is up.
 
 from __future__ import annotations
 
+import itertools
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -24,12 +24,11 @@ from proctor.core.types import Array
 from proctor.kernels.clearance import Mask
 from proctor.kernels.lines import line_is_free, lines_are_free, path_is_free
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.maps.free_space import window_around
+from proctor.maps.free_space import CellQuery, window_around
 
 Indices: TypeAlias = NDArray[np.int64]
 
 NEIGHBOURS = 12  # so many of the nearest places are tried, to join a new one to the roadmap
-Cancelled: TypeAlias = Callable[[], bool] | None
 
 NOTHING = np.zeros((1, 1), dtype=bool)
 CELLS_PER_PLACE = 20  # how dense a roadmap begins
@@ -74,34 +73,17 @@ def _ways_of(free: Mask, places: Array, count: int) -> Indices:
     return np.asarray(pairs[lines_are_free(free, places[pairs[:, 0]], places[pairs[:, 1]])])
 
 
-class Budget:
-    """Tells OMPL, once per iteration, whether to stop: after so many, at the deadline, or if cancelled."""
+def stop_condition(query: CellQuery, count: float = math.inf) -> Any:
+    """Return OMPL's condition for ending: after so many iterations, at the deadline, or if cancelled."""
+    iterations = itertools.count(1)
+    return base.PlannerTerminationCondition(lambda: next(iterations) > count or query.is_over)
 
-    def __init__(self, timeout_s: float, cancelled: Cancelled) -> None:
-        self._deadline_s = time.monotonic() + timeout_s
-        self._cancelled = cancelled
-        self._asked = 0
 
-    @property
-    def is_over(self) -> bool:
-        """Whether there is no time left, or no need."""
-        return time.monotonic() > self._deadline_s or (self._cancelled is not None and self._cancelled())
-
-    def iterations(self, count: float = math.inf) -> Any:
-        """Return OMPL's condition for ending after so many iterations, or when the budget is over."""
-        self._asked = 0
-
-        def ended() -> bool:
-            self._asked += 1
-            return self._asked > count or self.is_over
-
-        return base.PlannerTerminationCondition(ended)
-
-    def failure(self, planner: str) -> NavigationFailure:
-        """Return why there is no path, though the cells are connected."""
-        if self._cancelled is not None and self._cancelled():
-            return NavigationFailure(Reason.CANCELLED, "planning was cancelled")
-        return NavigationFailure(Reason.PLANNING_TIMEOUT, f"{planner} found no path in the time it had")
+def failure_of(query: CellQuery, planner: str) -> NavigationFailure:
+    """Return why there is no path, though the cells are connected."""
+    if query.is_cancelled:
+        return NavigationFailure(Reason.CANCELLED, "planning was cancelled")
+    return NavigationFailure(Reason.PLANNING_TIMEOUT, f"{planner} found no path in the time it had")
 
 
 class LentMask:
@@ -185,22 +167,20 @@ class OmplPlanner:
         self._free, self._reach = free, reach
         self._plane = Plane(*free.shape)
 
-    def plan(
-        self, free: Mask, start: Array, goal: Array, *, timeout_s: float, seed: int, cancelled: Cancelled
-    ) -> Array:
+    def plan(self, query: CellQuery) -> Array:
         """Return the corners (N, 2) of a path in cells, as `PlannerBackend.plan`. There must be one."""
+        free, start, goal = query[:3]
         if line_is_free(free, start[0], start[1], goal[0], goal[1]):
             return np.stack([start, goal])
-        budget = Budget(timeout_s, cancelled)
-        util.RNG.setSeed(seed + 1)  # 0 would be none
-        found = self._find(free, start, goal, budget)
+        util.RNG.setSeed(query.seed + 1)  # 0 would be none
+        found = self._find(query)
         with self._plane.lent(free):
             path = self._plane.path(found)
             geometric.PathSimplifier(self._plane.information).simplifyMax(path)
             simpler = _points(path)
         return simpler if path_is_free(free, simpler) else found
 
-    def _find(self, free: Mask, start: Array, goal: Array, budget: Budget) -> Array:
+    def _find(self, query: CellQuery) -> Array:
         raise NotImplementedError
 
 
@@ -215,19 +195,19 @@ class TreePlanner(OmplPlanner):
         del free
         return math.inf  # until the first path
 
-    def _find(self, free: Mask, start: Array, goal: Array, budget: Budget) -> Array:
-        problem = self._plane.problem(start, goal)
+    def _find(self, query: CellQuery) -> Array:
+        problem = self._plane.problem(query.start, query.goal)
         planner = getattr(geometric, self.name)(self._plane.information)
         planner.setProblemDefinition(problem)
         if self.branch is not None:
             planner.setRange(self.branch)
         planner.setup()
-        enough = self._enough(free)
-        with self._plane.lent(free):
+        enough = self._enough(query.free)
+        with self._plane.lent(query.free):
             while not problem.hasExactSolution():
-                planner.solve(budget.iterations(enough))
-                if budget.is_over and not problem.hasExactSolution():
-                    raise budget.failure(self.name)
+                planner.solve(stop_condition(query, enough))
+                if query.is_over and not problem.hasExactSolution():
+                    raise failure_of(query, self.name)
         return _points(problem.getSolutionPath())
 
 
@@ -266,20 +246,21 @@ class PrmPlanner(OmplPlanner):
         self._planner.setup()
         self._batch = int(np.clip(free.sum() / CELLS_PER_PLACE, FEWEST_PLACES, MOST_PLACES))
 
-    def _find(self, free: Mask, start: Array, goal: Array, budget: Budget) -> Array:
+    def _find(self, query: CellQuery) -> Array:
+        free, start, goal = query[:3]
         extra = self._places_near(free, start, goal)
         while True:
             found = None if self._roadmap is None else self._roadmap.path(free, start, goal, extra)
             if found is not None:
                 return found
-            if budget.is_over:
-                raise budget.failure("PRM")
-            self._grow(budget)
+            if query.is_over:
+                raise failure_of(query, "PRM")
+            self._grow(query)
 
-    def _grow(self, budget: Budget) -> None:
+    def _grow(self, query: CellQuery) -> None:
         """Add places to the roadmap, where all queries may go."""
         with self._plane.lent(self._free):
-            self._planner.growRoadmapPtc(budget.iterations(self._batch))
+            self._planner.growRoadmapPtc(stop_condition(query, self._batch))
         data = base.PlannerData(self._plane.information)
         self._planner.getPlannerData(data)
         places = [data.getVertex(index).getState() for index in range(data.numVertices())]

@@ -20,7 +20,7 @@ from proctor.core.types import Array
 from proctor.kernels.clearance import ClearanceField, clearance_at, least_clearance
 from proctor.maps.any_angle import AnyAnglePlanner
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.maps.free_space import FreeSpace, PlannerBackend, in_free_cell, is_connected
+from proctor.maps.free_space import CellQuery, FreeSpace, PlannerBackend, in_free_cell, is_connected
 from proctor.navigation.plugins import FoundPath, PathPlanner, PathQuery, make_plugin
 
 MARGIN_M = 0.05
@@ -106,7 +106,7 @@ class CellPlanner(PathPlanner):
                 raise NavigationFailure(Reason.PLANNING_TIMEOUT, "the time to plan was over")
             backend = space.planner(kind)
             corners = backend.plan(
-                free, start, goal, timeout_s=query.left_s, seed=query.seed, cancelled=query.cancelled
+                CellQuery(free, start, goal, query.deadline_s, query.seed, query.cancelled)
             )
             gap = backend.optimum_gap
         if corners is None and not can_prove_absence:
