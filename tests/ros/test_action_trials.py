@@ -12,7 +12,7 @@ from sensor_msgs.msg import LaserScan
 
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Vector3
-from proctor.robots.scan_clearance import clearance_ahead_m
+from proctor.robots.motion import clearance_ahead_m
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.worlds.ros2.node.convert import scan_of, seconds
 from proctor.worlds.ros2.node.node import RosNode

@@ -11,6 +11,16 @@ MAX_LATENCY_S = 0.3
 SHARES = (0.8, 1.2)  # a robot outside these shares of its commanded speed does not move freely
 
 
+class LandingSpeeds(NamedTuple):
+    """How a drive or a turn ends; all numbers are in metres, or all in radians."""
+
+    slowest: float
+    near: float = 0.0  # a move is over when less is left
+    final: float = 0.0  # from here on the robot creeps, beginning also within a period
+    creep: float = 0.0
+    off: float = 0.0  # a robot that stands further from its goal than this is brought to it
+
+
 class Landing(NamedTuple):
     """Near its goal a robot is as fast as would cover what is left in `braking_s`, but not below a speed.
 
@@ -18,33 +28,19 @@ class Landing(NamedTuple):
     """
 
     braking_s: float
-    slowest_mps: float
-    slowest_radps: float
-    final_m: float = 0.0  # from here on the robot creeps, beginning also within a period
-    final_rad: float = 0.0  # in a turn likewise
-    creep_mps: float = 0.0
-    creep_radps: float = 0.0
-    near_rad: float = 0.0
-    off_m: float = 0.0  # a robot that stands further from its goal than this is brought to it
-    off_rad: float = 0.0
+    drive: LandingSpeeds
+    turn: LandingSpeeds
     is_late: bool = False
     """The robot obeys late, and tells late where it is. Then commands that are underway count as done, and
     a move ends when the odometry shows that the robot stands."""
     patience_s: float = 0.0  # least real time before giving up: a simulation may run fast meanwhile
 
 
-AT_ONCE = Landing(0.3, 0.1, 0.3)  # for robots that obey at once
+AT_ONCE = Landing(0.3, LandingSpeeds(0.1), LandingSpeeds(0.3))  # for robots that obey at once
 WITH_LATENCY = Landing(
     braking_s=0.25,
-    slowest_mps=0.1,
-    slowest_radps=0.3,
-    final_m=0.004,
-    final_rad=0.0055,
-    creep_mps=0.04,
-    creep_radps=0.1,
-    near_rad=0.0009,
-    off_m=0.002,
-    off_rad=math.radians(0.15),
+    drive=LandingSpeeds(slowest=0.1, final=0.004, creep=0.04, off=0.002),
+    turn=LandingSpeeds(slowest=0.3, near=0.0009, final=0.0055, creep=0.1, off=math.radians(0.15)),
     is_late=True,
     patience_s=1.0,
 )
@@ -53,30 +49,22 @@ command times the spread of their latency, not the latency."""
 
 
 class Approach(NamedTuple):
-    """One move's way to its goal, in metres or in radians."""
+    """One move's path to its goal, in metres or in radians."""
 
     goal: float
-    speed: float  # of the way, before the landing
-    slowest: float
+    speed: float  # of the move, before the landing
+    landing: LandingSpeeds
     braking_s: float
-    near: float
-    final: float
-    creep: float
-    off: float
 
-    @classmethod
-    def driving(cls, distance_m: float, speed_mps: float, landing: Landing) -> Approach:
-        """Return the approach of a drive of this length."""
-        near_m, slowest_mps = LANDED * distance_m, landing.slowest_mps
-        ends = (near_m, landing.final_m, min(landing.creep_mps, speed_mps), landing.off_m)
-        return cls(distance_m, speed_mps, slowest_mps, landing.braking_s, *ends)
+    @property
+    def near(self) -> float:
+        """What may be left when the move is over."""
+        return max(self.landing.near, LANDED * self.goal)
 
-    @classmethod
-    def turning(cls, angle_rad: float, speed_radps: float, landing: Landing) -> Approach:
-        """Return the approach of a turn by this angle."""
-        near_rad, slowest_radps = max(landing.near_rad, LANDED * angle_rad), landing.slowest_radps
-        ends = (near_rad, landing.final_rad, min(landing.creep_radps, speed_radps), landing.off_rad)
-        return cls(angle_rad, speed_radps, slowest_radps, landing.braking_s, *ends)
+    @property
+    def creep(self) -> float:
+        """The last and slowest speed."""
+        return min(self.landing.creep, self.speed)
 
     def is_over(self, covered: float) -> bool:
         """Tell whether so much of the way is enough."""
@@ -84,18 +72,18 @@ class Approach(NamedTuple):
 
     def is_final(self, covered: float) -> bool:
         """Tell whether the robot creeps when so much of the way is covered."""
-        return self.goal - covered <= self.final
+        return self.goal - covered <= self.landing.final
 
     def is_off(self, off: float) -> bool:
         """Tell whether a robot that stands so far from the goal is brought to it."""
-        return abs(off) > max(self.off, self.near)
+        return abs(off) > max(self.landing.off, self.near)
 
     def step(self, covered: float, period_s: float) -> float:
         """Return how far to go in the next period."""
         left = self.goal - covered
         if self.is_final(covered):
             return period_s * self.creep
-        return min(period_s * min(self.speed, max(self.slowest, left / self.braking_s)), left)
+        return min(period_s * min(self.speed, max(self.landing.slowest, left / self.braking_s)), left)
 
 
 class Prediction:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import numpy as np
+
 from proctor.core.errors import SimulationError
 from proctor.core.geometry import wrap_angle
-from proctor.core.types import STEP_M, TURN_RAD, Action, Pose2
+from proctor.core.types import SECTOR_RAD, STEP_M, TURN_RAD, Action, Pose2, Scan
 from proctor.robots.landing import AT_ONCE, Approach, Landing, Prediction
 from proctor.robots.robot import STILL, Robot, Twist
-from proctor.robots.scan_clearance import clearance_ahead_m
 
 UNHINDERED = 0.98  # a robot that covers this share of a step moves freely, though it may touch something
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
@@ -108,7 +109,9 @@ class ActionExecutor:
         def drive(speed_mps: float) -> None:
             self._robot.command(Twist(vx=sign * speed_mps))
 
-        approach = Approach.driving(abs(distance_m), self.linear_speed_mps, self._landing)
+        approach = Approach(
+            abs(distance_m), self.linear_speed_mps, self._landing.drive, self._landing.braking_s
+        )
         return self._move(approach, driven_m, drive, watches_scan=distance_m > 0)
 
     def rotate(self, angle_rad: float) -> Motion:
@@ -125,7 +128,9 @@ class ActionExecutor:
         def turn(speed_radps: float) -> None:
             self._robot.command(Twist(omega=sign * speed_radps))
 
-        approach = Approach.turning(abs(angle_rad), self.angular_speed_radps, self._landing)
+        approach = Approach(
+            abs(angle_rad), self.angular_speed_radps, self._landing.turn, self._landing.braking_s
+        )
         return self._move(approach, turned, turn, watches_scan=False)
 
     def move_timed(self, linear_x: float = 0.0, angular_z: float = 0.0, duration_s: float = 1.0) -> Motion:
@@ -302,3 +307,15 @@ class ActionExecutor:
 
     def _is_blocked_ahead(self) -> bool:
         return clearance_ahead_m(self._robot.scan()) < self.collision_threshold_m
+
+
+def clearance_ahead_m(scan: Scan) -> float:
+    """Return the shortest valid range within 30° of straight ahead, by angles; infinity if there is none."""
+    ranges = np.asarray(scan.ranges)
+    if not len(ranges):
+        return math.inf
+    angles = scan.angle_min + scan.angle_increment * np.arange(len(ranges))
+    # Wrapped, so that scans that begin straight ahead or behind are right, too.
+    ahead = np.abs((angles + np.pi) % (2 * np.pi) - np.pi) <= SECTOR_RAD + 1e-6
+    valid = (ranges > scan.range_min) & (ranges < scan.range_max)  # False for NaN and inf
+    return float(ranges[ahead & valid].min(initial=math.inf))

@@ -12,8 +12,7 @@ from typing import Any, Literal
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.types import Action, Scan, checked_action
 from proctor.robots.landing import WITH_LATENCY
-from proctor.robots.motion import ActionExecutor, Motion
-from proctor.robots.scan_clearance import clearance_ahead_m
+from proctor.robots.motion import ActionExecutor, Motion, clearance_ahead_m
 from proctor.worlds.ros2.node.convert import yaw_of
 from proctor.worlds.ros2.node.node import RosNode
 from proctor.worlds.ros2.node.topic import RobotClock

@@ -13,7 +13,7 @@ from sensor_msgs.msg import Image, LaserScan
 
 from proctor.core.errors import SimulationError
 from proctor.core.types import Observation, Scan
-from proctor.robots.scan_clearance import clearance_ahead_m
+from proctor.robots.motion import clearance_ahead_m
 from proctor.worlds.ros2.node.convert import depth_of, rgb_of, scan_of, seconds
 from proctor.worlds.ros2.node.node import SENSORS, RosNode
 from proctor.worlds.ros2.node.topic import JUMP_S, RobotClock, Stamped, Topic
