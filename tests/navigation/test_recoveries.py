@@ -8,14 +8,13 @@ from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.grid_map import GridMap
 from proctor.maps.live_map import LiveMap
-from proctor.navigation.path import RobotMotion
 from proctor.navigation.skill.goal import read_goal
 from proctor.navigation.skill.mission import Mission
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.recoveries import ClearOptions, WaitOptions, WayOut
 from proctor.robots.dynamics import Dynamics
 
-HERE = RobotMotion(1.0, 1.0, 0.0)
+HERE = Pose2(1.0, 1.0, 0.0)
 
 
 class _Pilot:

@@ -1,46 +1,13 @@
-"""Skills and the manager that runs them by name, one tick at a time."""
+"""Runs skills by name, one tick at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from proctor.core.errors import UnknownName, UserError
-from proctor.navigation.skill.states import OVER, TRANSITIONS, Event, SkillState
-
-Result = dict[str, Any]  # `status` is processing, succeeded or failed; `message` is for people
-
-
-class Skill(Protocol):
-    """Something a robot can do that takes many ticks of the clock."""
-
-    name: str
-    state: SkillState
-    data: dict[str, Any]  # what the present execution has found out, for whoever wants to look at it
-
-    def tick(self, **params: Any) -> Result:
-        """Go on by one tick, without waiting for anything."""
-
-    def cancel(self) -> None:
-        """Stop at once; the next tick tells so."""
-
-    def pause(self) -> None:
-        """Come to rest and stay there."""
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-
-    def replan(self) -> None:
-        """Find the way anew."""
-
-    def reset(self) -> None:
-        """Stop at once and forget everything."""
-
-    def saved(self) -> dict[str, Any]:
-        """Return what is needed to go on later, in another process, as JSON can hold it."""
-
-    def restore(self, saved: Mapping[str, Any]) -> None:
-        """Go on from what `saved` returned; UserError if it is something else."""
+from proctor.navigation.skill.navigate_to import NavigateTo
+from proctor.navigation.skill.states import OVER, TRANSITIONS, Event, Result, SkillState
 
 
 class SkillManager:
@@ -50,7 +17,7 @@ class SkillManager:
     status is no longer `processing`. All methods raise UnknownName if there is no such skill.
     """
 
-    def __init__(self, skills: Iterable[Skill]) -> None:
+    def __init__(self, skills: Iterable[NavigateTo]) -> None:
         self._skills = {skill.name: skill for skill in skills}
 
     def execute_skill(self, skill_name: str, **params: Any) -> Result:
@@ -115,7 +82,7 @@ class SkillManager:
         for name, part in saved.items():
             self._skill(name).restore(part)
 
-    def _skill(self, name: str) -> Skill:
+    def _skill(self, name: str) -> NavigateTo:
         if name not in self._skills:
             raise UnknownName("skill", str(name), self._skills)
         return self._skills[name]

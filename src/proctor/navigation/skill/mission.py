@@ -15,10 +15,9 @@ from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.navigation.plugins import GoalChecker, ProgressChecker, make_plugin
 from proctor.navigation.skill.goal import NavigationGoal
-from proctor.navigation.skill.manager import Result
 from proctor.navigation.skill.params import NavigationParams
-from proctor.navigation.skill.pilot import Course, Pilot
-from proctor.navigation.skill.states import TERMINAL, SkillState
+from proctor.navigation.skill.pilot import Pilot
+from proctor.navigation.skill.states import OVER, TERMINAL, Result, SkillState
 
 AHEAD_M = 1.0  # after so much progress, what was tried before no longer counts
 DETOUR_S = 0.5  # between two new plans around something that is far enough ahead
@@ -42,7 +41,7 @@ class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
             kept = msgspec.convert(saved, cls)
         except msgspec.ValidationError as error:
             raise UserError(f"not a saved navigation: {error}") from None
-        if kept.goal is None and kept.state not in (SkillState.IDLE, SkillState.SUCCEEDED, SkillState.FAILED):
+        if kept.goal is None and kept.state not in OVER:
             raise UserError(f"not a saved navigation: it is in {kept.state} and has no goal")
         if kept.state in TERMINAL and "status" not in kept.result:
             raise UserError(f"not a saved navigation: it is in {kept.state} and has no result")
@@ -63,7 +62,8 @@ class Mission:
         self.progress_checker: ProgressChecker = make_plugin(
             "progress_checker", params.progress_checker, params.progress_checker_options
         )
-        self.odometer = Odometer(start)
+        self.travelled_m, self._last_pose = 0.0, start
+        self.progress = 0  # percent; never less than it was
         self.counts: Counter[Reason] = Counter()  # how often the way was planned anew, and why
         self.recoveries = 0
         self.tries = 0  # recoveries since there was progress
@@ -113,8 +113,8 @@ class Mission:
     def count_detour(self, now_s: float) -> bool:
         """Take note of something in the way, and tell whether there are too many with no progress."""
         self._detour_s = now_s
-        if self.odometer.travelled_m - self._counted_from_m > AHEAD_M:
-            self._counted_from_m = self.odometer.travelled_m
+        if self.travelled_m - self._counted_from_m > AHEAD_M:
+            self._counted_from_m = self.travelled_m
             self.counts[Reason.BLOCKED] = self.tries = 0
         self.counts[Reason.BLOCKED] += 1
         return self.counts[Reason.BLOCKED] > self._params.max_detours
@@ -139,11 +139,17 @@ class Mission:
 
     def feedback(self, pilot: Pilot) -> dict[str, Any]:
         """Return how far the robot has come, and what is left."""
-        pose, course, now_s = pilot.pose(), pilot.course, pilot.now_s()
-        self.odometer.update(pose, course, now_s)
-        left_s = max(course.ends_s - now_s, 0.0) if course and course.purpose == "goal" else None
+        pose, course, now_s = pilot.robot.pose(), pilot.course, pilot.now_s()
+        self.travelled_m += math.hypot(pose.x - self._last_pose.x, pose.y - self._last_pose.y)
+        self._last_pose = pose
+        left_s = None
+        if course is not None and course.purpose == "goal":
+            left_s = max(course.ends_s - now_s, 0.0)
+            total_m = self.travelled_m + course.remaining_m(now_s)
+            share = self.travelled_m / total_m if total_m > 0 else 0.0
+            self.progress = max(self.progress, min(int(100 * share), 99))
         return {
-            "progress": self.odometer.progress,
+            "progress": self.progress,
             "distance_to_goal": self.goal.distance_m(pose),
             "current_velocity": pilot.velocity().tolist(),
             "remaining_time": left_s,
@@ -163,24 +169,6 @@ class Mission:
         self.counts, self.recoveries = Counter(saved.counts), saved.recoveries
         if saved.paused:
             self.pause(now_s)
-
-
-class Odometer:
-    """How far a robot has driven, and how far it still has to."""
-
-    def __init__(self, start: Pose2) -> None:
-        self._last = start
-        self.travelled_m = 0.0
-        self.progress = 0  # Percent. Never less than it was.
-
-    def update(self, pose: Pose2, course: Course | None, now_s: float) -> None:
-        """Take note of where the robot is."""
-        self.travelled_m += math.hypot(pose.x - self._last.x, pose.y - self._last.y)
-        self._last = pose
-        if course is not None and course.purpose == "goal":
-            total_m = self.travelled_m + course.remaining_m(now_s)
-            share = self.travelled_m / total_m if total_m > 0 else 0.0
-            self.progress = max(self.progress, min(int(100 * share), 99))
 
 
 def processing(message: str, **fields: Any) -> Result:

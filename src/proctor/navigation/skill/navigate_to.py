@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -17,7 +18,6 @@ from proctor.navigation.plugins import Controller
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.checkers import SETTLE_S
 from proctor.navigation.skill.goal import NavigationGoal, asked_for
-from proctor.navigation.skill.manager import Result
 from proctor.navigation.skill.mission import (
     Mission,
     SavedMission,
@@ -30,7 +30,7 @@ from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Course, Departure, Lookout, Pilot, Purpose, Sight
 from proctor.navigation.skill.planning import Planning
 from proctor.navigation.skill.recoveries import WayOut
-from proctor.navigation.skill.states import OVER, TERMINAL, TRANSITIONS, Event, SkillState
+from proctor.navigation.skill.states import OVER, TERMINAL, TRANSITIONS, Event, Result, SkillState
 from proctor.robots.robot import Robot
 
 LATE_S = 0.05  # a plan that begins in motion and comes later than this is of no use
@@ -151,7 +151,7 @@ class NavigateTo:
         self.state = kept.state if kept.state in OVER else SkillState.INITIALIZING
         if kept.goal is not None:
             self._asked = kept.goal
-            self._mission = Mission(kept.goal, self.params, self._pilot.pose(), self._now_s())
+            self._mission = Mission(kept.goal, self.params, self._pilot.robot.pose(), self._now_s())
             self._mission.take_up(kept, self._now_s())
 
     def _advance(self) -> None:
@@ -176,7 +176,7 @@ class NavigateTo:
     def _initialize(self) -> None:
         if isinstance(self._asked, str):
             raise NavigationFailure(Reason.INVALID_GOAL, self._asked)
-        self.data |= self._pursued.data(self._pilot.pose())
+        self.data |= self._pursued.data(self._pilot.robot.pose())
         self._lookout.begin()
         self._go(Event.LOCATED)
         self._ask_path("Planning path")
@@ -224,7 +224,7 @@ class NavigateTo:
         if course is None:
             self.replan()
             return
-        pose, now_s = self._pilot.pose(), self._now_s()
+        pose, now_s = self._pilot.robot.pose(), self._now_s()
         overtime_s = now_s - course.ends_s
         error_m = self._pilot.tracking_error_m()
         if course.purpose != "goal":
@@ -245,12 +245,13 @@ class NavigateTo:
 
     def _collide(self) -> None:
         """Back off from what was bumped into, after which the path is planned anew around it."""
-        direction_rad = self._pilot.direction_rad()
+        motion = self._pilot.motion()
+        direction_rad = motion.sideways if motion.v >= 0 else math.pi
         self._pilot.stop()
         self._lookout.mark_bump(direction_rad)
         self._pursued.count(Reason.COLLISION, "collision")
         self._departure = self._pilot.departure(self.params.lead_s)
-        trajectory = self._way_out.back_off(self._pilot.pose(), direction_rad)
+        trajectory = self._way_out.back_off(self._pilot.robot.pose(), direction_rad)
         self._recover_by(trajectory, "Collision detected, replanning")
 
     def _detour(self, sight: Sight) -> None:
@@ -268,7 +269,7 @@ class NavigateTo:
         if self._departure.is_moving:
             self._rest_and_plan()
             return
-        self._recover_by(*self._way_out.find(failure, self._pursued, self._departure.motion))
+        self._recover_by(*self._way_out.find(failure, self._pursued, self._departure.pose))
 
     def _recover_by(self, trajectory: Trajectory, message: str) -> None:
         self._pursued.count_recovery()
@@ -300,7 +301,7 @@ class NavigateTo:
         self._mission = None
         self._go(Event.REQUESTED, "Initializing navigation")
         if isinstance(asked, NavigationGoal):
-            self._mission = Mission(asked, self.params, self._pilot.pose(), self._now_s())
+            self._mission = Mission(asked, self.params, self._pilot.robot.pose(), self._now_s())
             if before is not None and before.is_paused:
                 self._mission.pause(self._now_s())
 
@@ -308,15 +309,11 @@ class NavigateTo:
         self._message = message
         self._departure = self._pilot.departure(self.params.lead_s)
         goal = self._pursued.goal
-        if not self._departure.is_moving and self._departure.distance_m(goal.xy) < 0.01:  # nothing to drive
-            self._turn_only(goal.yaw)
+        if not self._departure.is_moving and goal.distance_m(self._departure.pose) < 0.01:  # nothing to drive
+            trajectory = self._departure.turn_to(goal.yaw, self._pilot.dynamics)
+            self._take_shortcut(trajectory, "goal", "Navigating to goal")
             return
         self.planning.ask(self._departure, goal)
-
-    def _turn_only(self, goal_yaw: float | None) -> None:
-        """Take the course of a robot that is at its goal, but may have to turn."""
-        trajectory = self._departure.turn_to(goal_yaw, self._pilot.dynamics)
-        self._take_shortcut(trajectory, "goal", "Navigating to goal")
 
     def _plan_anew(self, message: str) -> None:
         self._go(Event.REPLAN)
@@ -350,7 +347,7 @@ class NavigateTo:
         if self._mission is not None:
             elapsed_s = self._mission.elapsed_s(self._now_s())
             with suppress(SimulationError):  # where not even the pose is known
-                distance_m = self._mission.goal.distance_m(self._pilot.pose())
+                distance_m = self._mission.goal.distance_m(self._pilot.robot.pose())
         self._result = failed(failure, distance_m, elapsed_s, **self._counts())
         return self._feedback()
 
@@ -369,7 +366,7 @@ class NavigateTo:
     def _feedback(self) -> Result:
         """Return where the navigation stands."""
         if self._mission is None or self.state in TERMINAL:
-            progress = 0 if self._mission is None else self._mission.odometer.progress
+            progress = 0 if self._mission is None else self._mission.progress
             progress = 100 if self.state is SkillState.SUCCEEDED else progress
             result = self._result if self.state in TERMINAL else {}
             return standing(self._message, result, state=str(self.state), progress=progress)

@@ -98,50 +98,37 @@ class Departure(NamedTuple):
         """Whether the course begins in motion, and so at that very moment."""
         return self.motion.v > 0
 
-    def distance_m(self, xy: tuple[float, float]) -> float:
-        """Return how far it is to a place."""
-        return math.dist((self.motion.x, self.motion.y), xy)
+    @property
+    def pose(self) -> Pose2:
+        """Where it begins."""
+        return Pose2(self.motion.x, self.motion.y, self.motion.yaw)
 
     def turn_to(self, yaw: float | None, dynamics: Dynamics) -> Trajectory:
         """Return the turn on the spot to a heading, or none if any will do."""
-        x, y, from_yaw = self.motion.x, self.motion.y, self.motion.yaw
-        return turn(Pose2(x, y, from_yaw), 0.0 if yaw is None else wrap_angle(yaw - from_yaw), dynamics)
+        return turn(self.pose, 0.0 if yaw is None else wrap_angle(yaw - self.motion.yaw), dynamics)
 
 
 class Pilot:
     """Tells the controller what to follow."""
 
     def __init__(self, robot: Robot, controller: Controller, now_s: Callable[[], float]) -> None:
-        self._robot, self._controller, self.now_s = robot, controller, now_s
+        self.robot, self._controller, self.now_s = robot, controller, now_s
         self.course: Course | None = None
 
     @property
     def dynamics(self) -> Dynamics:
         """What the robot can do."""
-        return self._robot.spec.dynamics
-
-    def pose(self) -> Pose2:
-        """Return where the robot is; SimulationError if that is not known."""
-        return self._robot.pose()
+        return self.robot.spec.dynamics
 
     def velocity(self) -> Array:
         """Return [vx, vy, omega] in the robot's frame."""
-        return np.array(self._robot.velocity())
+        return np.array(self.robot.velocity())
 
-    def is_touching(self) -> bool:
-        """Tell whether the robot touches anything."""
-        return self._robot.in_contact()
-
-    def course_speed_mps(self) -> float:
-        """Return how fast the robot is to go at this moment, ahead or back."""
-        return 0.0 if self.course is None else abs(self._motion_at(self.course, self.now_s()).v)
-
-    def direction_rad(self) -> float:
-        """Return the direction in which the course leads at this moment, from the robot's heading."""
-        motion = (
-            RobotMotion(0.0, 0.0, 0.0) if self.course is None else self._motion_at(self.course, self.now_s())
-        )
-        return motion.sideways if motion.v >= 0 else math.pi
+    def motion(self) -> RobotMotion:
+        """Return how the robot is to move at this moment; at rest, somewhere, if it has no course."""
+        if self.course is None:
+            return RobotMotion(0.0, 0.0, 0.0)
+        return self.course.motion_at(self.now_s(), self.dynamics.drive)
 
     def tracking_error_m(self) -> float:
         """Return how far the robot is from where it should be."""
@@ -174,16 +161,13 @@ class Pilot:
         """Return where a course can begin that will be known in a while, and see to it that it can."""
         now_s = self.now_s()
         if self.course is None or now_s >= self.course.ends_s:
-            pose = self.pose()
+            pose = self.robot.pose()
             return Departure(RobotMotion(pose.x, pose.y, pose.yaw), now_s)
-        motion = self._motion_at(self.course, now_s + lead_s)
+        motion = self.course.motion_at(now_s + lead_s, self.dynamics.drive)
         if motion.v >= SLOW_MPS:
             return Departure(motion, now_s + lead_s)
         self.brake()
         return Departure(self.course.end(), self.course.ends_s)
-
-    def _motion_at(self, course: Course, time_s: float) -> RobotMotion:
-        return course.motion_at(time_s, self.dynamics.drive)
 
 
 class Sight(enum.Enum):
@@ -206,7 +190,7 @@ class Lookout:
 
     def mark_bump(self, direction_rad: float) -> None:
         """Put on the map what the robot has bumped into, in a direction from its heading."""
-        pose = self._pilot.pose()
+        pose = self._pilot.robot.pose()
         angles = pose.yaw + direction_rad + BUMP_RAD
         reach_m = self._params.radius_m + BUMP_M
         x, y = pose.x + reach_m * np.cos(angles), pose.y + reach_m * np.sin(angles)
@@ -220,14 +204,14 @@ class Lookout:
 
     def begin(self) -> None:
         """Begin anew. Contacts that exist already are not collisions."""
-        self._touching = self._pilot.is_touching()
+        self._touching = self._pilot.robot.in_contact()
         self._bumps_world = np.zeros((0, 3))
 
     def _has_bumped(self) -> bool:
         """Tell whether the robot has just run into something; contacts while it stands do not count."""
-        if not self._pilot.is_touching():
+        if not self._pilot.robot.in_contact():
             self._touching = False
-        elif not self._touching and self._pilot.course_speed_mps() > 0.02:
+        elif not self._touching and abs(self._pilot.motion().v) > 0.02:
             self._touching = True
             return True
         return False
@@ -248,5 +232,5 @@ class Lookout:
         if math.isinf(ahead_m) or (course.purpose == "recovery" and ahead_m == 0):
             return Sight.CLEAR
         stopping_m = course.braked(now_s, pilot.dynamics).remaining_m(now_s)
-        near_m = stopping_m + REACTION_S * pilot.course_speed_mps()
+        near_m = stopping_m + REACTION_S * abs(pilot.motion().v)
         return Sight.BLOCKED if ahead_m > near_m else Sight.BLOCKED_NEAR

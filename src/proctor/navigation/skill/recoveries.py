@@ -12,7 +12,7 @@ from proctor.core.types import Array, Pose2
 from proctor.kernels.clearance import ClearanceField, clearance_at
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
-from proctor.navigation.path import RobotMotion, Trajectory
+from proctor.navigation.path import Trajectory
 from proctor.navigation.plugins import PluginOptions, Recovery, RecoverySituation, make_plugin
 from proctor.navigation.skill.checkers import Positive
 from proctor.navigation.skill.mission import Mission
@@ -116,11 +116,9 @@ class WayOut:
             make_plugin("recovery", name, params.recovery_options.get(name, {})) for name in params.recoveries
         ]
 
-    def find(
-        self, failure: NavigationFailure, mission: Mission, motion: RobotMotion
-    ) -> tuple[Trajectory, str]:
+    def find(self, failure: NavigationFailure, mission: Mission, pose: Pose2) -> tuple[Trajectory, str]:
         """Return what to do, and its name; NavigationFailure if there is nothing left to try."""
-        pose, field = Pose2(motion.x, motion.y, motion.yaw), self._map.field(self._pilot.now_s())
+        field = self._map.field(self._pilot.now_s())
         radius_m, dynamics = self._params.radius_m, self._pilot.dynamics
         trajectory = None
         if failure.reason is Reason.START_OCCUPIED:

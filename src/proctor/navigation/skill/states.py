@@ -1,8 +1,11 @@
-"""The states of a skill, and what leads from one to another."""
+"""The states of a skill, what leads from one to another, and what a tick returns."""
 
 from __future__ import annotations
 
 import enum
+from typing import Any
+
+Result = dict[str, Any]  # `status` is processing, succeeded or failed; `message` is for people
 
 
 class SkillState(enum.StrEnum):

@@ -17,10 +17,10 @@ from proctor.maps.point_cloud import Pinhole, camera_frame, points_of_depth
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.drive import Drive, DriveLog
 from proctor.navigation.skill.goal import NavigationGoal, asked_for
-from proctor.navigation.skill.manager import Result, SkillManager
+from proctor.navigation.skill.manager import SkillManager
 from proctor.navigation.skill.navigate_to import NavigateTo
 from proctor.navigation.skill.params import NavigationParams
-from proctor.navigation.skill.states import TERMINAL
+from proctor.navigation.skill.states import TERMINAL, Result
 from proctor.robots.spec import RobotSpec, standard_robot
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import SceneConfig
