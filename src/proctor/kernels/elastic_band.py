@@ -267,8 +267,8 @@ def relax(
     wanted: Array,
     start: End,
     goal: End,
-) -> float:
-    """Let a band give way once, in place; return how far the control point that moved most went.
+) -> None:
+    """Let a band give way once, in place.
 
     `controls` are (m + 5, 2) control points of m spans, each held in place with the weight `stay`.
     `stiffness` is the (m + 2,) weights of the third differences, `wanted` the (2 m + 1,) clearances at
@@ -297,4 +297,3 @@ def relax(
             controls[i, axis] += share * (settled[i, axis] - controls[i, axis])
     meet_end(controls[:5], start)
     meet_end(controls[count - 5 :], goal)
-    return farthest

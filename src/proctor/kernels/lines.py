@@ -77,16 +77,6 @@ def _columns_are_free(grid: _Lattice, first: int, last: int, line: tuple[float, 
 
 
 @compiled
-def path_is_free(free: Mask, points: NDArray[np.float64]) -> bool:
-    """Tell whether all lines between successive (N, 2) points are free."""
-    for index in range(points.shape[0] - 1):
-        x0, y0 = points[index, 0], points[index, 1]
-        if not line_is_free(free, x0, y0, points[index + 1, 0], points[index + 1, 1]):
-            return False
-    return True
-
-
-@compiled
 def _is_free(grid: _Lattice, column: int, row: int) -> bool:
     inside = 0 <= column < grid.columns and 0 <= row < grid.rows
     return inside and bool(grid.cells[column * grid.column_stride + row * grid.row_stride])
@@ -115,6 +105,11 @@ def lines_are_free(free: Mask, starts: Array, ends: Array) -> Mask:
         x, y = starts[index, 0], starts[index, 1]
         answers[index] = line_is_free(free, x, y, ends[index, 0], ends[index, 1])
     return answers
+
+
+def path_is_free(free: Mask, points: Array) -> bool:
+    """Tell whether all lines between successive (N, 2) points are free."""
+    return bool(lines_are_free(free, points[:-1], points[1:]).all())
 
 
 @compiled

@@ -95,14 +95,8 @@ def load_map(path: Path, *, unknown: Unknown = "free", cell_m: float = CELL_M) -
     if path.suffix == ".npz":
         occupancy, outside, ends = _load_npz(path)
         grid = occupancy.grid(unknown=unknown)
-        return GridMap(
-            grid.occupied,
-            resolution_m=grid.resolution_m,
-            origin_world=grid.origin_world,
-            ends=ends or grid.ends,
-            outside=outside,
-            unknown=grid.unknown,
-        )
+        grid.outside, grid.ends = outside, ends or grid.ends
+        return grid
     if path.suffix not in (".yaml", ".yml"):
         raise InvalidFile(path, "not a map: expected a name that ends with .yaml, .yml, .npz or .map")
     header = _load_header(path)

@@ -175,7 +175,7 @@ class CloudThread(Generic[Result]):
 
     def __init__(self, function: Callable[[NDArray[Any]], Result]) -> None:
         self._function = function
-        self._executor: ThreadPoolExecutor | None = None
+        self._executor = ThreadPoolExecutor(1, "clouds")
         self._running: tuple[Future[Result], float] | None = None
         self._waiting: tuple[NDArray[Any], float] | None = None  # points, and when they were seen
         self._closed = False
@@ -212,12 +212,9 @@ class CloudThread(Generic[Result]):
         """End the thread. May be called twice."""
         self._closed = True
         self.discard()
-        if self._executor is not None:
-            self._executor.shutdown()
+        self._executor.shutdown()
 
     def _begin(self) -> None:
         if self._running is None and self._waiting is not None:
-            if self._executor is None:
-                self._executor = ThreadPoolExecutor(1, "clouds")
             (points, time_s), self._waiting = self._waiting, None
             self._running = self._executor.submit(self._function, points), time_s

@@ -13,7 +13,6 @@ from proctor.maps.grid_map import GridMap
 
 TURNS = np.arange(-11, 13)  # to every heading, left is positive
 
-CLEARANCES_M = (0.25, 0.22)  # the second is used where the first does not lead to the goal
 COMFORT_M = 0.32  # moves with less clearance cost more: corners are taken wide without a detour
 PROBES = np.array([0.25, 0.5, 0.75, 1.0])  # of a move
 
@@ -59,7 +58,7 @@ class ActionPlanner:
         """Return the actions up to the STOP, which ends nearest to the goal."""
         best: list[Action] = []
         best_total = math.inf
-        for clearance_m in CLEARANCES_M:
+        for clearance_m in (0.25, 0.22):  # the second where the first does not lead to the goal
             actions, total, miss_m = self._search(start, clearance_m)
             if total < best_total:
                 best, best_total = actions, total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pkgutil
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -24,7 +25,6 @@ from proctor.maps.free_space import CellQuery, FreeSpace, PlannerBackend, in_fre
 from proctor.navigation.plugins import FoundPath, PathPlanner, PathQuery, make_plugin
 
 MARGIN_M = 0.05
-MARGIN_SHARES = (1.0, 0.5, 0.0)  # tried in turn: a path matters more than room to spare
 KEPT_SPACES = 6  # the margins of two maps
 
 
@@ -73,7 +73,7 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
     _checked_ends(field, start_world, goal_world, radius_m)
     deadline_s = time.monotonic() + timeout_s
     own = _planner(name, msgspec.json.encode(dict(planner_options)))
-    for share in MARGIN_SHARES if margin_m > 0 else (0.0,):
+    for share in (1.0, 0.5, 0.0) if margin_m > 0 else (0.0,):  # a path matters more than room to spare
         kept_m = share * margin_m
         query = PathQuery(field, start_world, goal_world, radius_m, kept_m, deadline_s, seed, cancelled)
         found = own.find_path(query)
@@ -95,7 +95,7 @@ class CellPlanner(PathPlanner):
 
     def find_path(self, query: PathQuery) -> FoundPath | None:
         """Plan in cells."""
-        field, kind = query.field, self._kind()
+        field, kind = query.field, cast(type[PlannerBackend], pkgutil.resolve_name(self.backend))
         can_prove_absence = kind is AnyAnglePlanner  # planners that sample cannot tell that there is no path
         start, goal = _checked_ends(field, query.start_xy, query.goal_xy, query.radius_m)
         space = _free_space(field, query.radius_m, query.margin_m)
@@ -114,10 +114,6 @@ class CellPlanner(PathPlanner):
         if corners is None:
             return None
         return FoundPath(corners * field.resolution_m + (field.origin_x, field.origin_y), gap)
-
-    def _kind(self) -> type[PlannerBackend]:
-        module, _, kind = self.backend.partition(":")
-        return cast(type[PlannerBackend], getattr(importlib.import_module(module), kind))
 
 
 class GridPlanner(CellPlanner):

@@ -47,8 +47,6 @@ ROUGH_M = 0.05  # the same while paths are compared
 SPANS_M = (0.2, 0.1, 0.05)  # of a curve; the next is tried if the one before left no valid path
 ASIDE_RAD = 0.8  # a path that begins further to the side of a moving robot required a way to get onto it
 LONGEST = 1.04  # length of a smooth path, by that of its corners', from which on it is only a last resort
-GIVE_M = 0.002  # what may lack to the clearance that is wanted
-TIGHTEST_M = 0.2  # radius of the tightest turn that is tried
 AHEAD = (0.0, 0.5, 0.8)  # shares of the stopping distance for which the robot brakes before it turns
 WIDER = (1.0, 2.5)  # and then turns at these multiples of the tightest turn that its speed allows
 Heading = tuple[float, float]  # yaw and curvature
@@ -56,7 +54,6 @@ STEPS_M = (0.25, 0.4, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)  # range
 MOVING_STEPS_M = (0.8, 0.8, 1.2, 1.2, 1.6, 1.6)  # more, as a moving robot turns over a long distance
 LOOKED_AT = (0, 1, 3, 5, 8, 11, 13, 15, 17)  # the steps after which the band is taken for a path
 STIFFER = 200.0  # how much stiffer a band is at the start of a fast robot; 1 where it can stop
-LOOSEST = 1e-7  # the least that a band is held where it is, so that what it is to do is never undetermined
 SPARE_M = 0.01  # asked for beyond the wanted clearance, since the band gives way a little
 
 
@@ -92,7 +89,7 @@ def smooth_path(
     raw_m = least_on_way(field, corners)
     if start is None and len(corners) == 2:
         return _straight_legs(corners), raw_m
-    kept_m = max(radius_m, min(wanted_m, raw_m) - GIVE_M)
+    kept_m = max(radius_m, min(wanted_m, raw_m) - 0.002)  # so much may lack to what is wanted
     required = PathRequirements(radius_m, kept_m, LONGEST * length_m, dynamics or Dynamics(), speed_mps)
     rows = _smooth_rows(field, corners, wanted_m, start, required)
     if rows is None and raw_m < radius_m:
@@ -177,7 +174,7 @@ def lead_ins(corners: Array, yaw: float, speed_mps: float, dynamics: Dynamics) -
     stop_m = dynamics.stopping_distance_m(speed_mps)
     for share, wider, side in itertools.product(AHEAD, WIDER, sides):
         slowed_mps = speed_mps * math.sqrt(1.0 - share)
-        radius_m = wider * max(TIGHTEST_M, slowed_mps / dynamics.omega_max)
+        radius_m = wider * max(0.2, slowed_mps / dynamics.omega_max)  # radius of the tightest turn tried
         way = pursue(path, yaw, share * stop_m, radius_m, side)
         if len(way) > 1:
             way[-1] = corners[-1]
@@ -214,7 +211,7 @@ def band_stages(
     first, last = _first_end(guide[0], span_m, start), End.of(AT_KNOT[None], guide[-1:])
     stiffness = STIFFER ** np.maximum(0.0, 1.0 - np.arange(spans + 2) * span_m / max(stop_m, 1e-9))
     for step, reach_m in enumerate(STEPS_M if start is None else STEPS_M + MOVING_STEPS_M):
-        stay = max((span_m / reach_m) ** 6, LOOSEST)
+        stay = max((span_m / reach_m) ** 6, 1e-7)  # held a little, or what the band does is undetermined
         relax(controls, stay, stiffness, field, wanted, first, last)
         if step in LOOKED_AT:
             yield controls.copy()

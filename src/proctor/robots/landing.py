@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-LANDED = 0.002  # a move is over when less than this fraction of its length is left
 STEADY_S = 0.1  # after this long a robot has its speed; the speed is measured over at least as long
-MAX_LATENCY_S = 0.3
 SHARES = (0.8, 1.2)  # a robot outside these shares of its commanded speed does not move freely
 
 
@@ -59,7 +57,7 @@ class Approach(NamedTuple):
     @property
     def near(self) -> float:
         """What may be left when the move is over."""
-        return max(self.landing.near, LANDED * self.goal)
+        return max(self.landing.near, 0.002 * self.goal)
 
     @property
     def creep(self) -> float:
@@ -130,4 +128,4 @@ class Prediction:
             share = (covered - steady) / (measured_s - steady_s) / speed
             if SHARES[0] <= share <= SHARES[1]:
                 latency_s = measured_s - begun_s - covered / (share * speed)
-                self._share, self.latency_s = share, min(max(latency_s, 0.0), MAX_LATENCY_S)
+                self._share, self.latency_s = share, min(max(latency_s, 0.0), 0.3)

@@ -70,17 +70,13 @@ def read_goal(goal_pos: Any, goal_quat: Any = None, timeout: Any = None) -> Navi
         qx, qy, qz, qw = _numbers("goal_quat", goal_quat, 4, "[qx, qy, qz, qw]")
         norm = math.sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
         if not 1e-6 < norm < 1e6:
-            raise NavigationFailure(
-                Reason.INVALID_GOAL, f"goal_quat has the length {norm:g}; a rotation has the length 1"
-            )
+            raise _invalid(f"goal_quat has the length {norm:g}; a rotation has the length 1")
         yaw = yaw_of_quaternion(np.array([qw, qx, qy, qz]) / norm)
     if timeout is None:
         return NavigationGoal((x, y, z), yaw)
     (seconds,) = _numbers("timeout", [timeout], 1, "seconds")
     if not 0 < seconds <= MAX_TIMEOUT_S:
-        raise NavigationFailure(
-            Reason.INVALID_GOAL, f"timeout is {seconds:g} s; expected more than 0, at most {MAX_TIMEOUT_S:g}"
-        )
+        raise _invalid(f"timeout is {seconds:g} s; expected more than 0, at most {MAX_TIMEOUT_S:g}")
     return NavigationGoal((x, y, z), yaw, seconds)
 
 
@@ -88,14 +84,16 @@ def _numbers(name: str, value: Any, length: int, form: str) -> list[float]:
     try:
         numbers = [float(number) for number in value]
     except (TypeError, ValueError):
-        raise NavigationFailure(Reason.INVALID_GOAL, f"{name} is {_short(value)}; expected {form}") from None
+        raise _invalid(f"{name} is {_short(value)}; expected {form}") from None
     if len(numbers) != length:
-        raise NavigationFailure(
-            Reason.INVALID_GOAL, f"{name} has {len(numbers)} numbers, {_short(value)}; expected {form}"
-        )
+        raise _invalid(f"{name} has {len(numbers)} numbers, {_short(value)}; expected {form}")
     if not all(map(math.isfinite, numbers)):
-        raise NavigationFailure(Reason.INVALID_GOAL, f"{name} is {numbers}; expected finite numbers {form}")
+        raise _invalid(f"{name} is {numbers}; expected finite numbers {form}")
     return numbers
+
+
+def _invalid(message: str) -> NavigationFailure:
+    return NavigationFailure(Reason.INVALID_GOAL, message)
 
 
 def _short(value: Any) -> str:

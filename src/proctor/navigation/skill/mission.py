@@ -20,7 +20,6 @@ from proctor.navigation.skill.pilot import Pilot
 from proctor.navigation.skill.states import OVER, TERMINAL, Result, SkillState
 
 AHEAD_M = 1.0  # after so much progress, what was tried before no longer counts
-DETOUR_S = 0.5  # between two new plans around something that is far enough ahead
 
 
 class SavedMission(msgspec.Struct, forbid_unknown_fields=True):
@@ -108,7 +107,7 @@ class Mission:
 
     def may_detour(self, state: SkillState, now_s: float) -> bool:
         """Tell whether the latest detour is long enough ago: a walker would cause one at each tick."""
-        return state is SkillState.EXECUTING and now_s - self._detour_s >= DETOUR_S
+        return state is SkillState.EXECUTING and now_s - self._detour_s >= 0.5
 
     def count_detour(self, now_s: float) -> bool:
         """Take note of something in the way, and tell whether there are too many with no progress."""

@@ -53,9 +53,8 @@ class NavigationParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         except msgspec.ValidationError as error:
             raise UserError(f"navigation params: {error}") from None
         plugin_options("planner", planner_name(params.planner), params.planner_options)
-        plugin_options("controller", params.controller, params.controller_options)
-        plugin_options("goal_checker", params.goal_checker, params.goal_checker_options)
-        plugin_options("progress_checker", params.progress_checker, params.progress_checker_options)
+        for kind in ("controller", "goal_checker", "progress_checker"):
+            plugin_options(kind, getattr(params, kind), getattr(params, f"{kind}_options"))
         for name in params.recoveries:
             plugin_options("recovery", name, params.recovery_options.get(name, {}))
         for name in params.recovery_options:

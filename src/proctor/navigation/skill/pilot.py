@@ -25,10 +25,7 @@ Purpose = Literal["goal", "stop", "recovery"]
 SOON_S = 0.02  # in which a path hardly bends, but enough to be measured
 SLOW_MPS = 0.15  # below, a robot stops before a new course: that is quicker than to curve into it
 SLACK_M = 0.01  # a course that comes closer to something than when it was made by more is blocked
-REACTION_S = 0.3  # from seeing something to braking, with some to spare
 BUMP_RAD = np.radians([-45.0, -22.5, 0.0, 22.5, 45.0])
-BUMP_M = 0.05  # beyond the hull, so that what was bumped into does not cover the robot itself
-REMIND_S = 1.0  # sensors do not see what was bumped into, so it is marked again and again
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,7 +189,7 @@ class Lookout:
         """Put on the map what the robot has bumped into, in a direction from its heading."""
         pose = self._pilot.robot.pose()
         angles = pose.yaw + direction_rad + BUMP_RAD
-        reach_m = self._params.radius_m + BUMP_M
+        reach_m = self._params.radius_m + 0.05  # beyond the hull, so that it does not cover the robot itself
         x, y = pose.x + reach_m * np.cos(angles), pose.y + reach_m * np.sin(angles)
         bump_world = np.stack([x, y, np.full_like(x, 0.2)], axis=1)
         self._bumps_world = np.concatenate([self._bumps_world, bump_world])
@@ -222,7 +219,7 @@ class Lookout:
         now_s = pilot.now_s()
         if self._has_bumped():
             return Sight.TOUCHED
-        if len(self._bumps_world) and now_s - self._reminded_s > REMIND_S:
+        if len(self._bumps_world) and now_s - self._reminded_s > 1.0:  # sensors do not see it: mark it again
             self._remind()
         if course is None or course.purpose == "stop" or now_s >= course.ends_s:
             return Sight.CLEAR
@@ -232,5 +229,5 @@ class Lookout:
         if math.isinf(ahead_m) or (course.purpose == "recovery" and ahead_m == 0):
             return Sight.CLEAR
         stopping_m = course.braked(now_s, pilot.dynamics).remaining_m(now_s)
-        near_m = stopping_m + REACTION_S * abs(pilot.motion().v)
+        near_m = stopping_m + 0.3 * abs(pilot.motion().v)  # seconds from seeing something to braking
         return Sight.BLOCKED if ahead_m > near_m else Sight.BLOCKED_NEAR

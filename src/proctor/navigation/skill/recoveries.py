@@ -23,7 +23,6 @@ from proctor.robots.dynamics import Dynamics
 
 PASSING = (Reason.BLOCKED, Reason.NO_PATH, Reason.GOAL_OCCUPIED)  # may pass if unmapped objects cause it
 BACK_M = 0.3
-SPEED_SHARE = 0.2  # of the full speed, when backing out
 STEP_M = 0.02
 SLACK_M = 0.01  # a way out of an obstacle never leads deeper into it by more than this
 
@@ -177,4 +176,4 @@ def _clearances(field: ClearanceField, pose: Pose2, distance_m: float) -> Array:
 
 
 def _slow(dynamics: Dynamics) -> Dynamics:
-    return msgspec.structs.replace(dynamics, v_max=SPEED_SHARE * dynamics.v_max)
+    return msgspec.structs.replace(dynamics, v_max=0.2 * dynamics.v_max)

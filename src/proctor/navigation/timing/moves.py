@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,19 +15,10 @@ from proctor.robots.dynamics import Dynamics
 STILL = 1e-6  # metres or radians per second
 
 
-class _Profile(NamedTuple):
-    """The quickest way to rest at a place, in one dimension: at most three constant accelerations."""
-
-    times: Array
-    places: Array
-    speeds: Array
-
-
 def turn(pose: Pose2, angle_rad: float, dynamics: Dynamics, *, omega: float = 0.0) -> Trajectory:
     """Return a turn in place, left if positive, of any size; `omega` is the present yaw rate."""
-    return _move(
-        pose, np.array([0.0, 0.0, 1.0]), _profile(angle_rad, omega, dynamics.omega_max, dynamics.alpha_max)
-    )
+    profile = _profile(angle_rad, omega, dynamics.omega_max, dynamics.alpha_max)
+    return _move(pose, np.array([0.0, 0.0, 1.0]), *profile)
 
 
 def turn_to(pose: Pose2, yaw: float, dynamics: Dynamics, *, omega: float = 0.0) -> Trajectory:
@@ -45,18 +35,19 @@ def turn_to_stop_rad(omega: float, dynamics: Dynamics) -> float:
 def straight(pose: Pose2, distance_m: float, dynamics: Dynamics) -> Trajectory:
     """Return a straight drive from rest to rest, backwards if the distance is negative."""
     ahead = np.array([math.cos(pose.yaw), math.sin(pose.yaw), 0.0])
-    return _move(pose, ahead, _profile(distance_m, 0.0, dynamics.v_max, dynamics.a_max))
+    return _move(pose, ahead, *_profile(distance_m, 0.0, dynamics.v_max, dynamics.a_max))
 
 
-def _move(pose: Pose2, direction: Array, profile: _Profile) -> Trajectory:
-    poses = np.array([pose.x, pose.y, pose.yaw]) + profile.places[:, None] * direction
-    curve = Curve(profile.times, poses, profile.speeds[:, None] * direction)
-    if len(profile.times) > 1:
+def _move(pose: Pose2, direction: Array, times_s: Array, places: Array, speeds: Array) -> Trajectory:
+    poses = np.array([pose.x, pose.y, pose.yaw]) + places[:, None] * direction
+    curve = Curve(times_s, poses, speeds[:, None] * direction)
+    if len(times_s) > 1:
         curve = curve.refined(LONGEST_STEP_S)
     return Trajectory(*curve)
 
 
-def _profile(distance: float, speed: float, highest: float, gain: float) -> _Profile:
+def _profile(distance: float, speed: float, highest: float, gain: float) -> tuple[Array, Array, Array]:
+    """Return times, places and speeds of the quickest move to rest: at most three constant accelerations."""
     sign = math.copysign(1.0, distance - speed * abs(speed) / (2 * gain))
     way, start = sign * distance, sign * speed
     peak = min(math.sqrt(max(gain * way + start * start / 2, 0.0)), highest)
@@ -70,7 +61,7 @@ def _profile(distance: float, speed: float, highest: float, gain: float) -> _Pro
             places.append(places[-1] + duration * (speeds[-1] + after) / 2)
             speeds.append(after)
     places[-1], speeds[-1] = (way, 0.0) if len(times) > 1 else (0.0, 0.0)
-    return _Profile(np.array(times), sign * np.array(places), sign * np.array(speeds))
+    return (np.array(times), sign * np.array(places), sign * np.array(speeds))
 
 
 def brake(trajectory: Trajectory, time_s: float, dynamics: Dynamics) -> Trajectory:

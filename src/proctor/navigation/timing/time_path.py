@@ -22,12 +22,8 @@ from proctor.robots.dynamics import Dynamics
 
 METHODS = ("fast", "toppra")
 REST_MPS, REST_RADPS = 0.01, 0.01  # slower is at rest
-ALIGNED_RAD = math.radians(0.2)  # a smaller turn is not worth a stop: it is made up on the way
-ASTRAY_RAD = 0.05  # by how much a robot in motion may point elsewhere than the path begins
 LATE_S = 0.2  # a yaw rate counts as the path's if the robot can change it to that in this time
 BETWEEN = np.array([0.25, 0.5, 0.75])  # of the time from one point to the next
-TOLERANCE = 1.01  # where a trajectory is above this share of a limit, its path is divided more finely
-TOO_FAST = 1.01  # a start that is faster than the highest by less than this is slowed to it
 
 
 def time_path(
@@ -81,7 +77,7 @@ def _start_speed(start: RobotMotion, ways: list[Curve], dynamics: Dynamics) -> f
     if dynamics.drive == "holonomic":
         return start.v
     heading, curvature = ways[0].poses[0, 2], ways[0].slopes[0, 2]
-    if abs(wrap_angle(heading - start.yaw)) > ASTRAY_RAD:
+    if abs(wrap_angle(heading - start.yaw)) > 0.05:
         directions = f"{math.degrees(start.yaw):.1f}°, but the path begins at {math.degrees(heading):.1f}°"
         raise _infeasible(f"the robot moves at {start.v:.2f} m/s and heads {directions}")
     if abs(start.omega - curvature * start.v) > LATE_S * dynamics.alpha_max:
@@ -101,11 +97,11 @@ def _driven(curve: Curve, dynamics: Dynamics, speed: float, method: str) -> Traj
             raise missing_extra(f"the timing method '{method}'", error) or error from None
     for _ in range(4):
         rates, highest = find_rates(curve, dynamics, speed)
-        if speed > TOO_FAST * highest:
+        if speed > 1.01 * highest:  # a start that is hardly too fast is slowed
             limits = f"at most {highest:.2f} m/s there keeps the limits further on"
             raise _infeasible(f"the robot starts at {speed:.2f} m/s, but {limits}")
         trajectory = curve.timed(rates)
-        if _hardest(trajectory, dynamics) <= TOLERANCE:
+        if _hardest(trajectory, dynamics) <= 1.01:  # else its path is divided more finely
             break
         curve = curve.refined(np.diff(curve.knots) / 2)
     return trajectory
@@ -131,7 +127,7 @@ def _hardest(trajectory: Trajectory, dynamics: Dynamics) -> float:
 def _turned(before: Trajectory, yaw: float, dynamics: Dynamics, omega: float) -> Trajectory:
     """Return the turn in place to a heading after a trajectory; only its last point if it is not worth it."""
     pose = Pose2(*map(float, before.poses[-1]))
-    if abs(omega) <= REST_RADPS and abs(wrap_angle(yaw - pose.yaw)) <= ALIGNED_RAD:
+    if abs(omega) <= REST_RADPS and abs(wrap_angle(yaw - pose.yaw)) <= math.radians(0.2):
         return turn(pose, 0.0, dynamics)
     return turn_to(pose, yaw, dynamics, omega=omega)
 

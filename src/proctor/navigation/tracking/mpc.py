@@ -25,7 +25,6 @@ from proctor.robots.robot import STILL, Robot, Twist
 
 PERIOD_S = 1 / 60
 MISSED, CATCH_UP_S = 1.5, 0.1  # periods after which a tick was missed, and how much is made up for
-FULLY_TURNED_RAD = 4.0  # a heading error beyond half a turn, and some: the shorter way round is better again
 
 
 class MpcOptions(PluginOptions, frozen=True):
@@ -65,8 +64,7 @@ class MpcController(Controller):
         super().__init__(
             robot, now_s=now_s, field=field, radius_m=radius_m, period_s=period_s, options=options
         )
-        self._robot, self._now_s, self._field, self._radius_m = robot, now_s, field, radius_m
-        self._period_s, self._on_command = period_s, on_command
+        self._on_command = on_command
         self._stages = max(4, round(self.options.horizon_s / STAGE_S))
         self._stage_times_s: Array = STAGE_S * np.arange(self._stages + 1, dtype=np.float64)
         self.mpc_horizon = self._stages * STAGE_S
@@ -85,7 +83,7 @@ class MpcController(Controller):
         self, trajectory: Trajectory | Iterable[Any], start_time_s: float | None = None
     ) -> None:
         """Follow a trajectory from now on, or as if it had begun at a time of the clock."""
-        start_s = self._now_s() if start_time_s is None else start_time_s
+        start_s = self.now_s() if start_time_s is None else start_time_s
         if not math.isfinite(start_s):
             raise ValueError(f"expected a finite time to begin at, found {start_s}")
         self._reference, self._start_s = Trajectory.of(trajectory), start_s
@@ -140,7 +138,7 @@ class MpcController(Controller):
             raise SimulationError(f"expected a velocity [vx, vy, omega], found {current_state[1]}")
         velocity = in_model_frame(velocity, pose[2], dynamics)
         self._velocity_before = velocity
-        self._velocity, _ = self._next_velocity(pose, velocity, rows, dynamics, self._period_s)
+        self._velocity, _ = self._next_velocity(pose, velocity, rows, dynamics, self.period_s)
         return self._command(self._velocity, pose, dynamics)
 
     def control_loop(self) -> None:
@@ -149,14 +147,14 @@ class MpcController(Controller):
         Called again at the same time of the clock, it sends the same command again. If the robot's
         pose is not known or not finite, the robot is stopped and SimulationError raised.
         """
-        self.clock_callback(self._now_s())
+        self.clock_callback(self.now_s())
 
     def clock_callback(self, time_s: float) -> None:
         """Do what `control_loop` does, at a time: to be called at every tick of the clock."""
         if self._reference is None:
             return
         if self.last is not None and time_s == self.last.time_s and not self._is_new:
-            self._robot.command(self.last.command)
+            self.robot.command(self.last.command)
             return
         began = time.perf_counter()
         try:
@@ -166,7 +164,7 @@ class MpcController(Controller):
             raise
         self._is_new = False
         self.last = report._replace(solve_time_s=time.perf_counter() - began)
-        self._robot.command(report.command)
+        self.robot.command(report.command)
         if self._on_command is not None:
             self._on_command(self.last)
 
@@ -177,23 +175,27 @@ class MpcController(Controller):
             model.forget()
         self.last = None
         self._has_stopped = True
-        self._robot.command(STILL)
+        self.robot.command(STILL)
 
     def _tick(self, reference: Trajectory, time_s: float) -> ControlReport:
-        dynamics = self._robot.spec.dynamics
-        passed_s = self._period_s if self.last is None else time_s - self.last.time_s
+        dynamics = self.robot.spec.dynamics
+        passed_s = self.period_s if self.last is None else time_s - self.last.time_s
         if not 0 <= passed_s < self.mpc_horizon:
             self._model(dynamics).forget()
-            passed_s = self._period_s
-        at = self._robot.pose()
+            passed_s = self.period_s
+        at = self.robot.pose()
         pose = pose_of((at.x, at.y, at.yaw))
         rows = reference.sampled(time_s - self._start_s + self._stage_times_s)
         target = rows[0, :3].copy()
         pose[2] = target[2] + self._unwrapped(float(pose[2] - target[2]))
         velocity = self._velocity_now(time_s, pose, dynamics)
         fallback = False
-        if self._has_settled(reference, time_s, pose, velocity, target, dynamics, passed_s):
-            following = within_limits(np.zeros(3), velocity, dynamics, self._period_s)
+        if time_s - self._start_s < reference.duration_s:
+            self._settling.forget()
+        else:
+            self._settling.update(_correctable(pose, target, dynamics), velocity, passed_s)
+        if self._settling.rests:
+            following = within_limits(np.zeros(3), velocity, dynamics, self.period_s)
         else:
             following, fallback = self._next_velocity(pose, velocity, rows, dynamics, passed_s)
         self._velocity_before, self._velocity = velocity, following
@@ -218,51 +220,32 @@ class MpcController(Controller):
         """Return the velocity to have at the next tick, and whether the plain law made it."""
         model = self._model(dynamics)
         planned = model.plan(
-            TrackingState(pose, velocity, rows, dynamics, passed_s, self._field(), self._radius_m)
+            TrackingState(pose, velocity, rows, dynamics, passed_s, self.field(), self.radius_m)
         )
         # After ticks that were missed, it makes up for what they would have changed.
-        step_s = self._period_s if passed_s < MISSED * self._period_s else min(passed_s, CATCH_UP_S)
+        step_s = self.period_s if passed_s < MISSED * self.period_s else min(passed_s, CATCH_UP_S)
         if planned is None:
             return follow(pose, velocity, rows[0], dynamics, step_s), True
         return within_limits(velocity + step_s * planned, velocity, dynamics, step_s), False
 
     def _velocity_now(self, time_s: float, pose: Array, dynamics: Dynamics) -> Array:
         """Return what to go on from: the velocity sent last, unless someone else has sent one since."""
-        commanded = self._robot.commanded
+        commanded = self.robot.commanded
         if self.last is not None:
             if math.dist(commanded, self.last.command) < 1e-6:
                 return self._velocity_before if time_s == self.last.time_s else self._velocity
         elif self._has_stopped and not any(commanded):
             return np.zeros(3)  # not what is measured: the robot may have been stopped a moment ago
-        measured = np.array(self._robot.velocity())
+        measured = np.array(self.robot.velocity())
         if not np.isfinite(measured).all():
             raise SimulationError(f"the robot's velocity is {measured.tolist()}: not finite")
         return in_model_frame(measured, pose[2], dynamics)
-
-    def _has_settled(
-        self,
-        reference: Trajectory,
-        time_s: float,
-        pose: Array,
-        velocity: Array,
-        target: Array,
-        dynamics: Dynamics,
-        passed_s: float,
-    ) -> bool:
-        if time_s - self._start_s < reference.duration_s:
-            self._settling.forget()
-            return False
-        error = pose - target
-        if dynamics.drive == "differential":
-            error[0], error[1] = math.cos(pose[2]) * error[0] + math.sin(pose[2]) * error[1], 0.0
-        self._settling.update(error, velocity, passed_s)
-        return self._settling.rests
 
     def _unwrapped(self, difference: float) -> float:
         """Return the heading error nearest to the one before, so that it does not jump at half a turn."""
         before = self._heading_error_rad or 0.0
         error = before + wrap_angle(difference - before)
-        if abs(error) > FULLY_TURNED_RAD:
+        if abs(error) > 4.0:  # beyond half a turn, and some: the shorter way round is better again
             error = wrap_angle(error)
         self._heading_error_rad = error
         return error
@@ -271,7 +254,7 @@ class MpcController(Controller):
         """Return a velocity of the model in the robot's frame."""
         vx, vy, omega = map(float, velocity)
         if dynamics.drive == "holonomic":  # The frame turns while the command holds: take its middle.
-            yaw = pose[2] + 0.5 * self._period_s * omega
+            yaw = pose[2] + 0.5 * self.period_s * omega
             vx, vy = math.cos(yaw) * vx + math.sin(yaw) * vy, math.cos(yaw) * vy - math.sin(yaw) * vx
         return Twist(vx, vy, omega)
 
@@ -281,6 +264,14 @@ class MpcController(Controller):
             warm_up_control(dynamics.drive)
             model = self._models[dynamics.drive] = MODELS[dynamics.drive](Horizon.of(self._stages))
         return model
+
+
+def _correctable(pose: Array, target: Array, dynamics: Dynamics) -> Array:
+    """Return the error [x, y, yaw] that a drive can correct: of a differential one, not that to its side."""
+    error = pose - target
+    if dynamics.drive == "differential":
+        error[0], error[1] = math.cos(pose[2]) * error[0] + math.sin(pose[2]) * error[1], 0.0
+    return error
 
 
 def pose_of(pose: Any) -> Array:
@@ -306,7 +297,6 @@ def in_model_frame(velocity: Array, yaw: float, dynamics: Dynamics) -> Array:
 
 
 POSITION_PER_S = 1.5  # how fast an error is corrected; by a differential drive, only ahead
-ACROSS_PER_M2 = 6.0  # turn towards the path, per metre driven and per metre of error
 HEADING_PER_S = 3.0
 MEAN_S = 0.3  # errors are averaged over this time: noise must not keep a robot awake
 REST_M, WAKE_M = 0.004, 0.008
@@ -330,7 +320,7 @@ def follow(pose: Array, velocity: Array, target: Array, dynamics: Dynamics, peri
         ahead, left = cos * off[0] + sin * off[1], cos * off[1] - sin * off[0]
         speed = target[3] * math.cos(target[2]) + target[4] * math.sin(target[2])
         wanted[0] = speed * math.cos(heading) + POSITION_PER_S * ahead
-        wanted[2] += ACROSS_PER_M2 * speed * left
+        wanted[2] += 6.0 * speed * left  # turn towards the path, per metre driven and per metre of error
     return within_limits(wanted, velocity, dynamics, period_s)
 
 
