@@ -35,3 +35,8 @@ class NavigationFailure(ProctorError):
     def __init__(self, reason: Reason, message: str) -> None:
         self.reason = reason
         super().__init__(message)
+
+
+def infeasible(message: str) -> NavigationFailure:
+    """Return the failure of a path that cannot be driven as asked."""
+    return NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)

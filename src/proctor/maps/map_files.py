@@ -8,10 +8,7 @@ from __future__ import annotations
 import io
 import math
 import re
-import struct
-import tokenize
 import zipfile
-import zlib
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -44,22 +41,6 @@ IMAGES: dict[bytes, type[ImageFile]] = {
     b"BM": BmpImageFile,
 }
 """By the first bytes of the file. The classes read only the header until the pixels are asked for."""
-_UNREADABLE = (OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, struct.error, zlib.error)
-"""What Pillow raises on files that are damaged."""
-_BROKEN_YAML = (
-    yaml.YAMLError,
-    ValueError,
-    LookupError,
-    AttributeError,
-    TypeError,
-    OverflowError,
-    RecursionError,
-)
-"""What PyYAML raises on values that are not what they claim to be, besides errors with a place."""
-_BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error)
-"""What zipfile raises on files that are damaged; that it cannot do something is a RuntimeError."""
-_BROKEN_ARRAY = (ValueError, EOFError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError)
-"""What numpy raises on headers that are damaged, for they are Python's literals."""
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -167,7 +148,7 @@ def _load_header(path: Path) -> MapHeader:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise InvalidFile(path, f"invalid YAML: {error.problem}", place=place) from None
-    except _BROKEN_YAML as error:
+    except Exception as error:  # noqa: BLE001  PyYAML fails in many ways on strange values
         raise InvalidFile(path, f"invalid YAML: {' '.join(str(error).split())}") from None
     return convert(value, MapHeader, path)
 
@@ -210,7 +191,9 @@ def _load_shades(path: Path) -> _Shades:
                 return _Shades(((deep + 128) // 257).astype(np.uint8), np.ones(deep.shape, dtype=bool))
             pixels = np.asarray(image.convert("RGBA").convert("LA"))
             return _Shades(pixels[..., 0], pixels[..., 1] == 255)
-    except _UNREADABLE as error:
+    except InvalidFile:
+        raise
+    except Exception as error:  # noqa: BLE001  Pillow fails in many ways on files that are damaged
         raise InvalidFile(path, f"an image that cannot be read: {error}") from None
 
 
@@ -241,7 +224,9 @@ def _load_npz(path: Path) -> tuple[Occupancy, NDArray[np.bool_], bool]:
         with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as archive:
             frame = _member(archive, FRAME, np.float64, path)
             layers = {name: _member(archive, name, np.bool_, path) for name in LAYERS}
-    except _BROKEN_ZIP as error:
+    except UserError:
+        raise
+    except Exception as error:  # noqa: BLE001  zipfile fails in many ways on files that are damaged
         raise InvalidFile(path, f"a broken .npz file: {error}") from None
     if frame.shape != (4,) or frame[3] not in (0, 1):
         raise InvalidFile(path, f"expected cell, x, y and 0 or 1, found {frame.tolist()}", place=FRAME)
@@ -278,5 +263,5 @@ def _member(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> NDA
         if found != dtype or math.prod(shape) * found.itemsize != len(raw) - file.tell():
             raise ValueError(f"expected {np.dtype(dtype)}, found {found} {shape} in {len(raw)} bytes")
         return np.asarray(np.load(io.BytesIO(raw), allow_pickle=False))
-    except _BROKEN_ARRAY as error:
+    except Exception as error:  # noqa: BLE001  the header is a Python literal, so it fails in many ways
         raise InvalidFile(path, f"no array that can be read: {error}", place=name) from None

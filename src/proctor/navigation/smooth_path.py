@@ -37,7 +37,7 @@ from proctor.kernels.paths import (
     spare_and_lacking_m,
     traversal,
 )
-from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.failure import infeasible
 from proctor.navigation.path import Leg
 from proctor.navigation.timing.curve import Curve, fastest_rates
 from proctor.robots.dynamics import Dynamics
@@ -85,7 +85,7 @@ def smooth_path(
     length_m = path_length(corners)
     if length_m < 1e-4:  # shorter paths have no direction to speak of
         x, y = corners[-1]
-        raise _infeasible(f"expected a path, found start and goal at one place, ({x:.3f}, {y:.3f})")
+        raise infeasible(f"expected a path, found start and goal at one place, ({x:.3f}, {y:.3f})")
     raw_m = least_on_way(field, corners)
     if start is None and len(corners) == 2:
         return _straight_legs(corners), raw_m
@@ -101,7 +101,7 @@ def smooth_path(
         return (leg,), least_clearance(field, leg.points)
     if start is not None:
         heading = f"yaw {start[0]:.2f}, curvature {start[1]:.2f}"
-        raise _infeasible(f"there is no smooth path that begins with {heading} at {speed_mps:.2f} m/s")
+        raise infeasible(f"there is no smooth path that begins with {heading} at {speed_mps:.2f} m/s")
     return _straight_legs(corners), raw_m
 
 
@@ -159,10 +159,6 @@ def _straight_legs(corners: Array) -> tuple[Leg, ...]:
         count = max(2, math.ceil(math.dist(a, b) / SPACING_M) + 1)
         legs.append(Leg(points=np.linspace(a, b, count), yaw=np.full(count, yaw), curvature=np.zeros(count)))
     return tuple(legs)
-
-
-def _infeasible(message: str) -> NavigationFailure:
-    return NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)
 
 
 def lead_ins(corners: Array, yaw: float, speed_mps: float, dynamics: Dynamics) -> Iterator[Array]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.kernels.clearance import ClearanceField, clearance_at
-from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, Reason, infeasible
 from proctor.navigation.path import Path, RobotMotion, Trajectory
 from proctor.navigation.planner import MARGIN_M, find_path
 from proctor.navigation.smooth_path import smooth_path
@@ -86,7 +86,7 @@ class PlanAnswer(msgspec.Struct, frozen=True, kw_only=True):
     def found_trajectory(self) -> Trajectory:
         """Return the trajectory, or raise why there is none."""
         if self.trajectory is None:
-            raise self.failure or NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, "there is no trajectory")
+            raise self.failure or infeasible("there is no trajectory")
         return self.trajectory
 
 

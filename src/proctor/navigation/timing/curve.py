@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from proctor.core.types import Array
 from proctor.kernels.timing import bends, hardest_braking, reachable, run, sample
-from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.failure import infeasible
 from proctor.navigation.path import Leg, Trajectory
 from proctor.robots.dynamics import Dynamics
 
@@ -33,8 +33,7 @@ class Curve(NamedTuple):
         """Return the curve of a leg over the distance, yaw along it; None if the leg has no length."""
         columns = np.column_stack([leg.points, leg.yaw, leg.curvature])
         if not np.isfinite(columns).all():
-            message = "the path holds numbers that are not finite"
-            raise NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)
+            raise infeasible("the path holds numbers that are not finite")
         chords_m = np.linalg.norm(np.diff(columns[:, :2], axis=0), axis=1)
         columns = columns[np.concatenate([[True], chords_m > 1e-6])]
         if len(columns) < 2:
@@ -91,8 +90,8 @@ class Curve(NamedTuple):
         """Return the trajectory along this curve with given rates at its knots, linear in time between."""
         sums = rates[:-1] + rates[1:]
         if not (sums > 0).all():
-            message = f"the robot would stand still {self.knots[np.argmin(sums)]:.3f} m along the path"
-            raise NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)
+            at_m = self.knots[np.argmin(sums)]
+            raise infeasible(f"the robot would stand still {at_m:.3f} m along the path")
         durations_s = 2 * np.diff(self.knots) / sums
         gains = np.diff(rates) / durations_s
         starts_s = np.concatenate([[0.0], np.cumsum(durations_s)])

@@ -14,7 +14,7 @@ import numpy as np
 from proctor.core.errors import UnknownName, missing_extra
 from proctor.core.geometry import wrap_angle
 from proctor.core.types import Pose2
-from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.failure import infeasible
 from proctor.navigation.path import Leg, RobotMotion, Trajectory
 from proctor.navigation.timing.curve import Curve, fastest_rates
 from proctor.navigation.timing.moves import turn, turn_to, turn_to_stop_rad
@@ -43,9 +43,9 @@ def time_path(
     Raises NavigationFailure (INFEASIBLE_TRAJECTORY) if the robot cannot follow the path from how it moves.
     """
     if not np.isfinite([start.yaw, start.v, start.omega, goal_yaw or 0.0]).all():
-        raise _infeasible(f"expected finite numbers, found {start} and the goal's yaw {goal_yaw}")
+        raise infeasible(f"expected finite numbers, found {start} and the goal's yaw {goal_yaw}")
     if not legs:
-        raise _infeasible("the path has no legs")
+        raise infeasible("the path has no legs")
     ways = [curve.in_steps() for leg in legs if (curve := Curve.of_leg(leg)) is not None]
     x, y = (float(number) for number in legs[0].points[0])
     parts = [Trajectory([0.0], [[x, y, start.yaw]], [[0.0, 0.0, 0.0]])]
@@ -71,18 +71,18 @@ def _start_speed(start: RobotMotion, ways: list[Curve], dynamics: Dynamics) -> f
     if abs(start.v) <= REST_MPS:
         return 0.0
     if start.v < 0:
-        raise _infeasible(f"the robot drives backwards at {-start.v:.2f} m/s; it has to stop first")
+        raise infeasible(f"the robot drives backwards at {-start.v:.2f} m/s; it has to stop first")
     if not ways:
-        raise _infeasible(f"the robot moves at {start.v:.2f} m/s, but the path has no length")
+        raise infeasible(f"the robot moves at {start.v:.2f} m/s, but the path has no length")
     if dynamics.drive == "holonomic":
         return start.v
     heading, curvature = ways[0].poses[0, 2], ways[0].slopes[0, 2]
     if abs(wrap_angle(heading - start.yaw)) > 0.05:
         directions = f"{math.degrees(start.yaw):.1f}°, but the path begins at {math.degrees(heading):.1f}°"
-        raise _infeasible(f"the robot moves at {start.v:.2f} m/s and heads {directions}")
+        raise infeasible(f"the robot moves at {start.v:.2f} m/s and heads {directions}")
     if abs(start.omega - curvature * start.v) > LATE_S * dynamics.alpha_max:
         rates = f"{start.omega:.2f} rad/s, but the path begins with {curvature * start.v:.2f} rad/s"
-        raise _infeasible(f"the robot moves at {start.v:.2f} m/s and turns at {rates}")
+        raise infeasible(f"the robot moves at {start.v:.2f} m/s and turns at {rates}")
     return start.v
 
 
@@ -99,7 +99,7 @@ def _driven(curve: Curve, dynamics: Dynamics, speed: float, method: str) -> Traj
         rates, highest = find_rates(curve, dynamics, speed)
         if speed > 1.01 * highest:  # a start that is hardly too fast is slowed
             limits = f"at most {highest:.2f} m/s there keeps the limits further on"
-            raise _infeasible(f"the robot starts at {speed:.2f} m/s, but {limits}")
+            raise infeasible(f"the robot starts at {speed:.2f} m/s, but {limits}")
         trajectory = curve.timed(rates)
         if _hardest(trajectory, dynamics) <= 1.01:  # else its path is divided more finely
             break
@@ -145,10 +145,6 @@ def _facing(curve: Curve, before: Trajectory, *, moving: bool) -> Curve:
     share = (curve.knots - curve.knots[0]) / curve.length
     yaws = curve.poses[:, 2] + turns_rad + rest_rad * (1 - share)
     return curve.with_yaw(yaws, curve.slopes[:, 2] - rest_rad / curve.length)
-
-
-def _infeasible(message: str) -> NavigationFailure:
-    return NavigationFailure(Reason.INFEASIBLE_TRAJECTORY, message)
 
 
 def turning_on_the_way(
