@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 
@@ -51,6 +52,8 @@ class Worker:
             except (EOFError, ConnectionError):
                 return
             self._wanted_id = 0 if request is None else request.id
+            with suppress(queue.Empty):
+                self._requests.get_nowait()  # nobody wants the older one, and its map may be large
             if request is not None:
                 self._requests.put((request, field))
 
