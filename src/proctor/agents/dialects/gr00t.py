@@ -7,20 +7,20 @@ streams its actions have. Servers of before msgpack came reply with pickled tens
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
 
 from proctor.agents.connection import Connection
-from proctor.agents.dialects.dialect import Dialect, encoding
-from proctor.agents.dialects.mapping import Mapping, RowTranslator
-from proctor.agents.dialects.packed_arrays import as_numbers, gr00t_encoder, read_value
+from proctor.agents.dialects.dialect import encoding
+from proctor.agents.dialects.mapping import Mapping, RowDialect
+from proctor.agents.dialects.packed_arrays import as_numbers, gr00t_array, read_value
 from proctor.agents.handshake import Handshake, last_line, one_line
 from proctor.agents.messages import BadFrame, WireFault
 from proctor.core.addresses import TOKEN_VARIABLE
 from proctor.core.errors import AgentFault
-from proctor.core.types import Array, EpisodeInfo, Observation, Outcome
+from proctor.core.types import Array, EpisodeInfo, Observation
 
 ALL_STREAMS = "actions"  # the default of `action.key`: all streams of an action, in the server's order
 MAX_STEPS_BACK = 100
@@ -35,43 +35,29 @@ class Modality(msgspec.Struct, frozen=True):
     delta_indices: list[int]
 
 
-class Gr00tDialect(Dialect):
+class Gr00tDialect(RowDialect):
     """A policy server of GR00T, without its wrapper for simulators."""
 
     name = "gr00t"
     first_speaker = "evaluator"
     schemes: ClassVar[tuple[str, ...]] = ("gr00t+tcp",)
+    write_array = gr00t_array
 
     def __init__(self, connection: Connection, mapping: Mapping | None = None) -> None:
         super().__init__(connection, mapping)
-        self._translator = RowTranslator(self.name, mapping)
-        self._encoder = gr00t_encoder()
         self._token: str | None = None
         self._modalities: dict[str, Modality] = {}
         self._seen: deque[dict[str, Any]] = deque(maxlen=1)
 
-    @classmethod
-    def recognises(cls, handshake: Handshake) -> bool:
-        """Return False: the scheme of the address says it."""
-        del handshake
-        return False
-
-    @classmethod
-    def open(
-        cls, connection: Connection, handshake: Handshake, mapping: Mapping | None, deadline_s: float
-    ) -> Self:
-        """Ask what the model wants to see."""
-        dialect = super().open(connection, handshake, mapping, deadline_s)
+    def _shake_hands(self, handshake: Handshake, deadline_s: float) -> None:
+        self._token = handshake.address.token
         try:
-            dialect.configure(handshake.address.token, deadline_s)
+            self._ask_modalities(deadline_s)
         except BadFrame as error:
             problem = f"{handshake.address.url} does not answer as a GR00T server of N1.6 or later: {error}"
             raise AgentFault(WireFault.MISMATCH, problem) from None
-        return dialect
 
-    def configure(self, token: str | None, deadline_s: float) -> None:
-        """Read the server's modalities."""
-        self._token = token
+    def _ask_modalities(self, deadline_s: float) -> None:
         found = self._request("get_modality_config", None, deadline_s)
         if not isinstance(found, dict):
             raise BadFrame(WireFault.WRONG_MESSAGE, f"expected modalities, found {type(found).__name__}")
@@ -85,25 +71,22 @@ class Gr00tDialect(Dialect):
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
         """Send `reset`."""
-        self._translator.begin(info)
+        super().begin(info, deadline_s)
         self._seen.clear()
         self._request("reset", {"options": None}, deadline_s)
 
     def ask(self, observation: Observation, deadline_s: float) -> Any:
-        """Return the next answer of the last chunk, or send `get_action` for a new one."""
+        """Keep what is seen, also while a chunk is executed: the model may look back to it."""
         with encoding():
             self._seen.append(self._checked(self._translator.payload(observation)))
-        answer = self._translator.queued_answer()
-        if answer is not None:
-            return answer
+        return super().ask(observation, deadline_s)
+
+    def _ask_server(self, observation: Observation, deadline_s: float) -> Any:
         with encoding():
             seen = {kind: self._frames(kind) for kind in self._seen[-1]}
         reply = self._request("get_action", {"observation": seen, "options": None}, deadline_s)
         streams = reply[0] if isinstance(reply, list) and reply else reply
         return self._translator.first_of_rows(self._rows(streams))
-
-    def end(self, outcome: Outcome, deadline_s: float) -> None:
-        """Do nothing: `reset` begins the next episode."""
 
     def _request(self, endpoint: str, data: dict[str, Any] | None, deadline_s: float) -> Any:
         request: dict[str, Any] = {"endpoint": endpoint}
@@ -111,26 +94,20 @@ class Gr00tDialect(Dialect):
             request["data"] = data
         if self._token is not None:
             request["api_token"] = self._token
-        with encoding():
-            frame = self._encoder.encode(request)
-        found = self.connection.exchange(frame, deadline_s)
-        if not isinstance(found, bytes) or found.startswith(PICKLES):
+        found = self._exchange(request, deadline_s)
+        if found.startswith(PICKLES):
             problem = "the server replies with pickled tensors, as GR00T did before it had msgpack"
-            raise BadFrame(
-                WireFault.WRONG_MESSAGE, f"{problem}; serve the model with Isaac-GR00T N1.6 or later"
-            )
+            remedy = "serve the model with Isaac-GR00T N1.6 or later"
+            raise BadFrame(WireFault.WRONG_MESSAGE, f"{problem}; {remedy}")
         reply = read_value(found)
         if isinstance(reply, dict) and "error" in reply:
             said = last_line(str(reply["error"]))
             if said.startswith("Unauthorized"):
                 problem = f"the server wants a token, or another one ({said}): see {TOKEN_VARIABLE}"
                 raise AgentFault(WireFault.MISMATCH, problem)
-            if said.startswith(
-                "Unknown endpoint"
-            ):  # N1.5 knows of no reset, and takes observations otherwise
-                raise AgentFault(
-                    WireFault.MISMATCH, f"the server is older than GR00T N1.6 ({said}): update it"
-                )
+            if said.startswith("Unknown endpoint"):  # N1.5 has no reset, and takes observations otherwise
+                problem = f"the server is older than GR00T N1.6 ({said}): update it"
+                raise AgentFault(WireFault.MISMATCH, problem)
             raise AgentFault(WireFault.AGENT_ERROR, f"the server failed: {said}")
         return reply
 
@@ -172,9 +149,8 @@ class Gr00tDialect(Dialect):
         missing = [name for name in wanted if name not in streams]
         if missing or not wanted:
             found = one_line(", ".join(sorted(map(str, streams))) or "nothing")
-            raise AgentFault(
-                WireFault.WRONG_MESSAGE, f"the action has no '{one_line(', '.join(missing))}', only {found}"
-            )
+            problem = f"the action has no '{one_line(', '.join(missing))}', only {found}"
+            raise AgentFault(WireFault.WRONG_MESSAGE, problem)
         parts = [as_numbers(streams[name]) for name in wanted]
         if any(part.ndim != 3 or part.shape[:2] != (1, parts[0].shape[1]) for part in parts):
             shapes = ", ".join(str(part.shape) for part in parts)

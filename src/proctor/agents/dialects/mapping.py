@@ -5,25 +5,31 @@ The exam gives the defaults (`EpisodeInfo.dialects`), the user's mapping file ov
 
 from __future__ import annotations
 
+import abc
 import math
 from collections import deque
+from collections.abc import Callable
 from collections.abc import Mapping as Map
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from proctor.agents.dialects.packed_arrays import read_numbers
-from proctor.agents.handshake import one_line
+from proctor.agents.connection import Connection
+from proctor.agents.dialects.dialect import Dialect, encoding
+from proctor.agents.dialects.packed_arrays import array_encoder, read_numbers
+from proctor.agents.handshake import Handshake, last_line, one_line
 from proctor.agents.messages import BadFrame, WireFault
 from proctor.core.answers import NOT_FINITE, WRONG_LENGTH
 from proctor.core.documents import convert, read_json
 from proctor.core.errors import AgentFault, UserError, did_you_mean
-from proctor.core.types import Array, EpisodeInfo, Observation
+from proctor.core.types import Array, EpisodeInfo, Observation, Outcome
 
+T = TypeVar("T")
 Kind: TypeAlias = Literal["index", "scores", "joint_position", "ee_pose_target"]
 Entries: TypeAlias = Annotated[dict[str, str | dict[str, str | dict[str, str]]], msgspec.Meta(min_length=1)]
 Pixels: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=4096)]
@@ -70,7 +76,7 @@ class Mapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                     f"mapping: unknown entry '{name}' in 'resize'{did_you_mean(name, sources)}{known}"
                 )
         resize = self.resize if self.resize is not None else dict(defaults.resize if defaults else {})
-        return msgspec.structs.replace(self, observation=observation, resize=resize)
+        return replace(self, observation=observation, resize=resize)
 
     def payload(self, observation: Observation, instruction: str) -> dict[str, Any]:
         """Return an observation under the server's keys, or raise UserError if an entry is missing."""
@@ -145,18 +151,22 @@ class RowTranslator:
         """Return the next answer of the last chunk, or None if the server must be asked."""
         return self._answer(self._rows.popleft()) if self._rows else None
 
+    def entry_of(self, reply: Map[str, T]) -> T:
+        """Return the entry of a reply that holds the numbers."""
+        if self.action_key not in reply:
+            found = one_line(", ".join(sorted(map(str, reply))) or "nothing")
+            hint = "'action.key' in the mapping says where to look"
+            problem = f"the reply has no '{self.action_key}', only {found}; {hint}"
+            raise AgentFault(WireFault.WRONG_MESSAGE, problem)
+        return reply[self.action_key]
+
     def first_answer(self, reply: Map[str, msgspec.Raw]) -> Any:
         """Read a reply, queue its rows and return the answer of the first one."""
-        key = self._mapping.action.key
-        if key not in reply:
-            found = one_line(", ".join(sorted(reply)) or "nothing")
-            hint = "'action.key' in the mapping says where to look"
-            raise AgentFault(WireFault.WRONG_MESSAGE, f"the reply has no '{key}', only {found}; {hint}")
+        packed = self.entry_of(reply)
         try:
-            numbers = read_numbers(reply[key])
+            return self.first_of_rows(read_numbers(packed))
         except BadFrame as error:
-            raise AgentFault(error.kind, f"{key}: {error}") from None
-        return self.first_of_rows(numbers)
+            raise AgentFault(error.kind, f"{self.action_key}: {error}") from None
 
     def first_of_rows(self, numbers: Array) -> Any:
         """Queue a row of numbers, or several, and return the answer of the first one."""
@@ -210,3 +220,74 @@ class RowTranslator:
         if np.isnan(row).any():
             raise AgentFault(NOT_FINITE, f"expected scores, found NaN: {row.tolist()!s:.100}")
         return int(np.argmax(row))
+
+
+class RowDialect(Dialect):
+    """The protocol of a policy server that answers with rows of numbers, in msgpack.
+
+    A subclass writes and reads the messages. By default there are no episodes, and no handshake.
+    """
+
+    write_array: ClassVar[Callable[[NDArray[Any]], dict[Any, Any]]]
+    """How the server wants arrays: one of the functions of `packed_arrays.py`."""
+
+    def __init__(self, connection: Connection, mapping: Mapping | None = None) -> None:
+        super().__init__(connection, mapping)
+        self._translator = RowTranslator(self.name, mapping)
+        self._encoder = array_encoder(type(self).write_array)
+
+    @classmethod
+    def recognises(cls, handshake: Handshake) -> bool:
+        """Return False: the user names the dialect, or the scheme of the address does."""
+        del handshake
+        return False
+
+    @classmethod
+    def open(
+        cls, connection: Connection, handshake: Handshake, mapping: Mapping | None, deadline_s: float
+    ) -> Self:
+        """Make the dialect, and let it finish the handshake."""
+        dialect = super().open(connection, handshake, mapping, deadline_s)
+        dialect._shake_hands(handshake, deadline_s)  # noqa: SLF001  (of this class)
+        return dialect
+
+    def _shake_hands(self, handshake: Handshake, deadline_s: float) -> None:
+        """Finish the handshake; AgentFault if the server speaks something else."""
+
+    def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
+        """Keep the instruction, and forget the last chunk."""
+        del deadline_s
+        self._translator.begin(info)
+
+    def ask(self, observation: Observation, deadline_s: float) -> Any:
+        """Return the next answer of the last chunk, or ask the server for a new one."""
+        answer = self._translator.queued_answer()
+        return self._ask_server(observation, deadline_s) if answer is None else answer
+
+    @abc.abstractmethod
+    def _ask_server(self, observation: Observation, deadline_s: float) -> Any:
+        """Send an observation, and return the first answer of the reply's chunk."""
+
+    def end(self, outcome: Outcome, deadline_s: float) -> None:
+        """Do nothing: many servers do not know of episodes."""
+
+    def _encoded(self, message: Any) -> bytes:
+        with encoding():
+            return self._encoder.encode(message)
+
+    def _exchange(self, message: Any, deadline_s: float) -> bytes:
+        """Send a message and return the reply, which must be binary."""
+        reply = self.connection.exchange(self._encoded(message), deadline_s)
+        if isinstance(reply, str):
+            problem = f"expected a binary frame, found text: {last_line(reply)}"
+            raise AgentFault(WireFault.WRONG_FRAME, problem)
+        return reply
+
+    def _resized(self, info: EpisodeInfo, resize: dict[str, tuple[int, int]]) -> EpisodeInfo:
+        """Return an episode in which pictures get other sizes by default."""
+        defaults = info.dialects
+        if self.name not in defaults.observations:
+            return info
+        sent = replace(defaults.observations[self.name], resize=resize)
+        observations = {**defaults.observations, self.name: sent}
+        return replace(info, dialects=replace(defaults, observations=observations))

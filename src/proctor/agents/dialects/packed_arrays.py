@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 
 from proctor.agents.arrays import read_array
 from proctor.agents.messages import BadFrame, WireFault
@@ -31,24 +32,40 @@ MAX_BYTES = 256 << 10
 PICKLED = "found an array of Python objects, which only unpickling could read; send plain numbers"
 
 
-def openpi_encoder() -> msgspec.msgpack.Encoder:
-    """Return an encoder that writes arrays with keys of bytes."""
-    return msgspec.msgpack.Encoder(enc_hook=lambda value: _write(value, str.encode))
+def array_encoder(write_array: Callable[[NDArray[Any]], dict[Any, Any]]) -> msgspec.msgpack.Encoder:
+    """Return an encoder that writes arrays by one of the functions below, and numpy's numbers as numbers."""
+
+    def write(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
+            raise NotImplementedError(f"cannot be sent: {getattr(value, 'dtype', type(value).__name__)}")
+        return write_array(value)
+
+    return msgspec.msgpack.Encoder(enc_hook=write)
 
 
-def vla_eval_encoder() -> msgspec.msgpack.Encoder:
-    """Return an encoder that writes arrays with keys of text."""
-    return msgspec.msgpack.Encoder(enc_hook=lambda value: _write(value, str))
+def vla_eval_array(array: NDArray[Any]) -> dict[Any, Any]:
+    """Write an array with keys of text."""
+    return {"__ndarray__": True, "data": array.tobytes(), "dtype": array.dtype.str, "shape": array.shape}
 
 
-def msgpack_numpy_encoder() -> msgspec.msgpack.Encoder:
-    """Return an encoder that writes arrays as the package msgpack_numpy does."""
-    return msgspec.msgpack.Encoder(enc_hook=_write_msgpack_numpy)
+def openpi_array(array: NDArray[Any]) -> dict[Any, Any]:
+    """Write an array with keys of bytes."""
+    return {key.encode(): part for key, part in vla_eval_array(array).items()}
 
 
-def gr00t_encoder() -> msgspec.msgpack.Encoder:
-    """Return an encoder that writes arrays as .npy files, which GR00T's servers of all versions read."""
-    return msgspec.msgpack.Encoder(enc_hook=_write_npy)
+def msgpack_numpy_array(array: NDArray[Any]) -> dict[Any, Any]:
+    """Write an array as the package msgpack_numpy does."""
+    described = {b"nd": True, b"type": array.dtype.str, b"kind": b"", b"shape": array.shape}
+    return {**described, b"data": array.tobytes()}
+
+
+def gr00t_array(array: NDArray[Any]) -> dict[Any, Any]:
+    """Write an array as a .npy file, which GR00T's servers of all versions read."""
+    file = io.BytesIO()
+    npy.write_array(file, array, allow_pickle=False)
+    return {"__ndarray_class__": True, "as_npy": file.getvalue()}
 
 
 def unpack(frame: bytes, type_: type[T], expected: str) -> T:
@@ -97,45 +114,10 @@ def as_numbers(value: Any) -> Array:
         raise BadFrame(WireFault.MALFORMED, f"expected numbers: {error}") from None
 
 
-def _floats(numbers: np.ndarray[Any, Any], value: Any) -> Array:
+def _floats(numbers: NDArray[Any], value: Any) -> Array:
     if numbers.dtype.kind not in "biuf":
         raise BadFrame(WireFault.MALFORMED, f"expected numbers, found {type(value).__name__}")
     return numbers.astype(np.float64)
-
-
-def _plain(value: Any) -> np.ndarray[Any, Any]:
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
-        raise NotImplementedError(f"cannot be sent: {getattr(value, 'dtype', type(value).__name__)}")
-    return value
-
-
-def _write(value: Any, key: Callable[[str], str | bytes]) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    value = _plain(value)
-    parts = {"__ndarray__": True, "data": value.tobytes(), "dtype": value.dtype.str, "shape": value.shape}
-    return {key(name): part for name, part in parts.items()}
-
-
-def _write_msgpack_numpy(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    value = _plain(value)
-    return {
-        b"nd": True,
-        b"type": value.dtype.str,
-        b"kind": b"",
-        b"shape": value.shape,
-        b"data": value.tobytes(),
-    }
-
-
-def _write_npy(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    file = io.BytesIO()
-    npy.write_array(file, _plain(value), allow_pickle=False)
-    return {"__ndarray_class__": True, "as_npy": file.getvalue()}
 
 
 def _unpacked(packed: dict[Any, Any]) -> Any:

@@ -6,13 +6,13 @@ a text, which in openpi would be an error.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from proctor.agents.connection import Connection
-from proctor.agents.dialects.dialect import encoding
 from proctor.agents.dialects.mapping import Mapping
 from proctor.agents.dialects.openpi import OpenPiDialect
 from proctor.agents.dialects.packed_arrays import unpack
@@ -48,17 +48,12 @@ class RoboArenaDialect(OpenPiDialect):
         """Return whether the first frame is RoboArena's configuration."""
         return isinstance(handshake.first_frame, bytes) and handshake.known_protocol == cls.name
 
-    @classmethod
-    def open(
-        cls, connection: Connection, handshake: Handshake, mapping: Mapping | None, deadline_s: float
-    ) -> Self:
-        """Read the server's configuration."""
-        dialect = super().open(connection, handshake, mapping, deadline_s)
+    def _shake_hands(self, handshake: Handshake, deadline_s: float) -> None:
+        super()._shake_hands(handshake, deadline_s)
         try:
-            dialect.config = unpack(bytes(handshake.first_frame or b""), ServerConfig, "a configuration")  # type: ignore[arg-type]
+            self.config = unpack(bytes(handshake.first_frame or b""), ServerConfig, "a configuration")  # type: ignore[arg-type]
         except BadFrame as error:
             raise AgentFault(WireFault.MISMATCH, f"the server's first frame: {error}") from None
-        return dialect
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
         """Check the server's action space. The first episode on a connection begins with a reset."""
@@ -77,16 +72,14 @@ class RoboArenaDialect(OpenPiDialect):
         del outcome
         self._reset(deadline_s)
 
-    def payload(self, observation: Observation) -> dict[str, Any]:
-        """Return what is sent for an action."""
-        found = super().payload(observation)
+    def _payload(self, observation: Observation) -> dict[str, Any]:
+        found = super()._payload(observation)
         numbers = {key: np.atleast_1d(value) for key, value in found.items() if isinstance(value, float)}
         return {**found, **numbers, "endpoint": "infer", "session_id": self._session_id}
 
     def _reset(self, deadline_s: float) -> None:
-        with encoding():
-            frame = self.encoder.encode({"endpoint": "reset", "session_id": self._session_id})
-        reply = self.connection.exchange(frame, deadline_s)
+        message = {"endpoint": "reset", "session_id": self._session_id}
+        reply = self.connection.exchange(self._encoded(message), deadline_s)
         if reply != RESET_REPLY:
             found = last_line(reply) if isinstance(reply, str) else f"{len(reply)} bytes"
             raise AgentFault(WireFault.AGENT_ERROR, f"the server did not reset: {found}")
@@ -102,13 +95,6 @@ class RoboArenaDialect(OpenPiDialect):
                 hint = "'action.kind' in a mapping file says what they are; else convert them in the server"
                 raise AgentFault(WireFault.MISMATCH, f"{problem}; {hint}")
             kind = space
-        sent = defaults.observations.get(self.name)
-        if sent is not None:
-            size = self.config.image_resolution
-            resize = dict.fromkeys(sent.resize, size) if size is not None else {}
-            sent = msgspec.structs.replace(sent, resize=resize)
-            defaults = msgspec.structs.replace(
-                defaults, observations={**defaults.observations, self.name: sent}
-            )
-        defaults = msgspec.structs.replace(defaults, default_kind=kind)
-        return msgspec.structs.replace(info, dialects=defaults)
+        info = replace(info, dialects=replace(defaults, default_kind=kind))
+        sent, size = defaults.observations.get(self.name), self.config.image_resolution
+        return self._resized(info, dict.fromkeys(sent.resize, size) if sent and size else {})

@@ -7,15 +7,14 @@ beginning and the end of an episode get none.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from proctor import __version__
-from proctor.agents.connection import Connection
-from proctor.agents.dialects.dialect import Dialect, encoding
-from proctor.agents.dialects.mapping import Mapping, RowTranslator
-from proctor.agents.dialects.packed_arrays import unpack, vla_eval_encoder
+from proctor.agents.dialects.dialect import encoding
+from proctor.agents.dialects.mapping import RowDialect
+from proctor.agents.dialects.packed_arrays import unpack, vla_eval_array
 from proctor.agents.handshake import Handshake, last_line, one_line
 from proctor.agents.messages import WireFault
 from proctor.core.errors import AgentFault
@@ -39,17 +38,13 @@ class ConfigPage(msgspec.Struct):
     applied: dict[str, Any]
 
 
-class VlaEvalDialect(Dialect):
+class VlaEvalDialect(RowDialect):
     """A model server of vla-eval."""
 
     name = "vla-eval"
     first_speaker = "evaluator"
-
-    def __init__(self, connection: Connection, mapping: Mapping | None = None) -> None:
-        super().__init__(connection, mapping)
-        self._translator = RowTranslator(self.name, mapping)
-        self._encoder = vla_eval_encoder()
-        self._seq = 0
+    write_array = vla_eval_array
+    _seq = 0
 
     @classmethod
     def recognises(cls, handshake: Handshake) -> bool:
@@ -62,15 +57,11 @@ class VlaEvalDialect(Dialect):
             return False
         return True
 
-    @classmethod
-    def open(
-        cls, connection: Connection, handshake: Handshake, mapping: Mapping | None, deadline_s: float
-    ) -> Self:
-        """Exchange hellos and compare versions."""
-        dialect = super().open(connection, handshake, mapping, deadline_s)
+    def _shake_hands(self, handshake: Handshake, deadline_s: float) -> None:
+        del handshake
         hello = {"harness_version": f"proctor {__version__}", "protocol_version": VERSION}
         try:
-            reply = _read(connection.exchange(dialect.encoded("hello", hello), deadline_s))
+            reply = self._request("hello", hello, deadline_s)
         except AgentFault as fault:
             if fault.kind not in (WireFault.WRONG_FRAME, WireFault.WRONG_MESSAGE, WireFault.MALFORMED):
                 raise
@@ -84,11 +75,10 @@ class VlaEvalDialect(Dialect):
             problem = f"the server speaks version {one_line(str(version))} of vla-eval's protocol"
             remedy = f"Proctor version {VERSION}; serve it with a vla-eval of that version"
             raise AgentFault(WireFault.MISMATCH, f"{problem}, {remedy}")
-        return dialect
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
         """Send `episode_start`."""
-        self._translator.begin(info)
+        super().begin(info, deadline_s)
         task = {
             "name": info.task,
             "episode_id": info.episode_id,
@@ -96,16 +86,12 @@ class VlaEvalDialect(Dialect):
             "max_steps": info.max_steps,
             "seed": info.seed,
         }
-        self.connection.send(self.encoded("episode_start", {"task": task, "mode": "sync"}), deadline_s)
+        self._send("episode_start", {"task": task, "mode": "sync"}, deadline_s)
 
-    def ask(self, observation: Observation, deadline_s: float) -> Any:
-        """Return the next answer of the last chunk, or send `observation` for a new one."""
-        answer = self._translator.queued_answer()
-        if answer is not None:
-            return answer
+    def _ask_server(self, observation: Observation, deadline_s: float) -> Any:
         with encoding():
             payload = self._translator.payload(observation)
-        reply = _read(self.connection.exchange(self.encoded("observation", payload), deadline_s))
+        reply = self._request("observation", payload, deadline_s)
         if reply.type == "error":
             problem = last_line(str(_plain(reply, "error")))
             raise AgentFault(WireFault.AGENT_ERROR, f"the server failed: {problem}")
@@ -120,22 +106,20 @@ class VlaEvalDialect(Dialect):
     def end(self, outcome: Outcome, deadline_s: float) -> None:
         """Send `episode_end`."""
         result = {"status": outcome.status, "metrics": outcome.metrics, "steps": outcome.num_steps}
-        self.connection.send(self.encoded("episode_end", result), deadline_s)
+        self._send("episode_end", result, deadline_s)
 
-    def encoded(self, type_: str, payload: dict[str, Any]) -> bytes:
+    def _envelope(self, type_: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Return a message with the next `seq`."""
         self._seq += 1
         timestamp_s = datetime.now(UTC).timestamp()
-        with encoding():
-            return self._encoder.encode(
-                {"type": type_, "payload": payload, "seq": self._seq, "timestamp": timestamp_s}
-            )
+        return {"type": type_, "payload": payload, "seq": self._seq, "timestamp": timestamp_s}
 
+    def _send(self, type_: str, payload: dict[str, Any], deadline_s: float) -> None:
+        self.connection.send(self._encoded(self._envelope(type_, payload)), deadline_s)
 
-def _read(frame: str | bytes) -> Envelope:
-    if isinstance(frame, str):
-        raise AgentFault(WireFault.WRONG_FRAME, f"expected a binary frame, found text: {last_line(frame)}")
-    return unpack(frame, Envelope, "a message of vla-eval")
+    def _request(self, type_: str, payload: dict[str, Any], deadline_s: float) -> Envelope:
+        found = self._exchange(self._envelope(type_, payload), deadline_s)
+        return unpack(found, Envelope, "a message of vla-eval")
 
 
 def _plain(message: Envelope, key: str) -> int | str | None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from proctor.agents.connection import Connection
-from proctor.agents.dialects.dialect import Dialect, encoding
-from proctor.agents.dialects.mapping import Mapping, RowTranslator
-from proctor.agents.dialects.packed_arrays import as_numbers, msgpack_numpy_encoder, read_value, unpack
+from proctor.agents.dialects.dialect import encoding
+from proctor.agents.dialects.mapping import Mapping, RowDialect
+from proctor.agents.dialects.packed_arrays import as_numbers, msgpack_numpy_array, read_value, unpack
 from proctor.agents.handshake import Handshake, last_line, one_line
 from proctor.agents.messages import WireFault
 from proctor.core.errors import AgentFault
@@ -42,68 +42,48 @@ class XPolicyReply(msgspec.Struct, frozen=True):
     payload: msgspec.Raw = msgspec.Raw(b"\x80")
 
 
-class XPolicyLabDialect(Dialect):
+class XPolicyLabDialect(RowDialect):
     """A policy server of XPolicyLab."""
 
     name = "xpolicylab"
     first_speaker = "evaluator"
+    write_array = msgpack_numpy_array
 
     def __init__(self, connection: Connection, mapping: Mapping | None = None) -> None:
         super().__init__(connection, mapping)
-        self._translator = RowTranslator(self.name, mapping)
-        self._encoder = msgpack_numpy_encoder()
         self._evaluation_id = str(uuid.uuid4())
         self._trial_id: str | None = None
         self._step = 0
 
-    @classmethod
-    def recognises(cls, handshake: Handshake) -> bool:
-        """Return False: the server is silent, and to ask it would disturb others that are."""
+    def _shake_hands(self, handshake: Handshake, deadline_s: float) -> None:
         del handshake
-        return False
-
-    @classmethod
-    def open(
-        cls, connection: Connection, handshake: Handshake, mapping: Mapping | None, deadline_s: float
-    ) -> Self:
-        """Exchange hellos."""
-        dialect = super().open(connection, handshake, mapping, deadline_s)
         try:
-            dialect.request("hello", {}, deadline_s)
+            self._request("hello", {}, deadline_s)
         except AgentFault as fault:
             if fault.kind not in (WireFault.WRONG_FRAME, WireFault.WRONG_MESSAGE, WireFault.MALFORMED):
                 raise
             problem = f"the agent does not answer as an XPolicyLab server does: {fault}"
             raise AgentFault(WireFault.MISMATCH, problem) from None
-        return dialect
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
         """Send `reset`."""
-        self._translator.begin(info)
+        super().begin(info, deadline_s)
         self._trial_id, self._step = info.episode_id, 0
-        self.request("reset", {"trial_id": info.episode_id}, deadline_s)
+        self._request("reset", {"trial_id": info.episode_id}, deadline_s)
 
-    def ask(self, observation: Observation, deadline_s: float) -> Any:
-        """Return the next answer of the last chunk, or send `infer` for a new one."""
-        answer = self._translator.queued_answer()
-        if answer is not None:
-            return answer
+    def _ask_server(self, observation: Observation, deadline_s: float) -> Any:
         with encoding():
             seen = _with_vectors(self._translator.payload(observation))
-        payload = self.request("infer", {"observation": seen}, deadline_s)
+        payload = self._request("infer", {"observation": seen}, deadline_s)
         self._step += 1
-        key = self._translator.action_key
-        if key not in payload:
-            found = one_line(", ".join(sorted(map(str, payload))) or "nothing")
-            raise AgentFault(WireFault.WRONG_MESSAGE, f"the reply has no '{key}', only {found}")
-        return self._translator.first_of_rows(_rows(payload[key]))
+        return self._translator.first_of_rows(_rows(self._translator.entry_of(payload)))
 
     def end(self, outcome: Outcome, deadline_s: float) -> None:
         """Send `trial_end`."""
         result = {"status": outcome.status, "metrics": outcome.metrics, "steps": outcome.num_steps}
-        self.request("trial_end", {"trial_id": self._trial_id, **result}, deadline_s)
+        self._request("trial_end", {"trial_id": self._trial_id, **result}, deadline_s)
 
-    def request(self, type_: str, payload: dict[str, Any], deadline_s: float) -> dict[Any, Any]:
+    def _request(self, type_: str, payload: dict[str, Any], deadline_s: float) -> dict[Any, Any]:
         """Send a message, wait for the reply to it, and return its payload."""
         message_id = str(uuid.uuid4())
         message = {
@@ -117,13 +97,7 @@ class XPolicyLabDialect(Dialect):
             "sent_at": datetime.now(UTC).isoformat(),
             "payload": payload,
         }
-        with encoding():
-            frame = self._encoder.encode(message)
-        found = self.connection.exchange(frame, deadline_s)
-        if isinstance(found, str):
-            problem = f"expected a binary frame, found text: {last_line(found)}"
-            raise AgentFault(WireFault.WRONG_FRAME, problem)
-        reply = unpack(found, XPolicyReply, "a message of XPolicyLab")
+        reply = unpack(self._exchange(message, deadline_s), XPolicyReply, "a message of XPolicyLab")
         if reply.message_id != message_id:
             problem = f"expected a reply to the last '{type_}', found one to another message"
             raise AgentFault(WireFault.STALE_REPLY, problem)
