@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from proctor.agents.chat.task import Tool
+from proctor.agents.chat.task import ChatTool
 from proctor.exams.names import AnyExam
 
 MAX_ACTIONS = 8
@@ -78,7 +78,7 @@ class Schema(NamedTuple):
     """JSON schema."""
 
 
-def tool_schemas(moves: Iterable[Tool], *, check_pictures: bool) -> dict[str, Schema]:
+def tool_schemas(moves: Iterable[ChatTool], *, check_pictures: bool) -> dict[str, Schema]:
     """Return all tools: begin, look, move, stop, and those that check pictures where that is wanted."""
     found = {}
     for name, type_ in TOOLS.items():
@@ -91,7 +91,7 @@ def tool_schemas(moves: Iterable[Tool], *, check_pictures: bool) -> dict[str, Sc
 
 
 def read_request(
-    name: str, arguments: Mapping[str, Any], tool: Tool | None
+    name: str, arguments: Mapping[str, Any], tool: ChatTool | None
 ) -> tuple[msgspec.Struct, dict[str, Any]]:
     """Return the arguments of a call, and apart from them those that the exam reads.
 
@@ -110,7 +110,7 @@ def read_request(
     return request, own
 
 
-def _move_schema(tool: Tool) -> Schema:
+def _move_schema(tool: ChatTool) -> Schema:
     schema = _schema(Move)
     del schema["description"]
     schema["properties"] |= tool.properties
@@ -124,7 +124,7 @@ def _schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
     return schema
 
 
-def message_tool(exam: AnyExam) -> Tool:
+def message_tool(exam: AnyExam) -> ChatTool:
     """Return the tool for actions as the exam's protocol has them, for exams whose own tools are others."""
     schema: Any = {} if exam.action_type is Any else msgspec.json.schema(exam.action_type)
     parts = schema.pop("$defs", {})
@@ -141,4 +141,4 @@ def message_tool(exam: AnyExam) -> Tool:
 
     actions = {"type": "array", "minItems": 1, "maxItems": MAX_ACTIONS, "items": resolved(schema)}
     description = "Do actions as the exam's protocol has them, one per control step."
-    return Tool(name="act", description=description, properties={"actions": actions})
+    return ChatTool(name="act", description=description, properties={"actions": actions})

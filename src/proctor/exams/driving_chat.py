@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.agents.chat.faults import ChatFault, Unusable
-from proctor.agents.chat.task import ChatTask, Decision, Tool, ToolCall
+from proctor.agents.chat.task import ChatTask, ChatTool, Decision, ToolCall
 from proctor.core.answers import INVALID_ACTION
 from proctor.core.errors import did_you_mean
 from proctor.core.types import STEP_M, TURN_RAD, Action, Observation
@@ -30,7 +30,7 @@ class DrivingChat(ChatTask):
     moments: ClassVar[int] = 3
     actions_per_reply: ClassVar[int] = 4
 
-    def tools(self) -> Sequence[Tool]:
+    def tools(self) -> Sequence[ChatTool]:
         """Return the only tool."""
         actions = {
             "type": "array",
@@ -39,7 +39,7 @@ class DrivingChat(ChatTask):
             "maxItems": self.most_actions,
             "description": "The next actions, done in order without looking in between.",
         }
-        return [Tool(name="act", description="Move the robot, or stop.", properties={"actions": actions})]
+        return [ChatTool(name="act", description="Move the robot, or stop.", properties={"actions": actions})]
 
     def robot(self) -> str:
         """Return what the actions do, and what the camera sees as far as the env says so."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from proctor.agents.chat.faults import ChatFault, Unusable
-from proctor.agents.chat.task import Tool, ToolCall
+from proctor.agents.chat.task import ChatTool, ToolCall
 from proctor.agents.chat.wires import ModelReply, RawCall, parsed_json, without_surrogates
 from proctor.core.errors import did_you_mean
 
@@ -16,7 +16,7 @@ MOST_OPENINGS = 200
 """So many braces in a text are tried as the beginning of JSON."""
 
 
-def read_calls(reply: ModelReply, tools: Sequence[Tool]) -> list[ToolCall]:
+def read_calls(reply: ModelReply, tools: Sequence[ChatTool]) -> list[ToolCall]:
     """Return the calls in a reply, or raise Unusable.
 
     Where no tool was called, JSON in the text counts: servers without a parser for the model's calls pass
@@ -44,7 +44,7 @@ def said_text(reply: ModelReply) -> str:
     return "\n".join(part for part in (reply.refusal, reply.text, *calls) if part)
 
 
-def _checked(call: RawCall, known: Mapping[str, Tool], said: str, *, is_truncated: bool) -> ToolCall:
+def _checked(call: RawCall, known: Mapping[str, ChatTool], said: str, *, is_truncated: bool) -> ToolCall:
     if call.name not in known:
         hint = did_you_mean(call.name, known)
         problem = f"there is no tool '{call.name[:40]}'{hint}; tools: {', '.join(known)}"
@@ -68,7 +68,7 @@ def _checked(call: RawCall, known: Mapping[str, Tool], said: str, *, is_truncate
     return ToolCall(call.name, arguments)
 
 
-def _calls_in_text(text: str, known: Mapping[str, Tool]) -> Iterator[RawCall]:
+def _calls_in_text(text: str, known: Mapping[str, ChatTool]) -> Iterator[RawCall]:
     decoder = json.JSONDecoder()
     place = text.find("{")
     for _ in range(MOST_OPENINGS):
@@ -86,7 +86,7 @@ def _calls_in_text(text: str, known: Mapping[str, Tool]) -> Iterator[RawCall]:
         place = text.find("{", end)
 
 
-def _as_call(value: Any, known: Mapping[str, Tool]) -> RawCall | None:
+def _as_call(value: Any, known: Mapping[str, ChatTool]) -> RawCall | None:
     """Return the call that a JSON object means: a name with arguments, or arguments alone."""
     if not isinstance(value, dict):
         return None

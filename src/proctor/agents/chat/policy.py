@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -17,13 +18,13 @@ import msgspec
 from proctor.agents.chat.api import ApiPatience, Exchange, ModelApi, endpoint_of, wire_of
 from proctor.agents.chat.calls import read_calls, said_text
 from proctor.agents.chat.faults import ChatFault, Unusable
-from proctor.agents.chat.prices import load_price
 from proctor.agents.chat.prompt import Part, Picture, encode_picture, load_template
 from proctor.agents.chat.task import LONGEST_NOTE, ChatTask, Decision, ToolCall, load_task
 from proctor.agents.chat.transcript import TranscriptWriter
 from proctor.agents.chat.wires import Repair, Request, Sampling
 from proctor.core.addresses import RIGHT, is_chat, replicas
-from proctor.core.errors import AgentFault, EvaluatorError, UserError
+from proctor.core.documents import convert, read_json
+from proctor.core.errors import AgentFault, EvaluatorError, InvalidFile, UserError, did_you_mean
 from proctor.core.interfaces import Policy
 from proctor.core.types import EpisodeInfo, Observation, Usage
 
@@ -34,33 +35,37 @@ LONGEST_SAID = 2000
 Count = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=600)]
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
 
 
-class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options of the policy may be."""
+class ChatOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options of the policy. None: the server's own choice, or the exam's."""
 
-    model: Text
-    template: Text | None
-    history: Count
-    pictures: Annotated[int, msgspec.Meta(ge=0, le=50)] | None
-    picture_size: Annotated[int, msgspec.Meta(ge=16, le=4096)]
-    picture_quality: Annotated[int, msgspec.Meta(ge=1, le=95)]
-    detail: Literal["auto", "low", "high", "original"] | None
-    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None
-    seed: int | None
-    effort: Text | None
-    max_tokens: Positive
-    actions_per_reply: Annotated[int, msgspec.Meta(ge=1, le=100)] | None
-    tool_choice: Text
-    timeout_s: Seconds
-    max_retries: Count
-    retry_for_s: Annotated[float, msgspec.Meta(ge=0, le=600)]
-    repairs: Annotated[int, msgspec.Meta(ge=0, le=5)]
-    max_decisions: Positive | None
-    prices: Text | None
-    wire: bool
-    key_env: Text | None
+    model: Text = ""  # the model's name, as the server knows it; it must be given
+    template: Text | None = None  # a file with the prompt, instead of the exam's own
+    history: Count = 40  # how many past decisions are told as text
+    pictures: Annotated[int, msgspec.Meta(ge=0, le=50)] | None = None
+    """Of how many decisions pictures are shown, the present one included."""
+    picture_size: Annotated[int, msgspec.Meta(ge=16, le=4096)] = 640  # larger ones are made smaller
+    picture_quality: Annotated[int, msgspec.Meta(ge=1, le=95)] = 85  # of JPEG
+    detail: Literal["auto", "low", "high", "original"] | None = None  # how closely OpenAI's models look
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None  # of sampling
+    seed: int | None = None  # of sampling, sent as it is. Servers promise little about it.
+    effort: Text | None = None  # how much a reasoning model thinks: low, medium, high, ...
+    max_tokens: Positive = 2048  # the longest reply, thinking included
+    actions_per_reply: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None  # at most
+    tool_choice: Text = "auto"
+    """auto, required, the name of a tool, or none: no tools, the model is asked for JSON."""
+    timeout_s: Seconds = 120.0  # for one reply
+    max_retries: Count = 6  # how often a busy server is asked again
+    retry_for_s: Annotated[float, msgspec.Meta(ge=0, le=600)] = 120.0  # and for how long
+    repairs: Annotated[int, msgspec.Meta(ge=0, le=5)] = 1
+    """How often a model may repair a reply that is not an action."""
+    max_decisions: Positive | None = None  # per episode; None: as many as there are steps
+    prices: Text | None = None  # a JSON file with US dollars per million tokens by model
+    wire: bool = True  # whether all requests and replies are recorded
+    key_env: Text | None = None  # the environment variable with the key, instead of PROCTOR_CHAT_KEY
 
     def __post_init__(self) -> None:
         longest_s = (1 + self.repairs) * (self.timeout_s + self.retry_for_s)  # a repair may be retried, too
@@ -69,6 +74,21 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f"timeout_s, repairs, retry_for_s: a decision could take {longest_s:g} s; "
                 f"expected at most {LONGEST_DECISION_S:g} s in all"
             )
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """US dollars per million tokens."""
+
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    """Of input that was cached; as other input if it is missing."""
+
+    def cost_usd(self, *, input_tokens: int, cached_tokens: int, output_tokens: int) -> float:
+        """Return what tokens cost. `input_tokens` includes cached ones."""
+        cached_usd = self.input if self.cached is None else self.cached
+        fresh = max(0, input_tokens - cached_tokens)
+        return (fresh * self.input + cached_tokens * cached_usd + output_tokens * self.output) / 1e6
 
 
 class Past(NamedTuple):
@@ -95,90 +115,40 @@ class ChatPolicy(Policy):
         address: `chat+http://localhost:8000/v1` for /chat/completions, `chat+responses+https://...` for
             OpenAI's Responses, `chat+anthropic+https://...` for Anthropic's messages. Several with commas
             between are replicas: if one does not answer, the next is asked.
-        model: The model's name, as the server knows it.
-        template: A file with the prompt, instead of the exam's own.
-        history: How many past decisions are told as text.
-        pictures: Of how many decisions pictures are shown, the present one included; by default as many as
-            the exam finds right.
-        picture_size: Pictures with a longer side than this are made smaller.
-        picture_quality: Of JPEG, up to 95.
-        detail: How closely OpenAI's models look at pictures: auto, low, high or original.
-        temperature: Of sampling. By default, as for all that follow up to `effort`, the server's own.
-        seed: Of sampling, sent as it is. Servers promise little about it.
-        effort: How much a reasoning model thinks: low, medium, high, ...
-        max_tokens: The longest reply, thinking included.
-        actions_per_reply: How many actions a reply may hold; by default the exam's number.
-        tool_choice: auto, required, the name of a tool, or none: no tools, the model is asked for JSON.
-        timeout_s: For one reply.
-        max_retries: How often a busy server is asked again.
-        retry_for_s: And for how long.
-        repairs: How often a model may repair a reply that is not an action.
-        max_decisions: Per episode; by default as many as there are steps.
-        prices: A JSON file with US dollars per million tokens by model.
-        wire: Whether all requests and replies are recorded.
-        key_env: The environment variable that holds the key, instead of PROCTOR_CHAT_KEY.
+        options: Those of `ChatOptions`, by keyword. `model` must be given.
 
     Raises:
         UserError: An option is not what it should be.
     """
 
     uses_chat_task = True
-    connection_options: ClassVar[tuple[str, ...]] = (
-        *("timeout_s", "max_retries", "retry_for_s", "wire", "key_env"),
-    )
+    connection_options: ClassVar = ("timeout_s", "max_retries", "retry_for_s", "wire", "key_env")
     """Options that say how to reach the model, not what is examined: a run may go on with others."""
     option_files: ClassVar[tuple[str, ...]] = ("template", "prices")
     """Options that name files which make the agent what it is."""
 
-    def __init__(  # noqa: PLR0913  (options of a command, each with a default)
-        self,
-        address: str,
-        *,
-        model: str = "",
-        template: str | None = None,
-        history: int = 40,
-        pictures: int | None = None,
-        picture_size: int = 640,
-        picture_quality: int = 85,
-        detail: str | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,
-        effort: str | None = None,
-        max_tokens: int = 2048,
-        actions_per_reply: int | None = None,
-        tool_choice: str = "auto",
-        timeout_s: float = 120.0,
-        max_retries: int = 6,
-        retry_for_s: float = 120.0,
-        repairs: int = 1,
-        max_decisions: int | None = None,
-        prices: str | None = None,
-        wire: bool = True,
-        key_env: str | None = None,
-    ) -> None:
-        self.options = options = _checked(locals())
+    __signature__: ClassVar[Signature] = Signature(
+        [Parameter("address", Parameter.POSITIONAL_OR_KEYWORD), *signature(ChatOptions).parameters.values()]
+    )
+    """For the registry and for commands, which look up the names of options here."""
+
+    def __init__(self, address: str, **options: Any) -> None:
+        self.options = checked = _checked(options)
         if not (isinstance(address, str) and is_chat(address)):
             raise UserError(f"host: {RIGHT}, found {address!r:.100}")
         addresses = replicas(address)
         self._wire = wire_of(addresses[0])
-        endpoints = [endpoint_of(each, self._wire, options.key_env) for each in addresses]
-        self._sampling = Sampling(
-            max_tokens=options.max_tokens,
-            tool_choice=options.tool_choice,
-            temperature=options.temperature,
-            seed=options.seed,
-            effort=options.effort,
-            detail=options.detail,
-        )
+        endpoints = [endpoint_of(each, self._wire, checked.key_env) for each in addresses]
+        self._sampling = Sampling(**{name: getattr(checked, name) for name in Sampling._fields})
         self._wire.check(self._sampling)
-        self._template = load_template(Path(options.template)) if options.template is not None else None
-        if self._template is not None and not self._template.shows_pictures and options.pictures != 0:
+        self._template = load_template(Path(checked.template)) if checked.template is not None else None
+        if self._template is not None and not self._template.shows_pictures and checked.pictures != 0:
             raise UserError(
                 f"template: {self._template.file} has no line {{pictures}}, so the model would see nothing; "
                 "add it, or say pictures=0"
             )
-        self._price = load_price(Path(options.prices), options.model) if options.prices is not None else None
-        patience = ApiPatience(options.timeout_s, options.max_retries, options.retry_for_s)
+        self._price = _load_price(Path(checked.prices), checked.model) if checked.prices is not None else None
+        patience = ApiPatience(checked.timeout_s, checked.max_retries, checked.retry_for_s)
         self._secrets = {endpoint.secret for endpoint in endpoints if endpoint.secret is not None}
         self._api = ModelApi(endpoints, self._wire, patience, self._note_exchange)
         self._used: Usage | None = None
@@ -363,16 +333,24 @@ class ChatPolicy(Policy):
         return found
 
 
-def _checked(arguments: dict[str, Any]) -> ChatOptions:
-    """Return the options among a constructor's arguments; raise a UserError for one that makes no sense."""
-    if arguments["model"] == "":
+def _checked(given: dict[str, Any]) -> ChatOptions:
+    """Return the options, or raise a UserError for one that makes no sense."""
+    if given.get("model", "") == "":
         raise UserError("model: expected the model's name; give it with --policy-option model=NAME")
-    given = {name: arguments[name] for name in ChatOptions.__struct_fields__}
     try:
         return msgspec.convert(given, ChatOptions)
     except msgspec.ValidationError as error:
         problem, _, name = str(error).partition(" - at `$.")
         raise UserError(f"{name.rstrip('`')}: {problem[0].lower()}{problem[1:]}") from None
+
+
+def _load_price(file: Path, model: str) -> Price:
+    prices = convert(read_json(file), dict[str, Price], file)
+    if model not in prices:
+        known = ", ".join(sorted(prices)[:25]) or "none"
+        hint = did_you_mean(model, prices)
+        raise InvalidFile(file, f"no price for the model '{model}'{hint}; models in it: {known}")
+    return prices[model]
 
 
 def _note_of(calls: list[ToolCall]) -> str:

@@ -32,7 +32,7 @@ LARGEST_ARRAY = 16
 """Of numbers that are told as text, such as joints."""
 
 
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
+class ChatTool(msgspec.Struct, frozen=True, kw_only=True):
     """A function that the model can call."""
 
     name: str
@@ -93,11 +93,11 @@ class ChatTask:
         self.info = info
         self.most_actions = most_actions or self.actions_per_reply
 
-    def tools(self) -> Sequence[Tool]:
+    def tools(self) -> Sequence[ChatTool]:
         """Return what the model can call."""
         names = ", ".join(self.info.actions)
         action = {"description": f"The action, as the exam takes it{f': one of {names}' if names else ''}."}
-        return [Tool(name="act", description="Do an action.", properties={"action": action})]
+        return [ChatTool(name="act", description="Do an action.", properties={"action": action})]
 
     def robot(self) -> str:
         """Return what is true of the robot and its camera in this episode, as sentences."""

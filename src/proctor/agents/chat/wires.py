@@ -10,14 +10,16 @@ from __future__ import annotations
 import abc
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
-from proctor.agents.chat.loose_json import as_count, as_dict, as_list, as_text, content_text
 from proctor.agents.chat.prompt import Part, Picture
-from proctor.agents.chat.task import Tool
+from proctor.agents.chat.task import ChatTool
 from proctor.core.errors import UserError
+
+T = TypeVar("T", dict[str, Any], list[Any], str)
+CUT_BY_FILTER = "a content filter cut the reply"
 
 
 class Repair(NamedTuple):
@@ -45,7 +47,7 @@ class Request(NamedTuple):
     model: str
     system: str
     user: Sequence[Part]
-    tools: Sequence[Tool]
+    tools: Sequence[ChatTool]
     sampling: Sampling
     repair: Repair | None = None
 
@@ -90,13 +92,17 @@ class Wire(abc.ABC):
     """One of the APIs."""
 
     path: ClassVar[str]
-    vendor_host: ClassVar[str]
+    vendor_host: ClassVar[str] = "api.openai.com"
     """Whose own key variable is used for this host alone."""
-    vendor_key: ClassVar[str]
+    vendor_key: ClassVar[str] = "OPENAI_API_KEY"
     droppable: ClassVar[Mapping[str, str]]
     """Parameters that a server may refuse -> what to send instead, or nothing."""
     unsupported: ClassVar[tuple[str, ...]] = ()
     """Fields of `Sampling` that the API does not have."""
+    text_type: ClassVar[str] = "text"
+    """Of a text in the user's message."""
+    any_tool: ClassVar[Any] = "required"
+    """The tool choice that leaves it to the model which tool it calls."""
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Return the headers that let one in."""
@@ -108,28 +114,51 @@ class Wire(abc.ABC):
             if getattr(sampling, name) is not None:
                 raise UserError(f"{name}: the API of {self.path} has no such parameter; leave it out")
 
-    @abc.abstractmethod
     def body(self, request: Request, *, is_record: bool = False) -> dict[str, Any]:
         """Return the body of a request; in a record, pictures are only named."""
+        sampling, choice = request.sampling, request.sampling.tool_choice
+        content = [
+            {"type": self.text_type, "text": part}
+            if isinstance(part, str)
+            else self._picture(part, sampling.detail, is_record=is_record)
+            for part in request.user
+        ]
+        turns: list[dict[str, Any]] = [{"role": "user", "content": content}]
+        if request.repair is not None:
+            turns.append({"role": "assistant", "content": request.repair.said})
+            turns.append({"role": "user", "content": request.repair.complaint})
+        body = {"model": request.model, **self._conversation(request, turns)}
+        if choice != "none":
+            body["tools"] = [self._tool(tool) for tool in request.tools]
+        if choice not in ("auto", "none"):
+            body["tool_choice"] = self.any_tool if choice == "required" else self._named_tool(choice)
+        return body | {name: v for name, v in self._parameters(request).items() if v is not None}
+
+    @abc.abstractmethod
+    def _picture(self, picture: Picture, detail: str | None, *, is_record: bool) -> dict[str, Any]: ...
+
+    @abc.abstractmethod
+    def _conversation(self, request: Request, turns: list[dict[str, Any]]) -> dict[str, Any]: ...
+
+    @abc.abstractmethod
+    def _tool(self, tool: ChatTool) -> dict[str, Any]: ...
+
+    @abc.abstractmethod
+    def _named_tool(self, name: str) -> dict[str, Any]: ...
+
+    @abc.abstractmethod
+    def _parameters(self, request: Request) -> dict[str, Any]:
+        """Return what else is sent; what is None is left to the server."""
 
     @abc.abstractmethod
     def reply(self, body: dict[str, Any]) -> ModelReply:
         """Read the body of a reply. Raises ServerError if it is not an answer."""
 
 
-def _data(picture: Picture, *, is_record: bool) -> str:
-    return picture.mark if is_record else picture.base64
-
-
-def _url(picture: Picture, *, is_record: bool) -> str:
-    return picture.mark if is_record else f"data:{picture.media_type};base64,{picture.base64}"
-
-
 class ChatCompletions(Wire):
     """POST /chat/completions."""
 
     path = "/chat/completions"
-    vendor_host, vendor_key = "api.openai.com", "OPENAI_API_KEY"
     droppable: ClassVar[Mapping[str, str]] = {
         "temperature": "",
         "seed": "",
@@ -139,63 +168,45 @@ class ChatCompletions(Wire):
         "max_completion_tokens": "",
     }
 
-    def body(self, request: Request, *, is_record: bool = False) -> dict[str, Any]:
-        """Write a request."""
-        sampling = request.sampling
-        detail = {} if sampling.detail is None else {"detail": sampling.detail}
-        content = [
-            {"type": "text", "text": part}
-            if isinstance(part, str)
-            else {"type": "image_url", "image_url": {"url": _url(part, is_record=is_record), **detail}}
-            for part in request.user
-        ]
+    def _picture(self, picture: Picture, detail: str | None, *, is_record: bool) -> dict[str, Any]:
+        details = {} if detail is None else {"detail": detail}
+        return {"type": "image_url", "image_url": {"url": _url(picture, is_record=is_record), **details}}
+
+    def _conversation(self, request: Request, turns: list[dict[str, Any]]) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
-        messages = [*system, {"role": "user", "content": content}, *_repair_turn(request)]
-        body: dict[str, Any] = {"model": request.model, "messages": messages}
-        if sampling.tool_choice != "none":
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": tool.parameters,
-                    },
-                }
-                for tool in request.tools
-            ]
-            choice = sampling.tool_choice
-            named = {"type": "function", "function": {"name": choice}}
-            body |= _if_set(tool_choice={"auto": None, "required": "required"}.get(choice, named))
-        return body | _if_set(
-            max_tokens=sampling.max_tokens,
-            temperature=sampling.temperature,
-            seed=sampling.seed,
-            reasoning_effort=sampling.effort,
-        )
+        return {"messages": [*system, *turns]}
+
+    def _tool(self, tool: ChatTool) -> dict[str, Any]:
+        described = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        return {"type": "function", "function": described}
+
+    def _named_tool(self, name: str) -> dict[str, Any]:
+        return {"type": "function", "function": {"name": name}}
+
+    def _parameters(self, request: Request) -> dict[str, Any]:
+        sampling = request.sampling
+        return {
+            "max_tokens": sampling.max_tokens,
+            "temperature": sampling.temperature,
+            "seed": sampling.seed,
+            "reasoning_effort": sampling.effort,
+        }
 
     def reply(self, body: dict[str, Any]) -> ModelReply:
         """Read a reply. Its `finish_reason` says nothing about whether there are calls."""
-        choices = as_list(body.get("choices"))
+        choices = _get(body, "choices", list)
         if not choices:
             raise ServerError("a reply without choices")
-        choice = as_dict(choices[0])
-        message = as_dict(choice.get("message"))
-        functions = [as_dict(as_dict(call).get("function")) for call in as_list(message.get("tool_calls"))]
-        finish = as_text(choice.get("finish_reason"))
-        usage = as_dict(body.get("usage"))
-        is_filtered = finish == "content_filter"
+        choice = _as(choices[0], dict)
+        message, finish = _get(choice, "message", dict), _get(choice, "finish_reason", str)
+        functions = [_get(_as(call, dict), "function", dict) for call in _get(message, "tool_calls", list)]
+        parts = [_get(_as(part, dict), "text", str) for part in _get(message, "content", list)]
         return ModelReply(
-            calls=[RawCall(as_text(each.get("name")), each.get("arguments")) for each in functions],
-            text=content_text(message.get("content")),
-            refusal=as_text(message.get("refusal"))
-            or ("a content filter cut the reply" if is_filtered else ""),
+            calls=[RawCall(_get(each, "name", str), each.get("arguments")) for each in functions],
+            text=_get(message, "content", str) or "".join(parts),  # some servers write a list of parts
+            refusal=_get(message, "refusal", str) or (CUT_BY_FILTER if finish == "content_filter" else ""),
             is_truncated=finish == "length",
-            tokens=Tokens(
-                as_count(usage.get("prompt_tokens")),
-                as_count(as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
-                as_count(usage.get("completion_tokens")),
-            ),
+            tokens=_openai_tokens(body, "prompt_tokens", "completion_tokens"),
         )
 
 
@@ -203,86 +214,56 @@ class Responses(Wire):
     """POST /responses. Nothing is stored at the provider."""
 
     path = "/responses"
-    vendor_host, vendor_key = "api.openai.com", "OPENAI_API_KEY"
-    droppable: ClassVar[Mapping[str, str]] = {
-        "temperature": "",
-        "reasoning": "",
-        "tool_choice": "",
-        "max_output_tokens": "",
-    }
+    droppable: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("temperature", "reasoning", "tool_choice", "max_output_tokens"), ""
+    )
     unsupported = ("seed",)
+    text_type = "input_text"
 
-    def body(self, request: Request, *, is_record: bool = False) -> dict[str, Any]:
-        """Write a request."""
+    def _picture(self, picture: Picture, detail: str | None, *, is_record: bool) -> dict[str, Any]:
+        url = _url(picture, is_record=is_record)
+        return {"type": "input_image", "image_url": url, "detail": detail or "auto"}
+
+    def _conversation(self, request: Request, turns: list[dict[str, Any]]) -> dict[str, Any]:
+        del request
+        return {"store": False, "input": turns}
+
+    def _tool(self, tool: ChatTool) -> dict[str, Any]:
+        described = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        return {"type": "function", **described, "strict": False}
+
+    def _named_tool(self, name: str) -> dict[str, Any]:
+        return {"type": "function", "name": name}
+
+    def _parameters(self, request: Request) -> dict[str, Any]:
         sampling = request.sampling
-        content = [
-            {"type": "input_text", "text": part}
-            if isinstance(part, str)
-            else {
-                "type": "input_image",
-                "image_url": _url(part, is_record=is_record),
-                "detail": sampling.detail or "auto",
-            }
-            for part in request.user
-        ]
-        body: dict[str, Any] = {
-            "model": request.model,
-            "store": False,
-            "input": [{"role": "user", "content": content}, *_repair_turn(request)],
+        return {
+            "instructions": request.system or None,
+            "max_output_tokens": sampling.max_tokens,
+            "temperature": sampling.temperature,
+            "reasoning": None if sampling.effort is None else {"effort": sampling.effort},
         }
-        if sampling.tool_choice != "none":
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                    "strict": False,
-                }
-                for tool in request.tools
-            ]
-            named = {"type": "function", "name": sampling.tool_choice}
-            choices: dict[str, Any] = {"auto": None, "required": "required"}
-            body |= _if_set(tool_choice=choices.get(sampling.tool_choice, named))
-        return body | _if_set(
-            instructions=request.system or None,
-            max_output_tokens=sampling.max_tokens,
-            temperature=sampling.temperature,
-            reasoning=None if sampling.effort is None else {"effort": sampling.effort},
-        )
 
     def reply(self, body: dict[str, Any]) -> ModelReply:
         """Read a reply. A 200 may be a failure."""
-        status = as_text(body.get("status"))
+        status = _get(body, "status", str)
         if status in ("failed", "cancelled"):
-            error = as_dict(body.get("error"))
-            raise ServerError(as_text(error.get("message")) or f"status {status}", as_text(error.get("code")))
+            error = _get(body, "error", dict)
+            raise ServerError(_get(error, "message", str) or f"status {status}", _get(error, "code", str))
         if not isinstance(body.get("output"), list):
             raise ServerError("a reply without output")
-        output = [as_dict(item) for item in body["output"]]
-        blocks = [
-            as_dict(block)
-            for item in output
-            if item.get("type") == "message"
-            for block in as_list(item.get("content"))
-        ]
-        reason = as_text(as_dict(body.get("incomplete_details")).get("reason"))
-        usage = as_dict(body.get("usage"))
-        refusal = "".join(as_text(block.get("refusal")) for block in blocks)
+        output = [_as(item, dict) for item in body["output"]]
+        messages = [item for item in output if item.get("type") == "message"]
+        calls = [item for item in output if item.get("type") == "function_call"]
+        blocks = [_as(block, dict) for item in messages for block in _get(item, "content", list)]
+        reason = _get(_get(body, "incomplete_details", dict), "reason", str)
+        refusal = "".join(_get(block, "refusal", str) for block in blocks)
         return ModelReply(
-            calls=[
-                RawCall(as_text(item.get("name")), item.get("arguments"))
-                for item in output
-                if item.get("type") == "function_call"
-            ],
-            text="".join(as_text(block.get("text")) for block in blocks),
-            refusal=refusal or ("a content filter cut the reply" if reason == "content_filter" else ""),
+            calls=[RawCall(_get(item, "name", str), item.get("arguments")) for item in calls],
+            text="".join(_get(block, "text", str) for block in blocks),
+            refusal=refusal or (CUT_BY_FILTER if reason == "content_filter" else ""),
             is_truncated=reason == "max_output_tokens",
-            tokens=Tokens(
-                as_count(usage.get("input_tokens")),
-                as_count(as_dict(usage.get("input_tokens_details")).get("cached_tokens")),
-                as_count(usage.get("output_tokens")),
-            ),
+            tokens=_openai_tokens(body, "input_tokens", "output_tokens"),
         )
 
 
@@ -293,69 +274,54 @@ class Messages(Wire):
     vendor_host, vendor_key = "api.anthropic.com", "ANTHROPIC_API_KEY"
     droppable: ClassVar[Mapping[str, str]] = {"temperature": "", "output_config": "", "tool_choice": ""}
     unsupported = ("seed", "detail")
+    any_tool: ClassVar[Any] = {"type": "any"}
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Return the key and the version of the API, which is required."""
         return {"anthropic-version": "2023-06-01", **({} if key is None else {"x-api-key": key})}
 
-    def body(self, request: Request, *, is_record: bool = False) -> dict[str, Any]:
-        """Write a request."""
-        sampling = request.sampling
-        content = [
-            {"type": "text", "text": part}
-            if isinstance(part, str)
-            else {
-                "type": "image",
-                "source": {
-                    "type": "base64",
-                    "media_type": part.media_type,
-                    "data": _data(part, is_record=is_record),
-                },
-            }
-            for part in request.user
-        ]
-        body: dict[str, Any] = {
-            "model": request.model,
-            "max_tokens": sampling.max_tokens,
-            "messages": [{"role": "user", "content": content}, *_repair_turn(request)],
+    def _picture(self, picture: Picture, detail: str | None, *, is_record: bool) -> dict[str, Any]:
+        del detail
+        data = picture.mark if is_record else picture.base64
+        return {"type": "image", "source": {"type": "base64", "media_type": picture.media_type, "data": data}}
+
+    def _conversation(self, request: Request, turns: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"max_tokens": request.sampling.max_tokens, "messages": turns}
+
+    def _tool(self, tool: ChatTool) -> dict[str, Any]:
+        return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+
+    def _named_tool(self, name: str) -> dict[str, Any]:
+        return {"type": "tool", "name": name}
+
+    def _parameters(self, request: Request) -> dict[str, Any]:
+        effort = request.sampling.effort
+        return {
+            "system": request.system or None,
+            "temperature": request.sampling.temperature,
+            "output_config": None if effort is None else {"effort": effort},
         }
-        if sampling.tool_choice != "none":
-            body["tools"] = [
-                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-                for tool in request.tools
-            ]
-            named = {"type": "tool", "name": sampling.tool_choice}
-            choices: dict[str, Any] = {"auto": None, "required": {"type": "any"}}
-            body |= _if_set(tool_choice=choices.get(sampling.tool_choice, named))
-        return body | _if_set(
-            system=request.system or None,
-            temperature=sampling.temperature,
-            output_config=None if sampling.effort is None else {"effort": sampling.effort},
-        )
 
     def reply(self, body: dict[str, Any]) -> ModelReply:
         """Read a reply. Its `input_tokens` leave out cached ones."""
         if not isinstance(body.get("content"), list):
             raise ServerError("a reply without content")
-        blocks = [as_dict(block) for block in body["content"]]
-        stop, usage = as_text(body.get("stop_reason")), as_dict(body.get("usage"))
-        cached = as_count(usage.get("cache_read_input_tokens"))
-        written = as_count(usage.get("cache_creation_input_tokens"))
-        category = as_text(as_dict(body.get("stop_details")).get("category"))
-        text = "".join(as_text(block.get("text")) for block in blocks if block.get("type") == "text")
+        blocks = [_as(block, dict) for block in body["content"]]
+        calls = [block for block in blocks if block.get("type") == "tool_use"]
+        stop, usage = _get(body, "stop_reason", str), _get(body, "usage", dict)
+        cached, written = (
+            _count(usage, "cache_read_input_tokens"),
+            _count(usage, "cache_creation_input_tokens"),
+        )
+        category = _get(_get(body, "stop_details", dict), "category", str)
+        text = "".join(_get(block, "text", str) for block in blocks if block.get("type") == "text")
         return ModelReply(
-            calls=[
-                RawCall(as_text(block.get("name")), block.get("input"))
-                for block in blocks
-                if block.get("type") == "tool_use"
-            ],
+            calls=[RawCall(_get(block, "name", str), block.get("input")) for block in calls],
             text=text,
             refusal=(category or text or "no reason given") if stop == "refusal" else "",
             is_truncated=stop in ("max_tokens", "model_context_window_exceeded"),
             tokens=Tokens(
-                as_count(usage.get("input_tokens")) + cached + written,
-                cached,
-                as_count(usage.get("output_tokens")),
+                _count(usage, "input_tokens") + cached + written, cached, _count(usage, "output_tokens")
             ),
         )
 
@@ -385,14 +351,27 @@ def without_surrogates(value: Any) -> Any:
     return msgspec.json.decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def _repair_turn(request: Request) -> list[dict[str, Any]]:
-    if request.repair is None:
-        return []
-    return [
-        {"role": "assistant", "content": request.repair.said},
-        {"role": "user", "content": request.repair.complaint},
-    ]
+def _url(picture: Picture, *, is_record: bool) -> str:
+    return picture.mark if is_record else f"data:{picture.media_type};base64,{picture.base64}"
 
 
-def _if_set(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
+# Servers need not keep to their own API: what is of another type counts as missing.
+
+
+def _as(value: Any, type_: type[T]) -> T:
+    return value if isinstance(value, type_) else type_()
+
+
+def _get(fields: dict[str, Any], name: str, type_: type[T]) -> T:
+    return _as(fields.get(name), type_)
+
+
+def _count(fields: dict[str, Any], name: str) -> int:
+    value = fields.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
+
+
+def _openai_tokens(body: dict[str, Any], sent: str, received: str) -> Tokens:
+    usage = _get(body, "usage", dict)
+    cached = _count(_get(usage, f"{sent}_details", dict), "cached_tokens")
+    return Tokens(_count(usage, sent), cached, _count(usage, received))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proctor.agents.chat.faults import ChatFault, Unusable
-from proctor.agents.chat.task import ChatTask, Decision, Tool, ToolCall
+from proctor.agents.chat.task import ChatTask, ChatTool, Decision, ToolCall
 from proctor.core.answers import INVALID_ACTION
 from proctor.core.geometry import pose_into, pose_out_of, wrap_angle
 from proctor.core.types import Observation, Pose2
@@ -73,7 +73,7 @@ class PickPlaceChat(ChatTask):
         self._last: HandTarget | JointTarget | None = None
         self._asked: HandTarget | None = None  # the target of the last move
 
-    def tools(self) -> Sequence[Tool]:
+    def tools(self) -> Sequence[ChatTool]:
         """Return the three tools."""
         place = {axis: {"type": "number", "description": "metres"} for axis in ("x", "y", "z")}
         yaw = {"type": "number", "description": "Heading of the fingers, radians; 0 is ahead at the start."}
@@ -86,20 +86,22 @@ class PickPlaceChat(ChatTask):
         }
         steps = {"type": "integer", "minimum": 1, "maximum": MOST_WAIT_STEPS}
         return [
-            Tool(
+            ChatTool(
                 name="move",
                 description="Move the hand to a place, then set the gripper. The base drives by itself where "
                 "the arm does not reach.",
                 properties={**place, "yaw": yaw, "gripper": GRIPPER_SCHEMA},
             ),
-            Tool(
+            ChatTool(
                 name="set_joints",
                 description="Move the joints to positions (metres, radians), then set the gripper. Those of "
                 "the base are relative to its start.",
                 properties={**joints, "gripper": GRIPPER_SCHEMA},
                 optional=(*joints, "gripper"),
             ),
-            Tool(name="wait", description="Keep still for some control steps.", properties={"steps": steps}),
+            ChatTool(
+                name="wait", description="Keep still for some control steps.", properties={"steps": steps}
+            ),
         ]
 
     def robot(self) -> str:
