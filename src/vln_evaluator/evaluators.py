@@ -12,7 +12,7 @@ from proctor.exams.pick_place.exam import PickPlaceExam, PickPlaceOptions
 from proctor.exams.results import Results
 from proctor.exams.vln.episode import DEFAULT_SUCCESS_THRESHOLD_M
 from proctor.exams.vln.exam import VlnExam, VlnOptions
-from proctor.runs.evaluator import Evaluator
+from proctor.runs.evaluate import Evaluator
 
 
 class VLNEvaluator(Evaluator):

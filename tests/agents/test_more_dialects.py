@@ -25,7 +25,7 @@ from policy_servers import (
     xpolicylab,
 )
 
-from proctor.agents import other_servers, zmtp_connection
+from proctor.agents import handshake, zmtp_connection
 from proctor.agents.dialects.mapping import ActionMapping, Mapping
 from proctor.agents.dialects.packed_arrays import read_value
 from proctor.agents.handshake import Address, load_dialects, open_session
@@ -561,7 +561,7 @@ def refusal(url):
 @pytest.fixture
 def patient(monkeypatch):
     """Wait for servers that speak first as long as a busy machine needs."""
-    monkeypatch.setattr(other_servers, "LISTEN_S", 10.0)
+    monkeypatch.setattr(handshake, "LISTEN_S", 10.0)
 
 
 @pytest.mark.usefixtures("patient")

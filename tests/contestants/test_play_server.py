@@ -12,8 +12,7 @@ from running import run
 from served_agents import episode
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from proctor.contestants.play import PlayServer
-from proctor.contestants.play_page import page_of
+from proctor.contestants.play import PlayServer, page_of
 from proctor.contestants.play_session import PlaySession
 from proctor.core.errors import UserError
 from proctor.exams.datasets import save_dataset

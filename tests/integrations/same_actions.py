@@ -8,7 +8,7 @@ import numpy as np
 from proctor.core.interfaces import Policy
 from proctor.core.registry import suite_path
 from proctor.exams.datasets import episode_file
-from proctor.runs.evaluator import evaluate
+from proctor.runs.evaluate import evaluate
 
 STEPS = 12
 DRIVING = [1, 1, 2, 3, 1, 1, 1, 1, 1, 1, 2, 0]
@@ -50,4 +50,4 @@ def short_suite(name: str, folder: Path, count: int = 2) -> Path:
 def own_results(file: Path):
     """Return the records of a run of Proctor, by the number of the episode."""
     policy = Driving() if file.stem == "houses-v1" else Reaching()
-    return evaluate(file, policy).episodes
+    return evaluate(policy, file).episodes

@@ -33,7 +33,7 @@ from proctor.runs.examiner import Examiner
 from proctor.runs.folder import RunFolder, wire_file
 from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
-from proctor.runs.rescore import dataset_of, rescore
+from proctor.runs.scoring import dataset_of, rescore
 from proctor.runs.traces import decode_trace, encode_trace
 from proctor.worlds.mock import MockEnv
 from vln_evaluator import VLNEvaluator

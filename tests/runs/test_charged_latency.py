@@ -19,8 +19,8 @@ from proctor.runs.folder import RunFolder
 from proctor.runs.job import RunJob
 from proctor.runs.latency import MAX_CHARGE_S, ThinkingCost, checked_charge
 from proctor.runs.plan import RunConfig
-from proctor.runs.rescore import dataset_of, rescore
 from proctor.runs.rollout import rollout
+from proctor.runs.scoring import dataset_of, rescore
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 from proctor.worlds.mock import MockEnv
 from proctor.worlds.mujoco.wheeled.env import VLNEnv

@@ -28,12 +28,11 @@ from proctor.exams.vln.oracle import OraclePolicy
 from proctor.instructions.mirror import mirror
 from proctor.runs.agent_ids import draw_key
 from proctor.runs.compare import compare, load_run
-from proctor.runs.conditions import Conditions
-from proctor.runs.delivered_texts import delivered_texts, shuffled_texts
+from proctor.runs.conditions import Conditions, delivered_texts, shuffled_texts
 from proctor.runs.examiner import Examiner
 from proctor.runs.job import RunJob, fit_job
 from proctor.runs.plan import RunConfig, plan_run
-from proctor.runs.rescore import dataset_of, rescore
+from proctor.runs.scoring import dataset_of, rescore
 from proctor.scenes.scene import Scene
 from proctor.worlds.mock import MockEnv
 from proctor.worlds.mujoco.wheeled.env import VLNEnv

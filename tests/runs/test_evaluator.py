@@ -13,7 +13,7 @@ from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.o3de.config import config_of
-from proctor.runs.evaluator import evaluate
+from proctor.runs.evaluate import evaluate
 from vln_evaluator import VLNEvaluator, evaluate_vln
 from vln_evaluator.env import O3DE_SIMULATOR_CONFIG, MockEnv
 from vln_evaluator.policy import MockPolicy
@@ -162,10 +162,10 @@ def test_a_missing_dataset_is_a_user_error():
 def test_one_call_evaluates_a_policy_on_a_dataset(tmp_path):
     file = tmp_path / "episodes.json"
     save_dataset([Episode(episode_id="ahead", scene_id="flat", goal_position=Vector3(10, 0, 0))], file)
-    assert evaluate(file, "forward", env="mock").success_rate == 0.0  # it stops 0.75 m before the goal
-    results = evaluate(file, "forward", env="mock", options={"success_threshold_m": 1.0})
+    assert evaluate("forward", file, env="mock").success_rate == 0.0  # it stops 0.75 m before the goal
+    results = evaluate("forward", file, env="mock", options={"success_threshold_m": 1.0})
     assert (results.success_rate, results.summary.task) == (1.0, "vln")
     with pytest.raises(UserError, match="the exam vln has no option 'sucess'"):
-        evaluate(file, "forward", env="mock", options={"sucess": 1.0})
+        evaluate("forward", file, env="mock", options={"sucess": 1.0})
     with pytest.raises(UserError, match="unknown policy 'hold'"):
-        evaluate(file, "hold", env="mock")
+        evaluate("hold", file, env="mock")

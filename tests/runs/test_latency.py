@@ -20,7 +20,7 @@ from proctor.exams.vln.exam import VlnExam
 from proctor.report.comparison_table import comparison_notes
 from proctor.report.tables import score_notes
 from proctor.runs.compare import compare
-from proctor.runs.folder import RunFolder, read_journal
+from proctor.runs.folder import RunFolder, read_attempts
 from proctor.runs.summary import latency_of, summarise
 
 
@@ -107,7 +107,7 @@ def test_journals_from_before_times_were_kept_by_action_are_read(tmp_path):
     del record["timing"]["act_s"]
     journal = tmp_path / "episodes.jsonl"
     journal.write_text(json.dumps(record) + "\n")
-    assert latency_of(read_journal(journal, VlnExam).values()) is None
+    assert latency_of(read_attempts(journal, VlnExam)) is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from proctor.exams.vln.episode import Episode
 from proctor.runs.folder import RunFolder, trace_file
 from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
-from proctor.runs.rescore import dataset_of, rescore
+from proctor.runs.scoring import dataset_of, rescore
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_every_score_of_a_run_comes_out_the_same(folder):
 def test_no_simulator_is_loaded_for_it(folder):
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from proctor.runs.folder import RunFolder\nfrom proctor.runs.rescore import rescore\n"
-        "from proctor.runs.rescore import dataset_of\n"
+        "from proctor.runs.folder import RunFolder\nfrom proctor.runs.scoring import rescore\n"
+        "from proctor.runs.scoring import dataset_of\n"
         f"run = RunFolder.open(Path({str(folder)!r}))\n"
         "assert not rescore(run, dataset_of(run)).differences\n"
         "print(sorted({'mujoco', 'OpenGL', 'rclpy'} & {*sys.modules}))\n"

@@ -22,6 +22,7 @@ from functools import cached_property
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 from websockets.uri import parse_uri
@@ -29,8 +30,8 @@ from websockets.uri import parse_uri
 from proctor.agents.connection import Connection, open_connection
 from proctor.agents.dialects.dialect import Dialect
 from proctor.agents.messages import AgentGone, WireFault
-from proctor.agents.other_servers import describe_other_server
 from proctor.agents.zmtp_connection import open_zmtp_connection
+from proctor.core.addresses import DEFAULT_PORTS
 from proctor.core.errors import AgentFault, AgentUnavailable, ProctorError, UserError
 from proctor.core.plain_text import plain
 from proctor.core.registry import load, names
@@ -43,6 +44,10 @@ LISTEN_S = 1.0  # how long to wait for the first frame of an agent that may not 
 PAGE_S = 1.0
 MAX_PAGE_BYTES = 16 << 10
 MAX_FIRST_FRAME_BYTES = 256 << 10  # a hello or metadata take far less
+WRAP = (
+    "load the model in a class with `reset` and `act`, and serve that with "
+    "`proctor serve-policy my_agent:Agent` (docs/dialects.md has an example)"
+)
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,13 +214,47 @@ def _connect(address: Address, deadline_s: float, dialects: Sequence[type[Dialec
             tls=address.tls,
         )
     except AgentFault as fault:
-        found = describe_other_server(address.url) or _describe_chat_api(address, fault)
+        found = _describe_other_server(address.url) or _describe_chat_api(address, fault)
         if found is not None:
             raise AgentFault(WireFault.MISMATCH, found) from None
         if fault.kind != WireFault.UNREACHABLE or time.monotonic() < deadline_s:
             raise
         hint = "if no WebSocket server listens there but, say, an O3DE agent, choose another port"
         raise AgentUnavailable(f"{fault}; {hint}", kind=fault.kind) from None
+
+
+def _describe_other_server(url: str) -> str | None:
+    """Return what a server without WebSockets is and what to do, None if it shows nothing of itself.
+
+    It is connected to once more: both ZeroMQ and the gRPC of Python speak first.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "wss":  # neither GR00T's server nor LeRobot's has TLS
+        return None
+    host, port = parts.hostname, parts.port or DEFAULT_PORTS[parts.scheme]
+    with suppress(OSError), socket.create_connection((host, port), timeout=LISTEN_S) as line:
+        found = _heard(line, time.monotonic() + LISTEN_S)
+        if found[:1] == b"\xff" and found[9:10] == b"\x7f":
+            remedy = f"if it is GR00T's, write gr00t+tcp://{host}:{port}; for another one {WRAP}"
+            return f"{host}:{port} is a ZeroMQ server: {remedy}"
+        if found[3:4] == b"\x04" and found[5:9] == bytes(4):  # a frame of settings, on stream 0
+            why = "which Proctor does not unpickle, as that runs code"
+            kind = f"a gRPC server, as LeRobot's policy server is. That one exchanges pickled objects, {why}"
+            return f"{host}:{port} is {kind}: {WRAP}"
+    return None
+
+
+def _heard(line: socket.socket, until_s: float) -> bytes:
+    """Return the first bytes that a server sends; none if it waits."""
+    found = b""
+    with suppress(TimeoutError, ConnectionError):
+        while len(found) < 10 and (left_s := until_s - time.monotonic()) > 0:
+            line.settimeout(left_s)
+            more = line.recv(64)
+            if not more:
+                break
+            found += more
+    return found
 
 
 def _describe_chat_api(address: Address, fault: AgentFault) -> str | None:

@@ -197,7 +197,7 @@ def _with_unique_names(entries: Sequence[_Entry]) -> list[_Entry]:
 
 def _rescore(arguments: argparse.Namespace) -> int:
     from proctor.runs.folder import RunFolder, find_runs
-    from proctor.runs.rescore import dataset_of, rescore
+    from proctor.runs.scoring import dataset_of, rescore
 
     folders = find_runs([arguments.run])
     if arguments.out is not None and len(folders) > 1:

@@ -6,6 +6,8 @@ have its own name resolve to us), come from the page itself, and bring the token
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import ipaddress
 import logging
 import secrets
@@ -13,6 +15,7 @@ import socket
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
+from importlib.resources import files
 from typing import Annotated, Self
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -25,10 +28,10 @@ from websockets.sync.server import serve as listen
 
 from proctor.agents.admission import Admission
 from proctor.agents.server import EVERYWHERE, listen_problem, websockets_log
-from proctor.contestants.play_page import page_of
 from proctor.contestants.play_session import PlaySession
 from proctor.core.addresses import checked_token
 from proctor.core.errors import UserError
+from proctor.report.html import embedded_json
 from proctor.runs.plan import RunPlan
 from proctor.runs.run import RunReport
 from proctor.runs.run import run as do_run
@@ -281,6 +284,34 @@ class PlayServer:
                     connection.send(view.pack(pictures))
         except (ConnectionClosed, OSError):
             return
+
+
+def page_of(session: PlaySession, title: str) -> tuple[bytes, tuple[str, str]]:
+    """Return the page, and the hashes of its script and its style."""
+    report, own = files("proctor.report") / "viewer", files("proctor.contestants") / "page"
+    texts = {
+        "script": '"use strict";\n'
+        + "\n".join(
+            file.read_text("utf-8") for file in (report / "dom.js", own / "words.js", own / "play.js")
+        ),
+        "style": "\n".join(file.read_text("utf-8") for file in (report / "style.css", own / "play.css")),
+    }
+    controls = session.controls
+    setup = {
+        "title": title,
+        "exam": session.exam.title or session.exam.name,
+        "buttons": controls.buttons,
+        "sliders": controls.sliders,
+        "howTo": controls.how_to,
+    }
+    html = (own / "index.html").read_text("utf-8")
+    for name, part in {**texts, "data": embedded_json(setup)}.items():
+        html = html.replace(f"<!--{name.upper()}-->", part, 1)
+    script, style = (
+        base64.b64encode(hashlib.sha256(texts[name].encode()).digest()).decode()
+        for name in ("script", "style")
+    )
+    return html.encode(), (script, style)
 
 
 def is_loopback(host: str) -> bool:

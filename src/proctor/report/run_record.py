@@ -14,7 +14,7 @@ from proctor.exams.datasets import Dataset, load_dataset, scenes_digest
 from proctor.exams.names import AnyExam
 from proctor.exams.results import Results
 from proctor.runs.folder import RunFolder
-from proctor.runs.rescore import source_of
+from proctor.runs.scoring import source_of
 
 Loaded = dict[tuple[Path, Path | None], Dataset | str]
 """Datasets by path and folder of scenes, or why one cannot be read."""

@@ -1,4 +1,4 @@
-"""`proctor.evaluate`: a policy takes an exam in this process, as often as a training loop asks for it.
+"""For people who write Python: `proctor.evaluate`, as often as a training loop asks for it, and `Evaluator`.
 
 Worlds stay open between calls, and so do the scenes in them: an epoch does not build them again.
 """
@@ -11,23 +11,89 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.registry import build, dataset_path
-from proctor.exams.datasets import load_dataset
-from proctor.exams.results import Results
-from proctor.runs.evaluator import Evaluator
+from proctor.exams.datasets import Dataset, check_before_run, check_in_env, load_dataset
+from proctor.exams.names import AnyExam, check_fit
+from proctor.exams.results import EpisodeResult, Results
+from proctor.runs.agent_ids import draw_key
+from proctor.runs.attempts import Attempts
+from proctor.runs.examiner import Examiner
 from proctor.runs.job import read_exam_options
+from proctor.runs.summary import summarise
 from proctor.runs.turns import close_problems
 
 MAX_OPEN_SCENES = 16
 """A house takes 60 MB."""
 _OPEN_ENVS: dict[bytes, Env] = {}
 """Those that no call is using now, by name and options."""
+
+
+class Evaluator:
+    """Runs episodes of one exam in this process. Use as a context manager, or call `close`.
+
+    All randomness depends on `seed`. For runs that survive a crash, use several processes or are compared
+    later, see `proctor run`.
+    """
+
+    def __init__(self, env: Env, policy: Policy, exam: AnyExam, *, seed: int = 0) -> None:
+        check_fit(type(exam), "env", type(env).__name__, type(env))
+        check_fit(type(exam), "policy", type(policy).__name__, type(policy))
+        self._exam = exam
+        privileged = bool(type(policy).privileged)  # now: what the class says later changes nothing
+        self._examiner = Examiner(
+            env, policy, exam, seed=seed, privileged=privileged, agent_id_key=draw_key()
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def evaluate_episode(self, episode: Any) -> EpisodeResult:
+        """Let the policy take one episode."""
+        return self._examiner.examine(episode).result
+
+    def evaluate_dataset(self, dataset: str | Path, *, episodes: int | None = None) -> Results:
+        """Let the policy take all episodes of a file, or a few from all of its scenes."""
+        loaded = load_dataset(Path(dataset))
+        if loaded.exam is not type(self._exam):
+            raise UserError(
+                f"{loaded.path}: expected episodes of {self._exam.name}, as {type(self).__name__} takes, "
+                f"found {loaded.task}"
+            )
+        return self.evaluate(loaded, episodes=episodes)
+
+    def evaluate(self, dataset: Dataset, *, episodes: int | None = None, split: str | None = None) -> Results:
+        """Let the policy take the episodes of a dataset of this exam, or a few from all of its scenes."""
+        selected = dataset.select(split=split, count=episodes)
+        env = self._examiner.env
+        check_before_run(self._exam, dataset, selected, needs_scene=env.needs_scene)
+        check_in_env(env.check, dataset, selected)
+        attempts = Attempts(selected)
+        results = [done.result for done in self._examiner.examine_all(attempts)]
+        found = {result.episode_id: result for result in results}
+        repeated = [result for result in results if result is not found[result.episode_id]]
+        if attempts.is_stopped:
+            said = f"stopped after {len(found)} of {len(selected)} episodes: the agent is unavailable"
+            warnings.warn(f"{said} ({attempts.problem})", RuntimeWarning, stacklevel=2)
+        last = [found[episode.episode_id] for episode in selected if episode.episode_id in found]
+        return summarise(type(self._exam), last, repeated=repeated)
+
+    def save_results(self, results: Results, path: str | Path) -> None:
+        """Write results as JSON, making the folder if needed."""
+        results.save(Path(path))
+
+    def close(self) -> None:
+        """Close the policy and the env; warn of what they raise. May be called twice."""
+        for problem in self._examiner.close():
+            warnings.warn(problem, RuntimeWarning, stacklevel=2)
 
 
 def evaluate(  # noqa: PLR0913  (two that matter, and options by keyword)

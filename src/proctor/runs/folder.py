@@ -177,11 +177,6 @@ def wire_file(folder: Path, episode_id: str) -> Path:
     return folder / WIRE / f"{plain_name(episode_id)}.jsonl.gz"
 
 
-def read_journal(path: Path, exam: type[AnyExam]) -> dict[str, EpisodeResult]:
-    """Return the finished episodes of a journal by id; none if there is no journal. The last record wins."""
-    return {result.episode_id: result for result in read_attempts(path, exam)}
-
-
 def read_attempts(path: Path, exam: type[AnyExam]) -> list[EpisodeResult]:
     """Return all records of a journal, also those of attempts whose episode was done again.
 

@@ -24,7 +24,7 @@ from proctor.exams.step_metrics import metrics_of
 from proctor.runs.agent_ids import key_of_run
 from proctor.runs.attempts import Patience
 from proctor.runs.budget import RunBudget
-from proctor.runs.delivered_texts import delivered_texts
+from proctor.runs.conditions import delivered_texts
 from proctor.runs.job import RunJob, fit_job
 from proctor.runs.journal import read_earlier_attempts
 from proctor.runs.latency import latency_notes
