@@ -7,7 +7,7 @@ import pytest
 from chat_episodes import info, view
 from strict_servers import KEY, StrictChat, acts
 
-from proctor.agents.chat.policy import ChatPolicy
+from proctor.agents.chat.policy import ChatOptions, ChatPolicy
 from proctor.agents.chat.prompt import NAMES, encode_picture, load_template
 from proctor.agents.chat.task import ChatTask
 from proctor.core.addresses import address_label, replicas, short_address
@@ -191,8 +191,7 @@ def test_braces_in_what_is_told_are_left_alone(tmp_path, monkeypatch):
 def test_the_docs_name_all_placeholders_and_options():
     page = PAGE.read_text()
     assert [name for name in NAMES if f"`{{{name}}}`" not in page] == []
-    options = ChatPolicy.__init__.__kwdefaults__
-    assert [name for name in options if f"`{name}`" not in page] == []
+    assert [name for name in ChatOptions.__struct_fields__ if f"`{name}`" not in page] == []
 
 
 # Pictures
