@@ -15,7 +15,7 @@ from proctor import __version__
 from proctor.agents import connection, messages
 from proctor.agents.arrays import named_scans, read_scan
 from proctor.agents.codec import MAX_DEPTH, JsonCodec, MsgpackCodec
-from proctor.agents.dialects.proctor import ProctorDialect, check_version
+from proctor.agents.dialects.proctor import ProctorDialect
 from proctor.agents.handshake import Address, open_session
 from proctor.agents.messages import BadFrame, WireFault
 from proctor.agents.websocket_policy import WebSocketPolicy
@@ -125,7 +125,7 @@ def test_each_message_is_shown_for_both_tasks():
         assert re.search(r"^Pick-and-place.*:$", text, re.MULTILINE)
         assert len(examples(kind)) >= 2
     agents, evaluators = examples("hello")
-    check_version(msgspec.convert(agents, messages.Hello))
+    messages.check_version(msgspec.convert(agents, messages.Hello), "agent")
     assert evaluators["actions"] == list(Action.__members__)
     assert evaluators["name"] == f"proctor {__version__}"
 

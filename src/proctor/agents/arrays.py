@@ -11,7 +11,7 @@ import math
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,10 +79,14 @@ def is_picture(dtype: str, shape: tuple[int, ...]) -> bool:
     return (dtype == "uint8" and len(shape) == 3 and shape[2] == 3) or (dtype == "uint16" and len(shape) == 2)
 
 
+def is_colour(value: Any) -> TypeGuard[NDArray[np.uint8]]:
+    """Return whether this is a colour picture."""
+    return isinstance(value, np.ndarray) and value.ndim == 3 and is_picture(value.dtype.name, value.shape)
+
+
 def colour_pictures(observation: Mapping[str, Any]) -> dict[str, NDArray[np.uint8]]:
     """Return the entries of an observation that are colour pictures."""
-    arrays = {name: value for name, value in observation.items() if isinstance(value, np.ndarray)}
-    return {name: a for name, a in arrays.items() if a.ndim == 3 and is_picture(a.dtype.name, a.shape)}
+    return {name: value for name, value in observation.items() if is_colour(value)}
 
 
 def encode_picture(pixels: NDArray[Any], encoding: str) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from proctor.core.errors import AgentFault
+from proctor.core.errors import UPDATE_COMMAND, AgentFault
 from proctor.core.types import Sensor
 
 VERSION = 1
@@ -120,3 +120,17 @@ class AgentGone(AgentFault):
 
 class BadFrame(AgentFault):
     """A frame that cannot be understood. In the evaluator it is the agent's fault."""
+
+
+def check_version(hello: Hello, speaker: Literal["agent", "evaluator"]) -> None:
+    """Raise BadFrame if the other side speaks another protocol or version."""
+    if hello.protocol != "proctor":
+        raise BadFrame(WireFault.MISMATCH, f"the {speaker} speaks '{hello.protocol:.40}', not 'proctor'")
+    if hello.version == VERSION:
+        return
+    there, us, here = "where the agent is served", "evaluator", "here"
+    if speaker == "evaluator":
+        there, us, here = "where the evaluator runs", "agent", there
+    spoken = f"the {speaker} speaks version {hello.version} of the protocol, this {us} version {VERSION}"
+    remedy = f"update Proctor {here if hello.version > VERSION else there}: {UPDATE_COMMAND}"
+    raise BadFrame(WireFault.MISMATCH, f"{spoken}; {remedy}")

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from websockets.sync.server import Server, ServerConnection
-from websockets.sync.server import serve as listen
+from websockets.sync.server import serve as serve_websockets
 from websockets.typing import Subprotocol
 
 from proctor.agents.admission import Admission
@@ -138,9 +138,7 @@ class PolicyServer:
     @property
     def url(self) -> str:
         """The address for evaluators."""
-        host = socket.gethostname() if self._host in EVERYWHERE else self._host
-        scheme = "ws" if self._tls is None else "wss"
-        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return f"{'ws' if self._tls is None else 'wss'}://{host_of_url(self._host)}:{self.port}"
 
     @property
     def port(self) -> int:
@@ -150,7 +148,17 @@ class PolicyServer:
     def start(self) -> None:
         """Listen, and make the first policy."""
         try:
-            self._server = server = self._listen()
+            self._server = server = listen(
+                self._handle,
+                (self._host, self._port),
+                self._admission.connect,
+                ssl=self._tls,
+                process_request=self._admission.admit,
+                select_subprotocol=_best_subprotocol,
+                ping_timeout=PING_TIMEOUT_S,
+                max_size=MAX_FRAME_BYTES,
+                max_queue=1,  # one frame is asked at a time
+            )
             self._port = server.socket.getsockname()[1]
             _in_background(server.serve_forever)  # its threads are daemons then, too
             first = self._policies.prepare()
@@ -211,30 +219,6 @@ class PolicyServer:
 
     def __exit__(self, *_: object) -> None:
         self.shutdown()
-
-    def _listen(self) -> Server:
-        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        try:
-            return listen(
-                self._handle,
-                self._host,
-                self._port,
-                family=family,
-                ssl=self._tls,
-                create_connection=self._admission.connect,  # type: ignore[arg-type] # any callable will do
-                process_request=self._admission.admit,
-                select_subprotocol=_best_subprotocol,
-                compression=None,  # the network is faster than deflate
-                open_timeout=OPEN_TIMEOUT_S,
-                close_timeout=CLOSE_TIMEOUT_S,
-                ping_interval=PING_INTERVAL_S,
-                ping_timeout=PING_TIMEOUT_S,
-                max_size=MAX_FRAME_BYTES,
-                max_queue=1,  # one frame is asked at a time
-                logger=websockets_log(),
-            )
-        except OSError as error:
-            raise UserError(listen_problem(self._host, self._port, error)) from None
 
     def _handle(self, connection: ServerConnection) -> None:
         """Hold one session, in its own thread."""
@@ -302,11 +286,41 @@ def _tls(certificate: Path | str | None, key: Path | str | None) -> ssl.SSLConte
     return context
 
 
-def listen_problem(host: str, port: int, error: OSError) -> str:
-    """Return why a server cannot listen there, and what to do."""
-    if error.errno == errno.EADDRINUSE:
-        return f"port {port} on {host} is taken: end the program that listens there, or choose another port"
-    return f"cannot listen on {host}, port {port}: {error.strerror or error}"
+def host_of_url(host: str) -> str:
+    """Return the host of the address by which others reach a server that listens at `host`."""
+    name = socket.gethostname() if host in EVERYWHERE else host
+    return f"[{name}]" if ":" in name else name
+
+
+def listen(
+    handle: Callable[[ServerConnection], None],
+    address: tuple[str, int],
+    connect: Callable[..., ServerConnection],
+    **options: Any,
+) -> Server:
+    """Listen for WebSockets at a host and port, or raise UserError."""
+    host, port = address
+    try:
+        return serve_websockets(
+            handle,
+            host,
+            port,
+            family=socket.AF_INET6 if ":" in host else socket.AF_INET,
+            create_connection=connect,  # type: ignore[arg-type] # any callable will do
+            compression=None,  # the network is faster than deflate, and pictures are compressed already
+            open_timeout=OPEN_TIMEOUT_S,
+            close_timeout=CLOSE_TIMEOUT_S,
+            ping_interval=PING_INTERVAL_S,
+            logger=_websockets_log(),
+            **options,
+        )
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            problem = f"port {port} on {host} is taken"
+            remedy = "end the program that listens there, or choose another port"
+            raise UserError(f"{problem}: {remedy}") from None
+        problem = f"cannot listen on {host}, port {port}: {error.strerror or error}"
+        raise UserError(problem) from None
 
 
 def _check_number(name: str, value: float, least: int) -> None:
@@ -315,7 +329,7 @@ def _check_number(name: str, value: float, least: int) -> None:
 
 
 @functools.cache
-def websockets_log() -> logging.Logger:
+def _websockets_log() -> logging.Logger:
     """Return a log for errors of handlers. Failed handshakes are left out: port scanners make many."""
     found = log.getChild("websockets")
     found.setLevel(logging.ERROR)

@@ -18,8 +18,8 @@ from websockets.sync.server import ServerConnection
 from proctor.agents import messages as wire
 from proctor.agents.arrays import read_scan
 from proctor.agents.codec import Codec, JsonCodec, MsgpackCodec
-from proctor.agents.messages import MSGPACK, UNAVAILABLE_KINDS, VERSION, BadFrame, WireFault
-from proctor.core.errors import UPDATE_COMMAND, AgentFault, is_unavailability
+from proctor.agents.messages import MSGPACK, UNAVAILABLE_KINDS, BadFrame, WireFault, check_version
+from proctor.core.errors import AgentFault, is_unavailability
 from proctor.core.interfaces import Policy
 from proctor.core.plain_text import plain
 from proctor.core.types import EpisodeInfo, Observation, Outcome, Sensor
@@ -121,7 +121,7 @@ class Session:
 
     def _answer(self, stack: contextlib.ExitStack, message: wire.FromEvaluator) -> None:
         if isinstance(message, wire.Hello):
-            _check_version(message)
+            check_version(message, "evaluator")
             self._evaluator = message
         elif isinstance(message, wire.ResetEpisode):
             info = _episode_info(message, self._evaluator)
@@ -246,17 +246,6 @@ def _episode_info(message: wire.ResetEpisode, hello: wire.Hello | None) -> Episo
         actions=tuple(hello.actions) if hello is not None else (),
         details={k: v for k, v in message.episode.items() if k not in _Episode.__struct_fields__},
     )
-
-
-def _check_version(hello: wire.Hello) -> None:
-    if hello.protocol != "proctor":
-        raise BadFrame(WireFault.MISMATCH, f"the evaluator speaks '{hello.protocol:.40}', not 'proctor'")
-    if hello.version != VERSION:
-        where = "where the agent is served" if hello.version > VERSION else "where the evaluator runs"
-        problem = (
-            f"the evaluator speaks version {hello.version} of the protocol, this agent version {VERSION}"
-        )
-        raise BadFrame(WireFault.MISMATCH, f"{problem}; update Proctor {where}: {UPDATE_COMMAND}")
 
 
 def _lists(action: Any) -> Any:

@@ -12,7 +12,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import anyio
 import msgspec
@@ -96,19 +96,6 @@ def mcp_server(tools: ExamTools, *, is_structured: bool = False) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-class Transport(Protocol):
-    """How the server is reached."""
-
-    def start(self) -> None:
-        """Begin to serve, in another thread."""
-
-    def finish(self) -> None:
-        """Serve until the agent knows that the exam is over."""
-
-    def close(self) -> None:
-        """End."""
 
 
 class StdioTransport:
@@ -209,6 +196,10 @@ class HttpTransport:
         if self._thread.is_alive():
             self._thread.join(END_WAIT_S)
         self._socket.close()
+
+
+Transport: TypeAlias = StdioTransport | HttpTransport
+"""How the server is reached: `start` begins to serve, `finish` waits until the agent knows of the end."""
 
 
 class _ImpatientProtocol(H11Protocol):

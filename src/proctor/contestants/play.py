@@ -24,10 +24,9 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection
-from websockets.sync.server import serve as listen
 
 from proctor.agents.admission import Admission
-from proctor.agents.server import EVERYWHERE, listen_problem, websockets_log
+from proctor.agents.server import host_of_url, listen
 from proctor.contestants.play_session import PlaySession
 from proctor.core.addresses import checked_token
 from proctor.core.errors import UserError
@@ -39,8 +38,7 @@ from proctor.runs.run import run as do_run
 TOKEN_VARIABLE = "PROCTOR_PLAY_TOKEN"  # noqa: S105  (the name of a variable)
 MAX_MESSAGE_BYTES = 4096
 MAX_BROWSERS = 16
-OPEN_TIMEOUT_S, SEND_TIMEOUT_S, CLOSE_TIMEOUT_S = 10.0, 60.0, 1.0
-PING_INTERVAL_S, PING_TIMEOUT_S = 20.0, 20.0
+SEND_TIMEOUT_S, PING_TIMEOUT_S = 60.0, 20.0
 VIEW_INTERVAL_S = 30.0
 Text = Annotated[str, msgspec.Meta(max_length=200)]
 log = logging.getLogger("proctor.play")
@@ -137,37 +135,33 @@ class PlayServer:
         self._session, self._host, self._port = session, host, port
         self._page = page_of(session, title)
         self._decoder = msgspec.json.Decoder(Message)
+        self._actions: dict[type[Message], Callable[..., None]] = {
+            EnterName: session.enter_name,
+            Press: session.press,
+            GiveUp: session.give_up,
+            LeaveScore: session.leave_score,
+            LeaveSummary: session.leave_summary,
+            TakeOver: session.take_over,
+        }
         self._connections = Admission(name="play", token=None, max_sessions=MAX_BROWSERS)
         self._server: Server | None = None
 
     @property
     def url(self) -> str:
         """The address of the page, with the token."""
-        host = socket.gethostname() if self._host in EVERYWHERE else self._host
         query = f"?{urlencode({'token': self._token})}" if self._token else ""
-        return f"http://{f'[{host}]' if ':' in host else host}:{self._port}/{query}"
+        return f"http://{host_of_url(self._host)}:{self._port}/{query}"
 
     def __enter__(self) -> Self:
-        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        try:
-            self._server = listen(
-                self._handle,
-                self._host,
-                self._port,
-                family=family,
-                create_connection=self._connections.connect,  # type: ignore[arg-type] # any callable will do
-                process_request=self._answer,
-                compression=None,  # pictures are compressed already
-                open_timeout=OPEN_TIMEOUT_S,
-                close_timeout=CLOSE_TIMEOUT_S,
-                ping_interval=PING_INTERVAL_S,
-                ping_timeout=PING_TIMEOUT_S,
-                max_size=MAX_MESSAGE_BYTES,
-                max_queue=4,
-                logger=websockets_log(),
-            )
-        except OSError as error:
-            raise UserError(listen_problem(self._host, self._port, error)) from None
+        self._server = listen(
+            self._handle,
+            (self._host, self._port),
+            self._connections.connect,
+            process_request=self._answer,
+            ping_timeout=PING_TIMEOUT_S,
+            max_size=MAX_MESSAGE_BYTES,
+            max_queue=4,
+        )
         self._port = self._server.socket.getsockname()[1]
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
@@ -247,7 +241,8 @@ class PlayServer:
             connection.socket.settimeout(SEND_TIMEOUT_S)
             sender.start()
             for text in connection:
-                self._do(client, self._decoder.decode(text))
+                message = self._decoder.decode(text)
+                self._actions[type(message)](client, *msgspec.structs.astuple(message))
         except (msgspec.DecodeError, ValueError) as error:  # a ValidationError is a DecodeError
             log.warning("closed a connection: %s", error)
             connection.close(1008, str(error)[:100])
@@ -256,22 +251,6 @@ class PlayServer:
         finally:
             is_gone.set()
             self._session.leave(client)
-
-    def _do(self, client: str, message: Message) -> None:
-        session = self._session
-        match message:
-            case Press():
-                session.press(client, message.turn, message.name, message.value)
-            case EnterName():
-                session.enter_name(client, message.name.strip())
-            case LeaveScore():
-                session.leave_score(client, message.number)
-            case LeaveSummary():
-                session.leave_summary(client)
-            case GiveUp():
-                session.give_up(client, message.turn)
-            case TakeOver():
-                session.take_over(client)
 
     def _send_views(self, connection: ServerConnection, client: str, is_gone: threading.Event) -> None:
         """Send the view whenever it has changed. A slow browser misses some, and gets the last one."""

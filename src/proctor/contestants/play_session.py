@@ -291,7 +291,7 @@ class PlaySession:
         """Begin as this person, where the page asks for a name."""
         with self._changed:
             if client == self._holder and self._view()[0].phase == "name":
-                self._wanted, self._problem = name, ""
+                self._wanted, self._problem = name.strip(), ""
                 self._touch()
 
     def press(self, client: str, turn: int, name: str, value: float | None) -> None:

@@ -135,6 +135,10 @@ def _arm(plain: RunFolder, run: RunFolder, conditions: Conditions, *, is_plain: 
     has_effect = conditions.instructions == "original" or not is_own_text
     before = {episode.episode_id: episode for episode in plain.episodes if episode.is_scored}
     pairs = [(before[e.episode_id], e) for e in run.episodes if e.is_scored and e.episode_id in before]
+    unscored = sum(not episode.is_scored for episode in run.episodes)
+    warnings = [f"{unscored} episodes are not scored"] if unscored else []
+    if not has_effect:
+        warnings.append("no instruction was changed, so this arm says nothing about words")
     return Arm(
         run=str(run.path),
         conditions=conditions,
@@ -149,14 +153,7 @@ def _arm(plain: RunFolder, run: RunFolder, conditions: Conditions, *, is_plain: 
             for name, difference in comparison.metrics.items()
         },
         has_effect=has_effect,
-        warnings=[
-            *(
-                f"{count} episodes are not scored"
-                for count in [sum(not episode.is_scored for episode in run.episodes)]
-                if count
-            ),
-            *([] if has_effect else ["no instruction was changed, so this arm says nothing about words"]),
-        ],
+        warnings=warnings,
     )
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from proctor.agents.arrays import is_colour
 from proctor.core.types import Info, Observation, Vector3
 from proctor.runs.recordings import (
     FRAMES,
@@ -29,7 +30,6 @@ from proctor.runs.recordings import (
     STEPS,
     StepRecord,
     encode_sensors,
-    is_picture,
     recording_folder,
 )
 
@@ -190,7 +190,7 @@ class EpisodeRecorder:
         point, self._seen = self._seen, self._seen + 1  # of the trajectory
         if not isinstance(observation, Mapping):
             return
-        rgb = next(filter(is_picture, map(observation.get, PICTURES)), None)
+        rgb = next(filter(is_colour, map(observation.get, PICTURES)), None)
         if self._recorder.config.frames and rgb is not None:
             self._keep(Count.FRAMES, f"{FRAMES}/{point:05}.jpg", lambda: _jpeg(rgb))
         if self._recorder.config.sensors:

@@ -17,12 +17,13 @@ import zlib
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.agents.arrays import is_colour
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Observation, Pose2, Scan
 
@@ -106,7 +107,7 @@ def encode_sensors(observation: Observation) -> bytes:
         if isinstance(value, Scan | Pose2):
             parts = value._asdict() if isinstance(value, Scan) else msgspec.structs.asdict(value)
             arrays |= {f"{name}.{part}": np.asarray(number) for part, number in parts.items()}
-        elif isinstance(value, int | float | np.generic | np.ndarray) and not is_picture(value):
+        elif isinstance(value, int | float | np.generic | np.ndarray) and not is_colour(value):
             arrays[str(name)] = np.asarray(value)
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -142,12 +143,6 @@ def read_sensors(path: Path) -> Observation:
         else:
             observation[name] = array[()]
     return observation
-
-
-def is_picture(value: Any) -> TypeGuard[NDArray[np.uint8]]:
-    """Whether this is a colour picture."""
-    is_array = isinstance(value, np.ndarray) and value.dtype == np.uint8
-    return is_array and value.ndim == 3 and value.shape[2] == 3 and value.size > 0
 
 
 def _numbered(folder: Path, suffix: str) -> list[Path]:

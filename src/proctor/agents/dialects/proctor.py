@@ -13,8 +13,8 @@ from proctor.agents.connection import Connection
 from proctor.agents.dialects.dialect import Dialect, encoding
 from proctor.agents.dialects.mapping import Mapping
 from proctor.agents.handshake import Handshake
-from proctor.agents.messages import MSGPACK, SUBPROTOCOLS, UNAVAILABLE_KINDS, VERSION, BadFrame, WireFault
-from proctor.core.errors import UPDATE_COMMAND, AgentFault, AgentUnavailable
+from proctor.agents.messages import MSGPACK, UNAVAILABLE_KINDS, BadFrame, WireFault, check_version
+from proctor.core.errors import AgentFault, AgentUnavailable
 from proctor.core.types import EpisodeInfo, Observation, Outcome
 
 NAME_IT = "give the option dialect=xpolicylab"
@@ -23,7 +23,7 @@ NAME_IT = "give the option dialect=xpolicylab"
 class ProctorDialect(Dialect):
     """A session of protocol version 1."""
 
-    subprotocols = SUBPROTOCOLS
+    subprotocols = wire.SUBPROTOCOLS
     is_fallback = True
 
     def __init__(self, connection: Connection, codec: Codec, hello: wire.Hello | None) -> None:
@@ -57,7 +57,7 @@ class ProctorDialect(Dialect):
             raise AgentFault(WireFault.MISMATCH, _not_hello(handshake, error)) from None
         if not isinstance(hello, wire.Hello):
             raise AgentFault(WireFault.MISMATCH, "the agent spoke first, but did not say hello")
-        check_version(hello)
+        check_version(hello, "agent")
         return cls(connection, JsonCodec(hello.pictures) if isinstance(frame, str) else codec, hello)
 
     def begin(self, info: EpisodeInfo, deadline_s: float) -> None:
@@ -117,7 +117,7 @@ class ProctorDialect(Dialect):
     def _own_hello(self, info: EpisodeInfo) -> wire.Hello:
         return wire.Hello(
             protocol="proctor",
-            version=VERSION,
+            version=wire.VERSION,
             name=f"proctor {__version__}",
             session_id=self._session_id,
             task=info.task,
@@ -138,7 +138,7 @@ class ProctorDialect(Dialect):
         if not isinstance(message, wire.Hello) or self._hello is not None:
             what = "a second hello" if isinstance(message, wire.Hello) else "an action"
             raise AgentFault(WireFault.UNASKED, f"the agent sent {what} that it had not been asked for")
-        check_version(message)
+        check_version(message, "agent")
         self._hello = message
 
     def _action_of(self, reply: wire.FromAgent) -> Any:
@@ -153,18 +153,6 @@ class ProctorDialect(Dialect):
             problem = f"expected a reply to request {self._requests}, found one to {reply.request_id}"
             raise AgentFault(WireFault.STALE_REPLY, problem)
         return reply.action
-
-
-def check_version(hello: wire.Hello) -> None:
-    """Raise AgentFault if the agent speaks another protocol or version."""
-    if hello.protocol != "proctor":
-        raise AgentFault(WireFault.MISMATCH, f"the agent speaks '{hello.protocol:.40}', not 'proctor'")
-    if hello.version != VERSION:
-        where = "here" if hello.version > VERSION else "where the agent is served"
-        problem = (
-            f"the agent speaks version {hello.version} of the protocol, this evaluator version {VERSION}"
-        )
-        raise AgentFault(WireFault.MISMATCH, f"{problem}; update Proctor {where}: {UPDATE_COMMAND}")
 
 
 def _not_hello(handshake: Handshake, error: BadFrame) -> str:
