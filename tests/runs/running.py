@@ -5,6 +5,7 @@ from proctor.runs import run as runs
 from proctor.runs.agent_ids import draw_key
 from proctor.runs.examiner import Examiner
 from proctor.runs.folder import RunFolder
+from proctor.runs.job import RunJob
 from proctor.runs.plan import plan_run
 
 
@@ -15,14 +16,13 @@ def run(config, out, on_progress=lambda progress: None, **options):
 
 def examine(env, policy, episode, exam=None, *, seed=0, privileged=None, announce=None, key=None):
     """Let a policy take one episode, and return its result."""
-    examiner = Examiner(
-        env,
-        policy,
-        exam or VlnExam(),
+    job = RunJob(
+        policy="",
         seed=seed,
         privileged=bool(type(policy).privileged) if privileged is None else privileged,
         agent_id_key=draw_key() if key is None else key,
     )
+    examiner = Examiner(env, policy, exam or VlnExam(), job)
     return examiner.examine(episode, announce).result
 
 

@@ -71,7 +71,7 @@ def configured(dataset, policy=TALKING, *, workers=1, **options):
 
 
 def examine_whole(policy):
-    examiner = Examiner(MockEnv(), policy, VlnExam(), seed=0, privileged=False, agent_id_key=draw_key())
+    examiner = Examiner(MockEnv(), policy, VlnExam(), RunJob(policy="", agent_id_key=draw_key()))
     return examiner.examine(episode())
 
 

@@ -89,11 +89,13 @@ def put(env, policy, episode, conditions, exam=None, *, privileged=False):
     texts = delivered_texts(conditions, exam, houses(), [episode], seed=0)
     examiner = Examiner(
         *(env, policy, exam),
-        seed=0,
-        privileged=privileged,
-        agent_id_key=draw_key(),
-        conditions=conditions,
-        texts=texts,
+        RunJob(
+            policy="",
+            privileged=privileged,
+            agent_id_key=draw_key(),
+            conditions=conditions,
+            texts=texts,
+        ),
     )
     return examiner.examine(episode).result
 
@@ -256,11 +258,12 @@ def test_the_text_inside_of_an_observation_is_exchanged_as_well():
     env, policy = PickPlaceEnv(sensors=[]), Still()
     examiner = Examiner(
         *(env, policy, PickPlaceExam()),
-        seed=0,
-        privileged=False,
-        agent_id_key=draw_key(),
-        conditions=Conditions(inform=("joints",), instructions="blank"),
-        texts={episode.episode_id: ""},
+        RunJob(
+            policy="",
+            agent_id_key=draw_key(),
+            conditions=Conditions(inform=("joints",), instructions="blank"),
+            texts={episode.episode_id: ""},
+        ),
     )
     with pytest.raises(KeyboardInterrupt):
         examiner.examine(episode)
@@ -416,10 +419,7 @@ def test_what_the_env_does_not_give_is_the_evaluators_fault_in_its_words():
     episode = Episode(episode_id="e", instruction="Walk.", max_steps=3)
     examiner = Examiner(
         *(MockEnv(), Listener(), VlnExam()),
-        seed=0,
-        privileged=False,
-        agent_id_key=draw_key(),
-        conditions=Conditions(inform=("scan",)),
+        RunJob(policy="", agent_id_key=draw_key(), conditions=Conditions(inform=("scan",))),
     )
     fault = examiner.examine(episode).result.error
     assert fault.side == "evaluator"

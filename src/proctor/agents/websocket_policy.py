@@ -256,7 +256,6 @@ def _seconds(name: str, value: object, most_s: float) -> float:
 
 
 def _token(given: object) -> str | None:
-    """Return the token of the argument or the environment."""
     name, token = ("token", given) if given is not None else (TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE))
     return None if token in (None, "") else checked_token(name, token)
 

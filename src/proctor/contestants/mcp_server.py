@@ -126,15 +126,10 @@ class StdioTransport:
 
 
 class HttpTransport:
-    """Serves clients that bring the token, at `url`.
+    """Serves clients that send `Authorization: Bearer TOKEN`, at `url`; port 0 is any that is free.
 
-    Args:
-        server: The MCP server.
-        tools: Tell when the agent knows of the end.
-        token: What clients must send as `Authorization: Bearer TOKEN`.
-        address: Host and port to listen at; port 0 for any that is free.
-        allow_hosts: Names by which clients may call this machine, beside those of the loopback.
-        allow_origins: Web pages that may call it.
+    `allow_hosts` are names by which clients may call this machine, beside those of the loopback, and
+    `allow_origins` web pages that may call it.
     """
 
     def __init__(
@@ -215,8 +210,6 @@ class _ImpatientProtocol(H11Protocol):
 
 
 class _TokenCheck:
-    """Lets requests through that bear the token."""
-
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._expected = app, f"Bearer {token}".encode()
 

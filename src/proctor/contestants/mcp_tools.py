@@ -67,12 +67,7 @@ class Sitting:
 
 
 class ExamTools:
-    """Answers calls from any thread, one at a time.
-
-    Args:
-        seat: Where the run waits for actions.
-        exam: Says which actions there are.
-    """
+    """Answers calls from any thread, one at a time; the run waits for actions at the seat."""
 
     def __init__(self, seat: McpSeat, exam: AnyExam) -> None:
         self._seat, self._exam = seat, exam
@@ -236,7 +231,6 @@ class ExamTools:
         return task
 
     def _next_episode(self) -> SeatTurn:
-        """Wait for the run to begin an episode."""
         number = self._answered
         while not self._seat.is_closed:
             turn = self._seat.wait(number, WAIT_S)

@@ -90,11 +90,8 @@ def play(
 ) -> None:
     """Let one person after the other take the exam, until interrupted. Runs are done in this thread.
 
-    Args:
-        session: What the page shows.
-        plan_of: Returns the run of a person by name; raises UserError if there can be none.
-        on_report: Called after each person's run.
-        name: The first person, if known; a UserError about it is raised.
+    `plan_of` returns the run of a person by name, or raises UserError; `on_report` is called after each run.
+    `name` is the first person, if known; a UserError about it is raised.
     """
     is_given = bool(name)
     while True:
@@ -113,14 +110,9 @@ def play(
 
 
 class PlayServer:
-    """Serves the page of a session beside you.
+    """Serves the page of a session beside you; port 0 is any that is free.
 
-    Args:
-        session: What is shown.
-        title: What people call the exam.
-        host: The address to listen at. Beyond this machine, a token is drawn unless one is given.
-        port: 0 for any that is free.
-        token: What the page's address must hold.
+    The page's address must hold the token. If others than this machine can reach it, one is drawn by default.
     """
 
     def __init__(

@@ -350,7 +350,6 @@ class PlaySession:
         return self._run if client == self._holder and view.is_open and view.turn == turn else None
 
     def _do_step(self, run: PlayerRun, turn: SeatTurn) -> None:
-        """Do the next step of what was pressed, if there is one."""
         action = run.controls.action(turn.observation)
         if action is not None:
             run.answered = turn.number

@@ -10,7 +10,6 @@ Each episode is a task. Tasks are sent to the agent, so they hold a number and n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,28 +33,10 @@ class ProctorBenchmark(StepBenchmark):
 
     render_backends: ClassVar[frozenset[str]] = frozenset({"gpu", "cpu"})
 
-    def __init__(
-        self,
-        suite: str = "houses-v1",
-        *,
-        dataset: str | None = None,
-        episodes: int | None = None,
-        env: str = "",
-        env_options: Mapping[str, Any] | None = None,
-        options: Mapping[str, Any] | None = None,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, suite: str = "houses-v1", *, dataset: str | None = None, **options: Any) -> None:
         super().__init__()
         self._suite = suite if dataset is None else dataset
-        self._stepwise = StepwiseExam(
-            self._suite,
-            "vla-eval",
-            episodes=episodes,
-            env=env,
-            env_options=env_options,
-            options=options,
-            seed=seed,
-        )
+        self._stepwise = StepwiseExam(self._suite, "vla-eval", **options)
 
     @classmethod
     def configure_render(cls, mode: str) -> dict[str, str]:

@@ -104,7 +104,7 @@ def load_run(path: Path) -> RunFolder:
     return run
 
 
-def compare(a: RunFolder, b: RunFolder, *, seed: int = 0) -> Comparison:
+def compare(a: RunFolder, b: RunFolder) -> Comparison:
     """Compare two runs on the episodes that both have finished; a UserError if there are none."""
     mine = {episode.episode_id: episode for episode in a.episodes}
     theirs = {episode.episode_id: episode for episode in b.episodes}
@@ -116,7 +116,7 @@ def compare(a: RunFolder, b: RunFolder, *, seed: int = 0) -> Comparison:
     gained = [_flip(x) for x, y in pairs if y.success and not x.success]
     lost = [_flip(y) for x, y in pairs if x.success and not y.success]
     p_value = mcnemar_p(len(gained), len(lost))
-    metrics = _differences(a.exam, pairs, seed)
+    metrics = _differences(a.exam, pairs)
     gap = backend_gap(a, b, pairs)
     kinds = {episode.distance for pair in pairs for episode in pair}
     return Comparison(
@@ -184,7 +184,7 @@ def _flip(failed: EpisodeResult) -> Flip:
     )
 
 
-def _differences(exam: type[AnyExam], pairs: Sequence[Pair], seed: int) -> dict[str, MetricDifference]:
+def _differences(exam: type[AnyExam], pairs: Sequence[Pair]) -> dict[str, MetricDifference]:
     found = {}
     for name in sorted({name for x, y in pairs for name in x.metrics.keys() & y.metrics.keys()}):
         rows = [
@@ -196,7 +196,7 @@ def _differences(exam: type[AnyExam], pairs: Sequence[Pair], seed: int) -> dict[
             continue
         old, new, scenes = zip(*rows, strict=True)
         changes = [y - x for x, y in zip(old, new, strict=True)]
-        interval = clustered_bootstrap(changes, scenes, seed=seed)
+        interval = clustered_bootstrap(changes, scenes, seed=0)
         found[name] = MetricDifference(
             a=math.fsum(old) / len(old),
             b=math.fsum(new) / len(new),
@@ -271,9 +271,7 @@ def _number(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def backend_gap(
-    a: RunFolder, b: RunFolder, pairs: Sequence[tuple[EpisodeResult, EpisodeResult]]
-) -> Any | None:
+def backend_gap(a: RunFolder, b: RunFolder, pairs: Sequence[Pair]) -> Any | None:
     """Return what the exam says of two runs that differ in nothing but the backend; None for other runs."""
     if not _differ_in_backend(a, b) or _agent_differences(a, b):
         return None
@@ -322,12 +320,7 @@ def _differ_in_backend(a: RunFolder, b: RunFolder) -> bool:
 
 
 def _backend_name(run: RunFolder, other: RunFolder) -> str:
-    mine, theirs = (_options(run), _options(other))
+    mine, theirs = (each.identity.get("env_options", {}) for each in (run, other))
     words = [f"{key}={short(value)}" for key, value in sorted(mine.items()) if theirs.get(key) != value]
     name = " ".join([str(run.identity["env"]), *words])
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
-
-
-def _options(run: RunFolder) -> dict[str, Any]:
-    options = run.identity.get("env_options")
-    return options if isinstance(options, dict) else {}

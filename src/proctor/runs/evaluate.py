@@ -24,7 +24,7 @@ from proctor.exams.results import EpisodeResult, Results
 from proctor.runs.agent_ids import draw_key
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Examiner
-from proctor.runs.job import read_exam_options
+from proctor.runs.job import RunJob, read_exam_options
 from proctor.runs.summary import summarise
 from proctor.runs.turns import close_problems
 
@@ -46,9 +46,8 @@ class Evaluator:
         check_fit(type(exam), "policy", type(policy).__name__, type(policy))
         self._exam = exam
         privileged = bool(type(policy).privileged)  # now: what the class says later changes nothing
-        self._examiner = Examiner(
-            env, policy, exam, seed=seed, privileged=privileged, agent_id_key=draw_key()
-        )
+        job = RunJob(policy="", seed=seed, privileged=privileged, agent_id_key=draw_key())
+        self._examiner = Examiner(env, policy, exam, job)
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from proctor.exams.trace import AnyTrace
 from proctor.runs.accounting import transcript_note, transcript_of
 from proctor.runs.agent_ids import agent_id
 from proctor.runs.attempts import Attempts
-from proctor.runs.conditions import Conditions, Presentation
+from proctor.runs.conditions import Presentation
 from proctor.runs.grade import encode_result, grade
 from proctor.runs.job import RunJob
 from proctor.runs.latency import thinking_cost
@@ -45,31 +45,17 @@ class Finished(NamedTuple):
 
 
 class Examiner:
-    """An env, a policy and an exam, ready to do one episode after the other.
+    """An env, a policy and an exam, ready to do one episode after the other as the job says.
 
-    `privileged` says whether the policy gets the ground truth, as its class said before the run.
-    `agent_id_key` is the secret by which the ids are made that agents are told. `texts` are delivered
-    instead of the episodes' instructions, by episode id, where the conditions ask for other ones.
+    Env, policy and exam are used as they are, whatever the job names. `Examiner.of` makes them by the job.
     """
 
-    def __init__(  # noqa: PLR0913  (who takes part, and how; nearly all by keyword)
-        self,
-        env: Env,
-        policy: Policy,
-        exam: AnyExam,
-        *,
-        seed: int,
-        privileged: bool,
-        agent_id_key: str,
-        recorder: Recorder | None = None,
-        conditions: Conditions | None = None,
-        texts: Mapping[str, str] | None = None,
+    def __init__(
+        self, env: Env, policy: Policy, exam: AnyExam, job: RunJob, recorder: Recorder | None = None
     ) -> None:
         self.env, self.policy = env, policy
-        self._exam, self._seed, self._privileged = exam, seed, privileged
-        self._agent_id_key, self._recorder = agent_id_key, recorder
-        self._conditions, self._texts = conditions or Conditions(), texts or {}
-        self._thinking = thinking_cost(self._conditions)
+        self._exam, self._job, self._recorder = exam, job, recorder
+        self._thinking = thinking_cost(job.conditions)
 
     @classmethod
     def of(
@@ -93,17 +79,7 @@ class Examiner:
             except BaseException:
                 close_problems(policy)
                 raise
-        return cls(
-            env,
-            policy,
-            job.make_exam(),
-            seed=job.seed,
-            privileged=bool(job.privileged),
-            agent_id_key=job.agent_id_key,
-            recorder=recorder,
-            conditions=job.conditions,
-            texts=job.texts,
-        )
+        return cls(env, policy, job.make_exam(), job, recorder)
 
     def examine(
         self,
@@ -112,7 +88,7 @@ class Examiner:
         announce_usage: Callable[[Usage], None] | None = None,
     ) -> Finished:
         """Do one episode. Its seed depends on the run's seed and its id, not on what came before."""
-        seed = episode_seed(self._seed, episode.episode_id)
+        seed = episode_seed(self._job.seed, episode.episode_id)
         shown = self._presentation(episode, seed)
         turns, fault = Turns(announce, announce_usage, is_served=is_served(self.policy)), None
         with self._recorder.episode(episode.episode_id) if self._recorder else nullcontext() as watcher:
@@ -123,8 +99,8 @@ class Examiner:
                     episode,
                     self._exam,
                     seed=seed,
-                    agent_id=agent_id(self._agent_id_key, episode.episode_id),
-                    privileged=self._privileged,
+                    agent_id=agent_id(self._job.agent_id_key, episode.episode_id),
+                    privileged=bool(self._job.privileged),
                     thinking=self._thinking,
                     turns=turns,
                     presentation=shown,
@@ -143,9 +119,9 @@ class Examiner:
         return finished
 
     def _presentation(self, episode: Any, seed: int) -> Presentation:
-        has_own_text = self._conditions.instructions == "original"
-        text = None if has_own_text else self._texts[episode.episode_id]
-        return Presentation(self._conditions, self._exam, episode, seed=seed, text=text)
+        conditions = self._job.conditions
+        text = None if conditions.instructions == "original" else self._job.texts[episode.episode_id]
+        return Presentation(conditions, self._exam, episode, seed=seed, text=text)
 
     def _transcript(self, turns: Turns) -> bytes:
         """Return the transcript of the episode; where there is none by an error, one that says so."""
@@ -156,7 +132,6 @@ class Examiner:
         return found[0]
 
     def _notify_policy(self, turns: Turns, result: EpisodeResult) -> None:
-        """Tell the policy how the episode ended."""
         outcome = Outcome(
             status=result.status,
             metrics=result.metrics,

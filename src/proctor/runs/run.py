@@ -107,7 +107,6 @@ def run(
 
 
 def _check(plan: RunPlan) -> list[str]:
-    """Return what the dataset and the exam have to say of the episodes."""
     job = plan.config.job
     needs_scene = load("env", job.env).needs_scene
     found = check_before_run(

@@ -102,13 +102,9 @@ def endpoint_of(address: str, wire: Wire, key_env: str | None) -> Endpoint:
 
 
 class ModelApi:
-    """A model behind an API, at one address or several.
+    """A model behind an API, at one address or several: when one fails, the next is asked.
 
-    Args:
-        endpoints: Where it is served. When one fails, the next is asked.
-        wire: Which API it is.
-        patience: How long to ask.
-        note: Told of each exchange.
+    `note` is called with each exchange.
     """
 
     def __init__(
@@ -220,7 +216,6 @@ class ModelApi:
         raise self._failure(endpoint, answer, error)
 
     def _failure(self, endpoint: Endpoint, answer: Answer, error: ErrorText) -> Failure:
-        """Return what an answer that reports an error means."""
         status = answer.status
         if status < 300:  # OpenRouter reports a provider's errors like this
             status = int(error.code) if re.fullmatch("[0-9]{3}", error.code) else 502
@@ -324,7 +319,6 @@ class ModelApi:
         return AgentUnavailable(problem, kind=failure.kind, is_outage=True)
 
     def _fix(self, failure: Failure) -> str:
-        """Return what the user can do."""
         endpoint = self._endpoints[0]
         if failure.kind == ChatFault.KEY_REFUSED:
             state = "it is refused" if endpoint.key else "none is set"

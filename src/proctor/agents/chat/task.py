@@ -76,9 +76,7 @@ class Decision(NamedTuple):
 class ChatTask:
     """An episode as a chat model is told about it: the model gets one tool, whose argument is the action.
 
-    Args:
-        info: What every agent is told of the episode.
-        most_actions: How many actions a reply may hold; None for the task's own number.
+    `most_actions` is how many actions a reply may hold; None for the task's own number.
     """
 
     template: ClassVar[Path] = Path(__file__).with_name("general.md")
