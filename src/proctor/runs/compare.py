@@ -225,10 +225,8 @@ def _warnings(
             continue
         if key == "scenes_sha256" and not same_ids:
             continue  # it is of the scenes of the episodes that were chosen
-        x, y = a.identity.get(key), b.identity.get(key)
-        if a.identity and b.identity and x != y:
-            values = "" if key.endswith("sha256") else f" ({short(x)} and {short(y)})"
-            found.append(f"not the same exam: {name} differ{values}")
+        if a.identity and b.identity and (text := _difference(a, b, key, name)):
+            found.append(f"not the same exam: {text}")
     if a.definition and b.definition and a.definition != b.definition:
         found.append(f"not the same exam: metrics by {a.definition} and by {b.definition}")
     differing = sum((x.distance, x.shortest_path) != (y.distance, y.shortest_path) for x, y in pairs)
@@ -297,14 +295,18 @@ def short(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
+def _difference(a: RunFolder, b: RunFolder, key: str, name: str) -> str:
+    x, y = a.identity.get(key), b.identity.get(key)
+    values = "" if key.endswith("sha256") else f" ({short(x)} and {short(y)})"
+    return "" if x == y else f"{name} differ{values}"
+
+
 def _agent_differences(a: RunFolder, b: RunFolder) -> list[str]:
     """Return in what the agents of two runs differ; of two that are called otherwise, only that."""
     found = []
     for key, name in AGENT_KEYS.items():
-        x, y = a.identity.get(key), b.identity.get(key)
-        if x != y:
-            values = "" if key.endswith("sha256") else f" ({short(x)} and {short(y)})"
-            found.append(f"{name} differ{values}")
+        if text := _difference(a, b, key, name):
+            found.append(text)
             if key == "policy":
                 break
     return found

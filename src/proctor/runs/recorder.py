@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -144,14 +144,9 @@ class Recorder:
     def __init__(self, run_dir: Path, config: RecordingConfig, counts: Any, row: int) -> None:
         self._run_dir, self.config, self._counts, self._row = run_dir, config, counts, row
 
-    @contextmanager
-    def episode(self, episode_id: str) -> Iterator[EpisodeRecorder]:
+    def episode(self, episode_id: str) -> AbstractContextManager[EpisodeRecorder]:
         """Record an episode, over what an earlier attempt may have left."""
-        recorder = EpisodeRecorder(recording_folder(self._run_dir, episode_id), self)
-        try:
-            yield recorder
-        finally:
-            recorder.close()
+        return closing(EpisodeRecorder(recording_folder(self._run_dir, episode_id), self))
 
     def count(self, what: Count, number: int = 1) -> None:
         """Add to one of our numbers."""

@@ -14,7 +14,8 @@ Python objects, which msgpack_numpy and .npy files would unpickle, is refused in
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -84,34 +85,33 @@ def read_numbers(packed: msgspec.Raw) -> Array:
     """Return an array, a list of numbers, or a number from the wire as an array, or raise BadFrame."""
     if len(bytes(packed)) > MAX_BYTES:
         raise BadFrame(WireFault.TOO_BIG, f"numbers of more than {MAX_BYTES} bytes")
-    try:
+    with _as_bad_frames("expected numbers"):
         value = msgspec.msgpack.decode(packed)
-        numbers = np.asarray(_unpacked(value) if isinstance(value, dict) else value)
-    except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise BadFrame(WireFault.MALFORMED, f"expected numbers: {error}") from None
-    except RecursionError:
-        raise BadFrame(WireFault.TOO_DEEP, "lists nested without end") from None
-    return _floats(numbers, value)
+        return _floats(np.asarray(_unpacked(value) if isinstance(value, dict) else value), value)
 
 
 def read_value(packed: bytes | msgspec.Raw) -> Any:
     """Return lists and maps with the arrays of msgpack_numpy and .npy files in them, or raise BadFrame."""
     if len(bytes(packed)) > MAX_BYTES:
         raise BadFrame(WireFault.TOO_BIG, f"a reply of more than {MAX_BYTES} bytes")
-    try:
+    with _as_bad_frames("not the msgpack of this server"):
         return _with_arrays(msgspec.msgpack.decode(packed))
-    except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise BadFrame(WireFault.MALFORMED, f"not the msgpack of this server: {error}") from None
-    except RecursionError:
-        raise BadFrame(WireFault.TOO_DEEP, "lists or maps nested without end") from None
 
 
 def as_numbers(value: Any) -> Array:
     """Return a number, a list or an array of `read_value` as an array of floats, or raise BadFrame."""
-    try:
+    with _as_bad_frames("expected numbers"):
         return _floats(np.asarray(value), value)
-    except (TypeError, ValueError) as error:
-        raise BadFrame(WireFault.MALFORMED, f"expected numbers: {error}") from None
+
+
+@contextmanager
+def _as_bad_frames(problem: str) -> Iterator[None]:
+    try:
+        yield
+    except (msgspec.DecodeError, TypeError, ValueError) as error:
+        raise BadFrame(WireFault.MALFORMED, f"{problem}: {error}") from None
+    except RecursionError:
+        raise BadFrame(WireFault.TOO_DEEP, "lists or maps nested without end") from None
 
 
 def _floats(numbers: NDArray[Any], value: Any) -> Array:
