@@ -11,8 +11,7 @@ from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion
 from o3de_sim.o3de_api.interface.tools import EntityId
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
-from o3de_sim.o3de_api.peb_extras import ros2_tool, simulation_tool
-from o3de_sim.o3de_api.peb_extras.default_agent import default_agent
+from o3de_sim.o3de_api.peb_extras import default_agent, ros2_tool, simulation_tool
 
 TOOLS = (
     *("entity_tool", "editor_tool", "tc", "pc", "render_tool", "asset_tool", "prefab_tool", "general"),

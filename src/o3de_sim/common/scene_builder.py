@@ -12,10 +12,10 @@ from typing import Any, Literal
 from o3de_sim.common.scene_checks import ONE, CheckedLight, CheckedObject, CheckedScene, load_scene
 from o3de_sim.common.scene_meshes import Mesh, find_meshes
 from o3de_sim.constants import ENVIRONMENT, GROUND
-from o3de_sim.editor.arguments import MAX_LIST, MAX_NAME
+from o3de_sim.editor.arguments import MAX_LIST, MAX_NAME, Collider
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion, turn_from_y
-from o3de_sim.o3de_api.interface.tools import Collider, EntityId
+from o3de_sim.o3de_api.interface.tools import EntityId
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 
 Progress = Callable[[int, int, str], None]

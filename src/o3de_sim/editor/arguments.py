@@ -1,4 +1,4 @@
-"""The kinds of arguments that operations take, and what is wrong with those that are none.
+"""The kinds of arguments that operations take: how clients send them, and how the agent checks them.
 
 A check takes what came as JSON and returns what the operation gets, or raises `Unfit` with what is right.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from o3de_sim.errors import O3DEError
+from o3de_sim.o3de_api.interface.math import IDENTITY, ORIGIN, Quaternion, Vector3
 
 MAX_NAME = 128
 MAX_PATH = 255
@@ -26,16 +27,21 @@ class Unfit(Exception):
     """A value is not of its kind. The text says what is right."""
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 @dataclass(frozen=True)
 class ArgumentKind:
     """A kind of argument.
 
-    `check` returns the value as the operation gets it. `is_entity`: it is the text of an entity's id, or a
-    list of them, which is looked up before the call. `must_be_edited`: the entity may not be one of the
-    running game.
+    `check` returns the value as the operation gets it, `encode` the JSON of what a caller of a tool gives.
+    `is_entity`: it is the text of an entity's id, or a list of them, which is looked up before the call.
+    `must_be_edited`: the entity may not be one of the running game.
     """
 
     check: Callable[[Any], Any]
+    encode: Callable[[Any], Any] = _as_it_is
     is_entity: bool = False
     must_be_edited: bool = False
 
@@ -49,6 +55,13 @@ class Argument:
     is_needed: bool = True
     default: Any = None
 
+    def _stands_for_default(self, value: Any) -> bool:
+        return value is None and self.default is None and not self.is_needed
+
+    def encode(self, value: Any) -> Any:
+        """Return what a caller of the tools gives as JSON."""
+        return None if self._stands_for_default(value) else self.kind.encode(value)
+
     def value(self, operation: str, given: dict[str, Any]) -> Any:
         """Return the checked value; O3DEError bad_request if it is missing, or not of its kind."""
         if self.name not in given:
@@ -56,7 +69,7 @@ class Argument:
                 raise O3DEError("bad_request", f'{operation} needs the argument "{self.name}"')
             return self.default
         found = given[self.name]
-        if found is None and not self.is_needed and self.default is None:
+        if self._stands_for_default(found):
             return None
         try:
             return self.kind.check(found)
@@ -159,16 +172,18 @@ def _flag(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class ColliderArgument:
-    """A shape of `size` metres along its own axes, round ones about z, placed in the entity's frame."""
+class Collider:
+    """A primitive shape in its entity's frame. Cylinders and capsules stand along z."""
 
     shape: str
-    size: tuple[float, ...]
-    position: tuple[float, ...] = (0.0, 0.0, 0.0)
-    rotation: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0)
+    size: Vector3
+    """Full extents, in metres."""
+    translate: Vector3 = ORIGIN
+    """Of its centre, in metres."""
+    rotate: Quaternion = IDENTITY
 
 
-def _collider(value: Any) -> ColliderArgument:
+def _collider(value: Any) -> Collider:
     right = (
         f'an object with "shape" ({", ".join(SHAPES)}), "size" (three lengths in metres), and if need be '
         '"translate" (three metres) and "rotate" (a quaternion [x, y, z, w])'
@@ -179,17 +194,36 @@ def _collider(value: Any) -> ColliderArgument:
     if not isinstance(value["shape"], str) or value["shape"] not in SHAPES:
         raise Unfit(right)
     try:
-        found = ColliderArgument(
+        found = Collider(
             value["shape"],
-            _numbers(value["size"], 3, 1e-4, 1e4),
-            _numbers(value.get("translate", [0.0, 0.0, 0.0]), 3, -FARTHEST_M, FARTHEST_M),
-            _rotation(value.get("rotate", [0.0, 0.0, 0.0, 1.0])),
+            Vector3(*_numbers(value["size"], 3, 1e-4, 1e4)),
+            Vector3(*_numbers(value.get("translate", [0.0, 0.0, 0.0]), 3, -FARTHEST_M, FARTHEST_M)),
+            Quaternion.from_xyzw(_rotation(value.get("rotate", [0.0, 0.0, 0.0, 1.0]))),
         )
     except Unfit as part:
         raise Unfit(f"{right}; one of its parts must be {part}") from None
-    if found.shape == "capsule" and found.size[2] <= found.size[0]:
+    if found.shape == "capsule" and found.size.z <= found.size.x:
         raise Unfit(f"{right}; a capsule is higher (its third length) than it is wide (its first)")
     return found
+
+
+def _encode_position(value: Any) -> list[float]:
+    return Vector3.of(value).to_list()
+
+
+def _encode_rotation(value: Any) -> list[float]:
+    return Quaternion.of(value).to_xyzw()
+
+
+def _encode_scale(value: Any) -> float | list[float]:
+    is_vector = isinstance(value, Iterable) or hasattr(value, "x")
+    return Vector3.of(value).to_list() if is_vector else float(value)
+
+
+def _encode_collider(value: Collider | Mapping[str, Any]) -> dict[str, Any]:
+    encoders = {"size": _encode_position, "translate": _encode_position, "rotate": _encode_rotation}
+    fields = value if isinstance(value, Mapping) else vars(value)
+    return {key: encoders[key](part) if key in encoders else part for key, part in fields.items()}
 
 
 ENTITY = ArgumentKind(_entity_text, is_entity=True)
@@ -198,12 +232,12 @@ ENTITY_TEXT_ONLY = ArgumentKind(_entity_text)
 NAME = ArgumentKind(_name)
 LEVEL = ArgumentKind(_level_name)
 PATH = ArgumentKind(_project_path)
-POSITION = ArgumentKind(lambda value: _numbers(value, 3, -FARTHEST_M, FARTHEST_M))
-COLOR = ArgumentKind(lambda value: _numbers(value, 3, 0.0, 1.0))
-ROTATION = ArgumentKind(_rotation)
-SCALE = ArgumentKind(_scale)
+POSITION = ArgumentKind(lambda value: _numbers(value, 3, -FARTHEST_M, FARTHEST_M), _encode_position)
+COLOR = ArgumentKind(lambda value: _numbers(value, 3, 0.0, 1.0), list)
+ROTATION = ArgumentKind(_rotation, _encode_rotation)
+SCALE = ArgumentKind(_scale, _encode_scale)
 FLAG = ArgumentKind(_flag)
-COLLIDER = ArgumentKind(_collider)
+COLLIDER = ArgumentKind(_collider, _encode_collider)
 
 
 def number(low: float, high: float) -> ArgumentKind:
@@ -241,7 +275,10 @@ def list_of(kind: ArgumentKind, shortest: int = 1, longest: int = MAX_LIST) -> A
             raise Unfit(f"a list of {shortest} to {longest}")
         return [_element(kind, index, part) for index, part in enumerate(value)]
 
-    return ArgumentKind(check, kind.is_entity, kind.must_be_edited)
+    def encode(values: Iterable[Any]) -> list[Any]:
+        return [kind.encode(value) for value in values]
+
+    return ArgumentKind(check, encode, kind.is_entity, kind.must_be_edited)
 
 
 def _element(kind: ArgumentKind, index: int, value: Any) -> Any:

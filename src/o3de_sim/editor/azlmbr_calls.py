@@ -6,7 +6,7 @@ Editor's log and `None`. So whoever calls says here whether a value is due, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -107,11 +107,11 @@ class Engine:
 
     # Values
 
-    def vector(self, values: Values) -> Any:
+    def vector(self, values: Iterable[float]) -> Any:
         """Return an `azlmbr.math.Vector3`."""
         return _module("math").Vector3(*map(float, values))
 
-    def quaternion(self, xyzw: Values) -> Any:
+    def quaternion(self, xyzw: Iterable[float]) -> Any:
         """Return an `azlmbr.math.Quaternion`, whose parts are in the order x, y, z, w."""
         return _module("math").Quaternion(*map(float, xyzw))
 

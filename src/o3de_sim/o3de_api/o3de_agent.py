@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from o3de_sim.constants import DEFAULT_TIMEOUT_S, O3DE_AGENT_PEB_MODE, O3DE_AGENT_SOCKET_MODE, Mode
+from o3de_sim.editor.azlmbr_calls import Engine, azlmbr_is_here
+from o3de_sim.editor.dispatcher import Dispatcher
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.tools import (
     AssetTool,
@@ -21,10 +23,6 @@ from o3de_sim.o3de_api.interface.tools import (
 )
 from o3de_sim.o3de_api.socket_link import SocketLink
 
-if TYPE_CHECKING:
-    from o3de_sim.editor.azlmbr_calls import Engine
-    from o3de_sim.editor.dispatcher import Dispatcher
-
 
 class PebLink:
     """Does operations in this process.
@@ -34,16 +32,13 @@ class PebLink:
     """
 
     def __init__(self) -> None:
-        from o3de_sim.editor.azlmbr_calls import azlmbr_is_here  # noqa: PLC0415 - only in this mode
-
         if not azlmbr_is_here():
             raise O3DEError(
                 "connection",
                 "mode 'peb' works only in the Python of the O3DE Editor, where azlmbr can be imported; from "
                 "other processes use mode 'socket'",
             )
-        self._engine: Engine | None = None
-        self._dispatcher: Dispatcher | None = None
+        self._started: tuple[Engine, Dispatcher] | None = None
         self._info: dict[str, Any] | None = None
 
     def greet(self, timeout_s: float) -> dict[str, Any]:
@@ -54,7 +49,10 @@ class PebLink:
 
     def call(self, op: str, args: dict[str, Any], timeout_s: float) -> Any:
         """Do an operation and return its result."""
-        engine, dispatcher = self._start()
+        if self._started is None:
+            engine = Engine()
+            self._started = engine, Dispatcher(engine)
+        engine, dispatcher = self._started
         ends = time.monotonic() + timeout_s
         steps = dispatcher.start(op, args)
         try:
@@ -70,18 +68,9 @@ class PebLink:
 
     def close(self) -> None:
         """Stop counting frames, and forget the entities that were asked for."""
-        if self._engine is not None:
-            self._engine.close()
-        self._engine = self._dispatcher = self._info = None
-
-    def _start(self) -> tuple[Engine, Dispatcher]:
-        from o3de_sim.editor.azlmbr_calls import Engine  # noqa: PLC0415 - only in this mode
-        from o3de_sim.editor.dispatcher import Dispatcher  # noqa: PLC0415
-
-        if self._engine is None or self._dispatcher is None:
-            self._engine = Engine()
-            self._dispatcher = Dispatcher(self._engine)
-        return self._engine, self._dispatcher
+        if self._started is not None:
+            self._started[0].close()
+        self._started = self._info = None
 
 
 class O3DEAgent:

@@ -16,7 +16,7 @@ FAILURES = {1: "it exists", 2: "its folder cannot be made", 3: "its path is too 
 def create_new_entity_at_position(
     session: EditorSession, position: tuple[float, ...], parent: GivenEntity | None
 ) -> Frames[str]:
-    """Make an entity; return its id."""
+    """Make an entity at a position in the world, in metres, which the Editor names; return its id."""
     made = make(session, position, parent)
     yield from session.pass_frames()
     return session.handles.remember(made)

@@ -56,7 +56,7 @@ def with_descendants(session: EditorSession, entity_id: Any) -> Iterator[Any]:
 
 
 def create(session: EditorSession, name: str, position: Values, parent: GivenEntity | None) -> Frames[str]:
-    """Make an entity with a name; return its id."""
+    """Make an entity with a name at a position in the world, in metres; return its id."""
     made = make(session, position, parent)
     give_name(session, made, name)
     yield from session.pass_frames()
@@ -109,12 +109,12 @@ def exists(session: EditorSession, entity: str) -> bool:
 
 
 def get_name(session: EditorSession, entity: GivenEntity) -> str:
-    """Return its name."""
+    """Return the name of an entity."""
     return name_of(session, entity.id)
 
 
 def set_name(session: EditorSession, entity: GivenEntity, name: str) -> None:
-    """Give it another name."""
+    """Give it another name. Names need not be unique."""
     give_name(session, entity.id, name)
 
 
@@ -141,5 +141,5 @@ def children(session: EditorSession, entity: GivenEntity) -> list[str]:
 
 
 def has_components(session: EditorSession, entity: GivenEntity, names: list[str]) -> list[bool]:
-    """Return for each name whether the entity has such a component."""
+    """Return which of these components an entity has, by the names of the Editor's Add menu."""
     return [components.has(session.engine, entity.id, name) for name in names]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from o3de_sim.editor import components
-from o3de_sim.editor.arguments import ColliderArgument
+from o3de_sim.editor.arguments import Collider
 from o3de_sim.editor.azlmbr_calls import Engine
 from o3de_sim.editor.operations.asset_tool import product
 from o3de_sim.editor.session import EditorSession, GivenEntity
@@ -19,7 +19,7 @@ KINEMATIC = "Configuration|Type"  # a flag, for all its name
 
 
 def add_rigid_body(session: EditorSession, entity: GivenEntity, kind: str, mass: float | None) -> None:
-    """Give it a body."""
+    """Give an entity a body; the mass of a dynamic one is in kilograms, or follows from its colliders."""
     engine = session.engine
     if _body(engine, entity.id) is not None:
         raise O3DEError("bad_state", f"{entity.text} has a rigid body; one entity has one")
@@ -35,15 +35,15 @@ def add_rigid_body(session: EditorSession, entity: GivenEntity, kind: str, mass:
         components.write(engine, body, "Configuration|Mass", mass)
 
 
-def add_colliders(session: EditorSession, entity: GivenEntity, colliders: list[ColliderArgument]) -> None:
-    """Give it shapes to collide with."""
+def add_colliders(session: EditorSession, entity: GivenEntity, colliders: list[Collider]) -> None:
+    """Give an entity shapes to collide with, each a `Collider` or a mapping of the same names."""
     _need_body(session, entity)
     for collider in colliders:
         _add_primitive(session.engine, entity.id, collider)
 
 
 def add_mesh_collider(session: EditorSession, entity: GivenEntity, asset_path: str) -> None:
-    """Give it the mesh that the Asset Processor has made for collisions."""
+    """Let an entity collide as the triangles of a mesh in the project. Not for dynamic bodies."""
     engine = session.engine
     if _need_body(session, entity) == DYNAMIC:
         body = components.get(engine, entity.id, DYNAMIC)
@@ -82,7 +82,7 @@ def _need_body(session: EditorSession, entity: GivenEntity) -> str:
     return found
 
 
-def _add_primitive(engine: Engine, entity_id: Any, collider: ColliderArgument) -> None:
+def _add_primitive(engine: Engine, entity_id: Any, collider: Collider) -> None:
     added = components.add(engine, entity_id, PRIMITIVE)
     components.write(engine, added, "Shape Configuration|Shape", _shape(engine, collider.shape))
     width, _, height = collider.size
@@ -94,8 +94,10 @@ def _add_primitive(engine: Engine, entity_id: Any, collider: ColliderArgument) -
         group = f"Shape Configuration|{collider.shape.capitalize()}"
         components.write(engine, added, f"{group}|Height", height)
         components.write(engine, added, f"{group}|Radius", width / 2)
-    components.write(engine, added, "Collider Configuration|Offset", engine.vector(collider.position))
-    components.write(engine, added, "Collider Configuration|Rotation", engine.quaternion(collider.rotation))
+    components.write(engine, added, "Collider Configuration|Offset", engine.vector(collider.translate))
+    components.write(
+        engine, added, "Collider Configuration|Rotation", engine.quaternion(collider.rotate.to_xyzw())
+    )
 
 
 def _shape(engine: Engine, shape: str) -> Any:

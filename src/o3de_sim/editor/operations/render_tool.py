@@ -33,7 +33,10 @@ def add_mesh(
 def add_light(
     session: EditorSession, entity: GivenEntity, kind: str, color: Values, intensity: float | None
 ) -> None:
-    """Let the entity shine, in the unit that such a light has in the Editor."""
+    """Let an entity shine, in red, green and blue from 0 to 1, a directional light along its +y.
+
+    The intensity of a directional light is in EV100 (illuminance), that of a point in lumen.
+    """
     engine = session.engine
     light = components.add(engine, entity.id, LIGHTS[kind])
     if kind == "point":

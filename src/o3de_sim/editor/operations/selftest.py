@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from o3de_sim.editor import components
-from o3de_sim.editor.arguments import ColliderArgument
+from o3de_sim.editor.arguments import SHAPES, Collider
 from o3de_sim.editor.operations import (
     entity_tool,
     physics,
@@ -19,6 +19,7 @@ from o3de_sim.editor.operations import (
 )
 from o3de_sim.editor.session import EditorSession, Frames, GivenEntity
 from o3de_sim.errors import O3DEError
+from o3de_sim.o3de_api.interface.math import Vector3
 
 NAME = "o3de_sim_selftest"
 POSITION = (1.5, -2.25, 3.0)
@@ -81,10 +82,8 @@ def _edit(session: EditorSession, entity: GivenEntity, record: Record) -> Frames
     with _checked(record, "rigid body"):
         physics.add_rigid_body(session, entity, "static", None)
     with _checked(record, "colliders"):
-        shapes = [
-            ColliderArgument(shape, (0.5, 0.5, 1.0)) for shape in ("box", "sphere", "cylinder", "capsule")
-        ]
-        physics.add_colliders(session, entity, shapes)
+        size = Vector3(0.5, 0.5, 1.0)
+        physics.add_colliders(session, entity, [Collider(shape, size) for shape in SHAPES])
     with _checked(record, "mesh"):
         render_tool.add_mesh(session, entity, None, "box")
     for name in (physics.STATIC, physics.PRIMITIVE, "Mesh"):

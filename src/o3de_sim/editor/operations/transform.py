@@ -15,13 +15,13 @@ NON_UNIFORM = "Non-uniform Scale"  # the component, and the property in it
 
 
 def get_position(session: EditorSession, entity: GivenEntity) -> list[float]:
-    """Return where it is."""
+    """Return where an entity is; in game mode, one that lives there."""
     _must_move(session, entity)
     return position_of(session.engine, entity.id)
 
 
 def get_rotation(session: EditorSession, entity: GivenEntity) -> list[float]:
-    """Return how it is turned."""
+    """Return how an entity is turned."""
     _must_move(session, entity)
     return rotation_of(session.engine, entity.id)
 
@@ -32,12 +32,12 @@ def set_pose(
     position: Values | None = None,
     rotation: Values | None = None,
 ) -> None:
-    """Move it, turn it, or both."""
+    """Move an entity, turn it, or both, with all below it. Four bare numbers of a rotation are w, x, y, z."""
     place(session.engine, entity.id, position, rotation)
 
 
 def set_scale(session: EditorSession, entity: GivenEntity, scale: float | Values) -> None:
-    """Scale it: by one number, or along each of its axes."""
+    """Scale an entity by one factor, or by one along each of its own axes."""
     engine = session.engine
     if isinstance(scale, float):
         with undo_batch(engine, "Scale", entity.id):
