@@ -266,7 +266,7 @@ def test_the_ground_is_below_zero_and_wide_enough(editor, agent):
     (ground,) = [entity for entity in editor.level.template.values() if entity.name == GROUND]
     collider = ground.find("PhysX Primitive Collider")
     assert ground.works("PhysX Primitive Collider")
-    assert collider.properties["Shape Configuration|Box|Dimensions"].triple_() == (300, 110, 1)
+    assert collider.properties["Shape Configuration|Box|Dimensions"].numbers_() == (300, 110, 1)
 
 
 def test_masses(editor, agent):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from proctor.core.documents import convert, read_json
-from proctor.o3de.standin import az_values, entity_calls, general_calls, transform_calls
-from proctor.o3de.standin.az_values import fits
+from proctor.o3de.standin import entity_calls, general_calls
+from proctor.o3de.standin.az_values import VALUE_TYPES, AzValue, fits
 
 if TYPE_CHECKING:
     from proctor.o3de.standin.fake_editor import FakeEditor
@@ -25,7 +25,6 @@ QT_HELPERS = "azlmbr.qt_helpers"
 CALL_HANDLERS: dict[tuple[str, str], Callable[..., Any]] = {
     **entity_calls.CALL_HANDLERS,
     **general_calls.CALL_HANDLERS,
-    **transform_calls.CALL_HANDLERS,
 }
 """What is done at a call, by its bus (or else its module) and its name; the first argument is the editor."""
 
@@ -78,7 +77,7 @@ class AzModule(ModuleType):
         return lambda *arguments: None
 
 
-class BusHandler(az_values.AzValue):
+class BusHandler(AzValue):
     """`TickBusHandler()` and others: connected first, then given callbacks, which get one tuple each."""
 
     def __init__(self, editor: FakeEditor, bus: str, events: dict[str, Call]) -> None:
@@ -159,7 +158,7 @@ def _member(editor: FakeEditor, call: Call) -> Any:
         return CALL_HANDLERS[call.module, call.name](editor) if call.value is None else call.value
     if call.kind == "function":
         return lambda *arguments: _call(editor, call, arguments)
-    made = getattr(az_values, call.name)
+    made = VALUE_TYPES[call.name]
 
     def make(*arguments: Any) -> Any:
         if arguments and not _match(arguments, call):

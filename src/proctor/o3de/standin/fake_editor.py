@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image
 
 from proctor.o3de.standin.asset_catalog import AssetCatalog
-from proctor.o3de.standin.az_values import AzValue, EntityId, Outcome, Placement
+from proctor.o3de.standin.az_values import AzEntityId, AzOutcome, AzValue, Placement
 from proctor.o3de.standin.fake_azlmbr import PACKAGE, QT_HELPERS, BusHandler, modules_of
 from proctor.o3de.standin.level import Entities, Entity, Level
 from proctor.o3de.standin.prefab_files import load_entities, save_entities
@@ -32,13 +32,13 @@ class FrameCaptures:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Path] = {}
 
-    def take(self, path: str) -> Outcome:
+    def take(self, path: str) -> AzOutcome:
         """Order a picture."""
         if not self.has_renderer:
-            return Outcome(error="Frame capture initialization failed. Frame capture not available.")
+            return AzOutcome(error="Frame capture initialization failed. Frame capture not available.")
         number = next(self._numbers)
         self._waiting[number] = self._project / path
-        return Outcome(number)
+        return AzOutcome(number)
 
     def finish(self) -> list[tuple[int, int, str]]:
         """Write what was ordered, and return the number, the result and a word about each."""
@@ -85,14 +85,10 @@ class FakeEditor:
         """Says where the body of this entity, or of this instance of a prefab, is in the running world."""
         self.is_in_game_mode = self.is_in_simulation_mode = False
         self.is_idle_enabled = not is_starting
-        self.wants_to_quit = False
         self.cvars: dict[str, str] = {}
-        self.view = Placement()  # where the viewport's camera is; its rotation is not looked at
-        self.view_rotation_deg = (0.0, 0.0, 0.0)
         self.level: Level | None = None
         self.game: Entities = {}
         """In game mode: the entities of the game, which have other ids than those of the level."""
-        self.without_physics: set[int] = set()  # game entities whose physics was switched off
         self.prefabs_to_save: dict[Path, Entities] = {}
         self.frame_count = 0
         self.loop_callback: Callable[[], Any] | None = None
@@ -221,20 +217,19 @@ class FakeEditor:
             return
         self.is_in_game_mode = is_on
         self.game = _renumbered(self.level.template) if is_on else {}
-        self.without_physics.clear()
         if not is_on:
             self.level.revert()
         self.on_game_mode(is_on)
 
     # Edits
 
-    def editable(self, entity: EntityId | None = None) -> Level | None:
+    def editable(self, entity: AzEntityId | None = None) -> Level | None:
         """Return the level if it, or one of its entities, can be edited now."""
         if self.level is None or self.is_playing:
             return None
         return self.level if entity is None or entity.number_ in self.level.live else None
 
-    def live(self, entity: EntityId) -> Entity | None:
+    def live(self, entity: AzEntityId) -> Entity | None:
         """Return an entity of the level; in game mode they are not active, but there."""
         return None if self.level is None else self.level.live.get(entity.number_)
 

@@ -1,4 +1,4 @@
-"""What the Editor does at calls about levels, modes, the view, assets, prefabs, pictures and mathematics."""
+"""What the Editor does at calls about levels, modes, assets, prefabs and pictures."""
 
 from __future__ import annotations
 
@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from o3de_sim.constants import ENVIRONMENT
 from proctor.core.errors import InvalidFile
-from proctor.o3de.standin.az_values import (
-    AssetId,
-    EntityId,
-    Outcome,
-    Placement,
-    Quaternion,
-    Transform,
-    Uuid,
-    Vector3,
-    quaternion_of_euler_xyz,
-)
+from proctor.o3de.standin.az_values import AzAssetId, AzEntityId, AzOutcome, AzUuid, AzVector3, Placement
 from proctor.o3de.standin.level import (
     Component,
     Entities,
@@ -26,6 +16,7 @@ from proctor.o3de.standin.level import (
     component_kinds,
     descendants,
     new_number,
+    place_below,
     world_placement,
 )
 from proctor.o3de.standin.prefab_files import load_entities, save_entities
@@ -38,41 +29,38 @@ LEVEL_MADE, LEVEL_EXISTS, NO_FOLDER, PATH_TOO_LONG = range(4)
 TEMPLATES = ("Prefabs/Basic.prefab", "Prefabs/Default_Level.prefab")
 
 
-def _asset_id(editor: FakeEditor, product: str, type_: Uuid, generate: bool) -> AssetId:  # noqa: FBT001
-    del type_, generate
-    return AssetId(product=product if editor.assets.has(product) else None)
+def _asset_id(editor: FakeEditor, product: str, _type: AzUuid, _generate: bool) -> AzAssetId:  # noqa: FBT001
+    return AzAssetId(product=product if editor.assets.has(product) else None)
 
 
-def _instantiate(editor: FakeEditor, path: str, parent: EntityId, position: Vector3) -> Outcome:
+def _instantiate(editor: FakeEditor, path: str, parent: AzEntityId, position: AzVector3) -> AzOutcome:
     level, file = editor.editable(), editor.project / path
     if level is None:
-        return Outcome(error="Could not instantiate prefab - no level can be edited")
+        return AzOutcome(error="Could not instantiate prefab - no level can be edited")
     if file.suffix != ".prefab" or not file.is_relative_to(editor.project):
-        return Outcome(error=f"Could not instantiate prefab - no prefab of this project: {path}")
+        return AzOutcome(error=f"Could not instantiate prefab - no prefab of this project: {path}")
     try:
         inside = load_entities(file)
     except InvalidFile as error:
-        return Outcome(error=f"Could not instantiate prefab - {error.problem}")
+        return AzOutcome(error=f"Could not instantiate prefab - {error.problem}")
     source = str(file.relative_to(editor.project))
-    container = Entity(file.stem, placement=Placement(position.triple_()), prefab=source)
-    if parent.number_ in level.live:
-        outer = world_placement(level.live, level.live[parent.number_])
-        container.parent = parent.number_
-        container.placement = outer.inverse().of(container.placement)
+    container = Entity(file.stem, prefab=source)
+    container.parent = parent.number_ if parent.number_ in level.live else None
+    place_below(level.live, container, Placement(position.numbers_()))
     for entity in inside.values():
         if entity.parent is None:
             entity.parent = container.number
     level.live |= {container.number: container, **inside}
     level.record(container.number, *inside)
-    return Outcome(EntityId.of_(container.number))
+    return AzOutcome(AzEntityId.of_(container.number))
 
 
-def _create_prefab(editor: FakeEditor, entities: list[EntityId], path: str) -> Outcome:
+def _create_prefab(editor: FakeEditor, entities: list[AzEntityId], path: str) -> AzOutcome:
     level, file = editor.editable(), Path(editor.project / path)
     if level is None or not entities or any(entity.number_ not in level.live for entity in entities):
-        return Outcome(error="CreatePrefab - the entities cannot be edited")
+        return AzOutcome(error="CreatePrefab - the entities cannot be edited")
     if file.suffix != ".prefab" or not file.is_relative_to(editor.project):
-        return Outcome(error=f"CreatePrefab - no place for a prefab of this project: {path}")
+        return AzOutcome(error=f"CreatePrefab - no place for a prefab of this project: {path}")
     container = Entity(file.stem, prefab=str(file.relative_to(editor.project)))
     moved = {entity.number_: level.live[entity.number_] for entity in entities}
     for number in list(moved):
@@ -91,28 +79,11 @@ def _create_prefab(editor: FakeEditor, entities: list[EntityId], path: str) -> O
     for entity in saved.values():
         entity.parent = None if entity.parent == container.number else entity.parent
     editor.prefabs_to_save[file] = saved
-    return Outcome(EntityId.of_(container.number))
+    return AzOutcome(AzEntityId.of_(container.number))
 
 
-def _quaternion(editor: FakeEditor, angles_deg: Vector3) -> Quaternion:
-    del editor
-    return Quaternion(*quaternion_of_euler_xyz(angles_deg.triple_(), degrees=True))
-
-
-def _transform(editor: FakeEditor, turn: Quaternion, shift: Vector3) -> Transform:
-    del editor
-    return Transform(Placement(shift.triple_(), turn.quadruple_()))
-
-
-CATALOG, PREFABS = "AssetCatalogRequestBus", "PrefabPublicRequestBus"
-
-
-def _find_editor_entity(editor: FakeEditor, name: str) -> EntityId:
-    return _named(editor.level.live if editor.level is not None else {}, name)
-
-
-def _named(entities: Entities, name: str) -> EntityId:
-    return EntityId.of_(next((entity.number for entity in entities.values() if entity.name == name), None))
+def _named(entities: Entities, name: str) -> AzEntityId:
+    return AzEntityId.of_(next((entity.number for entity in entities.values() if entity.name == name), None))
 
 
 def _open_level(editor: FakeEditor, name: str) -> bool:
@@ -169,34 +140,12 @@ def _exhibits(level: Entities) -> Entities:
     return {entity.number: entity for entity in shown}
 
 
-def _level_path(editor: FakeEditor) -> str:
-    return "" if editor.level is None else str(editor.levels / editor.level.name)
-
-
 def _idle_enable(editor: FakeEditor, is_on: bool) -> None:  # noqa: FBT001  (the engine calls it so)
     editor.is_idle_enabled = is_on
 
 
-def _set_view_position(editor: FakeEditor, x: float, y: float, z: float) -> None:
-    editor.view = editor.view._replace(translation=(x, y, z))
-
-
-def _set_view_rotation(editor: FakeEditor, x: float, y: float, z: float) -> None:
-    editor.view_rotation_deg = (x, y, z)
-
-
 def _set_cvar(editor: FakeEditor, name: str, value: Any) -> None:
     editor.cvars[name] = str(value)
-
-
-def _run_console(editor: FakeEditor, line: str) -> None:
-    name, _, value = line.partition(" ")
-    if value:
-        editor.cvars[name] = value.strip()
-
-
-def _quit(editor: FakeEditor) -> None:
-    editor.wants_to_quit = True
 
 
 def _set_loop_callback(editor: FakeEditor, callback: Callable[[], Any]) -> None:
@@ -208,14 +157,13 @@ def _clear_loop_callback(editor: FakeEditor) -> None:
 
 
 GENERAL, QT = "azlmbr.legacy.general", "azlmbr.qt_helpers"
+CATALOG, PREFABS = "AssetCatalogRequestBus", "PrefabPublicRequestBus"
 CALL_HANDLERS: dict[tuple[str, str], Callable[..., Any]] = {
-    (GENERAL, "find_editor_entity"): _find_editor_entity,
     (GENERAL, "find_game_entity"): lambda editor, name: _named(editor.game, name),
     (GENERAL, "open_level_no_prompt"): _open_level,
     (GENERAL, "create_level_no_prompt"): _create_level,
     (GENERAL, "save_level"): lambda editor: editor.save(),
     (GENERAL, "get_current_level_name"): lambda editor: "" if editor.level is None else editor.level.name,
-    (GENERAL, "get_current_level_path"): _level_path,
     (GENERAL, "enter_game_mode"): lambda editor: editor.want_game_mode(is_on=True),
     (GENERAL, "exit_game_mode"): lambda editor: editor.want_game_mode(is_on=False),
     (GENERAL, "is_in_game_mode"): lambda editor: editor.is_in_game_mode,
@@ -226,32 +174,15 @@ CALL_HANDLERS: dict[tuple[str, str], Callable[..., Any]] = {
     (GENERAL, "is_in_simulation_mode"): lambda editor: editor.is_in_simulation_mode,
     (GENERAL, "idle_enable"): _idle_enable,
     (GENERAL, "idle_wait_frames"): lambda editor, count: editor.wait_frames(count),
-    # The Editor does not count these seconds by the wall clock either.
-    (GENERAL, "idle_wait"): lambda editor, seconds: editor.wait_frames(1),
-    (GENERAL, "get_current_view_position"): lambda editor: Vector3(*editor.view.translation),
-    (GENERAL, "get_current_view_rotation"): lambda editor: Vector3(*editor.view_rotation_deg),
-    (GENERAL, "set_current_view_position"): _set_view_position,
-    (GENERAL, "set_current_view_rotation"): _set_view_rotation,
     (GENERAL, "get_cvar"): lambda editor, name: editor.cvars.get(name, ""),
     (GENERAL, "set_cvar_integer"): _set_cvar,
-    (GENERAL, "set_cvar_float"): _set_cvar,
-    (GENERAL, "set_cvar_string"): _set_cvar,
-    (GENERAL, "run_console"): _run_console,
-    (GENERAL, "exit_no_prompt"): _quit,
     (QT, "set_loop_callback"): _set_loop_callback,
     (QT, "clear_loop_callback"): _clear_loop_callback,
     (QT, "loop_is_running"): lambda editor: editor.loop_callback is not None,
     (CATALOG, "GetAssetIdByPath"): _asset_id,
-    (CATALOG, "GetAssetPathById"): lambda editor, asset: asset.product_ or "",
     (PREFABS, "InstantiatePrefab"): _instantiate,
     (PREFABS, "CreatePrefabInMemory"): _create_prefab,
     ("FrameCaptureRequestBus", "CaptureScreenshot"): lambda editor, path: editor.captures.take(path),
-    ("azlmbr.math", "Quaternion_CreateFromEulerDegreesXYZ"): _quaternion,
-    ("azlmbr.math", "Transform_CreateFromQuaternionAndTranslation"): _transform,
     ("azlmbr.paths", "projectroot"): lambda editor: str(editor.project),
     ("azlmbr.paths", "engroot"): lambda editor: str(editor.project / "Cache" / "engine"),
-    ("azlmbr.paths", "products"): lambda editor: str(editor.project / "Cache" / "linux"),
-    ("azlmbr.paths", "gemroot"): lambda editor, name: str(
-        editor.project / "Cache" / "engine" / "Gems" / name
-    ),
 }

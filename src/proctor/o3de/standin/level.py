@@ -121,6 +121,13 @@ def world_placement(entities: Entities, entity: Entity) -> Placement:
     return world_placement(entities, entities[entity.parent]).of(entity.placement)
 
 
+def place_below(entities: Entities, entity: Entity, placement: Placement) -> None:
+    """Put an entity somewhere in the world, below the parent that it has."""
+    if entity.parent is not None and entity.parent in entities:
+        placement = world_placement(entities, entities[entity.parent]).inverse().of(placement)
+    entity.placement = placement
+
+
 def children(entities: Entities, number: int | None) -> list[Entity]:
     """Return those whose parent is this one; None is the level."""
     return [entity for entity in entities.values() if entity.parent == number]

@@ -12,10 +12,11 @@ from scipy.spatial.transform import Rotation
 
 from o3de_sim.common.scene_builder import LightType, from_engine
 from o3de_sim.constants import ENVIRONMENT, GROUND
+from o3de_sim.o3de_api.interface.math import Quaternion, quaternion_to_euler
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Array, Pose2, Vector3
 from proctor.o3de.standin.asset_catalog import PRIMITIVES, AssetCatalog, engine_turn
-from proctor.o3de.standin.az_values import Placement, euler_zyx_rad
+from proctor.o3de.standin.az_values import Placement
 from proctor.o3de.standin.level import Component, Entities, Entity, children, world_placement
 from proctor.scenes.scene_config import ONE, SMALLEST_M, Light, Part, SceneConfig, SceneObject
 
@@ -204,7 +205,7 @@ class _Builder:
         for component in entity.active():
             if component.kind.name not in ("Light", "Directional Light"):
                 continue
-            red, green, blue, _ = component.properties[f"{LIGHT}|Color"].quadruple_()
+            red, green, blue, _ = component.properties[f"{LIGHT}|Color"].numbers_()
             ahead = Rotation.from_quat(at.rotation_xyzw).apply([0.0, 1.0, 0.0])  # lights shine along y
             kind: LightType = "point" if component.kind.name == "Light" else "directional"
             self.lights.append(
@@ -234,7 +235,7 @@ MODEL, LIGHT = "Controller|Configuration|Model Asset", "Controller|Configuration
 def _scale(entity: Entity, at: Placement) -> Array:
     """Return how an entity scales what it shows and collides with, along its own axes."""
     component = next((item for item in entity.active() if item.kind.name == "Non-uniform Scale"), None)
-    own = (1.0, 1.0, 1.0) if component is None else component.properties["Non-uniform Scale"].triple_()
+    own = (1.0, 1.0, 1.0) if component is None else component.properties["Non-uniform Scale"].numbers_()
     return np.array(own) * at.scale
 
 
@@ -256,16 +257,16 @@ def _colliders(entity: Entity, scale: Array) -> Iterator[Part]:
         if not read["Collider Configuration|Simulated"] or read["Collider Configuration|Trigger"]:
             continue
         shape, size = _shape_of(component)
-        turn = Rotation.from_quat(read["Collider Configuration|Rotation"].quadruple_())
+        turn = Rotation.from_quat(read["Collider Configuration|Rotation"].numbers_())
         stretched = np.linalg.norm(turn.as_matrix() * scale[:, None], axis=0)  # along each of its axes
-        offset = np.array(read["Collider Configuration|Offset"].triple_()) * scale
+        offset = np.array(read["Collider Configuration|Offset"].numbers_()) * scale
         yield _part(shape, size * stretched, offset, turn)
 
 
 def _shape_of(component: Component) -> tuple[str, Array]:
     read, number = component.properties, component.properties["Shape Configuration|Shape"]
     if number == BOX:
-        return "box", np.array(read["Shape Configuration|Box|Dimensions"].triple_())
+        return "box", np.array(read["Shape Configuration|Box|Dimensions"].numbers_())
     if number == SPHERE:
         return "sphere", np.full(3, 2 * read["Shape Configuration|Sphere|Radius"])
     group = "Capsule" if number == CAPSULE else "Cylinder"
@@ -332,4 +333,5 @@ def _rotation(euler_deg: Vector3) -> Rotation:
 
 def _euler_deg(turn: Rotation) -> Vector3:
     """Return the angles of a turn as scenes give them: about x first, then y, then z."""
-    return Vector3(*(np.degrees(euler_zyx_rad(turn)).round(9) + 0.0).tolist())
+    angles = quaternion_to_euler(Quaternion.from_xyzw(turn.as_quat()))
+    return Vector3(*(np.round(angles.to_list(), 9) + 0.0).tolist())

@@ -6,21 +6,18 @@ import json
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import numpy as np
-
 from o3de_sim.constants import GROUND
+from o3de_sim.o3de_api.interface.math import (
+    ORIGIN,
+    Quaternion,
+    Vector3,
+    from_o3de_euler_degrees,
+    to_o3de_euler_degrees,
+)
 from proctor.core.documents import read_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.o3de.robot_prefab import ROBOT_PREFAB, robot_prefab
-from proctor.o3de.standin.az_values import (
-    AssetId,
-    Placement,
-    Vector3,
-    as_json,
-    from_json,
-    quaternion_of_euler_xyz,
-    triple,
-)
+from proctor.o3de.standin.az_values import AzAssetId, AzVector3, Placement, as_json, from_json
 from proctor.o3de.standin.level import (
     Component,
     ComponentKind,
@@ -66,8 +63,8 @@ def load_entities(path: Path) -> Entities:
 
 
 def _entity_json(entity: Entity) -> dict[str, Any]:
-    shift, _, scale = entity.placement
-    turn_deg = np.degrees(entity.placement.euler_xyz_rad()).tolist()
+    shift, turn, scale = entity.placement
+    turn_deg = to_o3de_euler_degrees(Quaternion.from_xyzw(turn)).to_list()
     components: dict[str, Any] = {
         TRANSFORM: {
             "$type": TRANSFORM,
@@ -100,9 +97,9 @@ def _entity_of(item: dict[str, Any]) -> tuple[Entity, str]:
 
 
 def _placement_of(data: dict[str, Any]) -> Placement:
-    shift, turn_deg = (triple(data.get(key, [0.0] * 3)) for key in ("Translate", "Rotate"))
-    turn = quaternion_of_euler_xyz(turn_deg, degrees=True)
-    return Placement(shift, turn, float(data.get("UniformScale", 1.0)))
+    shift = Vector3.of(data.get("Translate", ORIGIN))
+    turn = from_o3de_euler_degrees(data.get("Rotate", ORIGIN))
+    return Placement(tuple(shift), tuple(turn.to_xyzw()), float(data.get("UniformScale", 1.0)))
 
 
 def _component_of(written: dict[str, Any], kind: ComponentKind) -> Component:
@@ -130,9 +127,9 @@ def _ground() -> Entity:
         Component.new(component_kinds()[name])
         for name in ("PhysX Static Rigid Body", "PhysX Primitive Collider", "Mesh", "Non-uniform Scale")
     )
-    box = AssetId(product="objects/_primitives/_box_1x1.fbx.azmodel")
+    box = AzAssetId(product="objects/_primitives/_box_1x1.fbx.azmodel")
     mesh.properties["Controller|Configuration|Model Asset"] = box
-    scale.properties["Non-uniform Scale"] = Vector3(100.0, 100.0, 1.0)
+    scale.properties["Non-uniform Scale"] = AzVector3(100.0, 100.0, 1.0)
     ground = Entity(GROUND, components=[body, collider, mesh, scale])
     ground.placement = ground.placement._replace(translation=(0.0, 0.0, -0.5))
     return ground

@@ -142,7 +142,7 @@ class StandIn:
 
     def run(self, *, parent_pid: int | None = None) -> None:
         """Run frames and answer until `stop` is called, or until `parent_pid` is not our parent any more."""
-        while not (self._stopped.is_set() or self.editor.wants_to_quit):
+        while not self._stopped.is_set():
             if parent_pid is not None and os.getppid() != parent_pid:
                 return
             self.turn()
