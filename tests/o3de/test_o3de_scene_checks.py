@@ -4,19 +4,18 @@ import copy
 import gzip
 import json
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proctor
-from o3de_sim.common.scene_checks import MESH_SUFFIXES, TEXTURES, check_scene, load_scene
+from o3de_sim.common.scene_checks import check_scene, load_scene
 from o3de_sim.common.scene_file import InvalidScene, read_scene_file
 from o3de_sim.common.scene_meshes import file_name
 from proctor.core.documents import convert, read_json
 from proctor.core.errors import InvalidFile
-from proctor.scenes import mesh_files, scene_config
+from proctor.scenes import scene_config
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import SceneConfig
 
@@ -86,11 +85,6 @@ def assert_same(found, expected):
             *(other.name, other.type, other.color, other.intensity),
         )
         assert mine.direction.to_list() == other.direction.array().tolist()
-
-
-def test_the_same_words_are_known():
-    assert set(TEXTURES) == set(get_args(scene_config.Texture))
-    assert MESH_SUFFIXES == mesh_files.MESH_SUFFIXES
 
 
 @pytest.mark.parametrize("path", HOUSES, ids=lambda path: path.stem)

@@ -104,14 +104,6 @@ class Node:
             raise self.error(f"expected three numbers, as [x, y, z] or with the keys x, y, z; found {self}")
         return Vector3(*(item.number() for item in self.items()))
 
-    def channels(self, counts: Collection[int]) -> tuple[float, ...]:
-        """Return a colour: so many numbers from 0 to 1."""
-        found = tuple(item.number() for item in self.items())
-        if len(found) not in counts or not all(0 <= channel <= 1 for channel in found):
-            expected = " or ".join(map(str, counts))
-            raise self.error(f"expected {expected} channels from 0 to 1, found {list(found)}")
-        return found
-
     def __str__(self) -> str:
         return f"{self.value!r:.60}"
 

@@ -13,7 +13,9 @@ from urllib.parse import unquote
 import msgspec
 from PIL import Image
 
-MESH_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
+from o3de_sim.common import scene_rules
+
+MESH_SUFFIXES = scene_rules.MESH_SUFFIXES
 USD_SUFFIXES = (".usd", ".usda", ".usdc")
 IMAGE_FOLDERS = ("", "textures", "materials/textures", "../textures", "../materials/textures")
 """Where a mesh's images lie by custom, as seen from its folder: Gazebo's models have the last one."""

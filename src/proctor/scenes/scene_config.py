@@ -7,47 +7,26 @@ parts with colour and texture, so that a scene needs no mesh files.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from o3de_sim.common import scene_rules
 from proctor.core.documents import convert, parse_json, write_atomically
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Vector3
-from proctor.scenes.mesh_files import MESH_SUFFIXES
 
-Texture = Literal[
-    "plaster",
-    "stripes",
-    "ornament",
-    "brick",
-    "tiles",
-    "mosaic",
-    "checks",
-    "marble",
-    "wood",
-    "planks",
-    "parquet",
-    "carpet",
-    "pattern",
-    "fabric",
-    "leaves",
-    "books",
-    "painting",
-    "landscape",
-]
+Texture = scene_rules.Texture
+SMALLEST_M = scene_rules.SMALLEST_M
 VECTOR_KEYS = ("translate", "rotate", "scale", "size", "direction")
-SMALLEST_M = 0.0005
 ORIGIN, ONE = Vector3(0.0, 0.0, 0.0), Vector3(1.0, 1.0, 1.0)
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A primitive shape, placed in its object's frame by its centre."""
 
-    shape: Literal["box", "cylinder", "sphere"]
+    shape: scene_rules.Shape
     size: Vector3
     """Full extents in metres. Cylinders stand along z; their x and y, and a sphere's three, are equal."""
     translate: Vector3 = ORIGIN
@@ -60,13 +39,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
     def __post_init__(self) -> None:
         _set_vectors(self, "size", "translate", "rotate")
-        size = self.size
-        if not min(size.x, size.y, size.z) >= SMALLEST_M:
-            raise ValueError(f"size: expected at least {SMALLEST_M} m, found {[size.x, size.y, size.z]}")
-        if (self.shape != "box" and size.x != size.y) or (self.shape == "sphere" and size.x != size.z):
-            raise ValueError(f"size: a {self.shape} is round, found {[size.x, size.y, size.z]}")
-        if len(self.color) not in (3, 4) or not all(0 <= channel <= 1 for channel in self.color):
-            raise ValueError(f"color: expected 3 or 4 channels from 0 to 1, found {list(self.color)}")
+        scene_rules.check_part(self)
 
 
 class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -88,7 +61,7 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """A mesh file that is bumped into, scanned and mapped, and not seen, instead of what is seen."""
     parts: list[Part] = []
     """What it consists of. Where there is a mesh as well, that is seen, and these are only bumped into."""
-    rigid_body_type: Literal["static", "dynamic", "kinematic", "none"] = "static"
+    rigid_body_type: scene_rules.BodyType = "static"
     mass: float | None = None
     """Kilograms of a dynamic object; from its volume at 300 kg/m³ if missing."""
     collision: Literal["hull", "surface"] = "hull"
@@ -96,26 +69,12 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     def __post_init__(self) -> None:
         _set_vectors(self, "translate", "rotate", "scale")
-        scale = self.scale
-        if min(scale.x, scale.y, scale.z) <= 0:
-            raise ValueError(f"scale: expected factors above 0, found {[scale.x, scale.y, scale.z]}")
-        if len({scale.x, scale.y, scale.z}) > 1:
-            self._check_uneven_scale(scale)
-        if not self.mesh_paths and not self.parts:
-            raise ValueError("expected asset_path, parts, or both")
-        for key in ("asset_path", "collision_asset_path"):
-            if getattr(self, key) is not None:
-                _check_asset_path(key, getattr(self, key))
+        asset_paths = {"asset_path": self.asset_path, "collision_asset_path": self.collision_asset_path}
+        scene_rules.check_object(self, asset_paths)
         if self.parts and self.collision_asset_path is not None:
             raise ValueError(
                 "collision_asset_path: an object collides as its parts or as this mesh, not as both"
             )
-        if self.mass is not None and self.mass <= 0:
-            raise ValueError(f"mass: expected kilograms above 0, found {self.mass}")
-        if self.collision == "surface" and (not self.mesh_paths or self.rigid_body_type != "static"):
-            raise ValueError("collision: only a static mesh collides as its surface")
-        if self.collision == "surface" and self.parts:
-            raise ValueError("collision: a mesh collides as its surface or as its parts, not as both")
 
     @property
     def mesh_paths(self) -> list[str]:
@@ -128,17 +87,6 @@ class SceneObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
         if self.parts or self.rigid_body_type == "none":
             return None
         return self.collision_asset_path or self.asset_path
-
-    def _check_uneven_scale(self, scale: Vector3) -> None:
-        """Refuse a scale that would make a part something else than its shape."""
-        for part in self.parts:
-            turned = any(angle % 180 for angle in (part.rotate.x, part.rotate.y, part.rotate.z))
-            oval = part.shape == "cylinder" and scale.x != scale.y
-            if turned or oval or part.shape == "sphere":
-                found = [scale.x, scale.y, scale.z]
-                raise ValueError(
-                    f"scale: {found} would bend a {part.shape}; scale it evenly, or the part itself"
-                )
 
 
 class Light(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -153,10 +101,7 @@ class Light(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
     def __post_init__(self) -> None:
         _set_vectors(self, "translate", "direction")
-        if self.direction == ORIGIN:
-            raise ValueError("direction: expected one that is not zero")
-        if not 0 <= self.intensity < math.inf or not all(0 <= channel <= 1 for channel in self.color):
-            raise ValueError("intensity, color: expected an intensity from 0 up and channels from 0 to 1")
+        scene_rules.check_light(self)
 
 
 class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -170,10 +115,7 @@ class SceneConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """What people should know, such as how a mesh was read."""
 
     def __post_init__(self) -> None:
-        names = Counter(item.name for item in self.objects)
-        twice = next((name for name, count in names.items() if count > 1), None)
-        if twice is not None:
-            raise ValueError(f"two objects have the name '{twice}'")
+        scene_rules.check_names(self.objects)
 
 
 def parse_scene(content: bytes, path: Path) -> SceneConfig:
@@ -216,13 +158,3 @@ def _set_vectors(struct: msgspec.Struct, *names: str) -> None:
                 msgspec.structs.force_setattr(struct, name, Vector3.of(given))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name}: {error}") from None
-
-
-def _check_asset_path(key: str, asset_path: str) -> None:
-    path = PurePosixPath(asset_path.replace("\\", "/"))
-    if not path.parts or "\0" in asset_path or len(asset_path) > 255:
-        raise ValueError(f"{key}: expected the name of a mesh file, found {asset_path[:40]!r}")
-    if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
-        raise ValueError(f"{key}: '{asset_path}' must stay inside the scene's folder")
-    if path.suffix.lower() not in MESH_SUFFIXES:
-        raise ValueError(f"{key}: '{asset_path}' is no mesh file ({', '.join(MESH_SUFFIXES)})")
