@@ -50,8 +50,7 @@ def evaluate_vln(
     Env and policy may be objects or names: `embedded` or `mock`, and `oracle` or `module:Class`. `options`
     are further arguments of VLNEvaluator.
     """
-    parts = _env(env), _policy(policy, VlnExam)
-    with VLNEvaluator(*parts, seed=seed, **options) as evaluator:
+    with VLNEvaluator(*_built(env, policy, VlnExam), seed=seed, **options) as evaluator:
         return evaluator.evaluate_dataset(dataset)
 
 
@@ -68,20 +67,14 @@ def evaluate_pick_place(
     Env and policy may be objects or names: `tabletop`, and `expert` or `module:Class`. `options` are further
     arguments of PickPlaceEvaluator.
     """
-    parts = _env(env), _policy(policy, PickPlaceExam)
-    with PickPlaceEvaluator(*parts, seed=seed, **options) as evaluator:
+    with PickPlaceEvaluator(*_built(env, policy, PickPlaceExam), seed=seed, **options) as evaluator:
         return evaluator.evaluate_dataset(dataset)
 
 
-def _env(env: str | Env) -> Env:
-    found: Env = build("env", env, {}) if isinstance(env, str) else env
-    return found
-
-
-def _policy(policy: str | Policy, exam: type[VlnExam] | type[PickPlaceExam]) -> Policy:
-    found: Policy = (
-        build("policy", policy, {}, all_baselines() | dict(exam.baselines))
-        if isinstance(policy, str)
-        else policy
-    )
-    return found
+def _built(
+    env: str | Env, policy: str | Policy, exam: type[VlnExam] | type[PickPlaceExam]
+) -> tuple[Env, Policy]:
+    built_env: Env = build("env", env, {}) if isinstance(env, str) else env
+    if not isinstance(policy, str):
+        return built_env, policy
+    return built_env, build("policy", policy, {}, all_baselines() | dict(exam.baselines))

@@ -1,13 +1,18 @@
-"""The robot as a prefab of O3DE: a start for the project's own, by the names that the engine serialises."""
+"""The robot as a prefab of O3DE: a start for the project's own, by the names that the engine serialises.
+
+What its entities have is in `robot_components.json`, a template in which `$name` is a value of the robot.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
+from string import Template
 from typing import Any
 
 import msgspec
 
-from proctor.robots.spec import Camera, Lidar, RobotSpec
+from proctor.robots.spec import RobotSpec
 
 ROBOT_PREFAB = "Assets/Models/robot/robot.prefab"  # where it is in a project
 TRANSFORM = "{27F1E1A1-8D9D-4C3B-BD3A-AFB9762449C0} TransformComponent"
@@ -24,167 +29,55 @@ ENTITY_PARTS = (
 """What every entity has in the Editor."""
 SENSOR_QOS = {"Reliability": 2, "Durability": 2, "Depth": 5}
 """Best effort and volatile, by the numbers of rmw."""
-CYLINDER, SUBDIVISION = 3, 64
-SENSOR_HZ, ODOMETRY_HZ = 10.0, 60.0
-Components = dict[str, dict[str, Any]]
 
 
 def robot_prefab(robot: RobotSpec) -> bytes:
     """Return the prefab of a robot as the file's content."""
     base, scan, camera = (_entity_id(name) for name in ("base_link", "base_scan", "camera"))
+    components = _components(robot, base)
+    scan_place = {"Translate": [0.0, 0.0, robot.lidar.height_m]}
+    camera_place = {
+        "Translate": [0.0, 0.0, robot.camera.height_m],
+        # The sensor looks along z, its x to the right; the engine turns about x, then y, then z.
+        "Rotate": [0.0, 90.0 - robot.camera.pitch_deg, -90.0],
+    }
     document = {
         "ContainerEntity": _entity("ContainerEntity", "robot", "", {"EditorPrefabComponent": {}}, [base]),
         "Entities": {
-            base: _entity(base, "base_link", "ContainerEntity", _base(robot), [scan, camera]),
-            scan: _entity(
-                scan,
-                "base_scan",
-                base,
-                _frame("base_scan") | _lidar(robot.lidar, excluded=base),
-                translate=[0.0, 0.0, robot.lidar.height_m],
-            ),
-            camera: _entity(
-                camera,
-                "camera",
-                base,
-                _frame("camera") | _camera(robot.camera),
-                translate=[0.0, 0.0, robot.camera.height_m],
-                # The sensor looks along z, its x to the right; the engine turns about x, then y, then z.
-                rotate=[0.0, 90.0 - robot.camera.pitch_deg, -90.0],
-            ),
+            base: _entity(base, "base_link", "ContainerEntity", components["base_link"], [scan, camera]),
+            scan: _entity(scan, "base_scan", base, components["base_scan"], place=scan_place),
+            camera: _entity(camera, "camera", base, components["camera"], place=camera_place),
         },
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=4) + b"\n"
 
 
-def _base(robot: RobotSpec) -> Components:
+def _components(robot: RobotSpec, base_link: str) -> dict[str, dict[str, Any]]:
     height_m = robot.height_m - robot.ground_clearance_m
-    middle_m = robot.ground_clearance_m + height_m / 2
-    return {
-        **_frame("base_link", {"Namespace Strategy": 1}),  # an empty one
-        "EditorRigidBodyComponent": {
-            "Configuration": {
-                "entityId": "",
-                "Linear damping": 0.0,
-                "Angular damping": 0.0,
-                "Sleep threshold": 0.0,
-                "Gravity Enabled": False,
-                "Compute Mass": False,
-                "Mass": robot.mass_kg,
-                "Lock Linear Z": True,
-                "Lock Angular X": True,
-                "Lock Angular Y": True,
-            }
-        },
-        "EditorColliderComponent": {
-            "ColliderConfiguration": {
-                "Position": [0.0, 0.0, middle_m],
-                "MaterialSlots": {"Slots": [{"Name": "Entire object"}]},
-            },
-            "ShapeConfiguration": {
-                "ShapeType": CYLINDER,
-                "Cylinder": {"Subdivision": SUBDIVISION, "Height": height_m, "Radius": robot.radius_m},
-            },
-        },
-        **_wrapped(
-            "ROS2OdometrySensorComponent",
-            {"SensorConfiguration": _sensor(ODOMETRY_HZ, {"nav_msgs::msg::Odometry": "odom"})},
-        ),
-        **_wrapped(
-            "ROS2RobotControlComponent", {"SubscriberConfiguration": {"Topic": "cmd_vel", "QoS": SENSOR_QOS}}
-        ),
-        **_wrapped("RigidBodyTwistControlComponent", {"Config": {"PhysicalApi": 0}}),  # sets velocities
+    values = {
+        **{"mass_kg": robot.mass_kg, "radius_m": robot.radius_m, "height_m": height_m},
+        "middle_m": robot.ground_clearance_m + height_m / 2,
+        **{name: getattr(robot.lidar, name) for name in ("beams", "range_min_m", "range_max_m")},
+        **{name: getattr(robot.camera, name) for name in ("fov_deg", "width", "height", "near_m", "far_m")},
+        **{"base_link": base_link, "sensor_qos": SENSOR_QOS},
     }
-
-
-def _lidar(lidar: Lidar, *, excluded: str) -> Components:
-    parameters = {
-        "Name": "CustomLidar2D",
-        "Layers": 1,
-        "Points per layer": lidar.beams,
-        "Min horizontal angle": -180.0,
-        "Max horizontal angle": 180.0,
-        "Min vertical angle": 0.0,
-        "Max vertical angle": 0.0,
-        "Min range": lidar.range_min_m,
-        "Max range": lidar.range_max_m,
-        "Enable Noise": False,
-    }
-    configuration = {
-        "lidarModelName": "CustomLidar2D",
-        "lidarImplementation": "Scene Queries",
-        "LidarParameters": parameters,
-        "ExcludedEntities": [excluded],
-        "PointsAtMax": False,
-    }
-    sensor = _sensor(SENSOR_HZ, {"sensor_msgs::msg::LaserScan": "scan"})
-    return _wrapped(
-        "ROS2Lidar2DSensorComponent",
-        {"SensorConfiguration": sensor, "lidarCore": {"lidarConfiguration": configuration}},
-    )
-
-
-def _camera(camera: Camera) -> Components:
-    image, info = "sensor_msgs::msg::Image", "sensor_msgs::msg::CameraInfo"
-    topics = {
-        "Color Image": (image, "rgb"),
-        "Depth Image": (image, "depth"),
-        "Color Camera Info": (info, "color_camera_info"),
-        "Depth Camera Info": (info, "depth_camera_info"),
-    }
-    publishers = {name: _topic(kind, topic) for name, (kind, topic) in topics.items()}
-    return {
-        "ROS2CameraSensorEditorComponent": {
-            "CameraSensorConfig": {
-                "VerticalFieldOfViewDeg": camera.fov_deg,
-                "Width": camera.width,
-                "Height": camera.height,
-                "Depth": True,
-                "Color": True,
-                "ClipNear": camera.near_m,
-                "ClipFar": camera.far_m,
-            },
-            "SensorConfig": {"Frequency (HZ)": SENSOR_HZ, "Publishers": publishers},
-        }
-    }
-
-
-def _sensor(frequency_hz: float, topics: dict[str, str]) -> dict[str, Any]:
-    """Return the settings of a sensor whose publishers are called by their message types."""
-    publishers = {kind: _topic(kind, topic) for kind, topic in topics.items()}
-    return {"Visualize": False, "Frequency (HZ)": frequency_hz, "Publishers": publishers}
-
-
-def _topic(kind: str, topic: str) -> dict[str, Any]:
-    return {"Type": kind, "Topic": topic, "QoS": SENSOR_QOS}
-
-
-def _frame(name: str, namespace: dict[str, Any] | None = None) -> Components:
-    configuration: dict[str, Any] = {"Frame Name": name}
-    if namespace is not None:
-        configuration = {"Namespace Configuration": namespace} | configuration
-    return {"ROS2FrameEditorComponent": {"ROS2FrameConfiguration": configuration}}
-
-
-def _wrapped(kind: str, settings: dict[str, Any]) -> Components:
-    """Return a component that has no editor's part of its own."""
-    return {kind: {"$type": "GenericComponentWrapper", "m_template": {"$type": kind, **settings}}}
+    template = Template(Path(__file__).with_name("robot_components.json").read_text(encoding="utf-8"))
+    written = {name: msgspec.json.encode(value).decode() for name, value in values.items()}
+    return msgspec.json.decode(template.substitute(written), type=dict[str, dict[str, Any]])
 
 
 def _entity(
     entity_id: str,
     name: str,
     parent: str,
-    components: Components,
+    components: dict[str, Any],
     children: list[str] | None = None,
     *,
-    translate: list[float] | None = None,
-    rotate: list[float] | None = None,
+    place: dict[str, list[float]] | None = None,
 ) -> dict[str, Any]:
-    settings: Components = {kind: {} for kind in ENTITY_PARTS} | components
+    settings: dict[str, Any] = {kind: {} for kind in ENTITY_PARTS} | components
     if children:
         settings["EditorEntitySortComponent"] = {"Child Entity Order": children}
-    place = {key: value for key, value in (("Translate", translate), ("Rotate", rotate)) if value is not None}
     settings["TransformComponent"] = {"$type": TRANSFORM, "Parent Entity": parent} | (
         {"Transform Data": place} if place else {}
     )

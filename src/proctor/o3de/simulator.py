@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,18 +71,18 @@ class O3DESimulator(Env):
         self._has_services: bool | None = None
         """Whether there is the SimulationInterfaces Gem; not known before the first game mode."""
         self._is_playing = False
-        self._robot_entity_id: EntityId | None = None
-        with ExitStack() as starting:
-            executor = VLNActionExecutor(
-                namespace=self.config.namespace,
-                linear_speed=self.config.linear_speed,
-                angular_speed=self.config.angular_speed,
-                collision_threshold=self.config.collision_threshold,
-                silence_timeout_s=self.config.timeout_s,
-            )
-            starting.callback(executor.close)
+        self.robot_entity_id: EntityId | None = None
+        """None before the first episode. Spawned robots go by their names."""
+        self._executor = VLNActionExecutor(
+            namespace=self.config.namespace,
+            linear_speed=self.config.linear_speed,
+            angular_speed=self.config.angular_speed,
+            collision_threshold=self.config.collision_threshold,
+            silence_timeout_s=self.config.timeout_s,
+        )
+        try:
             self._robot = ExamRobot(
-                executor,
+                self._executor,
                 name=self.config.robot_name,
                 namespace=self.config.namespace,
                 uri=self.config.robot_uri,
@@ -92,13 +92,10 @@ class O3DESimulator(Env):
                 timeout_s=self.config.timeout_s,
             )
             self.agent_manager = self._reached(self._robot)
-            self._resources = starting.pop_all()
+        except BaseException:
+            self._executor.close()
+            raise
         _open[self._address] = self
-
-    @property
-    def robot_entity_id(self) -> EntityId | None:
-        """The robot's entity, None before the first episode. Spawned robots go by their names."""
-        return self._robot_entity_id
 
     @property
     def current_step(self) -> int:
@@ -152,9 +149,7 @@ class O3DESimulator(Env):
 
     def reset(self, episode: DrivingEpisode) -> Observation:
         """Open the episode's level, building it if need be, and put the robot at the start."""
-        self._state = None
-        if self._robot is None:
-            raise SimulationError("reset() was called after close()")
+        self._state, robot = None, self._robot_here()
         _check_world(episode)
         start = episode.start_position
         floor_z = start.z
@@ -163,22 +158,18 @@ class O3DESimulator(Env):
         with self._explained():
             self._enter(episode)
             self._place(episode, floor_z)
-            self._robot.begin(
-                Pose2(start.x, start.y, episode.start_yaw), floor_z, is_placed=not self._has_services
-            )
-            self._robot_entity_id = self._found_robot()
+            robot.begin(Pose2(start.x, start.y, episode.start_yaw), floor_z, is_placed=not self._has_services)
+            self.robot_entity_id = self._found_robot()
             position, yaw = self._pose()
-            observation = self._robot.observe()
+            observation = robot.observe()
         self._state = EpisodeState(episode, position, yaw)
         return observation
 
     def step(self, action: Any) -> tuple[Observation, float, bool, Info]:
         """Do one action, an integer from 0 to 3, by driving the robot."""
         state, action = running(self._state), checked_action(action)
-        if self._robot is None:
-            raise SimulationError("step() was called after close()")
         with self._explained():
-            return self._robot.step(state, action, pose=self._pose)
+            return self._robot_here().step(state, action, pose=self._pose)
 
     def info(self) -> Info:
         """Return the ground truth of the present state."""
@@ -186,7 +177,7 @@ class O3DESimulator(Env):
 
     def get_current_position(self) -> o3de_math.Vector3:
         """Return where the robot is, as the engine says."""
-        if self._robot is None or self._state is None:
+        if self._state is None:
             raise SimulationError("get_current_position() was called before reset()")
         with self._explained():
             position, _ = self._pose()
@@ -208,7 +199,7 @@ class O3DESimulator(Env):
         if _open.get(self._address) is self:
             del _open[self._address]
         try:
-            self._resources.close()
+            self._executor.close()
         finally:  # whatever becomes of the robot, the Editor is given back
             self._leave()
 
@@ -280,7 +271,7 @@ class O3DESimulator(Env):
 
     def _robot_here(self) -> ExamRobot:
         if self._robot is None:
-            raise SimulationError("the simulator was closed")
+            raise SimulationError("the simulator was closed: make a new one")
         return self._robot
 
     @contextmanager
