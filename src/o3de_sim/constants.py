@@ -1,8 +1,11 @@
-"""Words and numbers that both ends of the connection know."""
+"""Words and numbers that both ends of the connection know, and the port that they use."""
 
 from __future__ import annotations
 
+import os
 from typing import Final, Literal
+
+from o3de_sim.errors import O3DEError
 
 Mode = Literal["peb", "socket"]
 O3DE_AGENT_PEB_MODE: Final = "peb"  # inside the Editor's own Python (Python Editor Bindings)
@@ -24,3 +27,13 @@ EXPORT_FOLDER: Final = "Assets/Proctor"  # in a project: where exported scenes a
 ENVIRONMENT: Final = "Atom Default Environment"
 """The entity that new levels of the engine have: sky, sun and camera."""
 GROUND: Final = "proctor_ground"  # the entity that is the floor of a built scene: a box whose top is z = 0
+
+
+def agent_port(given: int | str | None = None) -> int:
+    """Return the given port, else that of O3DE_AGENT_PORT, else 8080; O3DEError if it is not a port."""
+    value = (os.environ.get(PORT_VARIABLE) or DEFAULT_PORT) if given is None else given
+    text = str(value)
+    if not text.isascii() or not text.isdigit() or len(text) > 5 or not 0 < int(text) < 65536:
+        origin = PORT_VARIABLE if given is None else "port"
+        raise O3DEError("bad_request", f"{origin}: expected a port from 1 to 65535, found {text[:80]!a}")
+    return int(text)

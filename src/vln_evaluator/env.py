@@ -11,7 +11,7 @@ from proctor.o3de.config import O3DE_SIMULATOR_CONFIG
 from proctor.worlds.mock import MockEnv
 
 if TYPE_CHECKING:
-    from proctor.o3de.env import O3DEEnv as O3DEEnv  # noqa: PLC0414
+    from proctor.o3de.simulator import O3DEEnv as O3DEEnv  # noqa: PLC0414
 
 __all__ = ["O3DE_SIMULATOR_CONFIG", "Env", "Episode", "MockEnv"]
 
@@ -20,4 +20,4 @@ def __getattr__(name: str) -> Any:
     """Return `O3DEEnv`, looked up when it is asked for: the other envs need no ROS 2."""
     if name != "O3DEEnv":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("proctor.o3de.env").O3DEEnv
+    return import_module("proctor.o3de.simulator").O3DEEnv

@@ -4,7 +4,7 @@ from proctor.exams.vln.episode import Episode
 from proctor.o3de import simulator as o3de_simulator
 from proctor.o3de.agent_manager import O3DEAgentManager
 from proctor.o3de.config import O3DE_SIMULATOR_CONFIG
-from proctor.o3de.env import O3DEEnv
+from proctor.o3de.simulator import O3DEEnv
 from proctor.worlds.ros2.robot.action_executor import ActionExecutorWrapper
 from proctor.worlds.ros2.robot.sensors import SensorSubscriber
 

@@ -395,7 +395,7 @@ def test_without_a_level_nothing_can_be_made(agent):
 
 
 def test_an_unknown_component_is_named_with_those_like_it(agent, monkeypatch):
-    monkeypatch.setattr("o3de_sim.editor.operations.physics.STATIC", "PhysX Static Ridgid Body")
+    monkeypatch.setattr("o3de_sim.editor.operations.bodies.STATIC", "PhysX Static Ridgid Body")
     agent.level()
     thing = agent.call("entity_tool.create", name="thing")
     said = refused(agent, "not_found", "pc.add_rigid_body", entity=thing, type="static")

@@ -12,7 +12,7 @@ import pytest
 from editor_agents import TOKEN, Client
 
 import o3de_sim.editor
-from o3de_sim.agent_port import agent_port
+from o3de_sim.constants import agent_port
 from o3de_sim.editor import start_agent
 from o3de_sim.editor.azlmbr_calls import PERIOD_MS, start_pump
 from o3de_sim.editor.selftest import LEVEL, RECORD, run

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proctor
-from o3de_sim.common.scene_checks import check_scene, load_scene
-from o3de_sim.common.scene_file import InvalidScene, read_scene_file
+from o3de_sim.common.scene_file import InvalidScene, check_scene, load_scene, read_scene_file
 from o3de_sim.common.scene_meshes import file_name
 from proctor.core.documents import convert, read_json
 from proctor.core.errors import InvalidFile

@@ -17,8 +17,7 @@ from proctor.exams.datasets import load_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.oracle import OraclePolicy
 from proctor.o3de.agent_manager import BUILT, BUILT_PLAIN
-from proctor.o3de.env import O3DEEnv
-from proctor.o3de.simulator import O3DESimulator
+from proctor.o3de.simulator import O3DEEnv, O3DESimulator
 from proctor.o3de_export.project import export_scene
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
 from proctor.worlds.ros2.node.node import RosNode

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from o3de_sim.common.scene_checks import ONE, CheckedLight, CheckedObject, CheckedScene, load_scene
+from o3de_sim.common.scene_file import ONE, CheckedLight, CheckedObject, CheckedScene, load_scene
 from o3de_sim.common.scene_meshes import Mesh, find_meshes
 from o3de_sim.constants import ENVIRONMENT, GROUND
 from o3de_sim.editor.arguments import MAX_LIST, MAX_NAME, Collider

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from o3de_sim.common.scene_checks import CheckedObject, CheckedScene
+from o3de_sim.common.scene_file import CheckedObject, CheckedScene
 from o3de_sim.constants import EXPORT_FOLDER
 from o3de_sim.editor.arguments import MAX_LIST, PATH, Unfit
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent

@@ -12,7 +12,7 @@ from pathlib import Path
 if __package__ in (None, ""):  # run as a script, where the package may be in no folder that Python knows
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from o3de_sim.agent_port import agent_port
+from o3de_sim.constants import agent_port
 from o3de_sim.editor.azlmbr_calls import Engine, Stop, start_pump, when_editor_is_ready
 from o3de_sim.editor.dispatcher import Dispatcher
 from o3de_sim.editor.server import AgentServer

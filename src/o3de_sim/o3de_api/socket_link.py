@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
-from o3de_sim.agent_port import agent_port
-from o3de_sim.constants import DEFAULT_HOST, PORT_VARIABLE, PROTOCOL, TOKEN_FOLDER, TOKEN_VARIABLE
+from o3de_sim.constants import DEFAULT_HOST, PORT_VARIABLE, PROTOCOL, TOKEN_FOLDER, TOKEN_VARIABLE, agent_port
 from o3de_sim.errors import Code, O3DEError
 from o3de_sim.o3de_api.wire import FrameReader, Message, WireError, encode
 

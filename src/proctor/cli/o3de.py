@@ -176,7 +176,7 @@ def _put_meshes(arguments: argparse.Namespace, project: Path) -> None:
 
 
 def _edit(project: Path, settings: WorldSettings, arguments: argparse.Namespace) -> list[int]:
-    from o3de_sim.agent_port import agent_port
+    from o3de_sim.constants import agent_port
     from o3de_sim.errors import O3DEError
     from proctor.o3de.standin.standin import StandIn
 

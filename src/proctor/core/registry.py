@@ -58,7 +58,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     "env": {
         "embedded": "proctor.worlds.mujoco.wheeled.env:VLNEnv",
         "mock": "proctor.worlds.mock:MockEnv",
-        "o3de": "proctor.o3de.env:O3DEEnv",
+        "o3de": "proctor.o3de.simulator:O3DEEnv",
         "ros2": "proctor.worlds.ros2.env:Ros2Env",
         "tabletop": "proctor.exams.pick_place.env:PickPlaceEnv",
     },

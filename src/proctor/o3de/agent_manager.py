@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from o3de_sim.common.scene_builder import BasicSceneBuilder, entity_name
-from o3de_sim.common.scene_checks import check_scene
+from o3de_sim.common.scene_file import check_scene
 from o3de_sim.common.scene_meshes import find_meshes
 from o3de_sim.constants import GROUND, O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.errors import O3DEError

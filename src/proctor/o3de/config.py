@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from o3de_sim.agent_port import agent_port
-from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT, O3DE_AGENT_PEB_MODE
+from o3de_sim.constants import DEFAULT_HOST, DEFAULT_PORT, O3DE_AGENT_PEB_MODE, agent_port
 from o3de_sim.errors import O3DEError
 from o3de_sim.proctors_python import SIMULATOR_MODES
 from proctor.core.errors import UserError, did_you_mean

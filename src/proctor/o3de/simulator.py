@@ -296,6 +296,19 @@ class O3DESimulator(Env):
         return f" (O3DE's Editor has the level '{level}' and is {mode})"
 
 
+class O3DEEnv(O3DESimulator):
+    """An env on a running O3DE. Keys differ from `O3DE_SIMULATOR_CONFIG`, as a dict or one by one."""
+
+    def __init__(self, simulator_config: Mapping[str, Any] | None = None, **keys: Any) -> None:
+        super().__init__(config={**(simulator_config or {}), **keys})
+        self.success_threshold_m = self.config.success_threshold
+
+    @property
+    def simulator(self) -> O3DESimulator:
+        """This env as the simulator that it is."""
+        return self
+
+
 def _check_world(episode: DrivingEpisode) -> None:
     if not episode.scene_config_path and not episode.scene_id:
         raise UserError(

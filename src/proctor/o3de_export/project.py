@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 import o3de_sim
-from o3de_sim.common.scene_checks import check_scene
+from o3de_sim.common.scene_file import check_scene
 from o3de_sim.common.scene_meshes import mesh_path, scene_folder
 from o3de_sim.constants import DEFAULT_PORT, EXPORT_FOLDER
 from proctor.core.errors import InvalidFile, UserError

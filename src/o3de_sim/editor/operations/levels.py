@@ -1,25 +1,19 @@
-"""Levels, and entities without a name."""
+"""Levels; game mode, in which ROS 2 runs; the Editor's own physics; and what the agent says of itself."""
 
 from __future__ import annotations
 
+import json
 from difflib import get_close_matches
+from typing import Any
 
-from o3de_sim.editor.operations.entity_tool import delete, find, make
-from o3de_sim.editor.session import EditorSession, Frames, GivenEntity
+from o3de_sim.constants import PROTOCOL
+from o3de_sim.editor.operations.entities import delete, find
+from o3de_sim.editor.session import EditorSession, Frames
 from o3de_sim.errors import O3DEError
 
 TEMPLATES = ("Basic", "Default_Level")
 """What a new level is made of: sky, sun and camera, of the first of these that the engine has."""
 FAILURES = {1: "it exists", 2: "its folder cannot be made", 3: "its path is too long"}
-
-
-def create_new_entity_at_position(
-    session: EditorSession, position: tuple[float, ...], parent: GivenEntity | None
-) -> Frames[str]:
-    """Make an entity at a position in the world, in metres, which the Editor names; return its id."""
-    made = make(session, position, parent)
-    yield from session.pass_frames()
-    return session.handles.remember(made)
 
 
 def create_level(session: EditorSession, name: str) -> Frames[None]:
@@ -82,3 +76,72 @@ def _until_open(session: EditorSession, name: str) -> Frames[None]:
     yield from session.wait(lambda: session.level() == name, f"the level {name} to be open")
     session.notice_changes()
     yield from session.pass_frames()
+
+
+def enter_game_mode(session: EditorSession) -> Frames[None]:
+    """Start the game. It is so after some frames."""
+    if session.is_in_game_mode():
+        return
+    if not session.level():
+        raise O3DEError("bad_state", "no level is open: editor_tool.open_level opens one")
+    yield from toggle_physics(session, enabled=False)  # the engine would start a second game in the first
+    session.engine.general("enter_game_mode", returns="nothing")
+    yield from session.wait(session.is_in_game_mode, "game mode to begin")
+
+
+def exit_game_mode(session: EditorSession) -> Frames[None]:
+    """End the game, and wait until the level can be edited."""
+    if not session.is_in_game_mode():
+        return
+    session.engine.general("exit_game_mode", returns="nothing")
+    yield from session.wait(lambda: not session.is_in_game_mode(), "game mode to end")
+    session.notice_changes()
+
+
+def toggle_physics(session: EditorSession, enabled: bool) -> Frames[None]:  # noqa: FBT001  (as it comes from outside)
+    """Let the Editor's physics run or stand. In game mode it runs anyway, and nothing is done."""
+    if session.is_in_game_mode() or session.is_in_simulation_mode() == enabled:
+        return
+    if enabled:
+        session.engine.general("enter_simulation_mode", returns="nothing")
+    else:
+        session.engine.general("exit_simulation_mode", returns="nothing")
+    yield from session.wait(
+        lambda: session.is_in_simulation_mode() == enabled,
+        f"the Editor's physics to {'begin' if enabled else 'end'}",
+    )
+
+
+def wait_for_propagation(session: EditorSession, frames: int) -> Frames[None]:
+    """Let frames pass, so that edits reach the prefabs."""
+    yield from session.pass_frames(frames)
+
+
+def ping(session: EditorSession) -> dict[str, int]:
+    """Return how many frames have passed. Two answers with one number: the Editor stands still."""
+    return {"frame": session.engine.frame_count}
+
+
+def greeting(session: EditorSession, operations: list[str]) -> dict[str, Any]:
+    """Return what a client is told at first."""
+    return {
+        "protocol": PROTOCOL,
+        "engine": _engine_version(session),
+        "project": str(session.project),
+        "level": session.level(),
+        "in_game_mode": session.is_in_game_mode(),
+        "operations": operations,
+    }
+
+
+def _engine_version(session: EditorSession) -> str:
+    manifest = session.engine.engine_folder / "engine.json"
+    try:
+        with manifest.open("rb") as file:
+            found = json.loads(file.read(1024 * 1024))
+    except (OSError, ValueError, RecursionError):
+        return "unknown"
+    if not isinstance(found, dict):
+        return "unknown"
+    version = found.get("display_version") or found.get("version") or found.get("O3DEVersion")
+    return str(version or "unknown")[:64]
