@@ -21,6 +21,7 @@ Values = tuple[float, ...]
 Returns = Literal["value", "outcome", "nothing", "perhaps"]
 Stop = Callable[[], None]
 PERIOD_MS = 10
+KEEP_ACTIVE = "ed_keepEditorActive"
 
 
 def azlmbr_is_here() -> bool:
@@ -165,6 +166,11 @@ class Engine:
     def frame_count(self) -> int:
         """How many frames have passed since this was made."""
         return self._frames
+
+    def keep_active(self) -> None:
+        """Let frames pass also while the Editor has no focus."""
+        self.general("set_cvar_integer", KEEP_ACTIVE, 1, returns="nothing")
+        self.general("idle_enable", True, returns="nothing")  # noqa: FBT003  (it knows no keywords)
 
     def idle_wait_frames(self, frames: int) -> None:
         """Wait in a nested loop. Only for scripts: in a pump that hangs on ticks no tick would come."""

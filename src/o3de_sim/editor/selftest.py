@@ -77,8 +77,7 @@ def _failed(detail: str) -> dict[str, Any]:
 def run() -> None:
     """Start the test. It goes on while the Editor runs."""
     engine = Engine()
-    engine.general("set_cvar_integer", "ed_keepEditorActive", 1, returns="nothing")
-    engine.general("idle_enable", True, returns="nothing")  # noqa: FBT003  (it knows no keywords)
+    engine.keep_active()
     stops: list[Stop] = []
 
     def finished() -> None:

@@ -12,7 +12,6 @@ import secrets
 import socket
 from collections import deque
 from collections.abc import Generator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -107,12 +106,12 @@ class AgentServer:
         self._token = token or given_token()
         self._token_file: TokenFile | None = None
         if self._token is None:
-            with suppress(OSError):  # said below
+            try:
                 self._token_file = TokenFile(self.port)
-                self._token = self._token_file.token
-            if self._token is None:
+            except OSError:
                 self._listener.close()
-                raise O3DEError("bad_state", f"no token file can be written below {Path.home()}")
+                raise O3DEError("bad_state", f"no token file can be written below {Path.home()}") from None
+            self._token = self._token_file.token
         self._connections: list[Client] = []
         self._queue: deque[_Request] = deque()
         self._job: _Job | None = None

@@ -23,65 +23,16 @@ class GivenEntity(NamedTuple):
     is_in_game: bool  # it belongs to the running game, and is not the one that is edited
 
 
-class Handles:
-    """Text to id, because the engine makes no id of a number. What was forgotten cannot be guessed."""
-
-    def __init__(self) -> None:
-        self._edited: dict[str, Any] = {}
-        self._in_game: dict[str, Any] = {}
-
-    def remember(self, entity_id: Any) -> str:
-        """Take an id of an entity that is edited; return its text."""
-        text = str(entity_id.ToString())
-        self._edited[text] = entity_id
-        return text
-
-    def remember_in_game(self, entity_id: Any) -> str:
-        """Take an id of an entity of the running game; return its text."""
-        text = str(entity_id.ToString())
-        self._in_game[text] = entity_id
-        return text
-
-    def find(self, text: str) -> GivenEntity | None:
-        """Return the entity of a text, if it is known."""
-        if text in self._in_game:
-            return GivenEntity(text, self._in_game[text], is_in_game=True)
-        if text in self._edited:
-            return GivenEntity(text, self._edited[text], is_in_game=False)
-        return None
-
-    def get(self, text: str) -> GivenEntity:
-        """Return the entity of a text; O3DEError not_found."""
-        found = self.find(text)
-        if found is None:
-            raise O3DEError(
-                "not_found",
-                f"no entity {text} is known here: ids come from entity_tool.create and find, and are "
-                "forgotten when the level changes and, those of the game, when game mode ends",
-            )
-        return found
-
-    def forget(self, text: str) -> None:
-        """Forget one entity, such as a deleted one."""
-        self._edited.pop(text, None)
-        self._in_game.pop(text, None)
-
-    def forget_game(self) -> None:
-        """Forget what was in the game, which has ended."""
-        self._in_game.clear()
-
-    def forget_all(self) -> None:
-        """Forget everything: another level is open."""
-        self._edited.clear()
-        self._in_game.clear()
-
-
 class EditorSession:
-    """One Editor with its open level."""
+    """One Editor with its open level, and the entities that callers were told of, by the texts of their ids.
+
+    The engine makes no id of a number, so what was forgotten cannot be guessed.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.handles = Handles()
+        self._edited: dict[str, GivenEntity] = {}
+        self._in_game: dict[str, GivenEntity] = {}
         self.project = engine.project.resolve()
         self.waiting_for = ""
         """What the running operation waits for, in words, for the error if it waits too long."""
@@ -112,16 +63,43 @@ class EditorSession:
         """Forget the entities of a level that is no longer open, and of a game that has ended."""
         level = self.level()
         if level != self._level:
-            self.handles.forget_all()
+            self.forget_all()
             self._level = level
         if not self.is_in_game_mode():
-            self.handles.forget_game()
+            self._in_game.clear()
+
+    def remember(self, entity_id: Any, *, is_in_game: bool = False) -> str:
+        """Take the id of an entity, of the level or of the running game; return its text."""
+        text = str(entity_id.ToString())
+        entities = self._in_game if is_in_game else self._edited
+        entities[text] = GivenEntity(text, entity_id, is_in_game)
+        return text
+
+    def known(self, text: str) -> GivenEntity | None:
+        """Return the entity of a text, if callers were told of it."""
+        return self._in_game.get(text) or self._edited.get(text)
+
+    def forget(self, text: str) -> None:
+        """Forget one entity, such as a deleted one."""
+        self._edited.pop(text, None)
+        self._in_game.pop(text, None)
+
+    def forget_all(self) -> None:
+        """Forget everything: another level is open."""
+        self._edited.clear()
+        self._in_game.clear()
 
     def entity(self, text: str) -> GivenEntity:
         """Return a known entity that exists; O3DEError not_found."""
-        found = self.handles.get(text)
+        found = self.known(text)
+        if found is None:
+            raise O3DEError(
+                "not_found",
+                f"no entity {text} is known here: ids come from entity_tool.create and find, and are "
+                "forgotten when the level changes and, those of the game, when game mode ends",
+            )
         if not found.is_in_game and not self.exists(found):
-            self.handles.forget(text)
+            self.forget(text)
             raise O3DEError("not_found", f"the entity {text} does not exist any more: it was deleted")
         return found
 

@@ -13,12 +13,9 @@ if __package__ in (None, ""):  # run as a script, where the package may be in no
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from o3de_sim.constants import agent_port
-from o3de_sim.editor.azlmbr_calls import Engine, Stop, start_pump, when_editor_is_ready
+from o3de_sim.editor.azlmbr_calls import KEEP_ACTIVE, Engine, Stop, start_pump, when_editor_is_ready
 from o3de_sim.editor.dispatcher import Dispatcher
 from o3de_sim.editor.server import AgentServer
-from o3de_sim.errors import O3DEError
-
-KEEP_ACTIVE = "ed_keepEditorActive"
 
 
 class _Agent:
@@ -29,16 +26,14 @@ class _Agent:
         try:
             self._was_active = str(self.engine.general("get_cvar", KEEP_ACTIVE))
             self.server = AgentServer(Dispatcher(self.engine), port=port)
-        except O3DEError:
+        except BaseException:
             self.engine.close()
             raise
-        self.keep_active()
-        self._stops: list[Stop] = [start_pump(self.server.pump), when_editor_is_ready(self.keep_active)]
-
-    def keep_active(self) -> None:
-        """Let frames pass also while the Editor has no focus. Said again when it has started."""
-        self.engine.general("set_cvar_integer", KEEP_ACTIVE, 1, returns="nothing")
-        self.engine.general("idle_enable", True, returns="nothing")  # noqa: FBT003  (it knows no keywords)
+        self.engine.keep_active()  # and again when the Editor has started, which may set it back
+        self._stops: list[Stop] = [
+            start_pump(self.server.pump),
+            when_editor_is_ready(self.engine.keep_active),
+        ]
 
     def stop(self) -> None:
         for stop in self._stops:

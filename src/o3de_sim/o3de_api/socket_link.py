@@ -237,23 +237,21 @@ class SocketLink:
     @contextmanager
     def _closing(self, op: str, timeout_s: float) -> Iterator[None]:
         """Say what went wrong; end the connection unless its next message is sure to be the next answer."""
-        is_done = False
         try:
             yield
-            is_done = True
-        except TimeoutError:
-            problem = f"the Editor did not answer '{op}' within {timeout_s:g} s. {STALLED}"
-            raise O3DEError("timeout", f"{self._place}: {problem}") from None
-        except WebServerFound:
-            raise O3DEError("connection", f"{self._place}: {WEB_SERVER}") from None
-        except WireError as error:
-            raise O3DEError("connection", f"{self._place}: no talk with an agent: {error}") from None
-        except OSError as error:
-            problem = f"the connection broke at '{op}': {error.strerror or error}. Did the Editor end?"
-            raise O3DEError("connection", f"{self._place}: {problem}") from None
-        finally:
-            if not is_done:
-                self.close()
+        except BaseException as error:
+            self.close()
+            if isinstance(error, TimeoutError):
+                problem = f"the Editor did not answer '{op}' within {timeout_s:g} s. {STALLED}"
+                raise O3DEError("timeout", f"{self._place}: {problem}") from None
+            if isinstance(error, WebServerFound):
+                raise O3DEError("connection", f"{self._place}: {WEB_SERVER}") from None
+            if isinstance(error, WireError):
+                raise O3DEError("connection", f"{self._place}: no talk with an agent: {error}") from None
+            if isinstance(error, OSError):
+                problem = f"the connection broke at '{op}': {error.strerror or error}. Did the Editor end?"
+                raise O3DEError("connection", f"{self._place}: {problem}") from None
+            raise
 
     def _find_token(self) -> tuple[str, str]:
         """Return the token and where it is from."""

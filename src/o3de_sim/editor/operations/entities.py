@@ -63,7 +63,7 @@ def create(session: EditorSession, name: str, position: Values, parent: GivenEnt
     made = make(session, position, parent)
     give_name(session, made, name)
     yield from session.pass_frames()
-    return session.handles.remember(made)
+    return session.remember(made)
 
 
 def create_new_entity_at_position(
@@ -72,7 +72,7 @@ def create_new_entity_at_position(
     """Make an entity at a position in the world, in metres, which the Editor names; return its id."""
     made = make(session, position, parent)
     yield from session.pass_frames()
-    return session.handles.remember(made)
+    return session.remember(made)
 
 
 def find(session: EditorSession, name: str) -> list[str]:
@@ -80,7 +80,7 @@ def find(session: EditorSession, name: str) -> list[str]:
     has_pattern = any(mark in name for mark in "*?|")  # which the filter would not take literally
     wanted = session.engine.search_filter([] if has_pattern else [name])
     found = session.engine.broadcast("entity.SearchBus", "SearchEntities", wanted)
-    return [session.handles.remember(one) for one in found if name_of(session, one) == name]
+    return [session.remember(one) for one in found if name_of(session, one) == name]
 
 
 def find_game(session: EditorSession, name: str) -> str | None:
@@ -92,7 +92,7 @@ def find_game(session: EditorSession, name: str) -> str | None:
     if not session.is_in_game_mode():
         raise O3DEError("bad_state", "no game runs: simulation_tool.enter_game_mode starts it")
     found = session.engine.general("find_game_entity", name)
-    return session.handles.remember_in_game(_moving(session, found)) if found.IsValid() else None
+    return session.remember(_moving(session, found), is_in_game=True) if found.IsValid() else None
 
 
 def _moving(session: EditorSession, found: Any) -> Any:
@@ -111,12 +111,12 @@ def delete(session: EditorSession, entity: GivenEntity) -> Frames[None]:
     yield from session.pass_frames()
     if session.exists(entity):
         raise O3DEError("az_call_failed", f"DeleteEntityAndAllDescendants: {entity.text} is still there")
-    session.handles.forget(entity.text)
+    session.forget(entity.text)
 
 
 def exists(session: EditorSession, entity: str) -> bool:
     """Return whether an entity is there. One that nobody has asked for yet is not known, and is not."""
-    found = session.handles.find(entity)
+    found = session.known(entity)
     return found is not None and (found.is_in_game or session.exists(found))
 
 
@@ -149,7 +149,7 @@ def set_parent(session: EditorSession, entity: GivenEntity, parent: GivenEntity)
 
 def children(session: EditorSession, entity: GivenEntity) -> list[str]:
     """Return the ids of its children."""
-    return [session.handles.remember(child) for child in child_ids(session, entity.id)]
+    return [session.remember(child) for child in child_ids(session, entity.id)]
 
 
 def has_components(session: EditorSession, entity: GivenEntity, names: list[str]) -> list[bool]:
@@ -280,7 +280,7 @@ def instantiate(
     if name is not None:
         give_name(session, made, name)
     yield from session.pass_frames()
-    return session.handles.remember(made)
+    return session.remember(made)
 
 
 def create_prefab(session: EditorSession, entities: list[GivenEntity], path: str) -> Frames[str]:
@@ -298,9 +298,9 @@ def create_prefab(session: EditorSession, entities: list[GivenEntity], path: str
     )
     valid_id(made, "CreatePrefabInMemory")
     for entity in entities:
-        session.handles.forget(entity.text)
+        session.forget(entity.text)
     yield from session.pass_frames()
-    return session.handles.remember(made)
+    return session.remember(made)
 
 
 def _prefab(path: str) -> str:

@@ -20,7 +20,7 @@ def create_level(session: EditorSession, name: str) -> Frames[None]:
     """Make a level with nothing but light and a camera in it, and open it."""
     if level_exists(session, name):
         raise O3DEError("bad_state", f"the level {name} exists: editor_tool.open_level opens it")
-    session.handles.forget_all()
+    session.forget_all()
     code = session.engine.general(
         "create_level_no_prompt",
         f"Prefabs/{_template(session)}.prefab",
@@ -37,7 +37,7 @@ def create_level(session: EditorSession, name: str) -> Frames[None]:
     yield from _until_open(session, name)
     for exhibit in ("Ground", "Shader Ball"):  # obstacles of the default level
         for text in find(session, exhibit):
-            yield from delete(session, session.handles.get(text))
+            yield from delete(session, session.entity(text))
 
 
 def _template(session: EditorSession) -> str:
@@ -53,7 +53,7 @@ def open_level(session: EditorSession, name: str) -> Frames[None]:
         levels = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
         close = get_close_matches(name, levels, n=3) or levels[:3]
         raise O3DEError("not_found", f"no level {name} in {folder}; there are {', '.join(close) or 'none'}")
-    session.handles.forget_all()
+    session.forget_all()
     if not session.engine.general("open_level_no_prompt", name):
         raise O3DEError("az_call_failed", f"the level {name} was not opened; the Editor's log says why")
     yield from _until_open(session, name)

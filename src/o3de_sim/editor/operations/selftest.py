@@ -98,7 +98,7 @@ def _play(session: EditorSession, record: Record) -> Frames[None]:
         text = entities.find_game(session, NAME)
         if text is None:
             raise O3DEError("not_found", f"find_game_entity knows no {NAME}")
-        detail.append(_pose(session, session.handles.get(text)))
+        detail.append(_pose(session, session.entity(text)))
     with _checked(record, "exit game mode"):
         yield from levels.exit_game_mode(session)
         yield from session.pass_frames()
