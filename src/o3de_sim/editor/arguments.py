@@ -9,8 +9,10 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from o3de_sim.editor.azlmbr_calls import Values
+from o3de_sim.editor.session import GivenEntity
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.math import IDENTITY, ORIGIN, Quaternion, Vector3
 
@@ -78,11 +80,6 @@ class Argument:
             raise O3DEError("bad_request", problem) from None
 
 
-def optional(name: str, kind: ArgumentKind, default: Any = None) -> Argument:
-    """Return an argument that need not be given."""
-    return Argument(name, kind, is_needed=False, default=default)
-
-
 def shown(value: Any) -> str:
     """Return a value as an error shows it: short, whatever it is."""
     if isinstance(value, list):
@@ -102,7 +99,7 @@ def _number(value: Any, low: float, high: float) -> float:
     return float(value)
 
 
-def _numbers(value: Any, count: int, low: float, high: float) -> tuple[float, ...]:
+def _numbers(value: Any, count: int, low: float, high: float) -> Values:
     right = f"a list of {count} numbers from {low:g} to {high:g}"
     if not isinstance(value, list) or len(value) != count:
         raise Unfit(right)
@@ -116,10 +113,6 @@ def _text(value: Any, right: str, longest: int) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
         raise Unfit(right)
     return value
-
-
-def _name(value: Any) -> str:
-    return _text(value, f"a name of 1 to {MAX_NAME} printable characters", MAX_NAME)
 
 
 def _level_name(value: Any) -> str:
@@ -145,7 +138,7 @@ def _project_path(value: Any) -> str:
     return path
 
 
-def _rotation(value: Any) -> tuple[float, ...]:
+def _rotation(value: Any) -> Values:
     right = "a quaternion [x, y, z, w] of length one"
     try:
         found = _numbers(value, 4, -1.001, 1.001)
@@ -157,7 +150,7 @@ def _rotation(value: Any) -> tuple[float, ...]:
     return tuple(part / length for part in found)
 
 
-def _scale(value: Any) -> float | tuple[float, ...]:
+def _scale(value: Any) -> float | Values:
     low, high = 1e-3, 1e4
     try:
         return _numbers(value, 3, low, high) if isinstance(value, list) else _number(value, low, high)
@@ -226,20 +219,6 @@ def _encode_collider(value: Collider | Mapping[str, Any]) -> dict[str, Any]:
     return {key: encoders[key](part) if key in encoders else part for key, part in fields.items()}
 
 
-ENTITY = ArgumentKind(_entity_text, is_entity=True)
-EDITED_ENTITY = ArgumentKind(_entity_text, is_entity=True, must_be_edited=True)
-ENTITY_TEXT_ONLY = ArgumentKind(_entity_text)
-NAME = ArgumentKind(_name)
-LEVEL = ArgumentKind(_level_name)
-PATH = ArgumentKind(_project_path)
-POSITION = ArgumentKind(lambda value: _numbers(value, 3, -FARTHEST_M, FARTHEST_M), _encode_position)
-COLOR = ArgumentKind(lambda value: _numbers(value, 3, 0.0, 1.0), list)
-ROTATION = ArgumentKind(_rotation, _encode_rotation)
-SCALE = ArgumentKind(_scale, _encode_scale)
-FLAG = ArgumentKind(_flag)
-COLLIDER = ArgumentKind(_collider, _encode_collider)
-
-
 def number(low: float, high: float) -> ArgumentKind:
     """Return the kind of numbers between two."""
     return ArgumentKind(lambda value: _number(value, low, high))
@@ -288,6 +267,28 @@ def _element(kind: ArgumentKind, index: int, value: Any) -> Any:
         raise Unfit(f"a list, and its [{index}], which is {shown(value)}, must be {right}") from None
 
 
-def text_up_to(longest: int) -> ArgumentKind:
-    """Return the kind of texts that are not looked into, such as a token."""
-    return ArgumentKind(lambda value: _text(value, f"a text of 1 to {longest} printable characters", longest))
+NAME = ArgumentKind(lambda value: _text(value, f"a name of 1 to {MAX_NAME} printable characters", MAX_NAME))
+PATH = ArgumentKind(_project_path)
+EDITED_ENTITY = ArgumentKind(_entity_text, is_entity=True, must_be_edited=True)
+
+# What operations annotate their parameters with: the type that they get, and the kind that is checked.
+Token = Annotated[
+    str, ArgumentKind(lambda value: _text(value, "a text of 1 to 1024 printable characters", 1024))
+]
+Name = Annotated[str, NAME]
+Names = Annotated[list[str], list_of(NAME)]
+LevelName = Annotated[str, ArgumentKind(_level_name)]
+ProjectPath = Annotated[str, PATH]
+ProjectPaths = Annotated[list[str], list_of(PATH)]
+Entity = Annotated[GivenEntity, ArgumentKind(_entity_text, is_entity=True)]
+EditedEntity = Annotated[GivenEntity, EDITED_ENTITY]
+EditedEntities = Annotated[list[GivenEntity], list_of(EDITED_ENTITY)]
+EntityText = Annotated[str, ArgumentKind(_entity_text)]
+Position = Annotated[
+    Values, ArgumentKind(lambda value: _numbers(value, 3, -FARTHEST_M, FARTHEST_M), _encode_position)
+]
+Rotation = Annotated[Values, ArgumentKind(_rotation, _encode_rotation)]
+Scale = Annotated[float | Values, ArgumentKind(_scale, _encode_scale)]
+Color = Annotated[Values, ArgumentKind(lambda value: _numbers(value, 3, 0.0, 1.0), list)]
+Flag = Annotated[bool, ArgumentKind(_flag)]
+Colliders = Annotated[list[Collider], list_of(ArgumentKind(_collider, _encode_collider))]

@@ -17,11 +17,7 @@ class Dispatcher:
     """Starts operations."""
 
     def __init__(self, engine: Engine) -> None:
-        self._session = EditorSession(engine)
-
-    def operations(self) -> list[str]:
-        """Return the names of all operations."""
-        return list(TABLE)
+        self._session = EditorSession(engine, list(TABLE))
 
     @property
     def frame_count(self) -> int:
@@ -47,8 +43,6 @@ class Dispatcher:
         for argument in operation.arguments:
             if argument.kind.is_entity and values[argument.name] is not None:
                 values[argument.name] = self._looked_up(operation, argument, values[argument.name])
-        if op == "hello":  # whose token has been looked at where it came in
-            values = {"operations": self.operations()}
         self._session.waiting_for = ""
         return _run(self._session, operation, values)
 
@@ -99,8 +93,6 @@ def _like(word: str, words: list[str]) -> str:
 
 
 def _run(session: EditorSession, operation: Operation, values: dict[str, Any]) -> Generator[None, None, Any]:
-    if "type" in values:  # which Python has a use for
-        values["kind"] = values.pop("type")
     result = operation.function(session, **values)
     if isinstance(result, Generator):
         result = yield from result

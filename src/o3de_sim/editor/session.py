@@ -29,8 +29,9 @@ class EditorSession:
     The engine makes no id of a number, so what was forgotten cannot be guessed.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, operations: list[str]) -> None:
         self.engine = engine
+        self.operations = operations  # the names of all
         self._edited: dict[str, GivenEntity] = {}
         self._in_game: dict[str, GivenEntity] = {}
         self.project = engine.project.resolve()

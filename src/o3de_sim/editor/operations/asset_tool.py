@@ -9,6 +9,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from o3de_sim.editor import arguments as args
 from o3de_sim.editor.session import EditorSession
 from o3de_sim.errors import O3DEError
 
@@ -45,12 +46,12 @@ def product(session: EditorSession, path: str, suffix: str) -> Any:
     return found
 
 
-def exists(session: EditorSession, paths: list[str]) -> list[bool]:
+def exists(session: EditorSession, paths: args.ProjectPaths) -> list[bool]:
     """Return for each file whether a model, or of a prefab a spawnable, has been made of it."""
     return [session.engine.asset_id(product_path(path, MODEL)) is not None for path in paths]
 
 
-def bounds(session: EditorSession, path: str) -> dict[str, list[float]]:
+def bounds(session: EditorSession, path: args.ProjectPath) -> dict[str, list[float]]:
     """Return the box around a glTF file of the project.
 
     It is in the file's own axes: the engine takes them as they are, and does not turn y up into z up.

@@ -6,11 +6,11 @@ set: what they say is in the robot's prefab.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from o3de_sim.editor import arguments as args
 from o3de_sim.editor import components
-from o3de_sim.editor.arguments import Collider
-from o3de_sim.editor.azlmbr_calls import Engine, Values
+from o3de_sim.editor.azlmbr_calls import Engine
 from o3de_sim.editor.operations.asset_tool import MODEL, product
 from o3de_sim.editor.operations.entities import with_descendants
 from o3de_sim.editor.session import EditorSession, Frames, GivenEntity
@@ -23,31 +23,38 @@ MESH = "PhysX Mesh Collider"
 KINEMATIC = "Configuration|Type"  # a flag, for all its name
 
 
-def add_rigid_body(session: EditorSession, entity: GivenEntity, kind: str, mass: float | None) -> None:
+def add_rigid_body(
+    session: EditorSession,
+    entity: args.EditedEntity,
+    type: Annotated[str, args.choice("static", "dynamic", "kinematic")],  # noqa: A002 - as files call it
+    mass: Annotated[float, args.number(1e-6, 1e6)] | None = None,
+) -> None:
     """Give an entity a body; the mass of a dynamic one is in kilograms, or follows from its colliders."""
     engine = session.engine
     if _body(engine, entity.id) is not None:
         raise O3DEError("bad_state", f"{entity.text} has a rigid body; one entity has one")
-    if kind == "static":
+    if type == "static":
         if mass is not None:
             raise O3DEError("bad_request", 'pc.add_rigid_body: a static body has no "mass"')
         components.add(engine, entity.id, STATIC)
         return
     body = components.add(engine, entity.id, DYNAMIC)
-    components.write(engine, body, KINEMATIC, kind == "kinematic")
+    components.write(engine, body, KINEMATIC, type == "kinematic")
     if mass is not None:
         components.write(engine, body, "Configuration|Compute Mass", value=False)
         components.write(engine, body, "Configuration|Mass", mass)
 
 
-def add_colliders(session: EditorSession, entity: GivenEntity, colliders: list[Collider]) -> None:
+def add_colliders(session: EditorSession, entity: args.EditedEntity, colliders: args.Colliders) -> None:
     """Give an entity shapes to collide with, each a `Collider` or a mapping of the same names."""
     _need_body(session, entity)
     for collider in colliders:
         _add_primitive(session.engine, entity.id, collider)
 
 
-def add_mesh_collider(session: EditorSession, entity: GivenEntity, asset_path: str) -> None:
+def add_mesh_collider(
+    session: EditorSession, entity: args.EditedEntity, asset_path: args.ProjectPath
+) -> None:
     """Let an entity collide as the triangles of a mesh in the project. Not for dynamic bodies."""
     engine = session.engine
     if _need_body(session, entity) == DYNAMIC:
@@ -63,7 +70,7 @@ def add_mesh_collider(session: EditorSession, entity: GivenEntity, asset_path: s
     components.write(engine, collider, "Shape Configuration|Asset|PhysX Mesh", mesh)
 
 
-def has_physics(session: EditorSession, entity: GivenEntity) -> bool:
+def has_physics(session: EditorSession, entity: args.EditedEntity) -> bool:
     """Return whether it has a body and something to collide with."""
     engine = session.engine
     return _body(engine, entity.id) is not None and any(
@@ -87,7 +94,7 @@ def _need_body(session: EditorSession, entity: GivenEntity) -> str:
     return found
 
 
-def _add_primitive(engine: Engine, entity_id: Any, collider: Collider) -> None:
+def _add_primitive(engine: Engine, entity_id: Any, collider: args.Collider) -> None:
     added = components.add(engine, entity_id, PRIMITIVE)
     components.write(engine, added, "Shape Configuration|Shape", _shape(engine, collider.shape))
     width, _, height = collider.size
@@ -124,7 +131,10 @@ PICTURE_FOLDER = "user/screenshots"
 
 
 def add_mesh(
-    session: EditorSession, entity: GivenEntity, asset_path: str | None, primitive: str | None
+    session: EditorSession,
+    entity: args.EditedEntity,
+    asset_path: args.ProjectPath | None = None,
+    primitive: Annotated[str, args.choice(*PRIMITIVES)] | None = None,
 ) -> None:
     """Show a model at the entity: one of the project, or a primitive one metre wide."""
     if (asset_path is None) == (primitive is None):
@@ -135,22 +145,26 @@ def add_mesh(
 
 
 def add_light(
-    session: EditorSession, entity: GivenEntity, kind: str, color: Values, intensity: float | None
+    session: EditorSession,
+    entity: args.EditedEntity,
+    type: Annotated[str, args.choice(*LIGHTS)],  # noqa: A002
+    color: args.Color = (1.0, 1.0, 1.0),
+    intensity: Annotated[float, args.number(0.0, 1e9)] | None = None,
 ) -> None:
     """Let an entity shine, in red, green and blue from 0 to 1, a directional light along its +y.
 
     The intensity of a directional light is in EV100 (illuminance), that of a point in lumen.
     """
     engine = session.engine
-    light = components.add(engine, entity.id, LIGHTS[kind])
-    if kind == "point":
+    light = components.add(engine, entity.id, LIGHTS[type])
+    if type == "point":
         components.write(engine, light, "Controller|Configuration|Light type", 6)  # the simple point
     components.write(engine, light, "Controller|Configuration|Color", engine.color(color))
     if intensity is not None:
         components.write(engine, light, "Controller|Configuration|Intensity", intensity)
 
 
-def screenshot(session: EditorSession, path: str) -> Frames[str]:
+def screenshot(session: EditorSession, path: args.ProjectPath) -> Frames[str]:
     """Write what the viewport shows to a file; return its path in the project.
 
     A name without a folder lies in `user/screenshots`; another folder must be below `user`, because the Asset
@@ -206,7 +220,7 @@ def is_available(session: EditorSession) -> bool:
     return components.find_type(session.engine, ROBOT[0]) is not None
 
 
-def missing_components(session: EditorSession, entity: GivenEntity) -> list[str]:
+def missing_components(session: EditorSession, entity: args.EditedEntity) -> list[str]:
     """Return what neither the entity nor any below it has of what a robot needs here."""
     missing = list(ROBOT)
     for one in with_descendants(session, entity.id):

@@ -9,10 +9,13 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from o3de_sim.editor import arguments as args
 from o3de_sim.editor import components
 from o3de_sim.editor.azlmbr_calls import Engine, Values
 from o3de_sim.editor.session import EditorSession, Frames, GivenEntity, undo_batch, valid_id
 from o3de_sim.errors import O3DEError
+
+ORIGIN = (0.0, 0.0, 0.0)
 
 
 def make(session: EditorSession, position: Values, parent: GivenEntity | None) -> Any:
@@ -58,7 +61,12 @@ def with_descendants(session: EditorSession, entity_id: Any) -> Iterator[Any]:
         waiting += child_ids(session, one)
 
 
-def create(session: EditorSession, name: str, position: Values, parent: GivenEntity | None) -> Frames[str]:
+def create(
+    session: EditorSession,
+    name: args.Name,
+    position: args.Position = ORIGIN,
+    parent: args.EditedEntity | None = None,
+) -> Frames[str]:
     """Make an entity with a name at a position in the world, in metres; return its id."""
     made = make(session, position, parent)
     give_name(session, made, name)
@@ -67,7 +75,7 @@ def create(session: EditorSession, name: str, position: Values, parent: GivenEnt
 
 
 def create_new_entity_at_position(
-    session: EditorSession, position: tuple[float, ...], parent: GivenEntity | None
+    session: EditorSession, position: args.Position, parent: args.EditedEntity | None = None
 ) -> Frames[str]:
     """Make an entity at a position in the world, in metres, which the Editor names; return its id."""
     made = make(session, position, parent)
@@ -75,7 +83,7 @@ def create_new_entity_at_position(
     return session.remember(made)
 
 
-def find(session: EditorSession, name: str) -> list[str]:
+def find(session: EditorSession, name: args.Name) -> list[str]:
     """Return the ids of all entities that have exactly this name."""
     has_pattern = any(mark in name for mark in "*?|")  # which the filter would not take literally
     wanted = session.engine.search_filter([] if has_pattern else [name])
@@ -83,7 +91,7 @@ def find(session: EditorSession, name: str) -> list[str]:
     return [session.remember(one) for one in found if name_of(session, one) == name]
 
 
-def find_game(session: EditorSession, name: str) -> str | None:
+def find_game(session: EditorSession, name: args.Name) -> str | None:
     """Return the id of an entity of the running game, if it has one of this name.
 
     Of those below it, the first with a rigid body is meant, if there is one: the entity of a prefab itself
@@ -103,7 +111,7 @@ def _moving(session: EditorSession, found: Any) -> Any:
     return found
 
 
-def delete(session: EditorSession, entity: GivenEntity) -> Frames[None]:
+def delete(session: EditorSession, entity: args.EditedEntity) -> Frames[None]:
     """Delete an entity and all below it."""
     session.engine.broadcast(
         "editor.ToolsApplicationRequestBus", "DeleteEntityAndAllDescendants", entity.id, returns="nothing"
@@ -114,23 +122,23 @@ def delete(session: EditorSession, entity: GivenEntity) -> Frames[None]:
     session.forget(entity.text)
 
 
-def exists(session: EditorSession, entity: str) -> bool:
+def exists(session: EditorSession, entity: args.EntityText) -> bool:
     """Return whether an entity is there. One that nobody has asked for yet is not known, and is not."""
     found = session.known(entity)
     return found is not None and (found.is_in_game or session.exists(found))
 
 
-def get_name(session: EditorSession, entity: GivenEntity) -> str:
+def get_name(session: EditorSession, entity: args.EditedEntity) -> str:
     """Return the name of an entity."""
     return name_of(session, entity.id)
 
 
-def set_name(session: EditorSession, entity: GivenEntity, name: str) -> None:
+def set_name(session: EditorSession, entity: args.EditedEntity, name: args.Name) -> None:
     """Give it another name. Names need not be unique."""
     give_name(session, entity.id, name)
 
 
-def set_parent(session: EditorSession, entity: GivenEntity, parent: GivenEntity) -> Frames[None]:
+def set_parent(session: EditorSession, entity: args.EditedEntity, parent: args.EditedEntity) -> Frames[None]:
     """Put it below another entity; where it is in the world does not change."""
     engine = session.engine
     if any(one.ToString() == parent.text for one in with_descendants(session, entity.id)):
@@ -147,12 +155,12 @@ def set_parent(session: EditorSession, entity: GivenEntity, parent: GivenEntity)
         )
 
 
-def children(session: EditorSession, entity: GivenEntity) -> list[str]:
+def children(session: EditorSession, entity: args.EditedEntity) -> list[str]:
     """Return the ids of its children."""
     return [session.remember(child) for child in child_ids(session, entity.id)]
 
 
-def has_components(session: EditorSession, entity: GivenEntity, names: list[str]) -> list[bool]:
+def has_components(session: EditorSession, entity: args.EditedEntity, names: args.Names) -> list[bool]:
     """Return which of these components an entity has, by the names of the Editor's Add menu."""
     return [components.has(session.engine, entity.id, name) for name in names]
 
@@ -162,29 +170,36 @@ def has_components(session: EditorSession, entity: GivenEntity, names: list[str]
 NON_UNIFORM = "Non-uniform Scale"  # the component, and the property in it
 
 
-def get_position(session: EditorSession, entity: GivenEntity) -> list[float]:
+def get_position(session: EditorSession, entity: args.Entity) -> list[float]:
     """Return where an entity is; in game mode, one that lives there."""
     _must_move(session, entity)
     return position_of(session.engine, entity.id)
 
 
-def get_rotation(session: EditorSession, entity: GivenEntity) -> list[float]:
+def get_rotation(session: EditorSession, entity: args.Entity) -> list[float]:
     """Return how an entity is turned."""
     _must_move(session, entity)
     return rotation_of(session.engine, entity.id)
 
 
+def set_position(session: EditorSession, entity: args.EditedEntity, position: args.Position) -> None:
+    """Move an entity, with all below it."""
+    place(session.engine, entity.id, position, None)
+
+
+def set_rotation(session: EditorSession, entity: args.EditedEntity, rotation: args.Rotation) -> None:
+    """Turn an entity; four bare numbers are w, x, y, z."""
+    place(session.engine, entity.id, None, rotation)
+
+
 def set_pose(
-    session: EditorSession,
-    entity: GivenEntity,
-    position: Values | None = None,
-    rotation: Values | None = None,
+    session: EditorSession, entity: args.EditedEntity, position: args.Position, rotation: args.Rotation
 ) -> None:
-    """Move an entity, turn it, or both, with all below it. Four bare numbers of a rotation are w, x, y, z."""
+    """Move and turn an entity in one step."""
     place(session.engine, entity.id, position, rotation)
 
 
-def set_scale(session: EditorSession, entity: GivenEntity, scale: float | Values) -> None:
+def set_scale(session: EditorSession, entity: args.EditedEntity, scale: args.Scale) -> None:
     """Scale an entity by one factor, or by one along each of its own axes."""
     engine = session.engine
     if isinstance(scale, float):
@@ -259,7 +274,11 @@ SUFFIX = ".prefab"
 
 
 def instantiate(
-    session: EditorSession, path: str, position: Values, rotation: Values, name: str | None
+    session: EditorSession,
+    path: args.ProjectPath,
+    position: args.Position = ORIGIN,
+    rotation: args.Rotation = (0.0, 0.0, 0.0, 1.0),
+    name: args.Name | None = None,
 ) -> Frames[str]:
     """Put a prefab into the level; return the id of its container."""
     engine = session.engine
@@ -283,7 +302,9 @@ def instantiate(
     return session.remember(made)
 
 
-def create_prefab(session: EditorSession, entities: list[GivenEntity], path: str) -> Frames[str]:
+def create_prefab(
+    session: EditorSession, entities: args.EditedEntities, path: args.ProjectPath
+) -> Frames[str]:
     """Make a prefab of entities, and of all below them; return the id of its container.
 
     It is in memory, and is written with the level. The entities have new ids then.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from difflib import get_close_matches
-from typing import Any
+from typing import Annotated, Any
 
 from o3de_sim.constants import PROTOCOL
+from o3de_sim.editor import arguments as args
 from o3de_sim.editor.operations.entities import delete, find
 from o3de_sim.editor.session import EditorSession, Frames
 from o3de_sim.errors import O3DEError
@@ -16,7 +17,7 @@ TEMPLATES = ("Basic", "Default_Level")
 FAILURES = {1: "it exists", 2: "its folder cannot be made", 3: "its path is too long"}
 
 
-def create_level(session: EditorSession, name: str) -> Frames[None]:
+def create_level(session: EditorSession, name: args.LevelName) -> Frames[None]:
     """Make a level with nothing but light and a camera in it, and open it."""
     if level_exists(session, name):
         raise O3DEError("bad_state", f"the level {name} exists: editor_tool.open_level opens it")
@@ -46,7 +47,7 @@ def _template(session: EditorSession) -> str:
     return next(there, TEMPLATES[-1])
 
 
-def open_level(session: EditorSession, name: str) -> Frames[None]:
+def open_level(session: EditorSession, name: args.LevelName) -> Frames[None]:
     """Open a level. What was not saved of the one before is lost."""
     if not level_exists(session, name):
         folder = session.file("Levels")
@@ -67,7 +68,7 @@ def save_level(session: EditorSession) -> None:
         raise O3DEError("az_call_failed", "the level was not saved: is its file read-only, or the disk full?")
 
 
-def level_exists(session: EditorSession, name: str) -> bool:
+def level_exists(session: EditorSession, name: args.LevelName) -> bool:
     """Return whether the project has a level of this name."""
     return session.file(f"Levels/{name}/{name}.prefab").is_file()
 
@@ -98,7 +99,7 @@ def exit_game_mode(session: EditorSession) -> Frames[None]:
     session.notice_changes()
 
 
-def toggle_physics(session: EditorSession, enabled: bool) -> Frames[None]:  # noqa: FBT001  (as it comes from outside)
+def toggle_physics(session: EditorSession, enabled: args.Flag) -> Frames[None]:
     """Let the Editor's physics run or stand. In game mode it runs anyway, and nothing is done."""
     if session.is_in_game_mode() or session.is_in_simulation_mode() == enabled:
         return
@@ -112,7 +113,9 @@ def toggle_physics(session: EditorSession, enabled: bool) -> Frames[None]:  # no
     )
 
 
-def wait_for_propagation(session: EditorSession, frames: int) -> Frames[None]:
+def wait_for_propagation(
+    session: EditorSession, frames: Annotated[int, args.integer(1, 10_000)] = 1
+) -> Frames[None]:
     """Let frames pass, so that edits reach the prefabs."""
     yield from session.pass_frames(frames)
 
@@ -122,15 +125,16 @@ def ping(session: EditorSession) -> dict[str, int]:
     return {"frame": session.engine.frame_count}
 
 
-def greeting(session: EditorSession, operations: list[str]) -> dict[str, Any]:
-    """Return what a client is told at first."""
+def greeting(session: EditorSession, token: args.Token | None = None) -> dict[str, Any]:
+    """Return what a client is told at first. Its token has been looked at where it came in."""
+    del token
     return {
         "protocol": PROTOCOL,
         "engine": _engine_version(session),
         "project": str(session.project),
         "level": session.level(),
         "in_game_mode": session.is_in_game_mode(),
-        "operations": operations,
+        "operations": session.operations,
     }
 
 
