@@ -12,17 +12,12 @@ if TYPE_CHECKING:
     from proctor.worlds.ros2.robot.action_executor import ActionExecutorWrapper as ActionExecutorWrapper  # noqa: PLC0414
     from proctor.worlds.ros2.robot.action_executor import VLNActionExecutor as VLNActionExecutor  # noqa: PLC0414
 
-HOMES = {
-    "VLNActionExecutor": "proctor.worlds.ros2.robot.action_executor",
-    "ActionExecutorWrapper": "proctor.worlds.ros2.robot.action_executor",
-}
-"""Looked up when they are asked for: this can be imported without ROS 2, and run, says how to get it."""
-
 
 def __getattr__(name: str) -> Any:
-    if name not in HOMES:
+    """Look the classes up when they are asked for: without ROS 2 this can be run, and says how to get it."""
+    if name not in ("VLNActionExecutor", "ActionExecutorWrapper"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(HOMES[name]), name)
+    return getattr(import_module("proctor.worlds.ros2.robot.action_executor"), name)
 
 
 def main() -> int:

@@ -13,12 +13,11 @@ from o3de_sim.constants import GROUND
 from o3de_sim.o3de_api.interface.math import from_o3de_euler_degrees
 from proctor.core.types import Pose2, Vector3
 from proctor.o3de.robot_prefab import ROBOT_PREFAB
-from proctor.o3de.standin.asset_catalog import PRIMITIVES
 from proctor.o3de.standin.fake_azlmbr import CALL_HANDLERS, calls
 from proctor.o3de.standin.fake_editor import EditorHang, FakeEditor
 from proctor.o3de.standin.level import component_kinds
 from proctor.o3de.standin.level_scene import scene_of_level
-from proctor.o3de.standin.prefab_files import ROBOT_PRODUCT, prepare_project
+from proctor.o3de.standin.project_files import PRIMITIVES, ROBOT_PRODUCT, prepare_project
 from proctor.scenes.frames import frame_of, frame_of_part
 
 NAMES = ("bus", "editor", "entity", "components", "math", "asset", "prefab", "physics", "atom", "paths")

@@ -6,7 +6,7 @@ from o3de_editors import LEVEL, TOKEN, running_agent
 from o3de_sim.errors import O3DEError
 from proctor.o3de.agent_manager import O3DEAgentManager
 from proctor.o3de.config import config_of
-from proctor.o3de.standin.prefab_files import FIRST_LEVEL, prepare_project
+from proctor.o3de.standin.project_files import FIRST_LEVEL, prepare_project
 
 
 @pytest.fixture

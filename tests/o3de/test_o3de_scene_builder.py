@@ -20,7 +20,7 @@ from o3de_sim.constants import GROUND
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from proctor.o3de.standin.level_scene import scene_of_level
-from proctor.o3de_export.folder import ExportFolder
+from proctor.o3de_export.gltf import ExportFolder
 from proctor.o3de_export.project import put_scene
 from proctor.scenes.frames import frame_of, frame_of_part
 from proctor.scenes.meshes import MeshFile

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proctor
+from o3de_sim.common.scene_builder import file_name
 from o3de_sim.common.scene_file import InvalidScene, check_scene, load_scene, read_scene_file
-from o3de_sim.common.scene_meshes import file_name
 from proctor.core.documents import convert, read_json
 from proctor.core.errors import InvalidFile
 from proctor.scenes import scene_config

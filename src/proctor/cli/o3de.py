@@ -196,8 +196,7 @@ def _edit(project: Path, settings: WorldSettings, arguments: argparse.Namespace)
 
 
 def _launch(project: Path, settings: WorldSettings, arguments: argparse.Namespace) -> list[int]:
-    from proctor.o3de.standin.asset_catalog import AssetCatalog
-    from proctor.o3de.standin.prefab_files import prepare_project
+    from proctor.o3de.standin.project_files import AssetCatalog, prepare_project
     from proctor.o3de.standin.standin import launcher_rules
     from proctor.worlds.ros2.host.simulation_services import SimulationServices
 

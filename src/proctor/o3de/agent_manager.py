@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from o3de_sim.common.scene_builder import BasicSceneBuilder, entity_name
+from o3de_sim.common.scene_builder import BasicSceneBuilder, entity_name, find_meshes
 from o3de_sim.common.scene_file import check_scene
-from o3de_sim.common.scene_meshes import find_meshes
 from o3de_sim.constants import GROUND, O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion

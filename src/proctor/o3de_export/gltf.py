@@ -10,6 +10,7 @@ it. See `put_import_settings`.
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import uuid
 from pathlib import Path, PurePosixPath
@@ -18,11 +19,11 @@ from typing import Any
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from proctor.core.documents import read_json
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Array
-from proctor.o3de_export.folder import ExportFolder
 from proctor.scenes.meshes import Surface
 
 Z_UP_TO_Y_UP = [1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1]  # column by column
@@ -37,6 +38,41 @@ SEEN, SOLID = (
 TURN_BACK = {"$type": "CoordinateSystemRule", "useAdvancedData": True, "rotation": [0.0, 0.0, 1.0, 0.0]}
 """By half a turn about the vertical."""
 SPACE = uuid.UUID("b6f8b2b4-6e0c-4f0e-9c3a-7d1d7f5b8f11")
+
+
+class ExportFolder:
+    """Writes files below a folder, which need not exist, and knows which.
+
+    Unchanged files stay untouched: the Asset Processor handles each change.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.sizes: dict[str, int] = {}  # of all files put here, in bytes, by their path below the root
+        self.changed = 0  # how many of them were new or other than what was there
+
+    def put(self, path: str, content: bytes) -> None:
+        """Write a file, unless it is there."""
+        file = self.root / path
+        if not file.is_file() or file.read_bytes() != content:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+            self.changed += 1
+        self.sizes[path] = len(content)
+
+    def take_back(self, path: str, content: bytes) -> None:
+        """Delete a file if it is there with just this content."""
+        file = self.root / path
+        if file.is_file() and file.read_bytes() == content:
+            file.unlink()
+            self.changed += 1
+
+    def put_image(self, path: str, image: NDArray[np.uint8]) -> None:
+        """Write an image as PNG, once: a path always means the same image."""
+        if path not in self.sizes:
+            packed = io.BytesIO()
+            Image.fromarray(image).save(packed, "PNG")
+            self.put(path, packed.getvalue())
 
 
 def write_gltf(

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 import o3de_sim
+from o3de_sim.common.scene_builder import mesh_path, scene_folder
 from o3de_sim.common.scene_file import check_scene
-from o3de_sim.common.scene_meshes import mesh_path, scene_folder
 from o3de_sim.constants import DEFAULT_PORT, EXPORT_FOLDER
 from proctor.core.errors import InvalidFile, UserError
 from proctor.exams.datasets import Dataset, episodes_of
@@ -22,8 +22,13 @@ from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.files import document_of_walks
 from proctor.o3de.robot_prefab import ROBOT_PREFAB, robot_prefab
 from proctor.o3de.solid_scene import shown_scene, solid_scene
-from proctor.o3de_export.folder import ExportFolder
-from proctor.o3de_export.gltf import ROOT_SETTING, files_that_turn, put_import_settings, write_gltf
+from proctor.o3de_export.gltf import (
+    ROOT_SETTING,
+    ExportFolder,
+    files_that_turn,
+    put_import_settings,
+    write_gltf,
+)
 from proctor.robots.spec import RobotSpec, standard_robot
 from proctor.scenes.frames import Frame, frame_of, placed_parts
 from proctor.scenes.meshes import Surface

@@ -12,11 +12,10 @@ from typing import Any
 
 from PIL import Image
 
-from proctor.o3de.standin.asset_catalog import AssetCatalog
 from proctor.o3de.standin.az_values import AzEntityId, AzOutcome, AzValue, Placement
 from proctor.o3de.standin.fake_azlmbr import PACKAGE, QT_HELPERS, BusHandler, modules_of
 from proctor.o3de.standin.level import Entities, Entity, Level
-from proctor.o3de.standin.prefab_files import load_entities, save_entities
+from proctor.o3de.standin.project_files import AssetCatalog, load_entities, save_entities
 
 SUCCESS, FILE_WRITE_ERROR, UNSUPPORTED_FORMAT = 1, 2, 4
 FRAME_S = 1 / 60

@@ -19,7 +19,7 @@ from proctor.o3de.standin.level import (
     place_below,
     world_placement,
 )
-from proctor.o3de.standin.prefab_files import load_entities, save_entities
+from proctor.o3de.standin.project_files import load_entities, save_entities
 
 if TYPE_CHECKING:
     from proctor.o3de.standin.fake_editor import FakeEditor

@@ -65,7 +65,6 @@ class Component:
     kind: ComponentKind
     properties: dict[str, Any]
     number: int = field(default_factory=new_number)
-    is_enabled: bool = True
 
     @classmethod
     def new(cls, kind: ComponentKind) -> Component:
@@ -93,11 +92,11 @@ class Entity:
         return replace(self, components=components)
 
     def active(self) -> list[Component]:
-        """Return the components that work: not disabled, and with all that they need."""
+        """Return the components that work: those with all that they need."""
         provided: set[str] = set()
         compatible = []
         for component in self.components:
-            if component.is_enabled and not provided & set(component.kind.incompatible):
+            if not provided & set(component.kind.incompatible):
                 compatible.append(component)
                 provided |= set(component.kind.provides)
         return [component for component in compatible if set(component.kind.requires) <= provided]

@@ -12,16 +12,15 @@ from scipy.spatial.transform import Rotation
 
 from o3de_sim.common.scene_builder import LightType, from_engine
 from o3de_sim.constants import ENVIRONMENT, GROUND
+from o3de_sim.editor.operations import bodies
 from o3de_sim.o3de_api.interface.math import Quaternion, quaternion_to_euler
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Array, Pose2, Vector3
-from proctor.o3de.standin.asset_catalog import PRIMITIVES, AssetCatalog, engine_turn
 from proctor.o3de.standin.az_values import Placement
 from proctor.o3de.standin.level import Component, Entities, Entity, children, world_placement
+from proctor.o3de.standin.project_files import PRIMITIVES, AssetCatalog, engine_turn
 from proctor.scenes.scene_config import ONE, SMALLEST_M, Light, Part, SceneConfig, SceneObject
 
-STATIC, DYNAMIC = "PhysX Static Rigid Body", "PhysX Dynamic Rigid Body"
-PRIMITIVE_COLLIDER, MESH_COLLIDER = "PhysX Primitive Collider", "PhysX Mesh Collider"
 SPHERE, BOX, CAPSULE, CYLINDER = range(4)
 
 
@@ -76,7 +75,7 @@ class _Builder:
         body = _body_type(entity)
         looks = list(self._looks(entity, is_whole=body != "none"))
         colliders = list(_colliders(entity, _scale(entity, at))) if body != "none" else []
-        if any(component.kind.name == MESH_COLLIDER for component in entity.active()):
+        if any(component.kind.name == bodies.MESH for component in entity.active()):
             self._add_surfaces(looks, body)
         elif colliders:
             self._add_solid(entity, at, body, colliders, looks)
@@ -184,7 +183,7 @@ class _Builder:
         collision: str = "hull",
     ) -> None:
         mass = None
-        dynamic = entity.find(DYNAMIC)
+        dynamic = entity.find(bodies.DYNAMIC)
         if body == "dynamic" and dynamic is not None and not dynamic.properties["Configuration|Compute Mass"]:
             mass = dynamic.properties["Configuration|Mass"]
         self.objects.append(
@@ -241,9 +240,9 @@ def _scale(entity: Entity, at: Placement) -> Array:
 
 def _body_type(entity: Entity) -> str:
     for component in entity.active():
-        if component.kind.name == STATIC:
+        if component.kind.name == bodies.STATIC:
             return "static"
-        if component.kind.name == DYNAMIC:
+        if component.kind.name == bodies.DYNAMIC:
             return "kinematic" if component.properties["Configuration|Type"] else "dynamic"
     return "none"
 
@@ -251,7 +250,7 @@ def _body_type(entity: Entity) -> str:
 def _colliders(entity: Entity, scale: Array) -> Iterator[Part]:
     """Return the shapes that an entity collides as, in its frame, scaled."""
     for component in entity.active():
-        if component.kind.name != PRIMITIVE_COLLIDER:
+        if component.kind.name != bodies.PRIMITIVE:
             continue
         read = component.properties
         if not read["Collider Configuration|Simulated"] or read["Collider Configuration|Trigger"]:

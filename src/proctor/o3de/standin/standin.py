@@ -14,12 +14,11 @@ from typing import Self
 from o3de_sim.editor.azlmbr_calls import Engine
 from o3de_sim.editor.dispatcher import Dispatcher
 from o3de_sim.editor.server import AgentServer
-from proctor.o3de.standin.asset_catalog import AssetCatalog
 from proctor.o3de.standin.az_values import Placement
 from proctor.o3de.standin.fake_editor import FRAME_S, FakeEditor
 from proctor.o3de.standin.level import Entities
 from proctor.o3de.standin.level_scene import LevelScene, scene_of_level
-from proctor.o3de.standin.prefab_files import ROBOT_PRODUCT, load_entities, prepare_project
+from proctor.o3de.standin.project_files import ROBOT_PRODUCT, AssetCatalog, load_entities, prepare_project
 from proctor.robots.spec import standard_robot
 from proctor.scenes.scene_config import save_scene
 from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
