@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from o3de_sim.editor.azlmbr_calls import Values
@@ -109,33 +109,28 @@ def _numbers(value: Any, count: int, low: float, high: float) -> Values:
         raise Unfit(right) from None
 
 
-def _text(value: Any, right: str, longest: int) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
-        raise Unfit(right)
-    return value
+def _plain(right: str, is_right: Callable[[Any], object]) -> ArgumentKind:
+    """Return the kind of values that operations get as they came."""
+
+    def check(value: Any) -> Any:
+        if not is_right(value):
+            raise Unfit(right)
+        return value
+
+    return ArgumentKind(check)
 
 
-def _level_name(value: Any) -> str:
-    if not isinstance(value, str) or not LEVEL_NAME.fullmatch(value):
-        raise Unfit("the name of a level, 1 to 64 of the characters A-Z a-z 0-9 _ -, without a folder")
-    return value
+def _is_text(value: Any, longest: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= longest and value.isprintable()
 
 
-def _entity_text(value: Any) -> str:
-    if not isinstance(value, str) or not ENTITY_TEXT.fullmatch(value):
-        raise Unfit('the id of an entity as it was given, such as "[1234]"')
-    return value
-
-
-def _project_path(value: Any) -> str:
-    right = f"a path in the project of at most {MAX_PATH} bytes, relative, with / and without .."
-    path = _text(value, right, MAX_PATH)
-    parts = path.split("/")
-    if len(path.encode()) > MAX_PATH or any(mark in path for mark in '\\:@~*?"<>|'):
-        raise Unfit(right)
-    if any(part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts):
-        raise Unfit(right)
-    return path
+def _is_project_path(value: Any) -> bool:
+    if not _is_text(value, MAX_PATH) or len(value.encode()) > MAX_PATH or set(value) & set('\\:@~*?"<>|'):
+        return False
+    return all(
+        part not in ("", ".", "..") and part == part.strip() and not part.endswith(".")
+        for part in value.split("/")
+    )
 
 
 def _rotation(value: Any) -> Values:
@@ -156,12 +151,6 @@ def _scale(value: Any) -> float | Values:
         return _numbers(value, 3, low, high) if isinstance(value, list) else _number(value, low, high)
     except Unfit:
         raise Unfit(f"a number from {low:g} to {high:g}, or three of them") from None
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise Unfit("true or false")
-    return value
 
 
 @dataclass(frozen=True)
@@ -226,24 +215,15 @@ def number(low: float, high: float) -> ArgumentKind:
 
 def integer(low: int, high: int) -> ArgumentKind:
     """Return the kind of whole numbers between two."""
-
-    def check(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise Unfit(f"a whole number from {low} to {high}")
-        return value
-
-    return ArgumentKind(check)
+    return _plain(
+        f"a whole number from {low} to {high}",
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
+    )
 
 
 def choice(*words: str) -> ArgumentKind:
     """Return the kind of a few words."""
-
-    def check(value: Any) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise Unfit(f"one of {', '.join(words)}")
-        return value
-
-    return ArgumentKind(check)
+    return _plain(f"one of {', '.join(words)}", lambda value: isinstance(value, str) and value in words)
 
 
 def list_of(kind: ArgumentKind, shortest: int = 1, longest: int = MAX_LIST) -> ArgumentKind:
@@ -267,28 +247,38 @@ def _element(kind: ArgumentKind, index: int, value: Any) -> Any:
         raise Unfit(f"a list, and its [{index}], which is {shown(value)}, must be {right}") from None
 
 
-NAME = ArgumentKind(lambda value: _text(value, f"a name of 1 to {MAX_NAME} printable characters", MAX_NAME))
-PATH = ArgumentKind(_project_path)
-EDITED_ENTITY = ArgumentKind(_entity_text, is_entity=True, must_be_edited=True)
+def _text(what: str, longest: int) -> ArgumentKind:
+    return _plain(f"{what} of 1 to {longest} printable characters", lambda value: _is_text(value, longest))
+
+
+def _matching(pattern: re.Pattern[str], right: str) -> ArgumentKind:
+    return _plain(right, lambda value: isinstance(value, str) and pattern.fullmatch(value))
+
+
+AN_ID = 'the id of an entity as it was given, such as "[1234]"'
+A_LEVEL = "the name of a level, 1 to 64 of the characters A-Z a-z 0-9 _ -, without a folder"
+A_PATH = f"a path in the project of at most {MAX_PATH} bytes, relative, with / and without .."
+NAME = _text("a name", MAX_NAME)
+PATH = _plain(A_PATH, _is_project_path)
+ENTITY_ID = _matching(ENTITY_TEXT, AN_ID)
+EDITED_ENTITY = replace(ENTITY_ID, is_entity=True, must_be_edited=True)
 
 # What operations annotate their parameters with: the type that they get, and the kind that is checked.
-Token = Annotated[
-    str, ArgumentKind(lambda value: _text(value, "a text of 1 to 1024 printable characters", 1024))
-]
+Token = Annotated[str, _text("a text", 1024)]
 Name = Annotated[str, NAME]
 Names = Annotated[list[str], list_of(NAME)]
-LevelName = Annotated[str, ArgumentKind(_level_name)]
+LevelName = Annotated[str, _matching(LEVEL_NAME, A_LEVEL)]
 ProjectPath = Annotated[str, PATH]
 ProjectPaths = Annotated[list[str], list_of(PATH)]
-Entity = Annotated[GivenEntity, ArgumentKind(_entity_text, is_entity=True)]
+Entity = Annotated[GivenEntity, replace(ENTITY_ID, is_entity=True)]
 EditedEntity = Annotated[GivenEntity, EDITED_ENTITY]
 EditedEntities = Annotated[list[GivenEntity], list_of(EDITED_ENTITY)]
-EntityText = Annotated[str, ArgumentKind(_entity_text)]
+EntityText = Annotated[str, ENTITY_ID]
 Position = Annotated[
     Values, ArgumentKind(lambda value: _numbers(value, 3, -FARTHEST_M, FARTHEST_M), _encode_position)
 ]
 Rotation = Annotated[Values, ArgumentKind(_rotation, _encode_rotation)]
 Scale = Annotated[float | Values, ArgumentKind(_scale, _encode_scale)]
 Color = Annotated[Values, ArgumentKind(lambda value: _numbers(value, 3, 0.0, 1.0), list)]
-Flag = Annotated[bool, ArgumentKind(_flag)]
+Flag = Annotated[bool, _plain("true or false", lambda value: isinstance(value, bool))]
 Colliders = Annotated[list[Collider], list_of(ArgumentKind(_collider, _encode_collider))]
