@@ -43,14 +43,6 @@ def when_editor_is_ready(callback: Callable[[], object]) -> Stop:
     return _handled("editor", "EditorEventBusHandler", "NotifyEditorInitialized", callback)
 
 
-def loop_callback_slot() -> Any:
-    """Return the helpers of the Gem QtForPython; ImportError unless their one loop callback is free."""
-    helpers = import_module("azlmbr.qt_helpers")
-    if helpers.loop_is_running():
-        raise ImportError("the loop callback of azlmbr.qt_helpers is in use")
-    return helpers
-
-
 def _handled(module: str, handler: str, event: str, callback: Callable[[], object]) -> Stop:
     bus_handler = getattr(import_module(f"azlmbr.{module}"), handler)()
     bus_handler.connect()
@@ -235,19 +227,18 @@ def start_pump(callback: Callable[[], object]) -> Stop:
             core = import_module(name)
         except ImportError:
             continue
-        if core.QCoreApplication.instance() is not None:
-            return _start_timer(core, callback)
+        application = core.QCoreApplication.instance()
+        if application is not None:
+            timer = core.QTimer(application)
+            timer.setInterval(PERIOD_MS)
+            timer.timeout.connect(callback)
+            timer.start()
+            return cast(Stop, timer.stop)
     try:
-        helpers = loop_callback_slot()
+        helpers = import_module("azlmbr.qt_helpers")
     except ImportError:
+        return on_each_tick(callback)
+    if helpers.loop_is_running():  # somebody else has its one callback
         return on_each_tick(callback)
     helpers.set_loop_callback(callback)
     return cast(Stop, helpers.clear_loop_callback)
-
-
-def _start_timer(core: Any, callback: Callable[[], object]) -> Stop:
-    timer = core.QTimer(core.QCoreApplication.instance())
-    timer.setInterval(PERIOD_MS)
-    timer.timeout.connect(callback)
-    timer.start()
-    return cast(Stop, timer.stop)

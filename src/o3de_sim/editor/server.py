@@ -40,11 +40,6 @@ MAX_QUEUE = 64
 REQUEST = {"v", "id", "op", "args", "timeout_s"}
 
 
-def given_token() -> str | None:
-    """Return the token of the environment, if there is one."""
-    return os.environ.get(TOKEN_VARIABLE) or None
-
-
 class TokenFile:
     """A new token, in a file that only this user can read. The agent's port is in its name."""
 
@@ -103,7 +98,7 @@ class AgentServer:
         self._dispatcher = dispatcher
         self._listener = _listen(host, port)
         self.port: int = self._listener.getsockname()[1]
-        self._token = token or given_token()
+        self._token = token or os.environ.get(TOKEN_VARIABLE) or None
         self._token_file: TokenFile | None = None
         if self._token is None:
             try:

@@ -34,7 +34,7 @@ from proctor.scenes.frames import Frame, frame_of, placed_parts
 from proctor.scenes.meshes import Surface
 from proctor.scenes.part_surfaces import surfaces_of_parts
 from proctor.scenes.scene import Scene
-from proctor.scenes.scene_config import SceneConfig, SceneObject
+from proctor.scenes.scene_config import SceneObject
 
 SCENE_FILE = "scene.json"
 TEXTURES = f"{EXPORT_FOLDER}/textures"
@@ -78,13 +78,8 @@ def put_scene(folder: ExportFolder, scene_path: Path, *, file_name: str = SCENE_
             notes.append(f"'{item.name}' of {name} collides as {count} around its mesh, not as its hull")
         objects.append(msgspec.structs.replace(item, asset_path=PurePosixPath(path).name, parts=solid.parts))
     file = f"{scene_folder(name)}/{file_name}"
-    folder.put(file, content_of(msgspec.structs.replace(scene.config, objects=objects)))
+    folder.put(file, msgspec.json.encode(msgspec.structs.replace(scene.config, objects=objects)) + b"\n")
     return ExportedScene(file, notes)
-
-
-def content_of(scene: SceneConfig) -> bytes:
-    """Return a scene as `save_scene` writes it."""
-    return msgspec.json.encode(scene) + b"\n"
 
 
 def _look(item: SceneObject, scene: Scene) -> list[tuple[Surface, str | None]]:

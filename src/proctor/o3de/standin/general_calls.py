@@ -140,22 +140,6 @@ def _exhibits(level: Entities) -> Entities:
     return {entity.number: entity for entity in shown}
 
 
-def _idle_enable(editor: FakeEditor, is_on: bool) -> None:  # noqa: FBT001  (the engine calls it so)
-    editor.is_idle_enabled = is_on
-
-
-def _set_cvar(editor: FakeEditor, name: str, value: Any) -> None:
-    editor.cvars[name] = str(value)
-
-
-def _set_loop_callback(editor: FakeEditor, callback: Callable[[], Any]) -> None:
-    editor.loop_callback = callback
-
-
-def _clear_loop_callback(editor: FakeEditor) -> None:
-    editor.loop_callback = None
-
-
 GENERAL, QT = "azlmbr.legacy.general", "azlmbr.qt_helpers"
 CATALOG, PREFABS = "AssetCatalogRequestBus", "PrefabPublicRequestBus"
 CALL_HANDLERS: dict[tuple[str, str], Callable[..., Any]] = {
@@ -172,12 +156,12 @@ CALL_HANDLERS: dict[tuple[str, str], Callable[..., Any]] = {
     ),
     (GENERAL, "exit_simulation_mode"): lambda editor: editor.switch_simulation_mode(is_on=False),
     (GENERAL, "is_in_simulation_mode"): lambda editor: editor.is_in_simulation_mode,
-    (GENERAL, "idle_enable"): _idle_enable,
+    (GENERAL, "idle_enable"): lambda editor, is_on: setattr(editor, "is_idle_enabled", is_on),
     (GENERAL, "idle_wait_frames"): lambda editor, count: editor.wait_frames(count),
     (GENERAL, "get_cvar"): lambda editor, name: editor.cvars.get(name, ""),
-    (GENERAL, "set_cvar_integer"): _set_cvar,
-    (QT, "set_loop_callback"): _set_loop_callback,
-    (QT, "clear_loop_callback"): _clear_loop_callback,
+    (GENERAL, "set_cvar_integer"): lambda editor, name, value: editor.cvars.update({name: str(value)}),
+    (QT, "set_loop_callback"): lambda editor, callback: setattr(editor, "loop_callback", callback),
+    (QT, "clear_loop_callback"): lambda editor: setattr(editor, "loop_callback", None),
     (QT, "loop_is_running"): lambda editor: editor.loop_callback is not None,
     (CATALOG, "GetAssetIdByPath"): _asset_id,
     (PREFABS, "InstantiatePrefab"): _instantiate,
