@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from o3de_sim.editor.azlmbr_calls import Engine
-from o3de_sim.editor.dispatcher import Dispatcher
+from o3de_sim.editor.operation_table import Dispatcher
 from o3de_sim.editor.server import AgentServer
 from o3de_sim.o3de_api.wire import FrameReader, encode
 from proctor.o3de.standin.fake_editor import FakeEditor

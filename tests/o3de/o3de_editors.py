@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from o3de_sim.editor.azlmbr_calls import Engine
-from o3de_sim.editor.dispatcher import Dispatcher
+from o3de_sim.editor.operation_table import Dispatcher
 from o3de_sim.editor.server import AgentServer
 from proctor.o3de.standin.fake_editor import FakeEditor
 

@@ -130,7 +130,7 @@ def test_only_the_standard_library_is_needed():
 
 def test_without_the_engine_the_modules_can_be_imported_and_say_so():
     code = (
-        "from o3de_sim.editor import azlmbr_calls, bootstrap, dispatcher, selftest, server\n"
+        "from o3de_sim.editor import azlmbr_calls, bootstrap, operation_table, selftest, server\n"
         "from o3de_sim.editor import start_agent\n"
         "from o3de_sim.errors import O3DEError\n"
         "assert not azlmbr_calls.azlmbr_is_here()\n"

@@ -105,7 +105,7 @@ def test_a_built_level_is_sensed_and_driven_in(playing):
     count = len(scans)
     assert node.wait_until(lambda: len(scans) > count + 60, HEARD_S)
     position, _ = client.position("robot")
-    assert position.x == pytest.approx(1.5 - standin.world.host.robot.radius_m, abs=0.03)
+    assert position.x == pytest.approx(1.5 - standin.world.robot.radius_m, abs=0.03)
     with pytest.raises(O3DEError, match="exit_game_mode"):
         agent.entity_tool.create("late")
 
@@ -133,7 +133,7 @@ def test_the_editor_allows_less_than_others(playing):
 def test_ros_is_there_in_game_mode_only_and_time_begins_anew(playing):
     standin, agent, node, client = playing
     client.play()
-    assert node.wait_until(lambda: standin.world.host.time_s > 1.0, HEARD_S)
+    assert node.wait_until(lambda: standin.world.time_s > 1.0, HEARD_S)
     agent.simulation_tool.exit_game_mode()
     assert standin.world is None
     assert node.wait_until(lambda: not client.is_available(), HEARD_S)
@@ -141,7 +141,7 @@ def test_ros_is_there_in_game_mode_only_and_time_begins_anew(playing):
     agent.tc.set_position(crate, [3.0, 0.0, 0.5])
     agent.simulation_tool.enter_game_mode()
     assert client.is_available(HEARD_S)
-    assert standin.world.host.time_s == 0.0
+    assert standin.world.time_s == 0.0
     client.respawn("robot", Pose2(0.0, 0.0, 0.0), uri=ROBOT)
     scans, _ = latest(node, LaserScan, "/scan")
     assert node.wait_until(lambda: bool(scans) and abs(ahead_m(scans) - 2.5) < 0.05, HEARD_S)

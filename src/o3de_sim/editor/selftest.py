@@ -17,7 +17,7 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from o3de_sim.editor.azlmbr_calls import Engine, Stop, start_pump
-from o3de_sim.editor.dispatcher import Dispatcher
+from o3de_sim.editor.operation_table import Dispatcher
 from o3de_sim.errors import O3DEError
 
 LEVEL = "o3de_sim_selftest"

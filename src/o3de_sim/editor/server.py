@@ -33,7 +33,7 @@ from o3de_sim.errors import Code, O3DEError
 from o3de_sim.o3de_api.wire import Message, WireError
 
 if TYPE_CHECKING:
-    from o3de_sim.editor.dispatcher import Dispatcher
+    from o3de_sim.editor.operation_table import Dispatcher
 
 MAX_CONNECTIONS = 8
 MAX_QUEUE = 64

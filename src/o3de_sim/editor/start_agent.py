@@ -14,7 +14,7 @@ if __package__ in (None, ""):  # run as a script, where the package may be in no
 
 from o3de_sim.constants import agent_port
 from o3de_sim.editor.azlmbr_calls import KEEP_ACTIVE, Engine, Stop, start_pump, when_editor_is_ready
-from o3de_sim.editor.dispatcher import Dispatcher
+from o3de_sim.editor.operation_table import Dispatcher
 from o3de_sim.editor.server import AgentServer
 
 

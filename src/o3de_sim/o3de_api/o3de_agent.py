@@ -7,7 +7,7 @@ from typing import Any
 
 from o3de_sim.constants import DEFAULT_TIMEOUT_S, O3DE_AGENT_PEB_MODE, O3DE_AGENT_SOCKET_MODE, Mode
 from o3de_sim.editor.azlmbr_calls import Engine, azlmbr_is_here
-from o3de_sim.editor.dispatcher import Dispatcher
+from o3de_sim.editor.operation_table import Dispatcher
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.tools import (
     AssetTool,

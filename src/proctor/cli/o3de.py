@@ -216,4 +216,4 @@ def _state_of(standin: StandIn) -> str:
     level = standin.editor.level
     where = "no level" if level is None else f"level {level.name}, {len(level.live)} entities"
     world = standin.world
-    return f"{where}, edit mode" if world is None else f"{where}, game mode: {how_it_goes(world.host)}"
+    return f"{where}, edit mode" if world is None else f"{where}, game mode: {how_it_goes(world)}"

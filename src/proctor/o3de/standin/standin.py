@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Self
 
 from o3de_sim.editor.azlmbr_calls import Engine
-from o3de_sim.editor.dispatcher import Dispatcher
+from o3de_sim.editor.operation_table import Dispatcher
 from o3de_sim.editor.server import AgentServer
 from proctor.o3de.standin.az_values import Placement
 from proctor.o3de.standin.fake_editor import FRAME_S, FakeEditor
-from proctor.o3de.standin.level import Entities
 from proctor.o3de.standin.level_scene import LevelScene, scene_of_level
 from proctor.o3de.standin.project_files import ROBOT_PRODUCT, AssetCatalog, load_entities, prepare_project
 from proctor.robots.spec import standard_robot
@@ -62,32 +61,6 @@ class WorldSettings:
         return SimHost(scene, options)
 
 
-class GameWorld:
-    """The world of one game mode, from its beginning to its end."""
-
-    def __init__(self, level: str, entities: Entities, assets: AssetCatalog, settings: WorldSettings) -> None:
-        found = scene_of_level(level, entities, assets)
-        self.host = settings.open(save_level_scene(found, assets))
-        for index, (entity_name, pose) in enumerate(found.robots):
-            name = robot_name(entity_name)
-            self.host.spawn(name, "" if index == 0 else name, pose)
-        if settings.has_simulation_interfaces:
-            SimulationServices(self.host, rules=EDITOR_RULES)
-            self.host.set_state(State.STOPPED)
-
-    def placement(self, name: str) -> Placement | None:
-        """Return where a robot is, if there is one of this name."""
-        name = robot_name(name)
-        if name not in self.host.entity_names():
-            return None
-        position, (x, y, z, w), _, _ = self.host.state_of(name)
-        return Placement((position.x, position.y, position.z), (x, y, z, w))
-
-    def close(self) -> None:
-        """End it: ROS 2 is only there in game mode."""
-        self.host.close()
-
-
 def save_level_scene(found: LevelScene, assets: AssetCatalog) -> Path:
     """Write the scene of a level to where its assets are found, and return its file."""
     # In the project: what a scene shows lies below its file's folder.
@@ -128,7 +101,7 @@ class StandIn:
         self.editor = FakeEditor(project)
         self.editor.on_game_mode = self._switch_game_mode
         self.editor.game_transform = self._game_transform
-        self.world: GameWorld | None = None  # in game mode
+        self.world: SimHost | None = None  # in game mode, without which there is no ROS 2
         self._settings = settings or WorldSettings()
         self._stopped = threading.Event()
         with ExitStack() as stack:
@@ -151,7 +124,7 @@ class StandIn:
         self.editor.frame()
         self.server.pump()
         if self.world is not None:
-            self.world.host.turn(0.0 if self.server.is_busy else FRAME_S)
+            self.world.turn(0.0 if self.server.is_busy else FRAME_S)
         elif not self.server.is_busy:
             select.select(self.server.sockets(), [], [], FRAME_S)
 
@@ -177,9 +150,22 @@ class StandIn:
         if self.world is not None:
             self.world.close()
             self.world = None
-        level = self.editor.level
-        if is_on and level is not None:
-            self.world = GameWorld(level.name, level.template, self.editor.assets, self._settings)
+        level, assets = self.editor.level, self.editor.assets
+        if not is_on or level is None:
+            return
+        found = scene_of_level(level.name, level.template, assets)
+        self.world = self._settings.open(save_level_scene(found, assets))
+        for index, (entity_name, pose) in enumerate(found.robots):
+            name = robot_name(entity_name)
+            self.world.spawn(name, "" if index == 0 else name, pose)
+        if self._settings.has_simulation_interfaces:
+            SimulationServices(self.world, rules=EDITOR_RULES)
+            self.world.set_state(State.STOPPED)
 
     def _game_transform(self, name: str) -> Placement | None:
-        return None if self.world is None else self.world.placement(name)
+        """Return where a robot is, if there is one of this name."""
+        name = robot_name(name)
+        if self.world is None or name not in self.world.entity_names():
+            return None
+        position, (x, y, z, w), _, _ = self.world.state_of(name)
+        return Placement((position.x, position.y, position.z), (x, y, z, w))
