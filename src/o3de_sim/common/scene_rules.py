@@ -63,7 +63,8 @@ def check_object(item: Any, asset_paths: dict[str, str | None]) -> None:
     if not meshes and not item.parts:
         raise BrokenRule("", "expected asset_path, parts, or both (the mesh is seen, the parts collide)")
     for key, path in meshes.items():
-        _check_asset_path(key, path)
+        if inner_path(key, path, "scene").suffix.lower() not in MESH_SUFFIXES:
+            raise BrokenRule(key, f"'{path}' is no mesh file ({', '.join(MESH_SUFFIXES)})")
     if item.mass is not None and item.mass <= 0:
         raise BrokenRule("mass", f"expected kilograms above 0, found {item.mass}")
     if item.collision == "surface" and (not meshes or item.rigid_body_type != "static"):
@@ -107,14 +108,17 @@ def _check_uneven_scale(scale: list[float], parts: Any) -> None:
             raise BrokenRule("scale", problem)
 
 
-def _check_asset_path(key: str, asset_path: str) -> None:
-    path = PurePosixPath(asset_path.replace("\\", "/"))
-    if not path.parts or "\0" in asset_path or len(asset_path) > 255:
-        raise BrokenRule(key, f"expected the name of a mesh file, found {asset_path[:40]!r}")
-    if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
-        raise BrokenRule(key, f"'{asset_path}' must stay inside the scene's folder")
-    if path.suffix.lower() not in MESH_SUFFIXES:
-        raise BrokenRule(key, f"'{asset_path}' is no mesh file ({', '.join(MESH_SUFFIXES)})")
+def inner_path(key: str, path: str, owner: str) -> PurePosixPath:
+    """Return the path of a mesh file below the folder of a scene or dataset (`owner`).
+
+    Raises BrokenRule, in which `key` says what holds the path, if it is not one or leads out of the folder.
+    """
+    inner = PurePosixPath(path.replace("\\", "/"))
+    if not inner.parts or "\0" in path or len(path) > 255:
+        raise BrokenRule(key, f"expected the name of a mesh file, found {path[:40]!r}")
+    if inner.is_absolute() or ".." in inner.parts or ":" in inner.parts[0]:
+        raise BrokenRule(key, f"'{path}' must stay inside the {owner}'s folder")
+    return inner
 
 
 def _xyz(vector: Any) -> list[float]:

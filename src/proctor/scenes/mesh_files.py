@@ -16,6 +16,7 @@ from PIL import Image
 from o3de_sim.common import scene_rules
 
 MESH_SUFFIXES = scene_rules.MESH_SUFFIXES
+inner_path = scene_rules.inner_path
 USD_SUFFIXES = (".usd", ".usda", ".usdc")
 IMAGE_FOLDERS = ("", "textures", "materials/textures", "../textures", "../materials/textures")
 """Where a mesh's images lie by custom, as seen from its folder: Gazebo's models have the last one."""
@@ -170,8 +171,7 @@ def _check_count(file: Path, count: int, things: str, most: int) -> None:
         raise ValueError(f"'{file.name}' has {count} {things}, more than {most}")
 
 
-def _names_of_gltf(file: Path, root: Path | None) -> dict[str, Role]:
-    del root
+def _names_of_gltf(file: Path, _root: Path | None) -> dict[str, Role]:
     with file.open("rb") as stream:
         document = read_gltf(file, stream)
     names: dict[str | None, Role] = {entry.uri: "other" for entry in document.buffers}
@@ -192,14 +192,12 @@ def _names_of_obj(file: Path, root: Path | None) -> dict[str, Role]:
     return names
 
 
-def _names_of_dae(file: Path, root: Path | None) -> dict[str, Role]:
-    del root
+def _names_of_dae(file: Path, _root: Path | None) -> dict[str, Role]:
     images = DAE_IMAGE.findall(file.read_bytes())
     return {_text(name): "image" for image in images for name in DAE_FILE.findall(image)}
 
 
-def _names_of_ply(file: Path, root: Path | None) -> dict[str, Role]:
-    del root
+def _names_of_ply(file: Path, _root: Path | None) -> dict[str, Role]:
     with file.open("rb") as content:
         header = content.read(2**16).partition(b"end_header")[0]
     return {_text(name): "image" for name in PLY_IMAGE.findall(header)}

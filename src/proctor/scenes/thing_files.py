@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from proctor.core.types import Array
 from proctor.core.watched_file import WatchedFile, watch
 from proctor.scenes.frames import Frame
 from proctor.scenes.kinds import kind_and_color
-from proctor.scenes.mesh_files import MESH_SUFFIXES, USD_SUFFIXES, missing_notes
+from proctor.scenes.mesh_files import MESH_SUFFIXES, USD_SUFFIXES, inner_path, missing_notes
 from proctor.scenes.meshes import MeshFile, Surface, convex_body, surfaces_of
 from proctor.scenes.shapes import Triple
 from proctor.scenes.solids import hull_solid, joined, moved
@@ -32,14 +32,10 @@ THIN_M = 0.002
 
 def file_in(folder: Path | None, path: str) -> Path | None:
     """Return a file of the folder, None if it is not there; ValueError if it leads out or is not a mesh."""
-    parts = PurePosixPath(path.replace("\\", "/"))
-    if not parts.parts or "\0" in path or len(path) > 255:
-        raise ValueError(f"usd_path: expected the name of a mesh file, found {path[:40]!r}")
-    if parts.is_absolute() or ".." in parts.parts or ":" in parts.parts[0]:
-        raise ValueError(f"usd_path: '{path}' must stay inside the dataset's folder")
+    inner = inner_path("usd_path", path, "dataset")
     if folder is None:
         return None
-    file = (folder / parts).resolve()
+    file = (folder / inner).resolve()
     if not file.is_relative_to(folder.resolve()):
         raise ValueError(f"usd_path: '{path}' leads out of {folder}")
     if not file.is_file():
