@@ -61,3 +61,9 @@ def started(state: EpisodeState | None) -> EpisodeState:
     if state is None:
         raise SimulationError("info() was called before reset()")
     return state
+
+
+def velocities_of_actions(linear_mps: float, angular_radps: float) -> dict[Action, tuple[float, float]]:
+    """Return the linear and angular velocity of each action at these speeds."""
+    velocities = ((0.0, 0.0), (linear_mps, 0.0), (0.0, angular_radps), (0.0, -angular_radps))
+    return dict(zip(Action, velocities, strict=True))

@@ -11,21 +11,12 @@ import numpy as np
 from proctor.core.geometry import pose_after, wrap_angle
 from proctor.core.interfaces import DrivingEpisode, Env
 from proctor.core.types import STEP_M, TURN_RAD, Action, Info, Observation, Pose2, Vector3, checked_action
-from proctor.worlds.episode_state import EpisodeState, running, started
+from proctor.worlds.episode_state import EpisodeState, running, started, velocities_of_actions
 
 LINEAR_SPEED_MPS, ANGULAR_SPEED_RADPS = 0.1, 0.3
-VELOCITIES = {
-    Action.STOP: (0.0, 0.0),
-    Action.FORWARD: (LINEAR_SPEED_MPS, 0.0),
-    Action.LEFT: (0.0, ANGULAR_SPEED_RADPS),
-    Action.RIGHT: (0.0, -ANGULAR_SPEED_RADPS),
-}
-DURATIONS_S = {
-    Action.STOP: 0.0,
-    Action.FORWARD: STEP_M / LINEAR_SPEED_MPS,
-    Action.LEFT: TURN_RAD / ANGULAR_SPEED_RADPS,
-    Action.RIGHT: TURN_RAD / ANGULAR_SPEED_RADPS,
-}
+VELOCITIES = velocities_of_actions(LINEAR_SPEED_MPS, ANGULAR_SPEED_RADPS)
+TURN_S = TURN_RAD / ANGULAR_SPEED_RADPS
+DURATIONS_S = dict(zip(Action, (0.0, STEP_M / LINEAR_SPEED_MPS, TURN_S, TURN_S), strict=True))
 
 
 class MockEnv(Env):

@@ -17,7 +17,7 @@ from proctor.core.types import Action, Info, Observation, Pose2, Scan, Vector3, 
 from proctor.robots.motion import ActionExecutor, Motion
 from proctor.robots.spec import STANDARD, RobotSpec, load_robot, robot_identity
 from proctor.scenes.scene import Scene
-from proctor.worlds.episode_state import EpisodeState, running, started
+from proctor.worlds.episode_state import EpisodeState, running, started, velocities_of_actions
 from proctor.worlds.mujoco.render.gl import check_drawing
 from proctor.worlds.mujoco.render.renderer import calibration_of
 from proctor.worlds.mujoco.wheeled.camera import RgbdCamera
@@ -56,12 +56,7 @@ class ExamMotion:
             angular_speed_radps=angular_speed_radps,
             collision_threshold_m=collision_threshold_m,
         )
-        self._velocities = {
-            Action.STOP: (0.0, 0.0),
-            Action.FORWARD: (linear_speed_mps, 0.0),
-            Action.LEFT: (0.0, angular_speed_radps),
-            Action.RIGHT: (0.0, -angular_speed_radps),
-        }
+        self._velocities = velocities_of_actions(linear_speed_mps, angular_speed_radps)
         self._in_force = Action.STOP
         """The last action, if nothing has stopped the robot since."""
         self.free_base = FreeBase(world) if can_be_free(world) else None
