@@ -17,7 +17,7 @@ from o3de_sim.o3de_api.interface.math import Quaternion, quaternion_to_euler
 from proctor.core.geometry import yaw_of_quaternion
 from proctor.core.types import Array, Pose2, Vector3
 from proctor.o3de.standin.az_values import Placement
-from proctor.o3de.standin.level import Component, Entities, Entity, children, world_placement
+from proctor.o3de.standin.level import Component, Entities, Entity, children, descendants, world_placement
 from proctor.o3de.standin.project_files import PRIMITIVES, AssetCatalog, engine_turn
 from proctor.scenes.scene_config import ONE, SMALLEST_M, Light, Part, SceneConfig, SceneObject
 
@@ -103,15 +103,8 @@ class _Builder:
 
     def _is_robot(self, entity: Entity) -> bool:
         """Return whether this is an instance of a prefab with a robot in it."""
-        if entity.prefab is None:
-            return False
-        waiting = [entity]
-        while waiting:
-            one = waiting.pop()
-            if one.find("ROS2 Frame") is not None:
-                return True
-            waiting += children(self.entities, one.number)
-        return False
+        inside = (entity, *descendants(self.entities, entity.number))
+        return entity.prefab is not None and any(one.find("ROS2 Frame") for one in inside)
 
     def _add_surfaces(self, looks: list[_Look], body: str) -> None:
         """Add a mesh that collides as itself."""
