@@ -20,7 +20,7 @@ from proctor.instructions.clauses import (
     Toward,
     Turn,
 )
-from proctor.instructions.phrasebook import LANGUAGES, STYLES, Unreadable, read, say
+from proctor.instructions.phrasebook import LANGUAGES, SPOKEN, Unreadable, read, say
 from proctor.instructions.reference import UNNAMED
 from proctor.instructions.vocabulary import COLORS, ROOMS, THINGS
 from proctor.scenes.colors import PALETTE
@@ -68,15 +68,15 @@ def test_what_is_said_is_read_again(language, clauses, seed):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_pattern_is_used_and_read_again(language):
-    style, rng, used = STYLES[language], np.random.default_rng(0), set()
+    spoken, rng, used = SPOKEN[language], np.random.default_rng(0), set()
     makers = {}
     for clauses in _examples():
-        for pattern in style.language.patterns:
-            if pattern.fits(clauses, style.language.tables):
+        for pattern in spoken.patterns:
+            if pattern.fits(clauses, spoken.words):
                 used.add(pattern.text)
-                phrase = style.language.phrase(pattern, clauses, rng, makers)
-                assert read(phrase + style.end, language) == clauses[: len(pattern)], phrase
-    assert {pattern.text for pattern in style.language.patterns} == used
+                phrase = spoken.phrase(pattern, clauses, rng, makers)
+                assert read(phrase + spoken.end, language) == clauses[: len(pattern)], phrase
+    assert {pattern.text for pattern in spoken.patterns} == used
 
 
 def _examples():

@@ -1,6 +1,6 @@
 """What an instruction says, clause by clause and free of any language.
 
-A clause is a claim about a way through a scene, and so it is true or false.
+A clause is a claim about a path through a scene, and so it is true or false.
 """
 
 from __future__ import annotations
@@ -44,26 +44,27 @@ class Toward(msgspec.Struct, frozen=True):
     thing: SpokenObject
 
 
-class Leave(msgspec.Struct, frozen=True):
-    """Go out of the room where the way begins."""
+class RoomClause(msgspec.Struct, frozen=True):
+    """A clause about a room."""
 
     room: str
 
 
-class Enter(msgspec.Struct, frozen=True):
+class Leave(RoomClause, frozen=True):
+    """Go out of the room where the path begins."""
+
+
+class Enter(RoomClause, frozen=True):
     """Go into the next room."""
 
-    room: str
     side: DoorSide = ""
     """Where the way in lies for who comes near; empty if it is not said."""
     via: Passage = ""
     """What leads there; empty if it is not said."""
 
 
-class Cross(msgspec.Struct, frozen=True):
+class Cross(RoomClause, frozen=True):
     """Go through a room that is neither the first nor the last."""
-
-    room: str
 
 
 class Pass(msgspec.Struct, frozen=True):
@@ -73,16 +74,12 @@ class Pass(msgspec.Struct, frozen=True):
     side: Hand
 
 
-class GoTo(msgspec.Struct, frozen=True):
-    """Go, by whatever way, to the room where the goal is."""
-
-    room: str
+class GoTo(RoomClause, frozen=True):
+    """Go, by whatever path, to the room where the goal is."""
 
 
-class Stay(msgspec.Struct, frozen=True):
-    """Do not leave the room where the way begins."""
-
-    room: str
+class Stay(RoomClause, frozen=True):
+    """Do not leave the room where the path begins."""
 
 
 class StopAt(msgspec.Struct, frozen=True):
@@ -95,3 +92,24 @@ class StopAt(msgspec.Struct, frozen=True):
 
 
 Clause: TypeAlias = Turn | Forward | Toward | Leave | Enter | Cross | Pass | GoTo | Stay | StopAt
+MEANINGS: dict[str, tuple[type, dict[str, str]]] = {
+    "turn": (Turn, {}),
+    "turn around": (Turn, {"direction": "around"}),
+    "forward": (Forward, {}),
+    "toward": (Toward, {}),
+    "leave": (Leave, {}),
+    "enter": (Enter, {}),
+    "door": (Enter, {"via": "door"}),
+    "archway": (Enter, {"via": "archway"}),
+    "ahead": (Enter, {"side": "ahead"}),
+    "door ahead": (Enter, {"side": "ahead", "via": "door"}),
+    "archway ahead": (Enter, {"side": "ahead", "via": "archway"}),
+    "cross": (Cross, {}),
+    "pass": (Pass, {}),
+    "go to": (GoTo, {}),
+    "stay": (Stay, {}),
+    "next to": (StopAt, {"relation": "next to"}),
+    "in front of": (StopAt, {"relation": "in front of"}),
+    "between": (StopAt, {"relation": "between"}),
+}
+"""What a phrase says: a type of clause, with the values of fields that have no slot."""

@@ -1,8 +1,9 @@
-"""Patterns that turn clauses into phrases and phrases back into clauses.
+"""Phrases that turn clauses into text and text back into clauses.
 
-A pattern is a text with slots. `{room}` stands for the field `room` of its only clause, `{1.room}` for that
+A phrase is a text with slots. `{room}` stands for the field `room` of its only clause, `{1.room}` for that
 of the second of several, and `{side:hand}` for the field `side` in the words of the table `hand`. Fields
-without a slot have one value each: the pattern's own, or the clause's default. So what is said can be read.
+without a slot have one value each: that of the phrase's meaning, or the clause's default. So what is said
+can be read.
 """
 
 from __future__ import annotations
@@ -10,20 +11,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 
-from proctor.instructions.clauses import Clause, SpokenObject
+from proctor.instructions.clauses import MEANINGS, Clause, SpokenObject
+from proctor.instructions.vocabulary import COLORS, ROOMS, THINGS, Word
 
 SLOT = re.compile(r"\{(?:(\d)\.)?(\w+)(?::(\w+))?\}")
 Table: TypeAlias = Mapping[Any, Sequence[str]]
 """Words, the same in meaning, for every value."""
-Kind: TypeAlias = type | tuple[type, dict[str, Any]]
-"""A kind of clause, with the values of fields that have no slot."""
 Choices: TypeAlias = dict[tuple[str, Any], str]
-"""Words chosen before: one thing keeps one name in one instruction."""
+"""Words chosen before: one object keeps one name in one instruction."""
 
 
 class PatternSlot(NamedTuple):
@@ -35,15 +35,15 @@ class PatternSlot(NamedTuple):
 
 
 class Pattern:
-    """A text with slots that says some clauses."""
+    """A text with slots that says some clauses: those of its meanings."""
 
-    def __init__(self, text: str, *kinds: Kind) -> None:
+    def __init__(self, text: str, meanings: Sequence[str]) -> None:
         self.text = text
         self.slots = [PatternSlot(int(m[1] or 0), m[2], m[3] or m[2]) for m in SLOT.finditer(text)]
         self.kinds: list[type] = []
         self.fixed: list[dict[str, Any]] = []
-        for number, kind in enumerate(kinds):
-            class_, given = kind if isinstance(kind, tuple) else (kind, {})
+        for number, meaning in enumerate(meanings):
+            class_, given = MEANINGS[meaning]
             slotted = {slot.field for slot in self.slots if slot.clause == number}
             free = [f for f in msgspec.structs.fields(class_) if f.name not in slotted]
             self.kinds.append(class_)
@@ -67,22 +67,55 @@ class Pattern:
 
 
 class Language:
-    """A way of speaking: patterns, and the words for values by the name of their table.
+    """A way of speaking. A subclass gives its phrases, its words, and how phrases become sentences."""
 
-    Tables are at least `room`, `category` and `color`. `thing` names an object, as texts with the slots
-    `{color}`, `{category}` and `{measure}`; measure words are by category, in languages that have them.
-    """
+    code: ClassVar[str]
+    """`en` or `zh`; words of the vocabulary have a field of this name."""
+    phrases: ClassVar[dict[str, str]]
+    """By names of `MEANINGS`, with commas between those of several clauses: phrases with `|` between them."""
+    tables: ClassVar[dict[str, Table]]
+    """Words for the values of slots: `hand`, and those of the language's own."""
+    numbers: ClassVar[Sequence[str]]
+    """From one up."""
+    metres: ClassVar[str]
+    room: ClassVar[str]
+    thing: ClassVar[Sequence[str]]
+    """How objects are named: texts with the slots `{color}`, `{category}` and `{measure}`."""
+    statements: ClassVar[tuple[str, ...]]
+    """What phrases begin with that are sentences of their own."""
+    first: ClassVar[Sequence[str]]
+    """Words before the first sentence; none of these words tells anything."""
+    following: ClassVar[Sequence[str]]
+    last: ClassVar[Sequence[str]]
+    resuming: ClassVar[tuple[str, ...]]
+    """What phrases begin with that go on with something: none of them comes first."""
+    joiners: ClassVar[Sequence[str]]
+    end: ClassVar[str]
+    space: ClassVar[str]
 
-    def __init__(
-        self,
-        patterns: Sequence[Pattern],
-        tables: Mapping[str, Table],
-        *,
-        thing: Sequence[str],
-        measures: Mapping[str, str] | None = None,
-    ) -> None:
-        self.patterns, self.tables = patterns, tables
-        self._thing, self._measures = thing, measures or {}
+    def __init__(self) -> None:
+        self.patterns = [
+            Pattern(text, meanings.split(", "))
+            for meanings, texts in self.phrases.items()
+            for text in texts.split(" | ")
+        ]
+        hands = self.tables["hand"]
+        self.words: dict[str, Table] = {
+            **self.tables,
+            "room": {name: [self.room.format(form) for form in self._forms(w)] for name, w in ROOMS.items()},
+            "category": {name: self._forms(word) for name, word in THINGS.items()},
+            "color": {name: self._forms(word) for name, word in COLORS.items()},
+            "slight": {f"slightly {side}": words for side, words in hands.items()},
+            "sharp": {f"sharply {side}": words for side, words in hands.items()},
+            "metres": {
+                n: (self.metres.format(n), self.metres.format(word))
+                for n, word in enumerate(self.numbers[1:], start=2)
+            },
+        }
+
+    def _forms(self, word: Word) -> Sequence[str]:
+        forms: Sequence[str] = getattr(word, self.code)
+        return forms
 
     def phrase(
         self, pattern: Pattern, clauses: Sequence[Clause], rng: np.random.Generator, chosen: Choices
@@ -100,12 +133,12 @@ class Language:
 
     def _word(self, table: str, value: Any, rng: np.random.Generator, chosen: Choices) -> str:
         if (table, value) not in chosen:
-            words = self.tables[table][value]
+            words = self.words[table][value]
             chosen[table, value] = words[int(rng.integers(len(words)))]
         return chosen[table, value]
 
     def _name(self, thing: SpokenObject, rng: np.random.Generator, chosen: Choices, before: str) -> str:
-        texts = [text for text in self._thing if ("{color}" in text) == bool(thing.color)]
+        texts = [text for text in self.thing if ("{color}" in text) == bool(thing.color)]
         category = self._word("category", thing.category, rng, chosen)
         # Chinese says neither 左边的红色的沙发 nor 红色床, but 左边的那张红色的床.
         short = len(category) == 1 and bool(thing.color)
@@ -117,7 +150,7 @@ class Language:
         return text.format(
             category=category,
             color=self._word("color", thing.color, rng, chosen) if thing.color else "",
-            measure=self._measures.get(thing.category, ""),
+            measure=THINGS[thing.category].measure,
         )
 
     def readings(self, text: str, start: int) -> Iterator[tuple[list[Clause], int]]:
@@ -144,10 +177,10 @@ class Language:
 
     @cached_property
     def _alternatives(self) -> dict[str, str]:
-        found = {name: "|".join(map(re.escape, self._reverse[name])) for name in self.tables}
+        found = {name: "|".join(map(re.escape, self._reverse[name])) for name in self.words}
         words = {name: f"(?:{found[name]})" for name in ("category", "color")}
-        words["measure"] = f"(?:{'|'.join(sorted({*self._measures.values()}))})"
-        found["thing"] = "|".join(text.format(**words) for text in self._thing)
+        words["measure"] = f"(?:{'|'.join(sorted({word.measure for word in THINGS.values()}))})"
+        found["thing"] = "|".join(text.format(**words) for text in self.thing)
         return found
 
     @cached_property
@@ -160,18 +193,18 @@ class Language:
                     key=lambda pair: -len(pair[0]),
                 )
             )
-            for name, table in self.tables.items()
+            for name, table in self.words.items()
         }
 
     @cached_property
     def _things(self) -> dict[str, SpokenObject]:
         """Every name of every thing."""
         found = {}
-        for text in self._thing:
+        for text in self.thing:
             colors = self._reverse["color"].items() if "{color}" in text else [("", "")]
             for color_word, color in colors:
                 for word, category in self._reverse["category"].items():
-                    measure = self._measures.get(category, "")
+                    measure = THINGS[category].measure
                     name = text.format(category=word, color=color_word, measure=measure)
                     found[name] = SpokenObject(category, color)
         return found

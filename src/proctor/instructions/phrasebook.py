@@ -1,15 +1,16 @@
-"""Says clauses in words, in many ways, and reads them back, as strictly."""
+"""Says clauses in words, in many wordings, and reads them back, as strictly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from proctor.core.errors import UnknownName, UserError
-from proctor.instructions import chinese, english
+from proctor.instructions.chinese import Chinese
 from proctor.instructions.clauses import Clause
+from proctor.instructions.english import English
 from proctor.instructions.grammar import Choices, Language, Pattern
 
 MERGE_SHARE = 0.5
@@ -18,110 +19,70 @@ Reading: TypeAlias = list[Clause]
 LONGEST = 4000
 """Characters of an instruction that may be read."""
 
-
-class Style(NamedTuple):
-    """How phrases become sentences."""
-
-    language: Language
-    first: tuple[str, ...]
-    """Words before the first sentence; none of these words tells anything."""
-    following: tuple[str, ...]
-    last: tuple[str, ...]
-    joiners: tuple[str, ...]
-    statements: tuple[str, ...]
-    """What phrases begin with that stand alone."""
-    resuming: tuple[str, ...]
-    """What phrases begin with that cannot come first."""
-    end: str
-    space: str
+SPOKEN: dict[str, Language] = {language.code: language for language in (English(), Chinese())}
+LANGUAGES = tuple(SPOKEN)
 
 
-STYLES: dict[str, Style] = {
-    "en": Style(
-        english.ENGLISH,
-        english.FIRST,
-        english.NEXT_ONES,
-        english.LAST,
-        english.JOINERS,
-        english.STATEMENTS,
-        english.RESUMING,
-        ".",
-        " ",
-    ),
-    "zh": Style(
-        chinese.CHINESE,
-        chinese.FIRST,
-        chinese.NEXT_ONES,
-        chinese.LAST,
-        chinese.JOINERS,
-        chinese.STATEMENTS,
-        chinese.RESUMING,
-        "。",
-        "",
-    ),
-}
-LANGUAGES = tuple(STYLES)
-
-
-def style_of(language: str) -> Style:
-    """Return how a language is spoken."""
-    if language not in STYLES:
-        raise UnknownName("language", language, STYLES)
-    return STYLES[language]
+def _language_named(language: str) -> Language:
+    if language not in SPOKEN:
+        raise UnknownName("language", language, SPOKEN)
+    return SPOKEN[language]
 
 
 def say(clauses: Sequence[Clause], language: str, rng: np.random.Generator) -> str:
     """Put clauses into the words of `en` or `zh`; `rng` chooses among the many ways to say it."""
-    style = style_of(language)
-    groups = _group_phrases(_phrases(clauses, style, rng), style, rng)
+    spoken = _language_named(language)
+    groups = _group_phrases(_phrases(clauses, spoken, rng), spoken, rng)
     texts: list[str] = []
     used: list[str] = []
     said = ""
     for number, group in enumerate(groups):
-        openers = tuple(opener for opener in style.following if opener not in used[-2:] or not opener)
+        openers: Sequence[str] = [
+            opener for opener in spoken.following if opener not in used[-2:] or not opener
+        ]
         if number == 0:
-            openers = style.first if len(groups) > 1 else ("",)
+            openers = spoken.first if len(groups) > 1 else ("",)
         elif number == len(groups) - 1 and len(group) == 1:
-            openers = style.last
-        opener = "" if group[0].startswith(style.statements) else _pick(_other_than(said, openers), rng)
+            openers = spoken.last
+        opener = "" if group[0].startswith(spoken.statements) else _pick(_other_than(said, openers), rng)
         used.append(opener)
-        text, said = _joined(group, style, rng, _connective(opener))
-        sentence = opener + text + style.end
+        text, said = _joined(group, spoken, rng, _connective(opener))
+        sentence = opener + text + spoken.end
         texts.append(sentence[0].upper() + sentence[1:])
-    return style.space.join(texts)
+    return spoken.space.join(texts)
 
 
 def _pick(options: Sequence[str], rng: np.random.Generator) -> str:
     return options[int(rng.integers(len(options)))]
 
 
-def _phrases(clauses: Sequence[Clause], style: Style, rng: np.random.Generator) -> list[str]:
-    language, phrases, used = style.language, [], set[Pattern]()
+def _phrases(clauses: Sequence[Clause], spoken: Language, rng: np.random.Generator) -> list[str]:
+    phrases, used = [], set[Pattern]()
     chosen: Choices = {}
     start = 0
     while start < len(clauses):
         rest = clauses[start:]
-        fitting = [pattern for pattern in language.patterns if pattern.fits(rest, language.tables)]
+        fitting = [pattern for pattern in spoken.patterns if pattern.fits(rest, spoken.words)]
         several = [pattern for pattern in fitting if len(pattern) > 1]
         options = several if several and rng.random() < MERGE_SHARE else fitting
         options = [pattern for pattern in options if pattern not in used] or options
         if start == 0:
-            options = [pattern for pattern in options if not pattern.text.startswith(style.resuming)]
+            options = [pattern for pattern in options if not pattern.text.startswith(spoken.resuming)]
         if not options:
             raise ValueError(f"there are no words for {rest[0]}")
         pattern = options[int(rng.integers(len(options)))]
         used.add(pattern)
-        phrases.append(language.phrase(pattern, rest, rng, chosen))
+        phrases.append(spoken.phrase(pattern, rest, rng, chosen))
         start += len(pattern)
     return phrases
 
 
-def _group_phrases(phrases: list[str], style: Style, rng: np.random.Generator) -> list[list[str]]:
+def _group_phrases(phrases: list[str], spoken: Language, rng: np.random.Generator) -> list[list[str]]:
     """Group phrases into sentences of one to three."""
     groups: list[list[str]] = []
     room = 0
     for phrase in phrases:
-        alone = phrase.startswith(style.statements)
+        alone = phrase.startswith(spoken.statements)
         if room > 0 and not alone:
             groups[-1].append(phrase)
             room -= 1
@@ -141,15 +102,15 @@ def _other_than(said: str, options: Sequence[str]) -> Sequence[str]:
     return [option for option in options if not said or _connective(option) != said] or options
 
 
-def _joined(phrases: list[str], style: Style, rng: np.random.Generator, said: str) -> tuple[str, str]:
+def _joined(phrases: list[str], spoken: Language, rng: np.random.Generator, said: str) -> tuple[str, str]:
     """Return the phrases as one sentence, and the connective said last."""
     text = phrases[0]
     for number, phrase in enumerate(phrases[1:], start=1):
         last = number == len(phrases) - 1
-        joiners = [joiner for joiner in style.joiners if last or " and" not in joiner]
+        joiners = [joiner for joiner in spoken.joiners if last or " and" not in joiner]
         if not last:
             joiners = [joiner for joiner in joiners if joiner in (", ", "，")] or joiners
-        elif style.space:
+        elif spoken.space:
             joiners = [joiner for joiner in joiners if joiner != ", "]
             if " and " in text + phrase:
                 joiners = [joiner for joiner in joiners if " and " not in joiner]
@@ -173,31 +134,31 @@ class Unreadable(UserError):
 
 def read(text: str, language: str) -> list[Clause]:
     """Return what an instruction says; Unreadable if it has other words or can be read in two ways."""
-    style = style_of(language)
+    spoken = _language_named(language)
     if len(text) > LONGEST:
         raise Unreadable(f"expected at most {LONGEST} characters, found {len(text)}")
     clauses: list[Clause] = []
-    for sentence in _sentences(text.strip(), style):
-        clauses += _read_sentence(sentence, style)
+    for sentence in _sentences(text.strip(), spoken):
+        clauses += _read_sentence(sentence, spoken)
     if not clauses:
         raise Unreadable("expected an instruction, found nothing")
     return clauses
 
 
-def _sentences(text: str, style: Style) -> list[str]:
-    *sentences, rest = text.split(style.end)
+def _sentences(text: str, spoken: Language) -> list[str]:
+    *sentences, rest = text.split(spoken.end)
     if rest:
-        raise Unreadable(f"expected '{style.end}' after '{rest.strip()}'")
+        raise Unreadable(f"expected '{spoken.end}' after '{rest.strip()}'")
     return [sentence.strip() for sentence in sentences]
 
 
-def _read_sentence(sentence: str, style: Style) -> list[Clause]:
+def _read_sentence(sentence: str, spoken: Language) -> list[Clause]:
     lowered = sentence[:1].lower() + sentence[1:]
-    openers = {*style.first, *style.following, *style.last}
+    openers = {*spoken.first, *spoken.following, *spoken.last}
     starts = [len(opener) for opener in openers if lowered.startswith(opener)]
     readings: list[Reading] = []
     for start in sorted(starts):
-        for reading in _readings(lowered, start, style, {}):
+        for reading in _readings(lowered, start, spoken, {}):
             if reading not in readings:
                 readings.append(reading)
     if len(readings) != 1:
@@ -206,18 +167,18 @@ def _read_sentence(sentence: str, style: Style) -> list[Clause]:
     return readings[0]
 
 
-def _readings(text: str, start: int, style: Style, known: dict[int, list[Reading]]) -> list[Reading]:
+def _readings(text: str, start: int, spoken: Language, known: dict[int, list[Reading]]) -> list[Reading]:
     """Return all ways to read a text from a place to its end as phrases with joiners between them."""
     if start in known:
         return known[start]
     found: list[Reading] = []
-    for clauses, end in style.language.readings(text, start):
+    for clauses, end in spoken.readings(text, start):
         if end == len(text):
             found.append(clauses)
             continue
-        for joiner in style.joiners:
+        for joiner in spoken.joiners:
             if text.startswith(joiner, end):
-                rest = _readings(text, end + len(joiner), style, known)
+                rest = _readings(text, end + len(joiner), spoken, known)
                 found += [clauses + reading for reading in rest if clauses + reading not in found]
     known[start] = found
     return found
