@@ -15,8 +15,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from proctor.contestants.play import PlayServer, page_of
 from proctor.contestants.play_session import PlaySession
 from proctor.core.errors import UserError
+from proctor.exams.controls import DrivingControls
 from proctor.exams.datasets import save_dataset
-from proctor.exams.driving_controls import DrivingControls
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs import run as runs
 from proctor.runs.attempts import Patience

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from proctor.core.documents import convert, read_json, read_packed, unpack, write_json
+from proctor.core.documents import convert, read_json, read_packed, unpack, write_atomically, write_json
 from proctor.core.errors import InvalidFile, MissingDependency, UnknownName, UserError
 from proctor.exams.episode_files import (
     SNIFFED,
@@ -307,6 +307,14 @@ def check_frozen(folder: Path) -> None:
         if hashlib.sha256(file.read_bytes()).hexdigest() != expected:
             problem = f"has changed since the exam was frozen; if that was meant, delete {checksums}"
             raise InvalidFile(file, problem)
+
+
+def freeze(folder: Path, files: Sequence[Path]) -> None:
+    """Write the checksums that `check_frozen` asks for."""
+    checksums = {
+        file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files
+    }
+    write_atomically(folder / CHECKSUMS, msgspec.json.format(msgspec.json.encode(checksums)) + b"\n")
 
 
 def scenes_digest(exam: type[AnyExam], episodes: Sequence[Any]) -> str:

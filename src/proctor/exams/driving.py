@@ -86,7 +86,8 @@ class DrivingExam(Exam[DrivingEpisodeT, Action, DrivingState]):
     actions = tuple(Action.__members__)
     offers: ClassVar[Mapping[str, Offer]] = DRIVING_OFFERS
     chat = "proctor.exams.driving_chat:DrivingChat"
-    controls = "proctor.exams.driving_controls:DrivingControls"
+    controls = "proctor.exams.controls:DrivingControls"
+    parse_action = staticmethod(parse_driving_action)
 
     @classmethod
     def scene_files(cls, episodes: Sequence[DrivingEpisodeT]) -> Iterator[Path]:
@@ -100,10 +101,6 @@ class DrivingExam(Exam[DrivingEpisodeT, Action, DrivingState]):
             loaded, root = Scene.load(path), folder_of_scene(path)
             meshes = loaded.mesh_files()
             yield from (path, *meshes, *(part for mesh in meshes for part in files_of_mesh(mesh, root)))
-
-    def parse_action(self, answer: Any) -> Action:
-        """Take a number from 0 to 3 or a name."""
-        return parse_driving_action(answer)
 
     def encode_action(self, action: Action) -> int:
         """Return the action's number."""

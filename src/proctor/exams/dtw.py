@@ -30,7 +30,10 @@ def dtw_distance(a: Array, b: Array) -> float:
     if len(b) == 1:
         return float(np.linalg.norm(a - b))
     if len(a) * len(b) > LARGEST_TABLE:
-        return _dtw_by_rows(a, b)
+        dtw = IncrementalDtw(len(b))
+        for point in a:
+            dtw.add(np.linalg.norm(b - point, axis=1))
+        return dtw.distance
     from scipy.spatial.distance import cdist  # noqa: PLC0415  (metrics are there where no worlds are)
 
     table = cdist(a, b)
@@ -81,13 +84,6 @@ def _least_sum(fronts: Array, last: int, diagonals: int) -> float:
     beyond, after_beyond = fronts[step % 3, 1::2][::-1], fronts[(step - 1) % 3, 1::2][::-1]
     onward = np.minimum(np.minimum(beyond[:-1], beyond[1:]), after_beyond[1:])
     return float(min((here + onward).min(), (previous + beyond[1:]).min()))
-
-
-def _dtw_by_rows(a: Array, b: Array) -> float:
-    dtw = IncrementalDtw(len(b))
-    for point in a:
-        dtw.add(np.linalg.norm(b - point, axis=1))
-    return dtw.distance
 
 
 class IncrementalDtw:

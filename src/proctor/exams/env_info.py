@@ -18,10 +18,7 @@ MAX_COORDINATE_M = 1e8
 def read_number(info: Info, key: str) -> float:
     """Return a number of an info as a plain float; it must be finite and not too large to measure with."""
     value = _value(info, key)
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
+    number = _float(value)
     if not abs(number) <= MAX_COORDINATE_M:
         raise SimulationError(f"info['{key}']: expected a finite number, {_found(value)}")
     return number
@@ -44,10 +41,7 @@ def read_point(info: Info, key: str) -> Vector3:
 def read_flag(info: Info, key: str) -> bool:
     """Return a truth value of an info as a plain bool; None, NaN, text and several values are refused."""
     value = _value(info, key)
-    try:
-        number = math.nan if isinstance(value, str | bytes) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
+    number = math.nan if isinstance(value, str | bytes) else _float(value)
     if math.isnan(number):
         raise SimulationError(f"info['{key}']: expected true or false, {_found(value)}")
     return bool(number)
@@ -66,6 +60,13 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, bool | str | np.bool_):
         return True
     return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _value(info: Info, key: str) -> Any:

@@ -210,11 +210,16 @@ def native_episodes(raw: bytes, file: Path, exam: type[EpisodeFiles[T]], scenes:
         episode = exam.read(record, file, place)
         for inner, problem in exam.problems(episode):
             raise InvalidFile(file, problem, place=within(place, inner))
-        try:
-            episodes.append(locate(episode))
-        except InvalidFile as error:
-            raise InvalidFile(file, error.problem, place=within(place, error.place)) from None
+        episodes.append(located(episode, locate, file, place))
     return episodes
+
+
+def located(episode: T, locate: Callable[[T], T], file: Path, place: str) -> T:
+    """Return an episode as its locator does, whose errors get the file and the place of the episode."""
+    try:
+        return locate(episode)
+    except InvalidFile as error:
+        raise InvalidFile(file, error.problem, place=within(place, error.place)) from None
 
 
 def read_record(

@@ -18,7 +18,7 @@ import numpy as np
 from proctor.core.errors import UserError
 from proctor.core.types import DialectDefaults, EpisodeInfo, Info, Observation, Sensor
 from proctor.exams.episode_files import EpisodeFiles
-from proctor.exams.fault_words import fault_class
+from proctor.exams.fault_words import fault_verdict
 from proctor.exams.findings import EpisodesToCheck, Finding
 from proctor.exams.foreign_files import ForeignResults, PredictionFiles
 from proctor.exams.offers import SENSOR_OFFERS, Offer
@@ -159,11 +159,7 @@ class Exam(EpisodeFiles[EpisodeT], abc.ABC, Generic[EpisodeT, ActionT, StateT]):
         }
 
     def reworded(self, episode: EpisodeT, seed: int) -> str:
-        """Return another wording of the instruction, for `--instructions paraphrased`.
-
-        Raises:
-            UserError: There is none that is known to be right.
-        """
+        """Return another wording for `--instructions paraphrased`; UserError if none is known to be right."""
         raise UserError(f"the exam {self.name} cannot reword its instructions")
 
     def length_class(self, episode: EpisodeT) -> str:
@@ -217,7 +213,14 @@ class Exam(EpisodeFiles[EpisodeT], abc.ABC, Generic[EpisodeT, ActionT, StateT]):
 
     def verdict(self, episode: EpisodeT | None, result: EpisodeResult) -> Verdict:
         """Return why the episode ended as it did; the episode is None if its dataset is gone."""
-        return plain_verdict(result)
+        last = max(len(result.trajectory) - 1, 0)
+        if result.error is not None:
+            return fault_verdict(result.error, last)
+        if result.success:
+            return Verdict("success", last, f"Succeeded after {result.steps} steps.")
+        reason = result.failure_reason or "failure"
+        words = reason.replace("_", " ")
+        return Verdict(reason, last, f"Failed after {result.steps} steps: {words}.")
 
     def failure_reason(self, episode: EpisodeT, result: EpisodeResult) -> str:
         """Return one word for how a failure without a fault ended."""
@@ -232,11 +235,7 @@ class Exam(EpisodeFiles[EpisodeT], abc.ABC, Generic[EpisodeT, ActionT, StateT]):
 
     @classmethod
     def completed_options(cls, given: Mapping[str, Any], env_options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options that were given, with those that follow from the env's.
-
-        Raises:
-            UserError: The two contradict each other.
-        """
+        """Return the given options with those that follow from the env's; a UserError if they contradict."""
         return dict(given)
 
     @classmethod
@@ -306,16 +305,3 @@ def sensors_of(observation: Observation) -> dict[str, Sensor]:
         for name, value in observation.items()
         if isinstance(value, np.ndarray)
     }
-
-
-def plain_verdict(result: EpisodeResult) -> Verdict:
-    """Return a verdict that says no more than the record itself."""
-    last = max(len(result.trajectory) - 1, 0)
-    if result.error is not None:
-        kind, text = fault_class(result.error, last)
-        return Verdict(kind=kind, step=last, sentence=text)
-    if result.success:
-        return Verdict(kind="success", step=last, sentence=f"Succeeded after {result.steps} steps.")
-    reason = result.failure_reason or "failure"
-    words = reason.replace("_", " ")
-    return Verdict(kind=reason, step=last, sentence=f"Failed after {result.steps} steps: {words}.")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
 
 from proctor.agents.chat.faults import ChatFault
 from proctor.agents.messages import WireFault
 from proctor.core.answers import INVALID_ACTION, NOT_FINITE, UNSTABLE_PHYSICS, WRONG_LENGTH
-from proctor.exams.results import Fault
+from proctor.exams.results import Fault, Verdict
 
 WORDS: dict[str, str] = {
     WireFault.UNREACHABLE: "nobody answered at its address",
@@ -64,8 +63,7 @@ def fault_words(kind: str) -> str:
     return WORDS.get(kind, kind.replace("_", " "))
 
 
-FaultClass: TypeAlias = Literal["agent_fault", "evaluator_fault", "unavailable", "unknown_fault"]
-UNSCORED: dict[str, tuple[FaultClass, str]] = {
+UNSCORED = {
     "evaluator": ("evaluator_fault", "The evaluator failed after {steps}, so nothing is scored"),
     "unavailable": ("unavailable", "The agent was not available, so nothing is scored"),
     "unknown": ("unknown_fault", "Who is to blame is not known after {steps}, so nothing is scored"),
@@ -79,13 +77,14 @@ LOSSES = {
 }
 
 
-def fault_class(fault: Fault, steps: int) -> tuple[FaultClass, str]:
-    """Return how an episode with a fault after some steps is classed, and a sentence about it."""
+def fault_verdict(fault: Fault, steps: int) -> Verdict:
+    """Return the verdict on an episode that broke off after some steps."""
     line = fault_line(fault)
     if fault.side in UNSCORED:
         kind, text = UNSCORED[fault.side]
-        return kind, f"{text.format(steps=counted(steps, 'step'))}: {line}"
-    return "agent_fault", f"The agent failed at step {steps + 1} ({fault_words(fault.kind)}): {line}"
+        return Verdict(kind, steps, f"{text.format(steps=counted(steps, 'step'))}: {line}")
+    text = f"The agent failed at step {steps + 1} ({fault_words(fault.kind)}): {line}"
+    return Verdict("agent_fault", steps, text)
 
 
 def counted(number: int, noun: str) -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 T = TypeVar("T")
 EpisodeT = TypeVar("EpisodeT")
+KeyT = TypeVar("KeyT", bound=Hashable)
 Severity = Literal["error", "warning", "note"]
 Remedy = Literal["fixed", "dropped", ""]
 
@@ -60,9 +61,9 @@ def found(
     places: Sequence[str] = (),
     remedy: Remedy = "",
 ) -> Iterator[Finding]:
-    """Yield a finding about some episodes; nothing if there are none of them."""
+    """Yield a finding about some episodes, or about other places; nothing if there are none of them."""
     indices = list(episodes)
-    if indices:
+    if indices or places:
         yield Finding(
             severity=severity, kind=kind, text=text, episodes=indices, places=list(places), remedy=remedy
         )
@@ -102,18 +103,8 @@ class Findings:
         remedy: Remedy = "",
     ) -> None:
         """Add a finding about some episodes, or about other places; nothing if there are none of them."""
-        indices = list(episodes)
-        if indices or places:
-            self.add(
-                Finding(
-                    severity=severity,
-                    kind=kind,
-                    text=text,
-                    episodes=indices,
-                    places=list(places),
-                    remedy=remedy,
-                )
-            )
+        for finding in found(severity, kind, text, episodes, places=places, remedy=remedy):
+            self.add(finding)
 
     def count(self, severity: Severity) -> int:
         """Return how many findings of a severity there are."""
@@ -135,12 +126,17 @@ def some_of(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
-def groups(episodes: Mapping[int, T], key: Callable[[T], Hashable]) -> list[list[int]]:
-    """Return the indices of episodes with the same key, where there are two or more of them."""
-    alike: dict[Hashable, list[int]] = defaultdict(list)
+def grouped(episodes: Mapping[int, T], key: Callable[[T], KeyT]) -> dict[KeyT, list[int]]:
+    """Return the indices of episodes by their keys."""
+    alike: dict[KeyT, list[int]] = defaultdict(list)
     for index, episode in episodes.items():
         alike[key(episode)].append(index)
-    return [indices for indices in alike.values() if len(indices) > 1]
+    return alike
+
+
+def groups(episodes: Mapping[int, T], key: Callable[[T], Hashable]) -> list[list[int]]:
+    """Return the indices of episodes with the same key, where there are two or more of them."""
+    return [indices for indices in grouped(episodes, key).values() if len(indices) > 1]
 
 
 def check_wording(

@@ -9,8 +9,9 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,10 @@ try:
 except ModuleNotFoundError as error:
     raise MissingDependency("Gymnasium", install_command("gym")) from error
 
-__all__ = ["ExamGym", "Reward", "dataset_episodes", "register_once", "spaces", "world_of"]
+__all__ = ["ExamGym", "Reward", "spaces"]
 
 Reward = Literal["none", "progress", "success"]
 LARGEST_COORDINATE_M = 1e4
-T = TypeVar("T")
 
 
 class InstructionText(spaces.Text):
@@ -80,6 +80,10 @@ class ExamGym(gymnasium.Env[Observation, Any], abc.ABC):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012  (Gymnasium's own declaration)
+    env_id: ClassVar[str]
+    """Its name in Gymnasium."""
+    exam_type: ClassVar[type[AnyExam]]
+    """The kind of task, with its usual options."""
     picture: ClassVar[str] = "rgb"
     """The entry of an observation that `render` returns."""
 
@@ -96,6 +100,8 @@ class ExamGym(gymnasium.Env[Observation, Any], abc.ABC):
             raise UserError("expected at least one episode, found none")
         if reward not in ("none", "progress", "success"):
             raise UserError(f"reward: expected none, progress or success, found {reward!r:.40}")
+        self.exam = self.exam_type()
+        self.action_space = self.new_action_space()
         self._env = env if isinstance(env, Env) else None
         self._make_env: Callable[[], Env] = (lambda: env) if isinstance(env, Env) else env
         self.render_mode = render_mode
@@ -112,10 +118,48 @@ class ExamGym(gymnasium.Env[Observation, Any], abc.ABC):
         self._boxes = {key: box for key, box in boxes.items() if box is not None}
         self.observation_space = spaces.Dict(self._boxes | {"instruction": instruction})
 
-    @property
+    @classmethod
+    def make(
+        cls,
+        dataset: str | Path | Sequence[Any] = "",
+        env: str = "",
+        render_mode: str | None = None,
+        reward: Reward = "none",
+        **env_options: Any,
+    ) -> Self:
+        """Make the environment behind `env_id`.
+
+        `dataset` is a suite's name, by default the exam's example, an episode file, or episodes; `env` a
+        registered environment, by default the exam's first, or `module:Class`, whose constructor gets
+        `env_options`. Wrong options are refused now, and not when the first episode begins.
+        """
+        exam, episodes = cls.exam_type, dataset
+        if isinstance(episodes, str | Path):
+            loaded = load_dataset(dataset_path(episodes or exam.example_suite))
+            episodes = episodes_of(loaded, exam.episode)
+        cls.check_episodes(episodes)
+        name = env or exam.envs[0]
+        check_options("env", name, env_options)
+        class_: type[Env] = load("env", name)
+        is_its_own = "example_observation" in vars(class_)  # what it inherits need not be what it shows
+        first = next(iter(episodes), None)
+        example = class_.example_observation(first, env_options) if is_its_own else None
+        world = partial(build, "env", name, env_options)
+        return cls(world, episodes, render_mode=render_mode, reward=reward, example=example)
+
+    @classmethod
+    def register(cls) -> None:
+        """Make `gymnasium.make(env_id)` work."""
+        if cls.env_id not in gymnasium.registry:
+            gymnasium.register(cls.env_id, entry_point=cls.make)
+
+    @classmethod
+    def check_episodes(cls, episodes: Sequence[Any]) -> None:
+        """Refuse episodes that one env cannot have, with a UserError."""
+
     @abc.abstractmethod
-    def exam(self) -> AnyExam:
-        """The kind of task."""
+    def new_action_space(self) -> spaces.Space[Any]:
+        """Return what actions there are."""
 
     @abc.abstractmethod
     def has_ended(self, action: Any, info: Info, *, is_done: bool) -> tuple[bool, bool]:
@@ -194,33 +238,6 @@ class ExamGym(gymnasium.Env[Observation, Any], abc.ABC):
         self._observation = observation
         shown = {key: _array(observation[key]).astype(box.dtype) for key, box in self._boxes.items()}
         return shown | {"instruction": self.exam.instruction(self._episode)}
-
-
-def world_of(
-    name: str, options: Mapping[str, Any], episode: Any
-) -> tuple[Callable[[], Env], Observation | None]:
-    """Return how to build an env, and an example of what it observes where that is known without building it.
-
-    Wrong options are refused now, and not when the first episode begins.
-    """
-    check_options("env", name, options)
-    class_: type[Env] = load("env", name)
-    is_its_own = "example_observation" in vars(class_)  # what it inherits need not be what it shows
-    example = class_.example_observation(episode, options) if is_its_own else None
-    return lambda: build("env", name, options), example
-
-
-def dataset_episodes(dataset: str | Path | Sequence[T], kind: type[T]) -> Sequence[T]:
-    """Return the episodes of a suite or a file, or those that were given."""
-    if not isinstance(dataset, str | Path):
-        return dataset
-    return episodes_of(load_dataset(dataset_path(dataset)), kind)
-
-
-def register_once(env_id: str, make: Callable[..., ExamGym]) -> None:
-    """Give an env its name in Gymnasium."""
-    if env_id not in gymnasium.registry:
-        gymnasium.register(env_id, entry_point=make)
 
 
 def _box(value: Any) -> spaces.Box | None:

@@ -141,7 +141,6 @@ class Page:
         save_png(picture, file)
 
     def _action(self, action: Any) -> str:
-        """Return a word for a recorded action."""
         names = self.exam.actions
         if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(names):
             return names[action]

@@ -51,7 +51,7 @@ def _distance_of(episode: DrivingEpisode) -> tuple[Literal["geodesic", "euclidea
     if scene is None:
         return "euclidean", distance
     geodesic = scene.geodesic(episode.start_position, episode.goal)
-    return ("euclidean", _no_path) if geodesic is None else ("geodesic", geodesic)
+    return ("euclidean", lambda a, b: math.inf) if geodesic is None else ("geodesic", geodesic)
 
 
 def shortest_known_m(episode: DrivingEpisode, stored_m: float | None = None) -> float:
@@ -90,7 +90,3 @@ def unreachable_notes(episodes: Sequence[DrivingEpisode]) -> list[str]:
         f"{len(lost)} of {len(episodes)} episodes {have} that no robot on wheels can reach ({which}) and "
         f"{'counts as a failure' if len(lost) == 1 else 'count as failures'}; {LEAVE_OUT}"
     ]
-
-
-def _no_path(a: Vector3, b: Vector3) -> float:
-    return math.inf

@@ -79,6 +79,7 @@ class Language:
     """From one up."""
     metres: ClassVar[str]
     room: ClassVar[str]
+    """These two have a gap, `{}`, for the words of a distance and a room."""
     thing: ClassVar[Sequence[str]]
     """How objects are named: texts with the slots `{color}`, `{category}` and `{measure}`."""
     statements: ClassVar[tuple[str, ...]]
@@ -198,7 +199,6 @@ class Language:
 
     @cached_property
     def _things(self) -> dict[str, SpokenObject]:
-        """Every name of every thing."""
         found = {}
         for text in self.thing:
             colors = self._reverse["color"].items() if "{color}" in text else [("", "")]

@@ -82,8 +82,10 @@ def words_for(mark: Landmark, rivals: Collection[Landmark], rng: np.random.Gener
 def find_stop(way: Way, rng: np.random.Generator) -> tuple[StopAt, list[Landmark]] | None:
     """Return how to tell the end of a way, and by which landmarks; None if nothing there is unmistakable."""
     goal = way.points[-1]
-    marks = [mark for mark in way.surroundings.landmarks if _is_candidate(mark, way)]
-    marks.sort(key=lambda mark: float(mark.distances_m(goal[None])[0]))
+    named = [m for m in way.surroundings.landmarks if is_named(m) and m.room == way.rooms[-1]]
+    away_m = {mark.number: float(mark.distances_m(goal[None])[0]) for mark in named}
+    marks = [mark for mark in named if away_m[mark.number] <= BETWEEN_M]
+    marks.sort(key=lambda mark: away_m[mark.number])
     options: list[tuple[Relation, list[Landmark]]] = []
     for mark in marks:
         if mark.category in FRONTED and is_in_front(mark, goal):
@@ -103,18 +105,9 @@ def find_stop(way: Way, rng: np.random.Generator) -> tuple[StopAt, list[Landmark
     return None
 
 
-def _is_candidate(mark: Landmark, way: Way) -> bool:
-    near = float(mark.distances_m(way.points[-1:])[0]) <= BETWEEN_M
-    return near and is_named(mark) and mark.room == way.rooms[-1]
-
-
-def approach(way: Way) -> int:
-    """Return the point of the way where one looks out for the goal: when one enters its room, or nearer."""
-    return max(way.stretch(way.count - 1)[0], way.count - 1 - way.steps(4.0))
-
-
 def _words(mark: Landmark, way: Way, rng: np.random.Generator) -> SpokenObject | None:
-    start = approach(way)
+    # One looks out for the goal when one enters its room, or nearer.
+    start = max(way.stretch(way.count - 1)[0], way.count - 1 - way.steps(4.0))
     if mark.number not in way.seen(start, way.count - 1):
         return None
     return words_for(mark, way.rivals(mark, start, way.count - 1), rng)
@@ -136,9 +129,10 @@ def is_in_front(mark: Landmark, point: np.ndarray) -> bool:
     cos, sin = math.cos(mark.front_yaw), math.sin(mark.front_yaw)
     ahead, aside = cos * dx + sin * dy, abs(cos * dy - sin * dx)
     depth_m = float(np.ptp(mark.outline @ np.array([cos, sin]))) / 2
+    half_width_m = float(np.ptp(mark.outline @ np.array([-sin, cos]))) / 2
     low_m, high_m = FRONT_M
     near_enough = low_m <= ahead - depth_m <= high_m
-    return bool(near_enough) and aside <= min(max(mark.half_width_m(), 0.3), 0.5)
+    return bool(near_enough) and aside <= min(max(half_width_m, 0.3), 0.5)
 
 
 def is_between(mark: Landmark, other: Landmark, point: np.ndarray) -> bool:

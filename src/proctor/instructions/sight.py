@@ -105,18 +105,14 @@ class CameraSight:
         near = self._upright.in_sector(eye, (cos, sin), self._left[0])
         solids, columns, entries, exits = near.crossed_by_columns(eye, rays)
         low, high = near.crossed_by_rows(eye, self._up)
-        upright = (
-            columns,
-            np.maximum(entries[:, None], low[solids]),
-            np.minimum(exits[:, None], high[solids]),
-            near.things[solids],
-        )
+        entries = np.maximum(entries[:, None], low[solids])
+        exits = np.minimum(exits[:, None], high[solids])
         balls = self._balls.in_sector(eye, (cos, sin), self._left[0]).crossed_by_rays(eye, rays, self._up)
         return (
-            np.concatenate([upright[0], balls[0]]),
-            np.concatenate([upright[1], balls[1]]),
-            np.concatenate([upright[2], balls[2]]),
-            np.concatenate([upright[3], balls[3]]),
+            np.concatenate([columns, balls[0]]),
+            np.concatenate([entries, balls[1]]),
+            np.concatenate([exits, balls[2]]),
+            np.concatenate([near.things[solids], balls[3]]),
         )
 
     def _silhouettes(self, columns: Ints, things: Ints, in_front: NDArray[np.bool_]) -> dict[int, int]:
@@ -130,8 +126,6 @@ class CameraSight:
 
 
 class _Solids(NamedTuple):
-    """Solids as arrays."""
-
     things: Ints
     centre: Array  # (N, 3)
     half: Array  # (N, 3)

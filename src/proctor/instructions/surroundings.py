@@ -96,11 +96,6 @@ class Landmark(NamedTuple):
         distances: Array = np.linalg.norm(points - self.nearest(points), axis=1)
         return distances
 
-    def half_width_m(self) -> float:
-        """Return half of its extent across its front."""
-        across = np.array([-math.sin(self.front_yaw), math.cos(self.front_yaw)])
-        return float(np.ptp(self.outline @ across)) / 2
-
 
 class Surroundings(NamedTuple):
     """All that can be spoken of in a scene, and all that can hide it."""
@@ -125,9 +120,8 @@ class Surroundings(NamedTuple):
                 doors.append(_door(item))
             elif item.category and item.room and placed and item.category != "wall":
                 landmarks.append(_landmark(item, index, placed))
-            solids += [
-                solid for solid, part in zip(placed, item.parts, strict=True) if _alpha(part) >= OPAQUE
-            ]
+            alphas = [part.color[3] if len(part.color) == 4 else 1.0 for part in item.parts]
+            solids += [solid for solid, alpha in zip(placed, alphas, strict=True) if alpha >= OPAQUE]
         rooms = tuple(_room(name, parts) for name, parts in floors.items())
         meshes = any(not item.parts for item in scene.objects)
         return cls(rooms, tuple(doors), tuple(landmarks), tuple(solids), meshes)
@@ -146,10 +140,6 @@ def _door(item: SceneObject) -> DoorFrame:
     posts = [part.translate.y for part in item.parts if part.size.y < POST_M and part.size.z > DOOR_HEIGHT_M]
     width_m = max(posts) - min(posts) if posts else 0.0
     return DoorFrame(item.translate.x, item.translate.y, math.radians(item.rotate.z), width_m)
-
-
-def _alpha(part: Part) -> float:
-    return part.color[3] if len(part.color) == 4 else 1.0
 
 
 def _placed(part: Part, frame: Frame, index: int) -> VisibleSolid:

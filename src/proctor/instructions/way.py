@@ -173,7 +173,6 @@ class Way:
 
     @cached_property
     def _yaws(self) -> Array:
-        """The heading at every point."""
         return np.array([self.direction(index - 2, index + 3) for index in range(self.count)])
 
     def passing(self, mark: Landmark) -> tuple[int, float, float] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from operator import attrgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -92,8 +93,6 @@ def _rooms_are_clear(way: Way) -> bool:
 
 
 class _Teller:
-    """Tells one way."""
-
     def __init__(self, way: Way, level: Level, rng: np.random.Generator, used: list[Landmark]) -> None:
         self._way, self._long, self._rng = way, level == "long", rng
         self._used = used
@@ -104,7 +103,8 @@ class _Teller:
         events = [*self._start(), *self._doors()]
         if self._long:
             events += self._bends()
-        events = sorted([*sorted(events, key=_place), *self._passed()], key=_place)
+        place = attrgetter("at")
+        events = sorted([*sorted(events, key=place), *self._passed()], key=place)
         events.append(ClauseEvent(self._way.count - 1, stop))
         if self._long:
             events = self._with_distances(events)
@@ -257,10 +257,6 @@ class _Teller:
                 if thing is not None:
                     return Toward(thing)
         return None
-
-
-def _place(event: ClauseEvent) -> int:
-    return event.at
 
 
 def hand(angle: float) -> Hand:

@@ -12,9 +12,8 @@ from zlib import crc32
 import msgspec
 import numpy as np
 
-from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
-from proctor.exams.datasets import CHECKSUMS, save_dataset
+from proctor.exams.datasets import freeze, save_dataset
 from proctor.instructions.phrasebook import LANGUAGES
 from proctor.scenes.houses import House, check_rooms, generate_house
 from proctor.scenes.scene import Scene
@@ -91,8 +90,7 @@ def build_suite(folder: Path, recipe: Recipe, progress: Callable[[int], None] | 
     for language in LANGUAGES:
         files.append(folder / episodes_file(language))
         save_dataset([question.asked_in(language) for question in questions], files[-1])
-    checksums = {file.relative_to(folder).as_posix(): _sha256(file) for file in sorted(files)}
-    write_atomically(folder / CHECKSUMS, msgspec.json.format(msgspec.json.encode(checksums)) + b"\n")
+    freeze(folder, sorted(files))
 
 
 def check_recipe(recipe: Recipe) -> None:
@@ -159,7 +157,3 @@ def _houses(split: Split, recipe: Recipe) -> Iterator[tuple[House, list[Question
             left, misses = left - 1, 0
             yield house, questions
     raise UserError(f"{split.houses} houses were asked for, but only {split.houses - left} can be made")
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
 from proctor.core.interfaces import TRUTH
 from proctor.core.types import EpisodeInfo
-from proctor.exams.datasets import CHECKSUMS
+from proctor.exams.datasets import freeze
 from proctor.exams.pick_place.env import PickPlaceEnv, things_of
 from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode
 from proctor.exams.pick_place.exam import PickPlaceExam
@@ -91,7 +90,11 @@ def build_tabletop(
             trials.append(trial)
             if progress is not None:
                 progress(sum(is_good(trial) for trial in trials))
-    freeze(folder, [trial.episode for trial in trials if is_good(trial)])
+    episodes = [trial.episode for trial in trials if is_good(trial)]
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = map(msgspec.json.encode, PickPlaceExam.document(episodes, folder)["episodes"])
+    write_atomically(folder / EPISODES, b'{"episodes": [\n' + b",\n".join(lines) + b"\n]}\n")
+    freeze(folder, [folder / EPISODES])
     return trials
 
 
@@ -144,17 +147,6 @@ def tried(episode: PickAndPlaceEpisode, env: PickPlaceEnv) -> Trial:
         steps=len(states),
         touches=sum(state.collision for state in states),
     )
-
-
-def freeze(folder: Path, episodes: Sequence[PickAndPlaceEpisode]) -> None:
-    """Write episodes, one a line, and their checksum."""
-    folder.mkdir(parents=True, exist_ok=True)
-    records = PickPlaceExam.document(episodes, folder)["episodes"]
-    lines = b",\n".join(msgspec.json.encode(record) for record in records)
-    content = b'{"episodes": [\n' + lines + b"\n]}\n"
-    write_atomically(folder / EPISODES, content)
-    checksums = {EPISODES: hashlib.sha256(content).hexdigest()}
-    write_atomically(folder / CHECKSUMS, msgspec.json.format(msgspec.json.encode(checksums)) + b"\n")
 
 
 def _reference(episode: PickAndPlaceEpisode, states: Sequence[PickPlaceState]) -> ReferenceTrajectory:

@@ -81,7 +81,7 @@ class TabletopExam:
                 success_criteria=SuccessCriteria(type=kind),  # type: ignore[arg-type]
             ),
             scene_objects=scene.items,
-            instruction=Instruction(text=draft.words, tokens=tokens_of(draft.words)),
+            instruction=Instruction(text=draft.words, tokens=re.findall(r"[a-z0-9]+", draft.words.lower())),
             split=self._split,
         )
         return self._with_robot(episode, np.array(draft.target.item.position))
@@ -92,27 +92,22 @@ class TabletopExam:
         if target is None:
             return None
         it = f"the {target.color} {target.kind}"
-        if goal == "position":
-            return self._position_draft(scene, main, target, it)
-        if goal == "container":
-            return self._container_draft(scene, main, target, it)
-        if goal == "surface":
-            return self._surface_draft(scene, main, target, it)
-        return TaskDraft(target, None, self._any((f"Pick up {it}.", f"Lift {it} and hold it.")))
+        if goal == "lift":
+            return TaskDraft(target, None, self._any((f"Pick up {it}.", f"Lift {it} and hold it.")))
+        places = {"position": self._position, "container": self._container, "surface": self._surface}
+        place = places[goal](scene, main, it)
+        return None if place is None else TaskDraft(target, *place)
 
-    def _position_draft(
-        self, scene: SceneDraft, main: PlacedItem, target: PlacedItem, it: str
-    ) -> TaskDraft | None:
+    def _position(self, scene: SceneDraft, main: PlacedItem, it: str) -> tuple[TargetLocation, str] | None:
+        target = scene.placed[-1]
         spot = scene.free_spot(main, target.radius_m)
         if spot is None or math.dist(spot[:2], target.item.position[:2]) < MOVED_M:
             return None
         words = (f"Pick up {it} and place it at the target location.", f"Move {it} to the marked spot.")
         radius_m = round(float(self._rng.uniform(0.05, 0.1)), 3)
-        return TaskDraft(target, TargetLocation(position=spot, radius=radius_m), self._any(words))
+        return TargetLocation(position=spot, radius=radius_m), self._any(words)
 
-    def _container_draft(
-        self, scene: SceneDraft, main: PlacedItem, target: PlacedItem, it: str
-    ) -> TaskDraft | None:
+    def _container(self, scene: SceneDraft, main: PlacedItem, it: str) -> tuple[TargetLocation, str] | None:
         kind = self._any(self._repertoire.containers)
         holder = scene.add_thing(kind, main, graspable=False)
         if holder is None:
@@ -120,14 +115,10 @@ class TabletopExam:
         name, position = holder.item.name, holder.item.position
         location = TargetLocation(type="container", position=position, object_name=name)
         there = f"{'on' if kind in FLAT else 'in'} the {holder.color} {kind}"
-        return TaskDraft(
-            target, location, self._any((f"Pick up {it} and put it {there}.", f"Put {it} {there}."))
-        )
+        return location, self._any((f"Pick up {it} and put it {there}.", f"Put {it} {there}."))
 
-    def _surface_draft(
-        self, scene: SceneDraft, main: PlacedItem, target: PlacedItem, it: str
-    ) -> TaskDraft | None:
-        """Let the thing go to another piece of furniture, or back onto its own."""
+    def _surface(self, scene: SceneDraft, main: PlacedItem, it: str) -> tuple[TargetLocation, str]:
+        """Let the object go to another piece of furniture, or back onto its own."""
         rng = self._rng
         if rng.random() < BACK_SHARE:
             support, words = main, f"Lift {it}, then put it back on the {main.kind}."
@@ -136,8 +127,7 @@ class TabletopExam:
             bearing, gap_m = float(rng.uniform(-math.pi, math.pi)), float(rng.uniform(0.05, 0.5))
             support = scene.add_furniture_beside(main, kind, bearing=bearing, gap_m=gap_m, yaw=self._yaw())
             words = f"Take {it} from the {main.kind} and put it on the {support.kind}."
-        location = TargetLocation(type="surface", object_name=support.item.name)
-        return TaskDraft(target, location, words)
+        return TargetLocation(type="surface", object_name=support.item.name), words
 
     def _add_clutter(self, scene: SceneDraft, main: PlacedItem, draft: TaskDraft, kind: str) -> None:
         """Add a thing that does not matter, unless it would lie where the object shall go."""
@@ -150,7 +140,7 @@ class TabletopExam:
             return
         apart_m = added.radius_m + draft.target.radius_m + GAP_M
         if math.dist(added.item.position, location.position) < apart_m:
-            scene.remove_last()
+            scene.placed.pop()
 
     def _with_robot(self, episode: PickAndPlaceEpisode, target: Array) -> PickAndPlaceEpisode | None:
         """Return the episode with a robot that stands free, some way off; None if there is no such place."""
@@ -170,7 +160,8 @@ class TabletopExam:
             hand, _ = hand_in_world(Pose2(*base), lift_m, arm_m, wrist_yaw)
             gaps = clearance.gaps(np.array([*base, lift_m, arm_m, wrist_yaw, 0.0]))
             if min(gaps.robot_m, gaps.grip_m) > 0.035 and np.linalg.norm(hand - target) > 0.35:
-                pose = InitPose(base=base, joint_positions=_rounded(lift_m, arm_m, wrist_yaw))
+                joints = qpos_of_controls((0.0, 0.0, 0.0, lift_m, arm_m, wrist_yaw, 0.0))
+                pose = InitPose(base=base, joint_positions=tuple(round(joint, 3) for joint in joints))
                 setup = RobotSetup(init_pose=pose, nonholonomic=nonholonomic)
                 return msgspec.structs.replace(episode, robot_config=setup)
         return None
@@ -180,14 +171,3 @@ class TabletopExam:
 
     def _yaw(self) -> float:
         return math.radians(15.0 * int(self._rng.integers(24)))
-
-
-def _rounded(lift_m: float, arm_m: float, wrist_yaw: float) -> tuple[float, ...]:
-    return tuple(
-        round(value, 3) for value in qpos_of_controls((0.0, 0.0, 0.0, lift_m, arm_m, wrist_yaw, 0.0))
-    )
-
-
-def tokens_of(text: str) -> list[str]:
-    """Return the words of an instruction in lower case."""
-    return re.findall(r"[a-z0-9]+", text.lower())

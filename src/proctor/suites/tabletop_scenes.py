@@ -121,10 +121,6 @@ class SceneDraft:
                 return (*spot, round(z + size[2] / 2, 3))
         return None
 
-    def remove_last(self) -> None:
-        """Take the last thing away again."""
-        self.placed.pop()
-
     def _put(self, item: SceneItem, kind: str, color: str) -> PlacedItem:
         self.placed.append(PlacedItem(item, kind, color, _radius_m(make_thing(item, None))))
         return self.placed[-1]

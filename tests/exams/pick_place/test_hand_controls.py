@@ -11,7 +11,7 @@ from proctor.core.types import EpisodeInfo, Pose2
 from proctor.exams.datasets import load_dataset
 from proctor.exams.pick_place.actions import parse_manipulation_action
 from proctor.exams.pick_place.env import PickPlaceEnv
-from proctor.exams.pick_place.hand_controls import BASE_KEYS, HAND_KEYS, SLIDERS, HandControls
+from proctor.exams.pick_place.hand_controls import BASE_MOVES, HAND_MOVES, SLIDERS, HandControls
 
 INFO = EpisodeInfo(episode_id="", instruction="", max_steps=500, seed=0)
 
@@ -136,7 +136,7 @@ def test_keys_stay_within_the_limits_of_sliders():
 
 def test_every_button_and_slider_does_something():
     buttons = [button.name for button in HandControls.buttons]
-    assert sorted(buttons) == sorted({**HAND_KEYS, **BASE_KEYS})
+    assert sorted(buttons) == sorted({**HAND_MOVES, **BASE_MOVES})
     assert [slider.name for slider in HandControls.sliders] == list(SLIDERS)
     keys = [key for button in HandControls.buttons for key in button.keys]
     assert len(keys) == len(set(keys))

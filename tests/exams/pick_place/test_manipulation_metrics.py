@@ -34,8 +34,8 @@ from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.exam import PickPlaceExam
 from proctor.exams.pick_place.metrics import METRICS
 from proctor.exams.pick_place.results import record_of
-from proctor.exams.pick_place.stages import grasp_progress, lift_progress, place_progress, reach_progress
-from proctor.exams.pick_place.state import PickPlaceState, read_state
+from proctor.exams.pick_place.stages import TaskCriteria, phase_progress
+from proctor.exams.pick_place.state import PHASES, PickPlaceState, read_state
 from proctor.exams.step_metrics import TaskOfTrace, metric_of_class
 
 DOCUMENTED = (PickPlaceSuccess, PickPlaceCompletionRate, PickPlaceTrajectorySimilarity)
@@ -382,21 +382,25 @@ def test_an_unknown_phase_changes_nothing():
 anything = st.floats(allow_nan=True, allow_infinity=True)
 
 
+def progress_of(value, whole):
+    """The progress in each phase, where what is measured and what it is measured by are these."""
+    for phase in PHASES:
+        state = PickPlaceState(
+            **{"position": (0.0, 0.0, 0.0), "yaw": 0.0, "object_grasped": False, "collision": False},
+            **{"ee_position": (value, 0.0, 0.0), "object_position": (0.0, 0.0, value), "phase": phase},
+            **{"gripper_state": value, "gripper_closed_below": whole, "target_lift_height": whole},
+            **{"target_distance": value, "place_tolerance": whole},
+        )
+        yield phase_progress(state, TaskCriteria())
+
+
 @given(anything, anything)
 def test_progress_stays_between_0_and_1(value, whole):
-    for progress in (
-        reach_progress(value),
-        grasp_progress(value, closed_below_m=whole),
-        lift_progress(value, lift_height_m=whole),
-        place_progress(value, tolerance_m=whole),
-    ):
-        assert 0.0 <= progress <= 1.0
+    assert all(0.0 <= progress <= 1.0 for progress in progress_of(value, whole))
 
 
 def test_what_is_no_number_is_no_progress():
-    nan = math.nan
-    assert reach_progress(nan) == grasp_progress(nan) == 0.0
-    assert lift_progress(nan, lift_height_m=0.1) == place_progress(nan, tolerance_m=0.05) == 0.0
+    assert list(progress_of(math.nan, 0.03)) == [0.0, 0.0, 0.0, 0.0]
 
 
 # Counts and lengths

@@ -61,10 +61,16 @@ def check_dataset(given: EpisodesToCheck[PickAndPlaceEpisode], env: str) -> Iter
     text = "the target's position is farther than its radius from the container that it names"
     yield from odd("container-elsewhere", text, _is_elsewhere)
     yield from check_wording(
-        picks, words=lambda e: e.instruction.text, scene=_scene, goal=_goal, start=lambda e: None
+        picks,
+        words=lambda e: e.instruction.text,
+        scene=_scene,
+        goal=lambda e: msgspec.json.encode(e.task_goal),
+        start=lambda e: None,
     )
-    yield from odd("no-reference", "no reference: trajectory_similarity is not measured", _lacks_reference)
-    yield from odd("physics", "physics_engine is recorded, not obeyed: physics is MuJoCo's", _names_engine)
+    text = "no reference: trajectory_similarity is not measured"
+    yield from odd("no-reference", text, lambda e: e.reference_trajectory is None)
+    text = "physics_engine is recorded, not obeyed: physics is MuJoCo's"
+    yield from odd("physics", text, lambda e: e.sim_params.physics_engine not in (None, "mujoco"))
     yield from _put_up(picks, env)
 
 
@@ -96,15 +102,6 @@ def _scene(episode: PickAndPlaceEpisode) -> bytes:
     return msgspec.json.encode((episode.scene_id, episode.scene_objects, episode.robot_config))
 
 
-def _goal(episode: PickAndPlaceEpisode) -> bytes:
-    return msgspec.json.encode(episode.task_goal)
-
-
-def _position_of_target(episode: PickAndPlaceEpisode) -> tuple[float, float, float] | None:
-    location = episode.task_goal.target_location
-    return location.position if location else None
-
-
 def _is_there_already(episode: PickAndPlaceEpisode) -> bool:
     goal, location = episode.task_goal, episode.task_goal.target_location
     start = goal.target_object.initial_position if goal.target_object else None
@@ -118,7 +115,8 @@ def out_of_reach(episode: PickAndPlaceEpisode) -> str | None:
     goal, params, start = episode.task_goal, episode.sim_params, episode.robot_config.init_pose.base
     at = goal.target_object.initial_position if goal.target_object else None
     longest_m = CONTROLS[0].speed * params.control_period * params.max_steps
-    for what, point in (("the object", at), ("its target", _position_of_target(episode))):
+    there = goal.target_location.position if goal.target_location else None
+    for what, point in (("the object", at), ("its target", there)):
         reach = reach_of(start, point) if point is not None else None
         if reach is not None and reach.too_high_m > 0:
             return f"{what} is higher than the hand can get, {HIGHEST_M:.2f} m"
@@ -137,14 +135,6 @@ def _is_elsewhere(episode: PickAndPlaceEpisode) -> bool:
         return False
     container = episode.item(location.object_name).position
     return math.dist(container[:2], location.position[:2]) > location.radius
-
-
-def _lacks_reference(episode: PickAndPlaceEpisode) -> bool:
-    return episode.reference_trajectory is None
-
-
-def _names_engine(episode: PickAndPlaceEpisode) -> bool:
-    return episode.sim_params.physics_engine not in (None, "mujoco")
 
 
 def problems_of(episode: PickAndPlaceEpisode) -> Iterator[Problem]:

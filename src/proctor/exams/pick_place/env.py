@@ -39,8 +39,6 @@ STAYS_M, STAYS_RAD = 0.02, 0.2
 
 
 class _Options(msgspec.Struct):
-    """What the options of the exam may be."""
-
     sensors: list[Literal["rgb_head", "rgb_wrist", "depth_head"]]
     object_info: bool
     level: Annotated[int, msgspec.Meta(ge=0, le=3)]

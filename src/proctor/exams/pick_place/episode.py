@@ -172,7 +172,6 @@ def _checked(name: str, given: Any, kind: type[T]) -> T:
 
 
 def _listed(given: Any) -> Any:
-    """Return what an array holds."""
     if not hasattr(given, "tolist"):
         raise TypeError(f"expected JSON values or arrays, found {type(given).__name__}")
     return given.tolist()

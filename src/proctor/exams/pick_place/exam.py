@@ -13,7 +13,7 @@ import numpy as np
 
 from proctor.core.errors import InvalidFile, UserError, did_you_mean
 from proctor.core.geometry import distance as straight_m
-from proctor.core.types import EpisodeInfo, Info, Observation, Vector3
+from proctor.core.types import DialectDefaults, EpisodeInfo, Info, Observation, SentObservation, Vector3
 from proctor.exams.episode_files import read_record
 from proctor.exams.exam import Column, Exam, ExamOptions, Metric
 from proctor.exams.findings import EpisodesToCheck, Finding
@@ -21,13 +21,12 @@ from proctor.exams.offers import SENSOR_OFFERS, Offer
 from proctor.exams.pick_place.actions import ManipulationAction, parse_manipulation_action
 from proctor.exams.pick_place.baselines import LEG_STEPS, joints_as_they_are, random_target
 from proctor.exams.pick_place.checks import FILTERS, check_before_run, check_dataset, problems_of
-from proctor.exams.pick_place.dialects import DIALECTS
 from proctor.exams.pick_place.episode import TASK, PickAndPlaceEpisode
 from proctor.exams.pick_place.metrics import METRICS
 from proctor.exams.pick_place.results import PickPlaceResult, record_of, record_problems
 from proctor.exams.pick_place.state import PickPlaceState, PickPlaceTrace, read_state
 from proctor.exams.pick_place.verdict import verdict_of
-from proctor.exams.results import EpisodeResult, Summary, Verdict
+from proctor.exams.results import Summary, Verdict
 from proctor.exams.trace import plain_state
 from proctor.robots.stretch import JOINT_NAMES, limits_as_dict
 from proctor.scenes.mesh_files import files_of_mesh
@@ -52,6 +51,49 @@ OFFERS: Mapping[str, Offer] = {
 }
 CHOICES = {".target_location.type": get_args(LocationType), ".success_criteria.type": get_args(SuccessType)}
 REQUIRED_KEYS = ("episode_id", "task_goal", "scene_objects")
+
+CAMERAS: dict[str, str | dict[str, str]] = {"head": "rgb_head", "wrist": "rgb_wrist"}
+SMALL = {"rgb_head": (224, 224), "rgb_wrist": (224, 224)}
+"""What the models of openpi see in the end; its own clients scale before they send, too."""
+
+DIALECTS = DialectDefaults(
+    observations={
+        "openpi": SentObservation(
+            entries={
+                "observation/image": "rgb_head",
+                "observation/wrist_image": "rgb_wrist",
+                "observation/state": "qpos",
+                "prompt": "instruction",
+            },
+            resize=SMALL,
+        ),
+        "vla-eval": SentObservation(
+            entries={"images": CAMERAS, "states": "qpos", "task_description": "instruction"}
+        ),
+        "roboarena": SentObservation(
+            entries={
+                "observation/exterior_image_0_left": "rgb_head",
+                "observation/wrist_image_left": "rgb_wrist",
+                "observation/joint_position": "qpos",
+                "observation/gripper_position": "gripper_state",
+                "prompt": "instruction",
+            },
+            resize=SMALL,
+        ),
+        "xpolicylab": SentObservation(
+            entries={
+                "vision": {"cam_head": {"color": "rgb_head"}, "cam_wrist": {"color": "rgb_wrist"}},
+                "state": {"arm_joint_state": "qpos", "ee_joint_state": "gripper_state", "ee_pose": "ee_pose"},
+                "instruction": "instruction",
+            }
+        ),
+        "lerobot": SentObservation(entries={"pixels": CAMERAS, "agent_pos": "qpos"}),
+        "gr00t": SentObservation(
+            entries={"video": CAMERAS, "state": {"qpos": "qpos"}, "language": {"task": "instruction"}}
+        ),
+    },
+    action_kinds={"joint_position": (7, 10), "ee_pose_target": (8,)},
+)
 
 
 class PickPlaceOptions(ExamOptions, frozen=True, kw_only=True):
@@ -94,7 +136,6 @@ class StraightDistance(NamedTuple):
 
 
 def _stages(summary: Summary) -> str:
-    """Return three rates in one cell."""
     found, stages = summary.metrics, ("grasped", "lifted", "placed")
     return "/".join(f"{100 * found[stage].mean:.0f}" if stage in found else "-" for stage in stages)
 
@@ -141,6 +182,12 @@ class PickPlaceExam(Exam[PickAndPlaceEpisode, ManipulationAction, PickPlaceState
     )
     compared_options: ClassVar[Mapping[str, str]] = {"hide_goal": "what agents are told of the goal"}
 
+    problems = staticmethod(problems_of)
+    parse_action = staticmethod(parse_manipulation_action)
+    state = staticmethod(read_state)
+    record = staticmethod(record_of)
+    record_problems = staticmethod(record_problems)
+
     def __init__(self, options: PickPlaceOptions | None = None) -> None:
         super().__init__(options)
         self._target: Any = None
@@ -163,11 +210,6 @@ class PickPlaceExam(Exam[PickAndPlaceEpisode, ManipulationAction, PickPlaceState
                     hint = did_you_mean(found, choices)
                     raise InvalidFile(file, problem + hint, place=error.place) from None
             raise
-
-    @classmethod
-    def problems(cls, episode: PickAndPlaceEpisode) -> Iterator[tuple[str, str]]:
-        """Compare goal and objects."""
-        return problems_of(episode)
 
     @classmethod
     def locator(cls, file: Path, scenes: Path | None) -> Callable[[PickAndPlaceEpisode], PickAndPlaceEpisode]:
@@ -243,18 +285,10 @@ class PickPlaceExam(Exam[PickAndPlaceEpisode, ManipulationAction, PickPlaceState
         """Return the text of the instruction."""
         return episode.instruction.text
 
-    def parse_action(self, answer: Any) -> ManipulationAction:
-        """Take joint positions, or a pose of the hand with an opening of the gripper."""
-        return parse_manipulation_action(answer)
-
     def encode_action(self, action: ManipulationAction) -> dict[str, Any]:
         """Return the action as messages hold it."""
         found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(action))
         return found
-
-    def state(self, info: Info) -> PickPlaceState:
-        """Read robot, object and contacts."""
-        return read_state(info)
 
     @classmethod
     def as_info(cls, episode: PickAndPlaceEpisode, trace: PickPlaceTrace, index: int) -> Info:
@@ -271,15 +305,6 @@ class PickPlaceExam(Exam[PickAndPlaceEpisode, ManipulationAction, PickPlaceState
     def distance(self, episode: PickAndPlaceEpisode) -> StraightDistance:
         """Measure in a straight line."""
         return StraightDistance(episode.task_goal.success_criteria.place_tolerance)
-
-    def record(self, episode: PickAndPlaceEpisode, trace: PickPlaceTrace, distance: Any) -> dict[str, Any]:
-        """Return the paths of hand, base and object, and the steps of the stages."""
-        return record_of(episode, trace)
-
-    @classmethod
-    def record_problems(cls, result: EpisodeResult) -> Iterator[tuple[str, str]]:
-        """Compare the lengths of the lists."""
-        return record_problems(result)
 
     def verdict(self, episode: PickAndPlaceEpisode | None, result: Any) -> Verdict:
         """Tell how far it came and what stopped it."""
@@ -342,22 +367,17 @@ def details_of(episode: PickAndPlaceEpisode, *, hide_goal: bool) -> dict[str, An
     robot = _plain(episode.robot_config)
     return {
         "robot_config": robot | {"joint_names": list(JOINT_NAMES), "joint_limits": limits_as_dict()},
-        "task_goal": _without(hidden, _plain(episode.task_goal)),
-        "scene_objects": _without(hidden, [_plain(item) for item in episode.scene_objects]),
+        "task_goal": _plain(episode.task_goal, hidden),
+        "scene_objects": _plain(episode.scene_objects, hidden),
         "sim_params": _plain(episode.sim_params),
     }
 
 
-def _plain(value: Any) -> Any:
-    """Return builtins, defaults included and None left out, unlike what is written into files."""
+def _plain(value: Any, hidden: frozenset[str] = frozenset()) -> Any:
+    """Return builtins, defaults included, unlike in files; None and hidden fields are left out."""
     if isinstance(value, msgspec.Struct):
         value = msgspec.structs.asdict(value)
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items() if item is not None}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _without(hidden: frozenset[str], value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without(hidden, item) for key, item in value.items() if key not in hidden}
-    return [_without(hidden, item) for item in value] if isinstance(value, list) else value
+        shown = {key: item for key, item in value.items() if item is not None and key not in hidden}
+        return {key: _plain(item, hidden) for key, item in shown.items()}
+    return [_plain(item, hidden) for item in value] if isinstance(value, list | tuple) else value

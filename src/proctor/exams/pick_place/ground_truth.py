@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +96,6 @@ class GroundTruth:
         return dict(self._info)
 
     def _object(self) -> Info:
-        """Return what is true of the object."""
         world, goal = self._world, self._goal
         position, turned = world.pose_of(self._name)
         speed_mps, spin_radps = world.speed_of(self._name)
@@ -136,21 +135,12 @@ class GroundTruth:
         return float(along.max() - along.min()) / 2
 
 
-class PlacementGoal(Protocol):
-    """A place for an object."""
+def goal_of(episode: PickAndPlaceEpisode, world: TabletopWorld) -> _Spot | _Inside | None:
+    """Return where the episode's object should go; None if it need only be lifted.
 
-    def position(self) -> Array:
-        """Return the middle of the place in the world, as it is now."""
-
-    def distance_m(self, point: Array) -> float:
-        """Return how far an object's origin is from the place."""
-
-    def contains(self, point: Array) -> bool:
-        """Tell whether an object with this origin is in its place."""
-
-
-def goal_of(episode: PickAndPlaceEpisode, world: TabletopWorld) -> PlacementGoal | None:
-    """Return where the episode's object should go; None if it need only be lifted."""
+    Its `position` is the middle of the place in the world, as it is now; `distance_m` and `contains` take
+    the object's origin.
+    """
     location = episode.task_goal.target_location
     if location is None:
         return None
@@ -210,11 +200,10 @@ class _Inside:
 
 class _OnTop(_Inside):
     def __init__(self, world: TabletopWorld, name: str, thing: Thing) -> None:
-        low, high = thing.low, thing.high.copy()
-        if thing.cavity is not None:  # a plate's or tray's surface is its floor, not its rim
-            high[2] = thing.cavity.floor_z
-        at = np.array([*low[:2], high[2] - ON_TOP_M]), np.array([*high[:2], high[2] + ON_TOP_M])
-        super().__init__(world, name, *at)
+        # A plate's or tray's surface is its floor, not its rim.
+        top_z = thing.high[2] if thing.cavity is None else thing.cavity.floor_z
+        low, high = [*thing.low[:2], top_z - ON_TOP_M], [*thing.high[:2], top_z + ON_TOP_M]
+        super().__init__(world, name, np.array(low), np.array(high))
 
     def position(self) -> Array:
         return np.add(super().position(), [0.0, 0.0, ON_TOP_M])

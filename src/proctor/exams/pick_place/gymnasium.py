@@ -6,21 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from proctor.core.errors import UserError
 from proctor.core.types import Info
-from proctor.exams.gymnasium_env import ExamGym, Reward, dataset_episodes, register_once, spaces, world_of
+from proctor.exams.gymnasium_env import ExamGym, spaces
 from proctor.exams.pick_place.actions import JointPosition
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.exam import PickPlaceExam
 from proctor.robots.stretch import CONTROLS
 from proctor.scenes.tabletop_parts import cameras_of
 
-ENV_ID = "proctor/Tabletop-v0"
 BASE_REACH_M = 2.0
 """Targets of the base, relative to its start, have no limits of their own: here they have this one."""
 
@@ -35,18 +33,23 @@ class TabletopGym(ExamGym):
     or to the height to which it is to be lifted; `success` is 1.0 for the step in which the world says so.
     """
 
+    env_id = "proctor/Tabletop-v0"
+    exam_type = PickPlaceExam
     picture: ClassVar[str] = "rgb_head"
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    @classmethod
+    def check_episodes(cls, episodes: Sequence[PickAndPlaceEpisode]) -> None:
+        """Refuse pictures of several sizes."""
+        sizes = {tuple((camera.width, camera.height) for camera in cameras_of(each)) for each in episodes}
+        if len(sizes) > 1:
+            found = f"{len(sizes)}: {sorted(sizes)}"
+            raise UserError(f"expected episodes with pictures of one size, found {found}")
+
+    def new_action_space(self) -> spaces.Box:
+        """Return the targets of the controls."""
         low, high = (np.array([getattr(control, side) for control in CONTROLS]) for side in ("low", "high"))
         low[:2], high[:2] = -BASE_REACH_M, BASE_REACH_M
-        self.action_space = spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
-
-    @property
-    def exam(self) -> PickPlaceExam:
-        """Pick-and-place, with its usual options."""
-        return PickPlaceExam()
+        return spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
     def parsed(self, action: Any) -> JointPosition:
         """Return the seven numbers as an action."""
@@ -74,25 +77,5 @@ class TabletopGym(ExamGym):
         return to_object_m + float(to_target_m)
 
 
-def make_tabletop(
-    dataset: str | Path | Sequence[PickAndPlaceEpisode] = "tabletop-v1",
-    env: str = "tabletop",
-    render_mode: str | None = None,
-    reward: Reward = "none",
-    **env_options: Any,
-) -> TabletopGym:
-    """Make the environment behind `proctor/Tabletop-v0`; the arguments are those of `make_vln`."""
-    episodes = dataset_episodes(dataset, PickAndPlaceEpisode)
-    sizes = {tuple((camera.width, camera.height) for camera in cameras_of(each)) for each in episodes}
-    if len(sizes) > 1:
-        raise UserError(f"expected episodes with pictures of one size, found {len(sizes)}: {sorted(sizes)}")
-    make, example = world_of(env, env_options, next(iter(episodes), None))
-    return TabletopGym(make, episodes, render_mode=render_mode, reward=reward, example=example)
-
-
-def register() -> None:
-    """Make `gymnasium.make("proctor/Tabletop-v0")` work. Importing this module does so."""
-    register_once(ENV_ID, make_tabletop)
-
-
-register()
+ENV_ID, make_tabletop = TabletopGym.env_id, TabletopGym.make
+TabletopGym.register()

@@ -14,8 +14,9 @@ import numpy as np
 
 from proctor.core.geometry import pose_into, pose_out_of, wrap_angle
 from proctor.core.types import Array, EpisodeInfo, Observation, Pose2
-from proctor.exams.controls import Button, Controls, Slider
+from proctor.exams.controls import Button, Controls, Slider, button
 from proctor.exams.pick_place.actions import EePoseTarget, JointPosition, ManipulationAction
+from proctor.exams.pick_place.baselines import joints_as_they_are
 from proctor.robots.stretch import CONTROLS, GRIPPER_OPEN_M, controls_of_qpos
 from proctor.robots.stretch_kinematics import (
     HEADING_AT_ZERO,
@@ -41,31 +42,30 @@ HIGH = np.array([1.0, 1.2, HIGHEST_M, WRIST.high, GRIPPER_OPEN_M])
 UNITS = (100.0, 100.0, 100.0, math.degrees(1.0), 100.0)
 """Sliders count centimetres and degrees."""
 
-HAND_KEYS: dict[str, tuple[int, float]] = {
-    "turn_left": (TURN, KEY_RAD),
-    "away": (AWAY, KEY_M),
-    "turn_right": (TURN, -KEY_RAD),
-    "left": (RIGHT, -KEY_M),
-    "nearer": (AWAY, -KEY_M),
-    "right": (RIGHT, KEY_M),
-    "up": (HEIGHT, KEY_M),
-    "down": (HEIGHT, -KEY_M),
-    "wait": (HEIGHT, 0.0),
-    "open": (OPENING, GRIPPER_OPEN_M),
-    "close": (OPENING, -GRIPPER_OPEN_M),
-}
-BASE_KEYS: dict[str, tuple[float, float]] = {
-    "base_turn_left": (0.0, DRIVE_RAD),
-    "base_turn_right": (0.0, -DRIVE_RAD),
-    "base_left": (DRIVE_M, 0.0),
-    "base_right": (-DRIVE_M, 0.0),
-}
+HAND_KEYS = (
+    (button("turn_left", ("Turn hand left", "手左转"), "↺", "KeyQ", (1, 1)), TURN, KEY_RAD),
+    (button("away", ("Away", "向前"), "↑", "KeyW ArrowUp", (1, 2)), AWAY, KEY_M),
+    (button("turn_right", ("Turn hand right", "手右转"), "↻", "KeyE", (1, 3)), TURN, -KEY_RAD),
+    (button("left", ("Left", "向左"), "←", "KeyA ArrowLeft", (2, 1)), RIGHT, -KEY_M),
+    (button("nearer", ("Nearer", "向后"), "↓", "KeyS ArrowDown", (2, 2)), AWAY, -KEY_M),
+    (button("right", ("Right", "向右"), "→", "KeyD ArrowRight", (2, 3)), RIGHT, KEY_M),
+    (button("up", ("Up", "上升"), "⇧", "KeyR PageUp", (3, 1)), HEIGHT, KEY_M),
+    (button("down", ("Down", "下降"), "⇩", "KeyF PageDown", (3, 2)), HEIGHT, -KEY_M),
+    (button("wait", ("Wait", "等待"), "…", "KeyT", (3, 3)), HEIGHT, 0.0),
+    (button("open", ("Open", "张开"), "‹ ›", "KeyZ", (4, 1)), OPENING, GRIPPER_OPEN_M),
+    (button("close", ("Close", "合拢"), "› ‹", "KeyX Space", (4, 2)), OPENING, -GRIPPER_OPEN_M),
+)
+"""What is moved by a key, and how far."""
+BASE_KEYS = (
+    (button("base_turn_left", ("Turn robot left", "机器人左转"), "⟲", "KeyU", (5, 1)), 0.0, DRIVE_RAD),
+    (button("base_turn_right", ("Turn robot right", "机器人右转"), "⟳", "KeyO", (5, 3)), 0.0, -DRIVE_RAD),
+    (button("base_left", ("Drive left", "机器人左移"), "⇤", "KeyJ", (6, 1)), DRIVE_M, 0.0),
+    (button("base_right", ("Drive right", "机器人右移"), "⇥", "KeyL", (6, 3)), -DRIVE_M, 0.0),
+)
 """How far the base drives ahead, which is to the left in the picture, and turns to the left."""
+HAND_MOVES = {key.name: (index, moved) for key, index, moved in HAND_KEYS}
+BASE_MOVES = {key.name: (ahead_m, turned) for key, ahead_m, turned in BASE_KEYS}
 SLIDERS = {"to_right": RIGHT, "to_away": AWAY, "to_height": HEIGHT, "to_turn": TURN, "to_opening": OPENING}
-
-
-def _button(name: str, en: str, zh: str, sign: str, keys: str, place: tuple[int, int]) -> Button:
-    return Button(name=name, words={"en": en, "zh": zh}, sign=sign, keys=tuple(keys.split()), place=place)
 
 
 def _slider(name: str, en: str, zh: str, step: float = 1.0) -> Slider:
@@ -78,23 +78,7 @@ def _slider(name: str, en: str, zh: str, step: float = 1.0) -> Slider:
 class HandControls(Controls):
     """Keeps a target of the hand in the frame of the start, and moves it by what is pressed."""
 
-    buttons: ClassVar[Sequence[Button]] = (
-        _button("turn_left", "Turn hand left", "手左转", "↺", "KeyQ", (1, 1)),
-        _button("away", "Away", "向前", "↑", "KeyW ArrowUp", (1, 2)),
-        _button("turn_right", "Turn hand right", "手右转", "↻", "KeyE", (1, 3)),
-        _button("left", "Left", "向左", "←", "KeyA ArrowLeft", (2, 1)),
-        _button("nearer", "Nearer", "向后", "↓", "KeyS ArrowDown", (2, 2)),
-        _button("right", "Right", "向右", "→", "KeyD ArrowRight", (2, 3)),
-        _button("up", "Up", "上升", "⇧", "KeyR PageUp", (3, 1)),
-        _button("down", "Down", "下降", "⇩", "KeyF PageDown", (3, 2)),
-        _button("wait", "Wait", "等待", "…", "KeyT", (3, 3)),
-        _button("open", "Open", "张开", "‹ ›", "KeyZ", (4, 1)),
-        _button("close", "Close", "合拢", "› ‹", "KeyX Space", (4, 2)),
-        _button("base_turn_left", "Turn robot left", "机器人左转", "⟲", "KeyU", (5, 1)),
-        _button("base_turn_right", "Turn robot right", "机器人右转", "⟳", "KeyO", (5, 3)),
-        _button("base_left", "Drive left", "机器人左移", "⇤", "KeyJ", (6, 1)),
-        _button("base_right", "Drive right", "机器人右移", "⇥", "KeyL", (6, 3)),
-    )
+    buttons: ClassVar[Sequence[Button]] = tuple(key for key, *_ in (*HAND_KEYS, *BASE_KEYS))
     sliders: ClassVar[Sequence[Slider]] = (
         _slider("to_right", "Left to right", "左右"),
         _slider("to_away", "Near to far", "远近"),
@@ -147,14 +131,14 @@ class HandControls(Controls):
         if self._pressed is not None:
             name, value = self._pressed
             self._pressed = None
-            if name in BASE_KEYS:
-                self._start_driving(observation, *BASE_KEYS[name])
+            if name in BASE_MOVES:
+                self._start_driving(observation, *BASE_MOVES[name])
             else:
                 self._start_moving(_hand(observation), name, value)
         if self._steps:
             self._target = self._target + (self._goal - self._target) / self._steps
             self._steps -= 1
-        elif self._settling and not self._is_settled(_hand(observation)):
+        elif self._settling and self._lag_m(_hand(observation)) >= SETTLED_M:
             self._settling -= 1
         else:
             self._settling = 0
@@ -168,11 +152,11 @@ class HandControls(Controls):
 
     def _start_moving(self, hand: Array, name: str, value: float | None) -> None:
         target = self._into(self._target)
-        if self._joints is not None or np.abs(hand - target)[:TURN].max() > LARGEST_LAG_M:
+        if self._joints is not None or self._lag_m(hand) > LARGEST_LAG_M:
             target[:OPENING] = hand[:OPENING]
         self._joints, goal = None, target.copy()
-        if name in HAND_KEYS:
-            index, moved = HAND_KEYS[name]
+        if name in HAND_MOVES:
+            index, moved = HAND_MOVES[name]
             goal[index] += moved
         else:
             index = SLIDERS[name]
@@ -187,12 +171,16 @@ class HandControls(Controls):
 
     def _start_driving(self, observation: Observation, ahead_m: float, turned: float) -> None:
         if self._joints is None:
-            self._joints, self._base_goal = np.array(controls_of_qpos(_qpos(observation))[3:6]), self._base
+            self._joints = np.array(controls_of_qpos(joints_as_they_are(observation).qpos)[3:6])
+            self._base_goal = self._base
         goal = pose_out_of(self._base_goal, Pose2(ahead_m, 0.0, turned))
         lag_m = math.hypot(goal.x - self._base.x, goal.y - self._base.y)
         if lag_m <= LARGEST_LAG_M + DRIVE_M:  # else something holds the base back
             self._base_goal = goal
         self._goal, self._steps, self._settling = self._target, DRIVE_STEPS, 0
+
+    def _lag_m(self, hand: Array) -> float:
+        return float(np.abs(hand - self._into(self._target))[:TURN].max())
 
     def _hand_action(self) -> EePoseTarget:
         right, away, height, turn, opening = self._into(self._target).tolist()
@@ -203,9 +191,6 @@ class HandControls(Controls):
     def _base_action(self, joints: Array) -> JointPosition:
         base = self._base_goal
         return JointPosition((base.x, base.y, base.yaw, *joints.tolist(), float(self._target[OPENING])))
-
-    def _is_settled(self, hand: Array) -> bool:
-        return bool(np.abs(hand - self._into(self._target))[:TURN].max() < SETTLED_M)
 
     def _out(self, seen: Array) -> Array:
         """Return a target that is seen from the base in the frame of the start."""
@@ -218,13 +203,9 @@ class HandControls(Controls):
         return np.array([-pose.x, -pose.y, target[HEIGHT], wrap_angle(pose.yaw), target[OPENING]])
 
 
-def _qpos(observation: Observation) -> tuple[float, ...]:
-    return tuple(float(value) for value in observation["qpos"])
-
-
 def _base(observation: Observation) -> Pose2:
     """Return where the base is, in the frame of the start."""
-    return Pose2(*_qpos(observation)[:3])
+    return Pose2(*joints_as_they_are(observation).qpos[:3])
 
 
 def _hand(observation: Observation) -> Array:

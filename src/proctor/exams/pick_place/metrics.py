@@ -27,15 +27,11 @@ Score: TypeAlias = Callable[[Any, PickPlaceTrace, Any], float]
 
 def _of_states(score: Callable[[States], float]) -> Score:
     """Make a score of a function that needs no more than the states after each step."""
-    return lambda episode, trace, distance: score(trace.after_steps())
+    return lambda episode, trace, distance: float(score(trace.after_steps()))
 
 
 def _of_episode(score: Callable[[Any, States], float]) -> Score:
     return lambda episode, trace, distance: score(episode, trace.after_steps())
-
-
-def _success(states: States) -> float:
-    return float(bool(states) and states[-1].success)
 
 
 def _success_any_step(episode: Any, states: States) -> float:
@@ -79,8 +75,8 @@ def _drops(states: States) -> float:
     return float(count)
 
 
-def _touches(name: str, states: States) -> float:
-    return float(sum(state.touched.get(name, False) for state in states))
+def _touches(name: str, states: States) -> int:
+    return sum(state.touched.get(name, False) for state in states)
 
 
 def _hand_path_m(states: States) -> float:
@@ -89,10 +85,6 @@ def _hand_path_m(states: States) -> float:
         # Not sum(), which rounds in another way from Python 3.12 on.
         length_m += math.dist(before.ee_position, after.ee_position)
     return length_m
-
-
-def _clamped_commands(states: States) -> float:
-    return float(sum(bool(state.clamped) for state in states))
 
 
 def _object_displacement_m(episode: Any, states: States) -> float:
@@ -112,16 +104,12 @@ def _final_distance_m(episode: Any, states: States) -> float:
     return math.nan if start is None or criteria.target is None else math.dist(start, criteria.target)
 
 
-def _steps(states: States) -> float:
-    return float(len(states))
-
-
 _share = partial(Metric, unit="%", digits=0, better="up", is_score=True)
 _count = partial(Metric, digits=1, better="down")
 
 METRICS = (
     _share(
-        *("success", _of_states(_success), "SR"),
+        *("success", _of_states(lambda states: bool(states) and states[-1].success), "SR"),
         "At the end grasped, lifted and, where there is a target, placed, let go and at rest.",
         is_rate=True,
         in_table=True,
@@ -174,7 +162,7 @@ METRICS = (
     ),
     Metric("hand_path_m", _of_states(_hand_path_m), "Hand path", "Length of the hand's path.", "m"),
     Metric(
-        *("clamped_commands", _of_states(_clamped_commands), "Clamped"),
+        *("clamped_commands", _of_states(lambda states: sum(bool(s.clamped) for s in states)), "Clamped"),
         "Steps with a command beyond a joint's limits.",
         digits=1,
     ),
@@ -189,5 +177,5 @@ METRICS = (
         digits=1,
         better="down",
     ),
-    Metric("steps", _of_states(_steps), "Steps", "Actions of the agent.", digits=0, in_table=True),
+    Metric("steps", _of_states(len), "Steps", "Actions of the agent.", digits=0, in_table=True),
 )

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from PIL import Image
 
 from proctor.core.errors import UserError
@@ -21,6 +21,7 @@ from proctor.exams.page import Eye, JudgedEpisode, KeyFrames, Page
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.hand_views import (
     PHASE_COLORS,
+    STAGES,
     Moment,
     Paths,
     draw_view,
@@ -42,7 +43,6 @@ from proctor.plots.figure import (
 )
 from proctor.plots.trajectory import CROSS, DASHES, STAR
 
-STAGES = ("reached", "grasped", "lifted", "placed")
 NOWHERE = "none: lift only"  # the target type of an episode that asks for no more than lifting
 
 WIDTH_PX, MARGIN_PX, COLUMNS, GAP_PX = 1800, 14, 3, 12
@@ -57,10 +57,10 @@ SOURCES = {
 }
 
 
-def record_of(judged: JudgedEpisode) -> PickPlaceRecord | None:
+def _record(result: PickPlaceResult) -> PickPlaceRecord | None:
     """Return what the episode kept beyond its numbers; None if it never began."""
-    record: PickPlaceRecord | UnsetType = judged.result.pick_place
-    return None if record is UNSET or not record.object_path or not judged.result.trajectory else record
+    record = result.pick_place
+    return None if record is UNSET or not record.object_path or not result.trajectory else record
 
 
 def _head_and_wrist(options: Mapping[str, Any], width_px: int) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class PickPlacePage(Page):
 
     def episode(self, judged: JudgedEpisode) -> dict[str, Any]:
         """Return object, target and the outlines of what stands around."""
-        record, episode = record_of(judged), judged.episode
+        record, episode = _record(judged.result), judged.episode
         said: dict[str, Any] = _asked(episode) if episode is not None else {}
         if record is None:
             return said
@@ -130,7 +130,7 @@ class PickPlacePage(Page):
 
     def result(self, judged: JudgedEpisode) -> dict[str, Any]:
         """Return paths, phases and stages."""
-        result, record = judged.result, record_of(judged)
+        result, record = judged.result, _record(judged.result)
         said: dict[str, Any] = {"end": round(result.final_distance_to_goal, 4)}
         if record is None:
             return said
@@ -151,7 +151,7 @@ class PickPlacePage(Page):
 
     def key_steps(self, judged: JudgedEpisode) -> list[int]:
         """Return the steps of the stages."""
-        record = record_of(judged)
+        record = _record(judged.result)
         if record is None:
             return super().key_steps(judged)
         return [moment.step for moment in moments_of(judged.result, record, judged.verdict.step)]
@@ -195,8 +195,8 @@ def film_strip(
     result: PickPlaceResult, episode: PickAndPlaceEpisode | None, frames: KeyFrames, *, policy: str = ""
 ) -> Image.Image:
     """Draw an episode: pictures of the head with step, phase and time; below them the path of the hand."""
-    record = result.pick_place
-    if record is UNSET or not record.object_path or not result.trajectory:
+    record = _record(result)
+    if record is None:
         raise UserError(f"episode '{result.episode_id}' never began: there is nothing to draw")
     verdict = verdict_of(episode, result)
     side = side_of(record)

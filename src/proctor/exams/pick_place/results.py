@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from proctor.core.types import Vector3
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
-from proctor.exams.pick_place.stages import criteria_of, stages_of
+from proctor.exams.pick_place.stages import criteria_of, initial_position, stages_of
 from proctor.exams.pick_place.state import Phase, PickPlaceTrace, Point
 from proctor.exams.results import EpisodeResult
 
@@ -46,8 +46,9 @@ class PickPlaceResult(EpisodeResult, frozen=True, kw_only=True):
     pick_place: PickPlaceRecord | UnsetType = UNSET
 
 
-def record_of(episode: PickAndPlaceEpisode, trace: PickPlaceTrace) -> dict[str, Any]:
+def record_of(episode: PickAndPlaceEpisode, trace: PickPlaceTrace, distance: Any = None) -> dict[str, Any]:
     """Return the fields of the result that only this exam fills. The paths may be empty."""
+    del distance
     states, last = trace.states, trace.states[-1] if trace.states else None
     base = [_rounded((state.position[0], state.position[1], state.yaw)) for state in states]
     bumps = [step for step, state in enumerate(states) if state.collision]
@@ -90,11 +91,10 @@ def record_problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
 
 def _start_distance_m(episode: PickAndPlaceEpisode) -> float:
     """Return how far the object is from its target in an episode of which nothing else is known."""
-    target, location = episode.task_goal.target_object, episode.task_goal.target_location
-    if target is None or location is None:
+    start, location = initial_position(episode), episode.task_goal.target_location
+    if location is None:
         return 0.0
     places = {item.name: item.position for item in episode.scene_objects}
-    start = target.initial_position or places.get(target.name)
     goal = location.position or places.get(str(location.object_name))
     return math.dist(start, goal) if start and goal else 0.0
 

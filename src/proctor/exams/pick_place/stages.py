@@ -150,40 +150,25 @@ def completion_of(state: PickPlaceState, criteria: TaskCriteria) -> float:
 
 
 def phase_progress(state: PickPlaceState, criteria: TaskCriteria) -> float:
-    """Return how far the present phase has come, from 0 to 1."""
+    """Return how far the present phase has come, from 0 to 1.
+
+    Of reaching that is how near the hand is to the object; of grasping, how far the gripper has closed on it;
+    of lifting, the height as a part of what is asked for; of placing, 0 at the tolerance, 1 at the target.
+    """
     if state.phase == "reach":
-        return reach_progress(hand_distance_m(state))
+        return _clamp(1.0 - hand_distance_m(state) / REACH_FROM_M)
     if state.phase == "grasp":
-        return grasp_progress(state.gripper_state, closed_below_m=state.gripper_closed_below or 0.0)
+        closed_below_m = state.gripper_closed_below or 0.0
+        return _ratio(GRIPPER_OPEN_M - state.gripper_state, GRIPPER_OPEN_M - closed_below_m)
     if state.phase == "lift":
         known_m = state.target_lift_height
         wanted_m = criteria.lift_height_m if known_m is None else known_m
-        return lift_progress(_raised_m(state, criteria), lift_height_m=wanted_m)
+        return _ratio(_raised_m(state, criteria), wanted_m)
     if not criteria.needs_place and state.target_position is None:
         return 1.0
     known_m = state.place_tolerance
     tolerance_m = criteria.place_tolerance_m if known_m is None else known_m
-    return place_progress(target_distance_m(state, criteria), tolerance_m=tolerance_m)
-
-
-def reach_progress(distance_m: float) -> float:
-    """Return how near the hand is, 1 at the object."""
-    return _clamp(1.0 - distance_m / REACH_FROM_M)
-
-
-def grasp_progress(gripper_m: float, *, closed_below_m: float = 0.0) -> float:
-    """Return how far the gripper has closed, 1 where it has closed on the object."""
-    return _ratio(GRIPPER_OPEN_M - gripper_m, GRIPPER_OPEN_M - closed_below_m)
-
-
-def lift_progress(lifted_m: float, *, lift_height_m: float) -> float:
-    """Return the height as a part of what is asked for."""
-    return _ratio(lifted_m, lift_height_m)
-
-
-def place_progress(distance_m: float, *, tolerance_m: float) -> float:
-    """Return how near the object is to its target: 0 at the tolerance, 1 at the target."""
-    return _ratio(tolerance_m - distance_m, tolerance_m)
+    return _ratio(tolerance_m - target_distance_m(state, criteria), tolerance_m)
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -98,7 +98,6 @@ def read_optional(info: Info) -> dict[str, Any]:
 
 
 def _triple(info: Info, key: str) -> Point:
-    """Return a position of an info as a tuple."""
     point = read_point(info, key)
     return point.x, point.y, point.z
 

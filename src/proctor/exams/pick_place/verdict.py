@@ -5,30 +5,19 @@ Of the classes below the first that applies is taken. `docs/report.md` has the s
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import UNSET
 
 from proctor.core.types import Array
-from proctor.exams.fault_words import counted, fault_class
+from proctor.exams.fault_words import counted, fault_verdict
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
 from proctor.exams.results import EpisodeResult, Verdict
 from proctor.scenes.kinds import kind_and_color
 from proctor.scenes.tabletop_parts import SuccessCriteria
 
-PickPlaceKind = Literal[
-    "success",
-    "knocked_down",
-    "never_reached",
-    "not_grasped",
-    "not_lifted",
-    "dropped",
-    "not_placed",
-    "left_target",
-    "not_released",
-]
 FELL_M = 0.05  # an object that is this far below where it stood has fallen off what it stood on
 PUSHED_M = 0.03  # an object that was moved less than this has hardly been touched
 ROUNDING_M = 1e-6
@@ -63,14 +52,13 @@ def verdict_of(episode: PickAndPlaceEpisode | None, result: PickPlaceResult) -> 
     """Find out how far an episode came and what stopped it. The episode is None if its dataset is gone."""
     last = max(len(result.trajectory) - 1, 0)
     if result.error is not None:
-        kind, text = fault_class(result.error, last)
-        return Verdict(kind=kind, step=last, sentence=text)
+        return fault_verdict(result.error, last)
     if result.pick_place is UNSET or not result.pick_place.object_path:
         text = "The run kept no record of hand and object, so there is nothing to tell."
-        return _verdict("success" if result.success else "never_reached", last, text)
+        return Verdict("success" if result.success else "never_reached", last, text)
     story = _story(result, result.pick_place, episode, last)
     if result.success:
-        return _verdict("success", last, _success(story, result))
+        return Verdict("success", last, _success(story, result))
     stages = story.record.stages
     tellers = {"reached": _ungrasped, "grasped": _ungrasped, "lifted": _unlifted, "placed": _unplaced}
     return next((tell for stage, tell in tellers.items() if stages.get(stage) is None), _unfinished)(story)
@@ -95,10 +83,6 @@ def _story(
     )
 
 
-def _verdict(kind: PickPlaceKind, step: int, sentence: str) -> Verdict:
-    return Verdict(kind=kind, step=step, sentence=sentence)
-
-
 def _success(story: _Story, result: EpisodeResult) -> str:
     drops = int(result.metrics.get("drops", 0))
     but = f", after {counted(drops, 'drop')}" if drops else ""
@@ -114,7 +98,7 @@ def _ungrasped(story: _Story) -> Verdict:
     if len(fallen):
         step = int(fallen[0])
         down_m = -float(story.raised_m.min())
-        return _verdict(
+        return Verdict(
             "knocked_down", step, f"Knocked {story.name} down at step {step}: it fell {_cm(down_m)}."
         )
     pushed_m = float(np.linalg.norm(story.object_xyz - story.object_xyz[0], axis=1).max())
@@ -124,15 +108,15 @@ def _ungrasped(story: _Story) -> Verdict:
         gaps_m = np.linalg.norm(story.hand - story.object_xyz, axis=1)
         nearest = int(gaps_m.argmin())
         when = f"{_cm(float(gaps_m[nearest]))} away at its nearest, {_after(nearest)}"
-        return _verdict("never_reached", nearest, f"The hand never came to {story.name}: {when}.{and_pushed}")
+        return Verdict("never_reached", nearest, f"The hand never came to {story.name}: {when}.{and_pushed}")
     gripper = np.array(story.record.gripper)
     closed = np.flatnonzero(gripper[reached:] <= CLOSED_SHARE * gripper.max()) + reached
     if len(closed) == 0:
         text = f"Came to {story.name} at step {reached}, but never closed the gripper.{and_pushed}"
-        return _verdict("not_grasped", reached, text)
+        return Verdict("not_grasped", reached, text)
     step = int(closed[0])
     text = f"Closed the gripper at step {step} without getting hold of {story.name}.{and_pushed}"
-    return _verdict("not_grasped", step, text)
+    return Verdict("not_grasped", step, text)
 
 
 def _unlifted(story: _Story) -> Verdict:
@@ -144,9 +128,9 @@ def _unlifted(story: _Story) -> Verdict:
     if lost is None:
         step = int(story.raised_m.argmax()) if raised_m > 0 else int(grasped or 0)
         text = f"Held {story.name} from step {grasped} to the end, but only {how_far}."
-        return _verdict("not_lifted", step, text)
+        return Verdict("not_lifted", step, text)
     text = f"Had hold of {story.name} at step {grasped}, {how_far}, and lost it at step {lost}."
-    return _verdict("not_lifted", lost, text)
+    return Verdict("not_lifted", lost, text)
 
 
 def _unplaced(story: _Story) -> Verdict:
@@ -155,8 +139,8 @@ def _unplaced(story: _Story) -> Verdict:
     if target is None:
         if lost is None:
             text = f"Lifted {story.name}, but had not held it aloft long enough at the end."
-            return _verdict("not_placed", story.last, text)
-        return _verdict("dropped", lost, f"Lifted {story.name}, but lost it at step {lost}.")
+            return Verdict("not_placed", story.last, text)
+        return Verdict("dropped", lost, f"Lifted {story.name}, but lost it at step {lost}.")
     gaps_m = np.linalg.norm(story.object_xyz - np.array(target), axis=1)
     lifted = story.record.stages["lifted"] or 0
     nearest = lifted + int(gaps_m[lifted:].argmin())
@@ -165,11 +149,11 @@ def _unplaced(story: _Story) -> Verdict:
             f"Still held {story.name} at the end, {_cm(story.final_m)} from the target "
             f"({_cm(float(gaps_m[nearest]))} at its nearest, {_after(nearest)})."
         )
-        return _verdict("not_placed", nearest, text)
+        return Verdict("not_placed", nearest, text)
     fell_m = float(story.object_xyz[lost, 2] - story.object_xyz[-1, 2])
     fell = f", and it fell {_cm(fell_m)}" if fell_m > FELL_M else ""
     away = f"{_cm(float(gaps_m[lost]))} from the target"
-    return _verdict("dropped", lost, f"Let go of {story.name} at step {lost}, {away}{fell}.")
+    return Verdict("dropped", lost, f"Let go of {story.name} at step {lost}, {away}{fell}.")
 
 
 def _unfinished(story: _Story) -> Verdict:
@@ -177,13 +161,13 @@ def _unfinished(story: _Story) -> Verdict:
     placed = story.record.stages["placed"] or 0
     if story.final_m > story.within_m:
         text = f"{story.name} was in the target at step {placed}, but ended {_cm(story.final_m)} from it."
-        return _verdict("left_target", placed, _capital(text))
+        return Verdict("left_target", placed, _capital(text))
     if story.record.held[-1]:
         text = f"{story.name} was in the target at step {placed}, but the gripper never let go of it."
-        return _verdict("not_released", placed, _capital(text))
+        return Verdict("not_released", placed, _capital(text))
     lost = story.lost_at() or placed
     text = f"Let go of {story.name} in the target at step {lost}, but it was not at rest there long enough."
-    return _verdict("not_released", lost, text)
+    return Verdict("not_released", lost, text)
 
 
 def spoken(name: str) -> str:

@@ -21,6 +21,7 @@ from proctor.exams.findings import (
     Finding,
     check_wording,
     found,
+    grouped,
     groups,
     says_something,
     some_of,
@@ -63,10 +64,7 @@ def check_before_run(given: Given) -> Iterator[Finding]:
     )
     places = [f"episodes[{index}].goal" for index in withheld]
     yield from found("error", "no-goal", text, withheld, places=places)
-    by_scene: dict[str | None, list[int]] = defaultdict(list)
-    for index, episode in episodes.items():
-        by_scene[episode.scene_config_path].append(index)
-    for scene, indices in by_scene.items():
+    for scene, indices in grouped(episodes, lambda e: e.scene_config_path).items():
         group = [episodes[index] for index in indices]
         if scene is not None and Path(scene).is_file():
             _check_map(Scene.load(Path(scene)), group[0].start_position)
@@ -100,9 +98,8 @@ def _missing_scene(given: Given, episode: Episode) -> str:
 
 def scene_notes(episodes: Sequence[Episode]) -> list[str]:
     """Return notes on scenes: how meshes were read, floors, missing images, goals out of reach."""
-    by_scene: dict[Path, list[Episode]] = defaultdict(list)
-    for episode in filter(has_map, episodes):
-        by_scene[Path(str(episode.scene_config_path))].append(episode)
+    mapped = dict(enumerate(filter(has_map, episodes)))
+    by_scene = grouped(mapped, lambda e: Path(str(e.scene_config_path)))
     notes = []
     for path in by_scene:
         scene = Scene.load(path)
@@ -110,7 +107,8 @@ def scene_notes(episodes: Sequence[Episode]) -> list[str]:
         if house is not None:
             notes += [*scene.config.notes, f"{path.name} has its floors at {house.described_floors()}"]
         notes += scene.missing_file_notes()
-    return [*notes, *unreachable_notes(_with_goals(e for group in by_scene.values() for e in group))]
+    in_order = (mapped[index] for indices in by_scene.values() for index in indices)
+    return [*notes, *unreachable_notes(_with_goals(in_order))]
 
 
 def check_dataset(given: Given, env: str) -> Iterator[Finding]:
@@ -139,10 +137,8 @@ def _missing_scenes(given: Given) -> Iterator[Finding]:
 
 
 def _check_maps(episodes: Mapping[int, Episode], env_name: str) -> Iterator[Finding]:
-    by_scene: dict[Path, list[int]] = defaultdict(list)
-    for index, episode in episodes.items():
-        if has_map(episode):
-            by_scene[Path(str(episode.scene_config_path))].append(index)
+    mapped = {index: episode for index, episode in episodes.items() if has_map(episode)}
+    by_scene = grouped(mapped, lambda e: Path(str(e.scene_config_path)))
     by_kind: dict[str, list[int]] = defaultdict(list)
     with closing(build("env", env_name, {"sensors": []})) as env:
         for path, indices in by_scene.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -15,27 +15,19 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import DialectDefaults, SentObservation
 from proctor.exams.checked_dataset import CheckedDataset
 from proctor.exams.driving import DrivingExam
-from proctor.exams.episode_files import Loaded, Writer, first_records, raw_records, read_record
+from proctor.exams.episode_files import Loaded, Writer, first_records, located, raw_records, read_record
 from proctor.exams.exam import ExamOptions, Metric
 from proctor.exams.findings import EpisodesToCheck, Finding
-from proctor.exams.foreign_files import ForeignResults
 from proctor.exams.path_distance import PathDistance
-from proctor.exams.results import EpisodeResult, Verdict
 from proctor.exams.vln.episode import DEFAULT_SUCCESS_THRESHOLD_M, Episode, stored_geodesic_m
-from proctor.exams.vln.files import (
-    REQUIRED_KEYS,
-    document_of_walks,
-    load_located,
-    scene_locator,
-    with_relative_scenes,
-)
+from proctor.exams.vln.files import REQUIRED_KEYS, document_of_walks, scene_locator, with_relative_scenes
 from proctor.exams.vln.foreign_results import read_vlnce_results
 from proctor.exams.vln.gt import gt_candidates, gt_name
 from proctor.exams.vln.metrics import DEFINITION, METRICS
 from proctor.exams.vln.predictions import PREDICTIONS
 from proctor.exams.vln.repair import read_broken_vlnce
 from proctor.exams.vln.verdict import verdict_of
-from proctor.exams.vln.vlnce import is_vlnce
+from proctor.exams.vln.vlnce import is_vlnce, load_vlnce
 from proctor.exams.vln.vlnce_writer import write_vlnce
 
 FILTERS = {
@@ -126,6 +118,10 @@ class VlnExam(DrivingExam[Episode]):
     compared_options: ClassVar[Mapping[str, str]] = {"success_threshold_m": "success thresholds"}
     backend_gap = "proctor.exams.driving_gap:gap_of"
 
+    locator = staticmethod(scene_locator)
+    verdict = staticmethod(verdict_of)
+    read_foreign_results = staticmethod(read_vlnce_results)
+
     @classmethod
     def recognises(cls, record: Mapping[str, Any]) -> bool:
         """Recognise native episodes and those of R2R-CE and RxR-CE."""
@@ -137,15 +133,13 @@ class VlnExam(DrivingExam[Episode]):
         return read_record(record, Episode, file, place, exam=cls.name, required=REQUIRED_KEYS)
 
     @classmethod
-    def locator(cls, file: Path, scenes: Path | None) -> Callable[[Episode], Episode]:
-        """Look for the scene beside the dataset, and in the folder of scenes."""
-        return scene_locator(file, scenes)
-
-    @classmethod
     def load(cls, raw: bytes, file: Path, scenes: Path | None) -> Loaded[Episode]:
         """Read a native file, R2R-CE or RxR-CE."""
         if any(map(is_vlnce, first_records(raw_records(raw)))):
-            return load_located(raw, file, scenes)
+            loaded, locate = load_vlnce(raw, file), scene_locator(file, scenes)
+            places = {f"episodes[{index}]": episode for index, episode in enumerate(loaded.episodes)}
+            found = [located(episode, locate, file, place) for place, episode in places.items()]
+            return loaded._replace(episodes=found)
         try:
             return super().load(raw, file, scenes)
         except InvalidFile as error:
@@ -205,13 +199,9 @@ class VlnExam(DrivingExam[Episode]):
             stored_m=stored_geodesic_m(episode),
         )
 
-    def verdict(self, episode: Episode | None, result: EpisodeResult) -> Verdict:
-        """Find loops, wrong turns, a goal that was passed, ..."""
-        return verdict_of(episode, result)
-
     def reworded(self, episode: Episode, seed: int) -> str:
         """Describe the same path in other words."""
-        from proctor.exams.vln.rewording import reworded  # noqa: PLC0415  (needs packages that agents do not)
+        from proctor.exams.vln.instruction_checker import reworded  # noqa: PLC0415  (maps need packages that agents do not)
 
         return reworded(episode, seed)
 
@@ -219,8 +209,3 @@ class VlnExam(DrivingExam[Episode]):
     def without_scene(cls, episode: Episode) -> Episode:
         """Leave the scene's file out."""
         return msgspec.structs.replace(episode, scene_config_path=None)
-
-    @classmethod
-    def read_foreign_results(cls, path: Path) -> ForeignResults:
-        """Read what a VLN-CE run wrote."""
-        return read_vlnce_results(path)

@@ -1,4 +1,4 @@
-"""Files of navigation episodes: native ones, and those of R2R-CE and RxR-CE."""
+"""Native files of navigation episodes, and where the scenes of any are."""
 
 from __future__ import annotations
 
@@ -11,24 +11,10 @@ from typing import Any
 import msgspec
 
 from proctor.core.errors import InvalidFile
-from proctor.exams.episode_files import Loaded
 from proctor.exams.vln.episode import Episode
-from proctor.exams.vln.vlnce import load_vlnce
 from proctor.scenes.mesh_files import MESH_SUFFIXES, find_scene
 
 REQUIRED_KEYS = ("episode_id", "scene_id", "start_position", "start_rotation", "goal_position", "instruction")
-
-
-def load_located(raw: bytes, file: Path, scenes: Path | None) -> Loaded[Episode]:
-    """Read episodes of VLN-CE with their ground truth."""
-    loaded, locate = load_vlnce(raw, file), scene_locator(file, scenes)
-    located = []
-    for index, episode in enumerate(loaded.episodes):
-        try:
-            located.append(locate(episode))
-        except InvalidFile as error:
-            raise InvalidFile(file, error.problem, place=f"episodes[{index}].{error.place}") from None
-    return loaded._replace(episodes=located)
 
 
 def scene_locator(file: Path, scenes: Path | None) -> Callable[[Episode], Episode]:
@@ -80,7 +66,6 @@ def with_relative_scenes(episodes: Sequence[Episode], folder: Path) -> list[Epis
 
 
 def _locate_scene(path: str, folder: Path) -> str:
-    """Return the absolute path of the scene file that an episode names."""
     beside, here = folder / path, Path(path)
     return str((here if here.is_file() and not beside.is_file() else beside).resolve())
 

@@ -80,7 +80,6 @@ def _metrics(record: dict[str, Any], ignored: set[str]) -> dict[str, float]:
 
 
 def _count(value: Any) -> int | None:
-    """Return a number of episodes; None if it is not one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 1 <= value <= LARGEST_NUMBER and value == int(value) else None
 

@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from proctor.core.types import Action, Info
-from proctor.exams.gymnasium_env import ExamGym, Reward, dataset_episodes, register_once, spaces, world_of
+from proctor.exams.gymnasium_env import ExamGym, spaces
 from proctor.exams.path_distance import PathDistance
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
-
-ENV_ID = "proctor/VLN-v0"
 
 
 class ProctorGym(ExamGym):
@@ -25,15 +21,13 @@ class ProctorGym(ExamGym):
     is 1.0 for a STOP within the episode's threshold.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.action_space = spaces.Discrete(len(Action))
-        self._distance: tuple[Episode, PathDistance] | None = None
+    env_id = "proctor/VLN-v0"
+    exam_type = VlnExam
+    _distance: tuple[Episode, PathDistance] | None = None
 
-    @property
-    def exam(self) -> VlnExam:
-        """Navigation, with its usual options."""
-        return VlnExam()
+    def new_action_space(self) -> spaces.Discrete:
+        """Return the four actions."""
+        return spaces.Discrete(len(Action))
 
     def has_ended(self, action: Any, info: Info, *, is_done: bool) -> tuple[bool, bool]:
         """Tell a STOP from the limit."""
@@ -56,26 +50,5 @@ class ProctorGym(ExamGym):
         return self._distance[1]
 
 
-def make_vln(
-    dataset: str | Path | Sequence[Episode] = "houses-v1",
-    env: str = "embedded",
-    render_mode: str | None = None,
-    reward: Reward = "none",
-    **env_options: Any,
-) -> ProctorGym:
-    """Make the environment behind `proctor/VLN-v0`.
-
-    `dataset` is a suite's name, an episode file, or episodes; `env` a registered environment or
-    `module:Class`, whose constructor gets `env_options`. For `reward` see `ExamGym`.
-    """
-    episodes = dataset_episodes(dataset, Episode)
-    make, example = world_of(env, env_options, next(iter(episodes), None))
-    return ProctorGym(make, episodes, render_mode=render_mode, reward=reward, example=example)
-
-
-def register() -> None:
-    """Make `gymnasium.make("proctor/VLN-v0")` work. Importing this module does so."""
-    register_once(ENV_ID, make_vln)
-
-
+ENV_ID, make_vln, register = ProctorGym.env_id, ProctorGym.make, ProctorGym.register
 register()

@@ -2,24 +2,32 @@
 
 The words themselves are read, and every clause is derived anew: where on the way is it true, can the thing be
 seen from there, could another thing be meant? Then the clauses must be true in the order in which they are
-said, and nothing that matters may be missing.
+said, and nothing that matters may be missing. `reworded` finds another wording that passes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import Literal, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from proctor.core.errors import UserError
+from proctor.exams.path_distance import scene_of
 from proctor.exams.vln.episode import Episode
 from proctor.instructions.claims import DOOR_TURN_REACH_M, FALSE, TURN_REACH_M, Claims, ClauseFinding, Fault
 from proctor.instructions.clauses import Clause, Cross, Enter, Forward, GoTo, StopAt, Turn
-from proctor.instructions.phrasebook import Unreadable, read
+from proctor.instructions.phrasebook import LANGUAGES, Unreadable, read, say
 from proctor.instructions.surroundings import Surroundings
 from proctor.instructions.way import Way
+from proctor.instructions.writer import Level, describe
+from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import SceneConfig
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -30,6 +38,8 @@ FORWARD_RAD = math.radians(25)
 CLEAR_BEND_RAD, CLEAR_START_RAD, CLEAR_DOOR_RAD = (math.radians(degrees) for degrees in (80, 35, 72))
 """A long instruction must say turns from these angles on."""
 COVERED_M = 1.0
+TRIES = 20
+"""To reword an instruction, with the same clauses, and then with other ones."""
 
 
 class Problem(NamedTuple):
@@ -67,8 +77,6 @@ def check_instruction(scene: SceneConfig | Surroundings, episode: Episode) -> li
 
 
 class _Checker:
-    """Checks the clauses of one instruction."""
-
     def __init__(self, way: Way, clauses: list[Clause], *, is_long: bool) -> None:
         self._way, self._clauses, self._is_long = way, clauses, is_long
 
@@ -218,3 +226,51 @@ def _turns_to(clause: Clause, angle: float) -> bool:
     if side == "around":
         return abs(angle) > math.radians(120)
     return side.endswith("left" if angle > 0 else "right")
+
+
+def reworded(episode: Episode, seed: int) -> str:
+    """Return another wording that the checker accepts; a UserError if there is none."""
+    problem, scene = _problem(episode), scene_of(episode)
+    if problem is None and scene is None:
+        problem = "it has no scene file, which the instruction writer needs"
+    elif problem is None and scene is not None:
+        surroundings = _surroundings(scene)
+        if surroundings.has_meshes:
+            problem = "its scene has meshes, which the instruction writer cannot describe"
+        else:
+            for text in _wordings(episode, surroundings, seed):
+                asked = msgspec.structs.replace(episode, instruction=text)
+                if text != episode.instruction and not check_instruction(surroundings, asked):
+                    return text
+            problem = "the instruction writer finds no other words for its path"
+    raise UserError(f"episode '{episode.episode_id}': {problem}")
+
+
+def _problem(episode: Episode) -> str | None:
+    if episode.language not in LANGUAGES:
+        return f"its language is {episode.language}; the instruction writer knows {' and '.join(LANGUAGES)}"
+    if episode.reference_path is None or len(episode.reference_path) < 2:
+        return "it has no reference path, which the instruction writer needs"
+    return None
+
+
+def _wordings(episode: Episode, surroundings: Surroundings, seed: int) -> Iterator[str]:
+    """Yield the same clauses in other words, then other clauses about the same path."""
+    digest = hashlib.sha256(f"{seed}/{episode.episode_id}".encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+    try:
+        clauses = read(episode.instruction, episode.language)
+        yield from (say(clauses, episode.language, rng) for _ in range(TRIES))
+    except Unreadable:
+        pass
+    level: Level = episode.level or "medium"
+    path_xy = np.array([(point.x, point.y) for point in episode.reference_path or ()])
+    for _ in range(TRIES):
+        described = describe(surroundings, path_xy, episode.start_yaw, level=level, rng=rng)
+        if described is not None:
+            yield say(described, episode.language, rng)
+
+
+@lru_cache(maxsize=8)
+def _surroundings(scene: Scene) -> Surroundings:
+    return Surroundings.of(scene.config)

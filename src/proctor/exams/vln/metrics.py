@@ -7,9 +7,8 @@ matter. docs/metrics.md has the formulas.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -29,14 +28,14 @@ DEFINITION = "vln-ce"
 Positions = tuple[Vector3, ...]
 
 
-def success(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
-    """Return 1 if the last action is a STOP nearer to the goal than the threshold, else 0."""
-    return _stopped_within(episode, trace, distance, distance.success_threshold_m)
-
-
-def strict_success(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
-    """Return 1 for a STOP within 0.2 m of the goal, whatever the episode's threshold, else 0."""
-    return _stopped_within(episode, trace, distance, 0.2)
+def success(
+    episode: Episode, trace: DrivingTrace, distance: PathDistance, threshold_m: float | None = None
+) -> float:
+    """Return 1 for a STOP nearer to the goal than `threshold_m`, by default the episode's, else 0."""
+    if not trace.actions or trace.actions[-1] != Action.STOP:
+        return 0.0
+    near_m = distance.success_threshold_m if threshold_m is None else threshold_m
+    return float(distance(trace.states[-1].position, episode.goal) < near_m)
 
 
 def oracle_success(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
@@ -52,11 +51,6 @@ def navigation_error(episode: Episode, trace: DrivingTrace, distance: PathDistan
     last = trace.states[-1].position
     path_m = distance(last, episode.goal)
     return path_m if math.isfinite(path_m) else straight_m(last, episode.goal)
-
-
-def driven_m(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
-    """Return the length of the agent's path in metres, from position to position in straight lines."""
-    return _length_m(_positions(trace))
 
 
 def spl(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
@@ -75,11 +69,6 @@ def ndtw(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float
     return _ndtw(_positions(trace), tuple(episode.reference_path), distance.success_threshold_m)
 
 
-def sdtw(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
-    """Return success times nDTW; NaN without a reference path."""
-    return success(episode, trace, distance) * ndtw(episode, trace, distance)
-
-
 def cls(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
     """Return coverage weighted by length score; NaN without a reference path."""
     if not episode.reference_path:
@@ -93,19 +82,9 @@ def cls(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
     )
 
 
-def steps(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
-    """Return how many actions the agent took, STOP included."""
-    return float(trace.steps)
-
-
 def collisions(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
     """Return in how many steps the robot collided."""
     return float(sum(state.collision for state in trace.after_steps()))
-
-
-def collision_rate(episode: Episode, trace: DrivingTrace, distance: PathDistance) -> float:
-    """Return the share of steps in which the robot collided; 0 without steps."""
-    return collisions(episode, trace, distance) / max(trace.steps, 1)
 
 
 def cls_score(nearest_m: Array, *, travelled_m: float, reference_m: float, threshold_m: float) -> float:
@@ -124,14 +103,6 @@ def cls_score(nearest_m: Array, *, travelled_m: float, reference_m: float, thres
 def normalised_dtw(dtw_m: float, *, reference_points: int, threshold_m: float) -> float:
     """Return a DTW distance normalised to (0, 1], 1 for the reference itself."""
     return math.exp(-dtw_m / (reference_points * threshold_m))
-
-
-def _stopped_within(
-    episode: Episode, trace: DrivingTrace, distance: PathDistance, threshold_m: float
-) -> float:
-    if not trace.actions or trace.actions[-1] != Action.STOP:
-        return 0.0
-    return float(distance(trace.states[-1].position, episode.goal) < threshold_m)
 
 
 @lru_cache(maxsize=1)  # asked for twice in a row: SDTW is a multiple of nDTW
@@ -164,39 +135,33 @@ def _distances(positions: Positions, points: Array) -> Array:
     return np.asarray(np.linalg.norm(points - _rows(positions)[:, None], axis=2))
 
 
-_SCORE: Any = {"better": "up", "is_score": True}
-_RATE: Any = {**_SCORE, "unit": "%", "digits": 0, "is_rate": True, "in_table": True}
+_score = partial(Metric, better="up", is_score=True)
+_rate = partial(_score, unit="%", digits=0, is_rate=True, in_table=True)
+_count = partial(Metric, digits=1, better="down")
 
 METRICS = (
-    Metric("success", success, "SR", "Stopped nearer to the goal than the episode's threshold.", **_RATE),
-    Metric("success_at_0.2m", strict_success, "0.2 m", "Stopped within 0.2 m of the goal.", **_RATE),
-    Metric("spl", spl, "SPL", "Success weighted by path length.", **_SCORE, in_table=True),
-    Metric("ndtw", ndtw, "nDTW", "How well the path follows the reference path.", **_SCORE, in_table=True),
-    Metric(
-        "oracle_success", oracle_success, "OSR", "Was ever nearer to the goal than the threshold.", **_RATE
-    ),
-    Metric(
+    _rate("success", success, "SR", "Stopped nearer to the goal than the episode's threshold."),
+    _rate("success_at_0.2m", partial(success, threshold_m=0.2), "0.2 m", "Stopped within 0.2 m of the goal."),
+    _score("spl", spl, "SPL", "Success weighted by path length.", in_table=True),
+    _score("ndtw", ndtw, "nDTW", "How well the path follows the reference path.", in_table=True),
+    _rate("oracle_success", oracle_success, "OSR", "Was ever nearer to the goal than the threshold."),
+    _count(
         *("navigation_error", navigation_error, "NE", "Distance from the last position to the goal."),
         unit="m",
-        digits=1,
-        better="down",
         in_table=True,
     ),
+    _count("collisions", collisions, "Bumps", "Steps in which the robot collided.", in_table=True),
+    _score("sdtw", lambda *given: success(*given) * ndtw(*given), "SDTW", "Success times nDTW."),
+    _score("cls", cls, "CLS", "Coverage of the reference path weighted by length."),
     Metric(
-        *("collisions", collisions, "Bumps", "Steps in which the robot collided."),
-        digits=1,
-        better="down",
-        in_table=True,
+        *("path_length", lambda episode, trace, distance: _length_m(_positions(trace)), "Path"),
+        *("Length of the path that was driven.", "m", 1),
     ),
-    Metric("sdtw", sdtw, "SDTW", "Success times nDTW.", **_SCORE),
-    Metric("cls", cls, "CLS", "Coverage of the reference path weighted by length.", **_SCORE),
-    Metric("path_length", driven_m, "Path", "Length of the path that was driven.", unit="m", digits=1),
-    Metric("steps", steps, "Steps", "Actions, STOP included.", digits=0),
-    Metric(
-        *("collision_rate", collision_rate, "Bump rate", "Share of steps with a collision."),
+    Metric("steps", lambda e, trace, d: float(trace.steps), "Steps", "Actions, STOP included.", digits=0),
+    _count(
+        *("collision_rate", lambda e, trace, d: collisions(e, trace, d) / max(trace.steps, 1), "Bump rate"),
+        "Share of steps with a collision.",
         unit="%",
-        digits=1,
-        better="down",
     ),
 )
 """All facts about each metric; tables, reports and comparisons ask here."""

@@ -42,9 +42,12 @@ class OraclePolicy(Policy):
         """Do the next action of the plan."""
         truth = observation[TRUTH]
         pose = Pose2(truth["position"].x, truth["position"].y, truth["yaw"])
-        if self._expected is None or _has_drifted(pose, self._expected):
-            if self._expected is not None and _apart_m(pose, self._expected) > STEP_M / 2:
-                self.block(pose, self._expected)
+        expected = self._expected or pose
+        apart_m = math.hypot(pose.x - expected.x, pose.y - expected.y)
+        turned_rad = abs(wrap_angle(pose.yaw - expected.yaw))
+        if self._expected is None or apart_m > DRIFT_M or turned_rad > DRIFT_RAD:
+            if apart_m > STEP_M / 2:
+                self.block(pose, expected)
             self._actions, self._expected = iter(self.plan(pose)), pose
         action = next(self._actions, Action.STOP)
         self._expected = pose_after(action, self._expected)
@@ -67,12 +70,3 @@ def map_of_episode(episode: DrivingEpisode) -> GridMap | None:
         return None
     start = episode.start_position
     return scene.map_at(start).covering((start.x, start.y), (episode.goal.x, episode.goal.y))
-
-
-def _apart_m(a: Pose2, b: Pose2) -> float:
-    return math.hypot(a.x - b.x, a.y - b.y)
-
-
-def _has_drifted(pose: Pose2, expected: Pose2) -> bool:
-    turned_rad = abs(wrap_angle(pose.yaw - expected.yaw))
-    return _apart_m(pose, expected) > DRIFT_M or turned_rad > DRIFT_RAD

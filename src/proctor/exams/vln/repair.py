@@ -110,14 +110,11 @@ class _Reading:
         add("error", "quaternion-length", text, episodes=indices[long].tolist(), remedy="fixed")
         for row in np.flatnonzero((wxyz | tilted | long) & ~lost).tolist():
             repaired = yaw_only[row] / lengths[row] if tilted[row] or long[row] else quaternions[row]
-            self._repair_rotation(int(indices[row]), repaired.tolist())
-
-    def _repair_rotation(self, index: int, xyzw: list[float]) -> None:
-        record = self._checked.records[index]
-        self._checked.changes.append(
-            f"episodes[{index}]: start_rotation {record['start_rotation']} to {xyzw}"
-        )
-        record["start_rotation"] = xyzw
+            index, xyzw = int(indices[row]), repaired.tolist()
+            record = self._checked.records[index]
+            change = f"start_rotation {record['start_rotation']} to {xyzw}"
+            self._checked.changes.append(f"episodes[{index}]: {change}")
+            record["start_rotation"] = xyzw
 
     def _read_extras(self) -> dict[str, Extra]:
         document = self._checked.document

@@ -16,27 +16,9 @@ from numpy.typing import NDArray
 
 from proctor.core.geometry import distances_along, wrap_angle
 from proctor.core.types import Action, Array
-from proctor.exams.fault_words import counted, fault_class
+from proctor.exams.fault_words import counted, fault_verdict
 from proctor.exams.results import EpisodeResult, GoalDistance, Verdict, distance_label
 from proctor.exams.vln.episode import Episode
-
-Kind = Literal[
-    "success",
-    "never_moved",
-    "passed_goal",
-    "wrong_first_turn",
-    "looped",
-    "stuck",
-    "collided",
-    "stopped_early",
-    "stopped_far",
-    "timeout",
-    "no_stop",
-    "agent_fault",
-    "evaluator_fault",
-    "unavailable",
-    "unknown_fault",
-]
 
 MOVED_M = 0.2  # a robot that never got this far from its start has not moved
 STUCK_REACH_M, STUCK_STEPS, STUCK_SHARE = 0.5, 10, 0.5
@@ -93,14 +75,13 @@ def verdict_of(episode: Episode | None, result: EpisodeResult) -> Verdict:
     """Find out why an episode ended as it did. The episode is None if its dataset is gone."""
     last = len(result.trajectory) - 1
     if result.error is not None:
-        kind, text = fault_class(result.error, last)
-        return _verdict(kind, last, text)
+        return fault_verdict(result.error, last)
     if result.success:
         bumps = f", with {counted(result.collision_count, 'bump')}" if result.collision_count else ""
-        return _verdict("success", last, f"Stopped {goal_distance(result)}{bumps}.")
+        return Verdict("success", last, f"Stopped {goal_distance(result)}{bumps}.")
     drive = _Drive(episode, result)
     if float(np.linalg.norm(drive.positions - drive.positions[0], axis=1).max()) < MOVED_M:
-        return _verdict("never_moved", last, _unmoved_sentence(drive))
+        return Verdict("never_moved", last, _unmoved_sentence(drive))
     if result.metrics.get("oracle_success") == 1.0:
         return _passed(drive)
     found = [mistake for mistake in (_wrong_first_turn(drive), _loop(drive), _stuck(drive)) if mistake]
@@ -114,10 +95,6 @@ def goal_distance(result: EpisodeResult) -> GoalDistance:
     # Where the map shows no path from the last position, the navigation error is the straight line.
     is_straight = error_m == straight_m and not result.success
     return GoalDistance(error_m, distance_label("euclidean" if is_straight else result.distance))
-
-
-def _verdict(kind: Kind, step: int, sentence: str) -> Verdict:
-    return Verdict(kind=kind, step=step, sentence=sentence)
 
 
 def _unmoved_sentence(drive: _Drive) -> str:
@@ -135,16 +112,16 @@ def _unmoved_sentence(drive: _Drive) -> str:
 def _passed(drive: _Drive) -> Verdict:
     distances_m, end = drive.goal_distances_m, drive.end
     if distances_m is None:
-        return _verdict("passed_goal", drive.last, f"Was at the goal but did not stop; ended {end}.")
+        return Verdict("passed_goal", drive.last, f"Was at the goal but did not stop; ended {end}.")
     nearest = int(distances_m.argmin())
     near_m = min(float(distances_m[nearest]), end.metres)
     if nearest == drive.last or end.metres <= near_m + 0.05:
         when = "when the steps ran out" if drive.result.failure_reason == "timeout" else "at the end"
         text = f"Was {end} {when}, within the threshold, but never said STOP."
-        return _verdict("passed_goal", drive.last, text)
+        return Verdict("passed_goal", drive.last, text)
     verb = "stopped" if drive.stopped else "ended"
     text = f"Came within {near_m:.1f} m of the goal after step {nearest} but did not stop there"
-    return _verdict("passed_goal", nearest, f"{text}; {verb} {end}.")
+    return Verdict("passed_goal", nearest, f"{text}; {verb} {end}.")
 
 
 def _wrong_first_turn(drive: _Drive) -> Verdict | None:
@@ -152,19 +129,18 @@ def _wrong_first_turn(drive: _Drive) -> Verdict | None:
     if departure is None or not departure.at_first_turn or departure.took == departure.wanted:
         return None
     text = f"{_turn_clause(departure)}; ended {drive.end}."
-    return _verdict("wrong_first_turn", departure.step, text)
+    return Verdict("wrong_first_turn", departure.step, text)
 
 
 def _turn_clause(departure: PathDeparture) -> str:
-    took = {
-        "left": "Turned left",
-        "right": "Turned right",
-        "ahead": "Went straight on",
-        "back": "Turned back",
+    words = {
+        "left": ("Turned left", "goes left"),
+        "right": ("Turned right", "goes right"),
+        "ahead": ("Went straight on", "goes straight on"),
+        "back": ("Turned back", "turns back"),
     }
-    goes = {"left": "goes left", "right": "goes right", "ahead": "goes straight on", "back": "turns back"}
-    step = max(departure.step, 1)
-    return f"{took[departure.took]} at step {step} where the reference {goes[departure.wanted]}"
+    (took, _), (_, goes) = words[departure.took], words[departure.wanted]
+    return f"{took} at step {max(departure.step, 1)} where the reference {goes}"
 
 
 def _loop(drive: _Drive) -> Verdict | None:
@@ -182,7 +158,7 @@ def _loop(drive: _Drive) -> Verdict | None:
         return None
     first = int(repeated[0])
     text = f"Went in circles: from step {first} on it drove {again_m:.1f} m over ground it had covered before"
-    return _verdict("looped", first, f"{text}; ended {drive.end}.")
+    return Verdict("looped", first, f"{text}; ended {drive.end}.")
 
 
 def _was_here(step: int, driven: NDArray[np.intp], positions: Array, yaws: Array, along_m: Array) -> bool:
@@ -204,7 +180,7 @@ def _stuck(drive: _Drive) -> Verdict | None:
         return None
     tries = f"{len(bumps)} of its last {counted(len(attempts), 'attempt')} to go forward"
     text = f"Got stuck at step {bumps[0]}: {tries} were bumps"
-    return _verdict("stuck", bumps[0], f"{text}; ended {drive.end}.")
+    return Verdict("stuck", bumps[0], f"{text}; ended {drive.end}.")
 
 
 def _ending(drive: _Drive) -> Verdict:
@@ -212,18 +188,18 @@ def _ending(drive: _Drive) -> Verdict:
     result, last, end = drive.result, drive.last, drive.end
     if result.failure_reason == "collision" and last in result.collision_steps:
         text = f"Bumped into something at step {last}, which ended the episode; it was {end}."
-        return _verdict("collided", last, text)
+        return Verdict("collided", last, text)
     if not drive.stopped:
-        kind: Kind = "timeout" if result.failure_reason == "timeout" else "no_stop"
+        kind = "timeout" if result.failure_reason == "timeout" else "no_stop"
         how = "ran out of steps after" if kind == "timeout" else "ended without STOP after step"
         text = f"{how} {last}, {end}."
     else:
         remark = _progress_remark(drive)
         if remark is not None:
-            return _verdict("stopped_early", last, f"Stopped on the way{remark}, {end}.")
+            return Verdict("stopped_early", last, f"Stopped on the way{remark}, {end}.")
         kind, text = "stopped_far", f"stopped {end}."
     step, clause = _lost(drive)
-    return _verdict(kind, step, f"{clause}; {text}" if clause else f"{text[0].upper()}{text[1:]}")
+    return Verdict(kind, step, f"{clause}; {text}" if clause else f"{text[0].upper()}{text[1:]}")
 
 
 def _lost(drive: _Drive) -> tuple[int, str]:

@@ -189,7 +189,7 @@ def episode_of(
     if len(goals) > 1:
         raise ValueError(f"goals: expected one goal, found {len(goals)}")
     radius_m = (goals[0].radius or RADIUS_M) if goals else RADIUS_M
-    waypoints = record.reference_path
+    waypoints, number = record.reference_path, record.instruction.instruction_id
     driven = actions_of(gt, turn_deg=turn_deg) if gt and gt.actions else None
     return Episode(
         episode_id=str(record.episode_id),
@@ -212,7 +212,7 @@ def episode_of(
             format=format_,
             scene_id=record.scene_id,
             trajectory_id=record.trajectory_id,
-            instruction_id=_text(record.instruction.instruction_id),
+            instruction_id=None if number is None else str(number),
             geodesic_distance=record.info.geodesic_distance if record.info else None,
             waypoints=None if waypoints is None else [from_habitat(point) for point in waypoints],
         ),
@@ -247,7 +247,3 @@ def _notes(episodes: Sequence[Episode], gt: Path | None) -> list[str]:
     if withheld:
         notes.append(f"{withheld} of {len(episodes)} episodes have no goal: they cannot be scored")
     return notes
-
-
-def _text(value: int | str | None) -> str | None:
-    return None if value is None else str(value)

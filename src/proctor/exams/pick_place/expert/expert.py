@@ -65,7 +65,8 @@ class ExpertPolicy(Policy):
         """Pick the object up and put it down, again and again until the episode ends."""
         while True:
             if self._truth["phase"] == "place" and self._truth["object_in_target"]:
-                yield from self._wait(self._controls(), self._is_out_of_place, PATIENCE_STEPS)
+                present = self._controls()
+                yield from self._wait(present, lambda: not self._truth["object_in_target"], PATIENCE_STEPS)
             if not (yield from self._pick()):
                 yield self._controls()  # at least one step passes
             elif self._truth["target_position"] is None:
@@ -114,12 +115,11 @@ class ExpertPolicy(Policy):
         down[GRIPPER] = 0.0
         yield from self._go(down, EXACT)
         down[GRIPPER] = plan.opening_m
-        yield from self._wait(down, self._is_let_go(plan.opening_m), OPENING_STEPS)
+        yield from self._wait(down, lambda: self._is_let_go(plan.opening_m), OPENING_STEPS)
         yield from self._go(changed(down, lift=plan.path[-1][LIFT]), NEAR)
         return True
 
     def _hold(self) -> Script:
-        """Hold it aloft for as long as it is held."""
         present = self._command()
         is_lost = self._is_lost()
         while not is_lost():
@@ -127,7 +127,6 @@ class ExpertPolicy(Policy):
         return False
 
     def _approach(self, plan: PosturePlan, opening_m: float, alarm: Callable[[], bool]) -> Script:
-        """Go to above the place."""
         for index, posture in enumerate(plan.path):
             goal = posture.copy()
             goal[GRIPPER] = opening_m
@@ -202,14 +201,8 @@ class ExpertPolicy(Policy):
 
         return is_lost
 
-    def _is_let_go(self, opening_m: float) -> Callable[[], bool]:
-        def is_let_go() -> bool:
-            return bool(self._truth["object_released"] and self._truth["gripper_state"] > opening_m - 0.002)
-
-        return is_let_go
-
-    def _is_out_of_place(self) -> bool:
-        return not self._truth["object_in_target"]
+    def _is_let_go(self, opening_m: float) -> bool:
+        return bool(self._truth["object_released"] and self._truth["gripper_state"] > opening_m - 0.002)
 
     def _controls(self) -> Array:
         """Return where the controls are, the base's in the world."""

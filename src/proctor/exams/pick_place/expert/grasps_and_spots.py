@@ -139,7 +139,6 @@ def spots_of(
 
 
 def _around(point: Array, reach_m: float) -> list[Array]:
-    """Return a point and some around it."""
     angles = np.arange(8) * np.pi / 4
     ring = np.stack([np.cos(angles), np.sin(angles), np.zeros(8)], axis=1)
     return [point, *(point + 0.5 * reach_m * ring), *(point + reach_m * ring)]

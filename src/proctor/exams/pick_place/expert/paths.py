@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -27,6 +27,7 @@ EXACT = np.array([0.002, 0.002, 0.006, 0.002, 0.002, 0.01])
 SLACK_M = 0.004
 """A path that begins close to something may stay as close as that, less this, until it gets away."""
 LIFT, ARM, WRIST = 3, 4, 5
+PLACES: dict[str, int | slice] = {"xy": slice(2), "yaw": 2, "lift": LIFT, "arm": ARM, "wrist": WRIST}
 ASIDE_M = 0.3
 FOLDED_RAD = (1.7, -1.7)  # the wrist, with the hand beside the arm
 
@@ -117,7 +118,7 @@ def candidate_paths(
     ]
     for beginning in beginnings:
         for drive in base_paths(beginning[-1], end, floor, nonholonomic=nonholonomic):
-            yield [*beginning, *drive, _turned(end, drive[-1][2])]
+            yield [*beginning, *drive, changed(end, yaw=drive[-1][2])]
 
 
 def base_paths(
@@ -128,9 +129,9 @@ def base_paths(
         corners = floor.path(start[:2], end[:2])
         if corners is not None:
             there = np.concatenate([end[:3], start[3:]])
-            between = [_moved(there, corner) for corner in corners[2:-1]]
+            between = [changed(there, xy=corner) for corner in corners[2:-1]]
             # What lies between the ends is free to turn, so the turn is made there.
-            off = [_moved(start, corners[1]), _moved(there, corners[1])] if len(corners) > 2 else []
+            off = [changed(start, xy=corners[1]), changed(there, xy=corners[1])] if len(corners) > 2 else []
             yield [*off, *between, there]
         return
     for first in floor.turning_places(start):
@@ -138,12 +139,12 @@ def base_paths(
             corners = floor.path(first, last)
             if corners is None:
                 continue
-            path = [_moved(start, first)]
+            path = [changed(start, xy=first)]
             for corner in corners[1:]:
                 path += _rolled(path[-1], corner)
             turn = path[-1][2]
             there = np.concatenate([end[:2], [turn + wrap_angle(end[2] - turn)], start[3:]])
-            yield [*path, _turned(path[-1], there[2]), there]
+            yield [*path, changed(path[-1], yaw=there[2]), there]
 
 
 def _rolled(start: Array, corner: Array) -> PosturePath:
@@ -154,37 +155,22 @@ def _rolled(start: Array, corner: Array) -> PosturePath:
     course = math.atan2(away[1], away[0])
     turns = [start[2] + wrap_angle(course + half - start[2]) for half in (0.0, math.pi)]
     turn = min(turns, key=lambda yaw: abs(yaw - start[2]))
-    return [_turned(start, turn), _moved(_turned(start, turn), corner)]
+    return [changed(start, yaw=turn), changed(start, xy=corner, yaw=turn)]
 
 
 def straight_drives(start: Array, end: Array) -> Iterator[PosturePath]:
     """Yield straight paths of the base alone, the rest as at the start."""
     there = np.concatenate([end[:3], start[3:]])
     yield [there]
-    yield [_turned(start, end[2]), there]
-    yield [_turned(there, start[2]), there]
+    yield [changed(start, yaw=end[2]), there]
+    yield [changed(there, yaw=start[2]), there]
 
 
-def changed(
-    controls: Array, *, lift: float | None = None, arm: float | None = None, wrist: float | None = None
-) -> Array:
-    """Return a posture with some of the controls elsewhere."""
+def changed(controls: Array, **values: Any) -> Array:
+    """Return a posture with some controls elsewhere: `xy` and `yaw` of the base, `lift`, `arm`, `wrist`."""
     result = controls.copy()
-    for index, value in ((LIFT, lift), (ARM, arm), (WRIST, wrist)):
-        if value is not None:
-            result[index] = value
-    return result
-
-
-def _moved(controls: Array, xy: Array) -> Array:
-    result = controls.copy()
-    result[:2] = xy
-    return result
-
-
-def _turned(controls: Array, yaw: float) -> Array:
-    result = controls.copy()
-    result[2] = yaw
+    for name, value in values.items():
+        result[PLACES[name]] = value
     return result
 
 
@@ -201,9 +187,7 @@ def _aside(controls: Array, *, nonholonomic: bool) -> Iterator[Array]:
         turns = tuple(np.arange(8) * math.pi / 4)
     for turn in turns:
         angle = controls[2] + turn
-        result = controls.copy()
-        result[:2] += ASIDE_M * np.array([math.cos(angle), math.sin(angle)])
-        yield result
+        yield changed(controls, xy=controls[:2] + ASIDE_M * np.array([math.cos(angle), math.sin(angle)]))
 
 
 class DrivableFloor:

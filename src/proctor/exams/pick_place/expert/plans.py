@@ -125,8 +125,12 @@ class Planner:
         spots = self.spots(truth)
         for some in (spots[:3], spots[3:12], spots[12:]):
             goals = [
-                HandGoal(spot.point + UP * (rise_m + DROP_M) - turned(offset, turn), heading + turn, cost_s)
-                for spot, cost_s in _with_costs(some, spots[0])
+                HandGoal(
+                    spot.point + UP * (rise_m + DROP_M) - turned(offset, turn),
+                    heading + turn,
+                    SPOT_S_PER_M * math.dist(spot.point, spots[0].point),
+                )
+                for spot in some
                 for turn in np.arange(HEADINGS) * (2 * math.pi / HEADINGS)
             ]
             stances = stances_for(goals, base, nonholonomic=self.nonholonomic)
@@ -236,11 +240,6 @@ def grip_of(hand: Array, heading: float, truth: Info) -> Grip:
     translation = held.inv().apply(truth["object_position"] - hand)
     rotation = held.inv() * Rotation.from_quat(truth["object_rotation"], scalar_first=True)
     return Grip(translation, rotation.as_matrix())
-
-
-def _with_costs(spots: Sequence[Spot], best: Spot) -> Iterator[tuple[Spot, float]]:
-    for spot in spots:
-        yield spot, SPOT_S_PER_M * math.dist(spot.point, best.point)
 
 
 def _carrying_s(posture: Posture, spots: Sequence[Spot]) -> float:
