@@ -82,25 +82,22 @@ def gap_of(
     agent: str, backends: tuple[str, str], pairs: Sequence[tuple[EpisodeResult, EpisodeResult]]
 ) -> Gap:
     """Return the gap between the backends of two runs A and B of one agent, by their common episodes."""
-    runs = {"A": [x for x, _ in pairs], "B": [y for _, y in pairs]}
-    measurable = {
-        letter: [episode for episode in episodes if why_unmeasurable(episode) is None]
-        for letter, episodes in runs.items()
-    }
+    executions, unmeasured = [], []
+    for letter, episodes in (("A", [x for x, _ in pairs]), ("B", [y for _, y in pairs])):
+        reasons = [why_unmeasurable(episode) for episode in episodes]
+        told = [episode for episode, reason in zip(episodes, reasons, strict=True) if reason is None]
+        executions.append(execution_errors(told))
+        for reason, count in Counter(filter(None, reasons)).items():
+            unmeasured.append(f"{letter}: {reason} in {count} of {len(episodes)} episodes")
     return Gap(
         agent=agent,
         a_backend=backends[0],
         b_backend=backends[1],
-        a_execution=execution_errors(measurable["A"]),
-        b_execution=execution_errors(measurable["B"]),
-        unmeasured=[text for letter, episodes in runs.items() for text in _unmeasured(letter, episodes)],
+        a_execution=executions[0],
+        b_execution=executions[1],
+        unmeasured=unmeasured,
         divergences=[divergence(x, y) for x, y in pairs if x.trajectory and y.trajectory],
     )
-
-
-def _unmeasured(letter: str, episodes: Sequence[EpisodeResult]) -> list[str]:
-    reasons = Counter(reason for episode in episodes if (reason := why_unmeasurable(episode)))
-    return [f"{letter}: {reason} in {count} of {len(episodes)} episodes" for reason, count in reasons.items()]
 
 
 class DrivenMove(NamedTuple):

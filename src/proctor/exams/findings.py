@@ -69,6 +69,13 @@ def found(
         )
 
 
+def found_where(
+    severity: Severity, kind: str, text: str, episodes: Mapping[int, T], is_so: Callable[[T], bool]
+) -> Iterator[Finding]:
+    """Yield a finding about the episodes of which something is true; nothing if there are none of them."""
+    return found(severity, kind, text, [index for index, episode in episodes.items() if is_so(episode)])
+
+
 class Findings:
     """All findings about a dataset. Episodes are known by their index in the file."""
 

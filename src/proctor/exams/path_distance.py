@@ -28,9 +28,13 @@ class PathDistance:
         self, episode: DrivingEpisode, *, success_threshold_m: float, stored_m: float | None = None
     ) -> None:
         self.success_threshold_m = success_threshold_m
-        self.kind: Literal["geodesic", "euclidean"]
-        self.kind, self._distance = _distance_of(episode)
-        self.stored_m = None if has_map(episode) else stored_m
+        scene = scene_of(episode)
+        geodesic = None if scene is None else scene.geodesic(episode.start_position, episode.goal)
+        self.kind: Literal["geodesic", "euclidean"] = "euclidean" if geodesic is None else "geodesic"
+        self._distance: DistanceFn = distance if geodesic is None else geodesic
+        if scene is not None and geodesic is None:  # the map does not connect start and goal
+            self._distance = lambda a, b: math.inf
+        self.stored_m = None if scene is not None else stored_m
         self._episode = episode
 
     def __call__(self, a: Vector3, b: Vector3) -> float:
@@ -43,20 +47,6 @@ class PathDistance:
         if self.stored_m is not None:
             return self.stored_m
         return self(self._episode.start_position, self._episode.goal)
-
-
-def _distance_of(episode: DrivingEpisode) -> tuple[Literal["geodesic", "euclidean"], DistanceFn]:
-    """Return the distance and its name; it is infinite if the map does not connect start and goal."""
-    scene = scene_of(episode)
-    if scene is None:
-        return "euclidean", distance
-    geodesic = scene.geodesic(episode.start_position, episode.goal)
-    return ("euclidean", lambda a, b: math.inf) if geodesic is None else ("geodesic", geodesic)
-
-
-def shortest_known_m(episode: DrivingEpisode, stored_m: float | None = None) -> float:
-    """Return how far it is from start to goal: on the map, else as the dataset stores it, else straight."""
-    return PathDistance(episode, success_threshold_m=0.0, stored_m=stored_m).shortest_path_m
 
 
 def has_map(episode: DrivingEpisode) -> bool:

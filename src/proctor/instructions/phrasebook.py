@@ -137,19 +137,13 @@ def read(text: str, language: str) -> list[Clause]:
     spoken = _language_named(language)
     if len(text) > LONGEST:
         raise Unreadable(f"expected at most {LONGEST} characters, found {len(text)}")
-    clauses: list[Clause] = []
-    for sentence in _sentences(text.strip(), spoken):
-        clauses += _read_sentence(sentence, spoken)
+    *sentences, rest = text.strip().split(spoken.end)
+    if rest:
+        raise Unreadable(f"expected '{spoken.end}' after '{rest.strip()}'")
+    clauses = [clause for sentence in sentences for clause in _read_sentence(sentence.strip(), spoken)]
     if not clauses:
         raise Unreadable("expected an instruction, found nothing")
     return clauses
-
-
-def _sentences(text: str, spoken: Language) -> list[str]:
-    *sentences, rest = text.split(spoken.end)
-    if rest:
-        raise Unreadable(f"expected '{spoken.end}' after '{rest.strip()}'")
-    return [sentence.strip() for sentence in sentences]
 
 
 def _read_sentence(sentence: str, spoken: Language) -> list[Clause]:

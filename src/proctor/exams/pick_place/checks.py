@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import PurePosixPath
 
@@ -12,7 +12,7 @@ import msgspec
 
 from proctor.core.errors import MissingDependency, UserError, did_you_mean
 from proctor.core.registry import build
-from proctor.exams.findings import EpisodesToCheck, Finding, Severity, check_wording, found, says_something
+from proctor.exams.findings import EpisodesToCheck, Finding, check_wording, found, found_where, says_something
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.robots.stretch import CONTROLS
 from proctor.robots.stretch_kinematics import HIGHEST_M, reach_of
@@ -28,7 +28,6 @@ Picks = Mapping[int, PickAndPlaceEpisode]
 """By index in their file; broken ones are missing."""
 FILTERS = {"empty-instruction": "nothing is said", "duplicate": "the same in all as an episode before"}
 """Reasons to leave episodes out, by name."""
-NOTES = ("no-reference", "physics")  # what is good to know, and no reason to distrust a dataset
 
 Problem = tuple[str, str]
 """Where in the episode, and what."""
@@ -49,17 +48,14 @@ def check_before_run(given: EpisodesToCheck[PickAndPlaceEpisode]) -> Iterator[Fi
 def check_dataset(given: EpisodesToCheck[PickAndPlaceEpisode], env: str) -> Iterator[Finding]:
     """Yield all that is wrong or odd. The objects are put up in the world `env`."""
     picks = given.episodes
-
-    def odd(kind: str, text: str, is_odd: Callable[[PickAndPlaceEpisode], bool]) -> Iterator[Finding]:
-        severity: Severity = "note" if kind in NOTES else "warning"
-        return found(severity, kind, text, [index for index, pick in picks.items() if is_odd(pick)])
-
-    yield from odd("empty-instruction", "nothing is said", lambda e: not says_something(e.instruction.text))
-    yield from odd("start-at-goal", "the object stands where it shall be put", _is_there_already)
+    empty = [index for index, e in picks.items() if not says_something(e.instruction.text)]
+    yield from found("warning", "empty-instruction", "nothing is said", empty)
+    text = "the object stands where it shall be put"
+    yield from found_where("warning", "start-at-goal", text, picks, _is_there_already)
     text = "the object, lifted or not, or its target is higher or farther than the robot can get"
-    yield from odd("out-of-reach", text, lambda e: out_of_reach(e) is not None)
+    yield from found_where("warning", "out-of-reach", text, picks, lambda e: out_of_reach(e) is not None)
     text = "the target's position is farther than its radius from the container that it names"
-    yield from odd("container-elsewhere", text, _is_elsewhere)
+    yield from found_where("warning", "container-elsewhere", text, picks, _is_elsewhere)
     yield from check_wording(
         picks,
         words=lambda e: e.instruction.text,
@@ -68,9 +64,10 @@ def check_dataset(given: EpisodesToCheck[PickAndPlaceEpisode], env: str) -> Iter
         start=lambda e: None,
     )
     text = "no reference: trajectory_similarity is not measured"
-    yield from odd("no-reference", text, lambda e: e.reference_trajectory is None)
+    yield from found_where("note", "no-reference", text, picks, lambda e: e.reference_trajectory is None)
     text = "physics_engine is recorded, not obeyed: physics is MuJoCo's"
-    yield from odd("physics", text, lambda e: e.sim_params.physics_engine not in (None, "mujoco"))
+    others = [i for i, e in picks.items() if e.sim_params.physics_engine not in (None, "mujoco")]
+    yield from found("note", "physics", text, others)
     yield from _put_up(picks, env)
 
 

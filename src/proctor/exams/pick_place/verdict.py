@@ -1,6 +1,6 @@
 """How far a pick-and-place episode came: one class, the step where it went wrong, and a sentence for people.
 
-Of the classes below the first that applies is taken. `docs/report.md` has the same definitions for readers.
+The first class that applies is taken. `docs/report.md` lists and defines them.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from statistics import median
@@ -21,12 +20,12 @@ from proctor.exams.findings import (
     Finding,
     check_wording,
     found,
+    found_where,
     grouped,
-    groups,
     says_something,
     some_of,
 )
-from proctor.exams.path_distance import has_map, shortest_known_m, unreachable_notes
+from proctor.exams.path_distance import PathDistance, has_map, unreachable_notes
 from proctor.exams.vln.episode import Episode, stored_geodesic_m
 from proctor.maps.grid_map import MARGIN_M, GridMap
 from proctor.robots.spec import standard_robot
@@ -114,11 +113,10 @@ def scene_notes(episodes: Sequence[Episode]) -> list[str]:
 def check_dataset(given: Given, env: str) -> Iterator[Finding]:
     """Yield all that is wrong or odd. The robot is put at every start in the world `env`."""
     if given.format == "native":
-        without = [index for index, e in given.episodes.items() if e.reference_path is None]
         text = "no reference path: nDTW, SDTW and CLS are not measured"
-        yield from found("note", "no-gt", text, without)
+        yield from found_where("note", "no-gt", text, given.episodes, lambda e: e.reference_path is None)
     yield from _missing_scenes(given)
-    yield from check_episodes(given.episodes, shortest_m=_shortest_m)
+    yield from _check_episodes(given.episodes)
     yield from _check_maps(given.episodes, env)
 
 
@@ -216,9 +214,13 @@ def _is_off(grid: GridMap, point: Vector3) -> bool:
 
 
 def _shortest_m(episode: Episode) -> float:
-    """Return how far it is from start to goal; straight if the scene is broken, which is told elsewhere."""
+    """Return how far it is from start to goal: on the map, else as the dataset stores it, else straight.
+
+    It is straight, too, if the scene is broken, which is told elsewhere.
+    """
     try:
-        return shortest_known_m(episode, stored_geodesic_m(episode))
+        stored_m = stored_geodesic_m(episode)
+        return PathDistance(episode, success_threshold_m=0.0, stored_m=stored_m).shortest_path_m
     except UserError:
         return distance(episode.start_position, episode.goal)
 
@@ -227,28 +229,43 @@ def _with_goals(episodes: Iterable[Episode]) -> list[Episode]:
     return [episode for episode in episodes if episode.goal_position is not None]
 
 
-def check_episodes(episodes: Episodes, *, shortest_m: Callable[[Episode], float]) -> Iterator[Finding]:
-    """Yield all that is odd. `shortest_m` returns how far it is from start to goal, as far as it is known."""
-    yield from _check_goals(episodes, shortest_m)
+def _check_episodes(episodes: Episodes) -> Iterator[Finding]:
+    """Yield all that is odd with episodes by themselves."""
+    text = "the goal is withheld: it cannot be scored"
+    yield from found_where("warning", "no-goal", text, episodes, lambda e: e.goal_position is None)
+    text = "a STOP at once may be a success"
+    yield from found_where("warning", "start-at-goal", text, episodes, _starts_at_goal)
     yield from _check_up_axis(episodes)
-    yield from _check_levels(episodes)
-    yield from _check_references(episodes)
-    yield from _check_instructions(episodes)
-    yield from _check_routes(episodes)
+    text = f"the path goes more than {LEVEL_M} m up or down: a wheeled robot cannot do it"
+    yield from found_where("warning", "level-change", text, episodes, _changes_level)
+    text = "the reference path has gaps of more than 1 m: even a perfect agent would have a low nDTW"
+    yield from found_where("warning", "sparse-reference", text, episodes, _is_sparse)
+    text = "the dense path ends more than 1 m from the goal"
+    yield from found_where("warning", "reference-end", text, episodes, _reference_ends_elsewhere)
+    text = "the waypoints (`reference_path`) do not run from the start to the goal"
+    yield from found_where("warning", "waypoints", text, episodes, _waypoints_lead_elsewhere)
+    empty = [index for index, e in episodes.items() if not says_something(e.instruction)]
+    yield from found("error", "empty-instruction", "nothing is said", empty, remedy="dropped")
+    yield from check_wording(
+        episodes,
+        words=lambda e: e.instruction,
+        scene=lambda e: e.scene_id,
+        goal=lambda e: e.goal_position,
+        start=lambda e: (e.start_position, e.start_rotation),
+    )
+    routes = grouped(episodes, lambda e: (e.scene_id, e.start_position, e.goal_position)).values()
+    text = f"{len(episodes)} episodes on {len(routes)} routes: some differ only in words or heading"
+    shared = sorted(index for route in routes if len(route) > 1 for index in route)
+    yield from found("note", "shared-route", text, shared)
 
 
-def _check_goals(episodes: Episodes, shortest_m: Callable[[Episode], float]) -> Iterator[Finding]:
-    goals = {index: e.goal_position for index, e in episodes.items()}
-    without = [index for index, goal in goals.items() if goal is None]
-    yield from found("warning", "no-goal", "the goal is withheld: it cannot be scored", without)
-    inside = []
-    for index, e in episodes.items():
-        if e.goal_position is not None:
-            threshold_m = e.success_threshold or NEAR_M
-            # No path is shorter than the straight line, so most episodes need no path search.
-            if distance(e.start_position, e.goal_position) < threshold_m and shortest_m(e) < threshold_m:
-                inside.append(index)
-    yield from found("warning", "start-at-goal", "a STOP at once may be a success", inside)
+def _starts_at_goal(episode: Episode) -> bool:
+    if episode.goal_position is None:
+        return False
+    near_m = episode.success_threshold or NEAR_M
+    # No path is shorter than the straight line, so most episodes need no path search.
+    is_near = distance(episode.start_position, episode.goal_position) < near_m
+    return is_near and _shortest_m(episode) < near_m
 
 
 def _check_up_axis(episodes: Episodes) -> Iterator[Finding]:
@@ -263,56 +280,26 @@ def _check_up_axis(episodes: Episodes) -> Iterator[Finding]:
         yield from found("warning", "up-axis", text, episodes)
 
 
-def _check_levels(episodes: Episodes) -> Iterator[Finding]:
-    changing = []
-    for index, e in episodes.items():
-        waypoints = e.origin.waypoints if e.origin is not None else None
-        points = [e.start_position, *(e.reference_path or []), *(waypoints or [])]
-        heights = [point.z for point in points] + ([e.goal_position.z] if e.goal_position else [])
-        if max(heights) - min(heights) > LEVEL_M:
-            changing.append(index)
-    text = f"the path goes more than {LEVEL_M} m up or down: a wheeled robot cannot do it"
-    yield from found("warning", "level-change", text, changing)
+def _changes_level(episode: Episode) -> bool:
+    waypoints = episode.origin.waypoints if episode.origin is not None else None
+    points = [episode.start_position, *(episode.reference_path or []), *(waypoints or [])]
+    heights = [point.z for point in points] + ([episode.goal_position.z] if episode.goal_position else [])
+    return max(heights) - min(heights) > LEVEL_M
 
 
-def _check_references(episodes: Episodes) -> Iterator[Finding]:
-    sparse, astray, elsewhere = [], [], []
-    for index, e in episodes.items():
-        if e.reference_path:
-            if e.goal_position and distance(e.reference_path[-1], e.goal_position) > FAR_M:
-                astray.append(index)
-            if _widest_gap_m(e.reference_path) > SPARSE_M:
-                sparse.append(index)
-        if e.origin and e.origin.waypoints and e.goal_position:
-            ends = (e.origin.waypoints[0], e.start_position), (e.origin.waypoints[-1], e.goal_position)
-            if any(distance(a, b) > NEAR_M for a, b in ends):
-                elsewhere.append(index)
-    text = "the reference path has gaps of more than 1 m: even a perfect agent would have a low nDTW"
-    yield from found("warning", "sparse-reference", text, sparse)
-    yield from found("warning", "reference-end", "the dense path ends more than 1 m from the goal", astray)
-    text = "the waypoints (`reference_path`) do not run from the start to the goal"
-    yield from found("warning", "waypoints", text, elsewhere)
+def _is_sparse(episode: Episode) -> bool:
+    points = np.array([(p.x, p.y, p.z) for p in episode.reference_path or ()])
+    return len(points) > 1 and float(np.linalg.norm(np.diff(points, axis=0), axis=1).max()) > SPARSE_M
 
 
-def _check_instructions(episodes: Episodes) -> Iterator[Finding]:
-    empty = [index for index, e in episodes.items() if not says_something(e.instruction)]
-    yield from found("error", "empty-instruction", "nothing is said", empty, remedy="dropped")
-    yield from check_wording(
-        episodes,
-        words=lambda e: e.instruction,
-        scene=lambda e: e.scene_id,
-        goal=lambda e: e.goal_position,
-        start=lambda e: (e.start_position, e.start_rotation),
-    )
+def _reference_ends_elsewhere(episode: Episode) -> bool:
+    path, goal = episode.reference_path, episode.goal_position
+    return bool(path and goal and distance(path[-1], goal) > FAR_M)
 
 
-def _check_routes(episodes: Episodes) -> Iterator[Finding]:
-    routes = {(e.scene_id, e.start_position, e.goal_position) for e in episodes.values()}
-    shared = groups(episodes, lambda e: (e.scene_id, e.start_position, e.goal_position))
-    text = f"{len(episodes)} episodes on {len(routes)} routes: some differ only in words or heading"
-    yield from found("note", "shared-route", text, sorted(i for group in shared for i in group))
-
-
-def _widest_gap_m(path: list[Vector3]) -> float:
-    points = np.array([(p.x, p.y, p.z) for p in path])
-    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).max()) if len(points) > 1 else -math.inf
+def _waypoints_lead_elsewhere(episode: Episode) -> bool:
+    waypoints, goal = episode.origin.waypoints if episode.origin else None, episode.goal_position
+    if not waypoints or not goal:
+        return False
+    ends = (waypoints[0], episode.start_position), (waypoints[-1], goal)
+    return any(distance(a, b) > NEAR_M for a, b in ends)

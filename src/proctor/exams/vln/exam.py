@@ -25,7 +25,7 @@ from proctor.exams.vln.foreign_results import read_vlnce_results
 from proctor.exams.vln.gt import gt_candidates, gt_name
 from proctor.exams.vln.metrics import DEFINITION, METRICS
 from proctor.exams.vln.predictions import PREDICTIONS
-from proctor.exams.vln.repair import read_broken_vlnce
+from proctor.exams.vln.repair import VlnceRepair
 from proctor.exams.vln.verdict import verdict_of
 from proctor.exams.vln.vlnce import is_vlnce, load_vlnce
 from proctor.exams.vln.vlnce_writer import write_vlnce
@@ -137,9 +137,11 @@ class VlnExam(DrivingExam[Episode]):
         """Read a native file, R2R-CE or RxR-CE."""
         if any(map(is_vlnce, first_records(raw_records(raw)))):
             loaded, locate = load_vlnce(raw, file), scene_locator(file, scenes)
-            places = {f"episodes[{index}]": episode for index, episode in enumerate(loaded.episodes)}
-            found = [located(episode, locate, file, place) for place, episode in places.items()]
-            return loaded._replace(episodes=found)
+            episodes = [
+                located(episode, locate, file, f"episodes[{index}]")
+                for index, episode in enumerate(loaded.episodes)
+            ]
+            return loaded._replace(episodes=episodes)
         try:
             return super().load(raw, file, scenes)
         except InvalidFile as error:
@@ -162,7 +164,7 @@ class VlnExam(DrivingExam[Episode]):
     def read_broken(cls, checked: CheckedDataset) -> None:
         """Read a native file, R2R-CE or RxR-CE."""
         if any(map(is_vlnce, checked.records)):
-            read_broken_vlnce(checked)
+            VlnceRepair(checked)
         else:
             checked.read_native()
 

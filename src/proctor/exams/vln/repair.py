@@ -42,13 +42,8 @@ HUGE, SHORT = 1e3, 0.1
 """Beyond these lengths a quaternion is not one that somebody forgot to normalise."""
 
 
-def read_broken_vlnce(checked: CheckedDataset) -> None:
-    """Read a file of VLN-CE as far as it can be read."""
-    _Reading(checked)
-
-
-class _Reading:
-    """The steps by which a file of VLN-CE is read and repaired."""
+class VlnceRepair:
+    """The steps by which a file of VLN-CE is read, as far as it can be, and repaired."""
 
     def __init__(self, checked: CheckedDataset) -> None:
         self._checked, self._findings = checked, checked.findings

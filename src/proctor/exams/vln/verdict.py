@@ -1,7 +1,7 @@
 """Why an episode ended as it did: one class, the step where it went wrong, and a sentence for people.
 
-Of the classes below the first that applies is taken; of looping, getting stuck and a wrong first turn, the
-one that began first. `docs/report.md` has the same definitions for readers.
+The first class that applies is taken; of looping, getting stuck and a wrong first turn, the
+one that began first. `docs/report.md` lists and defines them.
 """
 
 from __future__ import annotations
