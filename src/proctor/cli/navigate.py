@@ -15,15 +15,13 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
 from proctor.cli.import_world import scene_file
+from proctor.cli.navigation_options import add_navigation_options, episode_of, navigation_params
 from proctor.cli.options import (
     add_command,
     add_dataset,
-    add_navigation_options,
     add_option,
     add_robot,
     allow_negative_places,
-    episode_of,
-    navigation_params,
     place_of,
 )
 from proctor.cli.terminal import DONE, console, errors

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.live import Live
 from rich.text import Text
 
+from proctor.cli.navigation_options import episode_of
 from proctor.cli.options import (
     add_command,
     add_dataset,
@@ -19,7 +20,6 @@ from proctor.cli.options import (
     add_robot,
     add_ros_arguments,
     allow_negative_places,
-    episode_of,
     place_of,
 )
 from proctor.cli.terminal import console, exit_code_after, noted_signals

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 import proctor
+from proctor.cli.navigation_options import episode_of
 from proctor.cli.options import (
     add_command,
     add_dataset,
@@ -20,7 +21,6 @@ from proctor.cli.options import (
     add_robot,
     add_ros_arguments,
     allow_negative_places,
-    episode_of,
     place_of,
     read_options,
 )
