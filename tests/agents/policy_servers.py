@@ -319,20 +319,25 @@ class Gr00t:
 @contextmanager
 def serving_zmq(reply):
     """Serve a ZeroMQ REP socket: `reply` is called with every request; yields the address."""
-    socket_, stop = zmq.Context.instance().socket(zmq.REP), threading.Event()
+    context, stop = zmq.Context(), threading.Event()
+    socket_ = context.socket(zmq.REP)
     socket_.linger = 0
+    socket_.rcvtimeo = 20  # poll() may announce a message that recv() then drops as malformed, and waits on
     port = socket_.bind_to_random_port("tcp://127.0.0.1")
 
     def run():
         while not stop.is_set():
-            if not socket_.poll(20):
+            try:
+                frame = socket_.recv()
+            except zmq.Again:
                 continue
-            found = reply(socket_.recv())
+            found = reply(frame)
             if found is None:  # a server that is gone
                 break
             packed = found if isinstance(found, bytes) else msgpack.packb(found, default=msgpack_numpy.encode)
             socket_.send(packed)
-        socket_.close(0)
+        socket_.close()
+        context.term()  # the port is free only after this
 
     thread = threading.Thread(target=run)
     thread.start()
