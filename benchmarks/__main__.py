@@ -12,18 +12,18 @@ import importlib
 import pkgutil
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import benchmarks
 from benchmarks.rows import NotMeasured, Row
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     found = (info.name for info in pkgutil.iter_modules(benchmarks.__path__))
     known = sorted(name.removeprefix("bench_") for name in found if name.startswith("bench_"))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="*", help=f"all by default: {', '.join(known)}")
-    names = parser.parse_args().name or known
+    names = parser.parse_args(words).name or known
     if unknown := sorted(set(names) - set(known)):
         parser.error(f"no benchmark {unknown[0]!r}: expected {', '.join(known)}")
     print(f"{'benchmark':<58}{'ours':>12}{'theirs':>12}{'ratio':>9}{'bar':>9}")

@@ -30,7 +30,7 @@ def bench(tmp_path, monkeypatch, capsys):
                 f"from benchmarks.rows import NotMeasured, Row\n{body}\n"
             )
         monkeypatch.setattr(benchmarks, "__path__", [str(tmp_path)])
-        code = main()
+        code = main([])
         for name in modules:
             sys.modules.pop(f"benchmarks.bench_{name}", None)
         return code, capsys.readouterr().out.splitlines()[1:]
