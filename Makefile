@@ -43,8 +43,7 @@ check: .venv/.ready
 caches: .venv/.ready
 	@$(BIN)/python scripts/fill_caches.py
 
-# Linters keep one core busy; what all tests would compile is compiled on another. Robots over ROS 2 move in
-# real time, and a shared machine may stand still for seconds: what failed is tried again, and counted.
+# Linters keep one core busy; what all tests would compile is compiled on another.
 test:
 	@scripts/setup.sh --packages test
 	@$(MAKE) --no-print-directory .venv/.ready
