@@ -174,7 +174,7 @@ def _check_unambiguous(kind: Kind, name: str) -> None:
 def _checked_class(kind: Kind, name: str, module: ModuleType, attribute: str) -> Any:
     """Return a class of a module if it is of this kind and can be used."""
     if not hasattr(module, attribute):
-        hint = did_you_mean(attribute, dir(module))
+        hint = did_you_mean(attribute, _classes(kind, module))
         raise UserError(f"{kind} '{name}': the module {module.__name__} has no '{attribute}'{hint}")
     found = getattr(module, attribute)
     base = _base(kind)
@@ -190,6 +190,16 @@ def _base(kind: Kind) -> type:
     base = BASES.get(kind, object)
     found: type = resolve_name(base) if isinstance(base, str) else base
     return found
+
+
+def _classes(kind: Kind, module: ModuleType) -> dict[str, type]:
+    """Return the classes of a kind that have a name in a module, without the one that all inherit."""
+    base = _base(kind)
+    return {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, base) and value is not base
+    }
 
 
 def _own_class_hint(name: str) -> str:
@@ -254,11 +264,7 @@ def _user_file(what: str, given: str) -> Path:
 def _only_class(kind: Kind, name: str, module: ModuleType) -> str:
     """Return the name of the only class of a kind that a user's file defines."""
     base = _base(kind)
-    found = [
-        key
-        for key, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
-    ]
+    found = [key for key, value in _classes(kind, module).items() if value.__module__ == module.__name__]
     if len(found) != 1:
         count = "none" if not found else f"{len(found)}: {', '.join(found)}; write {name}:{found[0]}"
         raise UserError(f"{kind} '{name}': expected one class that inherits {base.__name__}, found {count}")
