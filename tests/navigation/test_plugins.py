@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from importlib.metadata import entry_points
 
 import numpy as np
@@ -17,6 +18,7 @@ from proctor.navigation.planner import find_path, planner_name
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.states import SkillState
+from proctor.robots.robot import Twist
 
 STRANGER = '''
 import math
@@ -114,6 +116,61 @@ class Nod(Recovery):
     def trajectory(self, situation):
         return turn(situation.pose, 0.3, situation.dynamics)
 '''
+BROKEN = """
+from strange_plugins import *
+
+
+class FaultOptions(PluginOptions, frozen=True):
+    fault: str = "raises"
+
+
+class Faulty:
+    options_type = FaultOptions
+
+    def misbehave(self, *_):
+        if self.options.fault == "raises":
+            raise RuntimeError("it broke")
+        if self.options.fault == "exits":
+            raise SystemExit(0)
+        path = FoundPath("abc")
+        return {"none": None, "words": "no", "number": 1, "no": False, "path": path}[self.options.fault]
+
+
+class Planner(Faulty, PathPlanner):
+    find_path = Faulty.misbehave
+
+
+class Driver(Faulty, Controller):
+    twists = {"nan": Twist(math.nan), "inf": Twist(0.0, 0.0, -math.inf), "hasty": Twist(1e9, 0.0, -1e9)}
+
+    def set_reference_trajectory(self, trajectory, start_time_s):
+        self.robot.command(Twist(0.5))
+
+    def clock_callback(self, time_s):
+        twist = self.twists.get(self.options.fault)
+        self.misbehave() if twist is None else self.robot.command(twist)
+
+    def stop(self):
+        raise RuntimeError("it does not stop")
+
+
+class Judge(Faulty, GoalChecker):
+    has_arrived = Faulty.misbehave
+
+
+class Watcher(Faulty, ProgressChecker):
+    restart = find_problem = Faulty.misbehave
+
+
+class Helper(Faulty, Recovery):
+    message = "Helping"
+    trajectory = Faulty.misbehave
+
+
+class Unmade(Judge):
+    def __init__(self, options):
+        raise RuntimeError("it cannot be made")
+"""
 POINTS = {
     "planners": {"via": "Via", "astray": "Astray"},
     "controllers": {"feed_forward": "FeedForward"},
@@ -129,6 +186,7 @@ def stranger(tmp_path_factory):
     """Install a package, as pip does: its module, and its entry points."""
     site = tmp_path_factory.mktemp("site")
     (site / "strange_plugins.py").write_text(STRANGER)
+    (site / "broken_plugins.py").write_text(BROKEN)
     info = site / "strange_plugins-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strange-plugins\nVersion: 1.0\n")
@@ -230,6 +288,82 @@ def test_a_strangers_recovery_is_tried(client):
     assert turned_rad == pytest.approx(0.6, abs=0.05)
 
 
+FAULTS = {
+    ("planner", "Planner", "raises"): r"failed \(broken_plugins.py, line \d+\): RuntimeError: it broke",
+    ("planner", "Planner", "exits"): r"failed \(broken_plugins.py, line \d+\): SystemExit: 0",
+    ("planner", "Planner", "words"): r"returned 'no'; expected FoundPath\(points\), or None",
+    ("planner", "Planner", "path"): "failed: ValueError: could not convert",
+    ("controller", "Driver", "raises"): r"failed \(broken_plugins.py, line \d+\): RuntimeError: it broke",
+    ("controller", "Driver", "exits"): "SystemExit: 0",
+    ("controller", "Driver", "nan"): r"commanded a velocity that is not finite: Twist\(vx=nan",
+    ("controller", "Driver", "inf"): "commanded a velocity that is not finite",
+    ("goal_checker", "Judge", "raises"): "RuntimeError: it broke",
+    ("goal_checker", "Judge", "words"): "returned 'no'; expected True or False",
+    ("goal_checker", "Judge", "none"): "returned None; expected True or False",
+    ("goal_checker", "Unmade", "none"): "RuntimeError: it cannot be made",
+    ("progress_checker", "Watcher", "raises"): "RuntimeError: it broke",
+    ("progress_checker", "Watcher", "number"): "returned 1; expected what is wrong, or None",
+    ("recovery", "Helper", "raises"): "RuntimeError: it broke",
+    ("recovery", "Helper", "none"): "returned None; expected a Trajectory",
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"), FAULTS.items(), ids=lambda part: part if str(part) == part else "-".join(part)
+)
+def test_a_plugin_that_breaks_stops_the_robot_and_is_named(strange_client, fault, words):
+    kind, name, option = fault
+    name, options = f"broken_plugins:{name}", {"fault": option}
+    if kind == "recovery":
+        given = {"recoveries": (name,), "recovery_options": {name: options}}
+    else:
+        given = {kind: name, f"{kind}_options": options}
+    occupied = room()
+    if kind == "recovery":
+        occupied[:, 60] = True
+    floor = Floor(strange_client, occupied, params=NavigationParams(**given))
+    floor.live_map.mark_points(np.array([[2.5, 3.0, 0.3]]), 0.0)  # else nothing could pass
+    result = floor.finish(goal_pos=GOAL)
+    assert (result["status"], result["reason"]) == ("failed", "plugin_failed")
+    assert re.search(f"the {kind.replace('_', ' ')} '{name}' .*{words}", result["message"])
+    assert floor.stands
+    assert np.abs(floor.robot.moves).max() <= 1.0
+    for _ in range(5):
+        floor.skill.control()
+    assert floor.stands
+
+
+def test_what_a_controller_commands_is_cut_down_to_the_limits(client):
+    params = NavigationParams(controller="broken_plugins:Driver", controller_options={"fault": "hasty"})
+    floor = Floor(client, room(), params=params)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
+    assert floor.robot.commanded == Twist(1.0, 0.0, -1.0)
+    assert floor.finish(goal_pos=GOAL)["reason"] in ("tracking_error", "plugin_failed")
+    assert floor.stands
+
+
+def test_a_robot_at_the_goal_that_is_not_accepted_fails_with_the_checkers_name(client):
+    params = NavigationParams(
+        goal_checker="broken_plugins:Judge", goal_checker_options={"fault": "no"}, max_replans=1
+    )
+    result = Floor(client, room(), params=params).finish(goal_pos=GOAL)
+    assert result["reason"] == "not_accepted"
+    refusal = (
+        "the goal checker 'broken_plugins:Judge' did not accept the arrival, 0.00 m from the goal, 2 times"
+    )
+    assert refusal in result["message"]
+
+
+def test_a_planner_that_finds_nothing_does_not_speak_for_the_map():
+    words = "the planner 'broken_plugins:Planner' returned None: it found no way from"
+    field, options = GridMap(room(), resolution_m=0.05).field, {"fault": "none"}
+    with pytest.raises(NavigationFailure, match=words) as caught:
+        find_path(
+            field, (1, 1), (5, 3), planner="broken_plugins:Planner", planner_options=options, radius_m=0.17
+        )
+    assert caught.value.reason == "no_path"
+
+
 def test_a_class_of_ones_own_needs_no_entry_point(strange_client):
     assert planner_name("strange_plugins:Via") == "strange_plugins:Via"
     floor = Floor(strange_client, room(), params=NavigationParams(planner="strange_plugins:Via"))
@@ -243,6 +377,8 @@ def test_a_class_of_ones_own_needs_no_entry_point(strange_client):
         ({"controller": "mcp"}, "unknown controller 'mcp'; did you mean 'mpc'"),
         ({"goal_checker": "at_res"}, "did you mean 'at_rest'"),
         ({"recoveries": ("wiat",)}, "unknown recovery 'wiat'; did you mean 'wait'"),
+        ({"planner": "strange_plugins:Np"}, "has no 'Np'$"),
+        ({"planner": "strange_plugins:Viaa"}, "has no 'Viaa'; did you mean 'Via'"),
         ({"planner": "strange_plugins:Nod"}, "must be a class that inherits .*PathPlanner"),
         ({"planner_options": {"x": 1.0}}, "planner 'grid' has no option 'x'; options: none"),
         (

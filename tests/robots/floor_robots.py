@@ -82,7 +82,7 @@ class Floor:
 
     def tick(self, **params):
         result = self.skills.execute_skill("navigate_to", **params)
-        self.controller.clock_callback(self.now_s())
+        self.skill.control()
         self.robot.advance()
         self.ticks += 1
         self.skill.planning.wait_if_due()

@@ -9,6 +9,8 @@ import pytest
 
 from proctor.core import registry
 from proctor.core.errors import InvalidFile, UserError
+from proctor.robots.dynamics import Dynamics
+from proctor.robots.robot import Twist
 from proctor.robots.spec import RobotSpec, load_robot, robot_identity, standard_robot
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
@@ -97,3 +99,27 @@ def test_the_env_takes_the_camera_of_its_robot(tmp_path):
     assert VLNEnv.example_observation(None, {"robot": file, "width": 16})["rgb"].shape == (24, 16, 3)
     with pytest.raises(UserError, match="unknown robot 'turtle'"):
         VLNEnv(sensors=[], robot="turtle")
+
+
+@pytest.mark.parametrize(
+    ("asked", "done"),
+    [
+        (Twist(0.3, 0.4, -0.9), Twist(0.3, 0.4, -0.9)),
+        (
+            Twist(1.0000000000000002, 0.0, 1.0000000000000002),
+            Twist(1.0000000000000002, 0.0, 1.0000000000000002),
+        ),
+        (Twist(-1e9, 0.0, 0.0), Twist(-1.0, 0.0, 0.0)),
+        (Twist(3.0, 4.0, 7.0), Twist(0.6, 0.8, 1.0)),
+        (Twist(0.5, 0.0, -7.0), Twist(0.5, 0.0, -1.0)),
+    ],
+)
+def test_a_velocity_is_cut_down_to_the_limits_and_else_kept_to_the_bit(asked, done):
+    found = asked.limited(Dynamics())
+    assert found == (done if found == asked else pytest.approx(done))
+
+
+@pytest.mark.parametrize("twist", [Twist(math.nan), Twist(0.0, -math.inf), Twist(0.0, 0.0, math.nan)])
+def test_a_velocity_that_is_not_finite_is_refused(twist):
+    with pytest.raises(ValueError, match="commanded a velocity that is not finite"):
+        twist.limited(Dynamics())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from proctor.core.errors import ProctorError
+from proctor.core.errors import ProctorError, UserError
 
 
 class Reason(enum.StrEnum):
@@ -24,9 +24,13 @@ class Reason(enum.StrEnum):
     TIMEOUT = "timeout"
     COLLISION = "collision"
     TRACKING_ERROR = "tracking_error"
+    NOT_ACCEPTED = (
+        "not_accepted"  # at the end of its trajectory, the goal checker says that it has not arrived
+    )
     BLOCKED = "blocked"  # something that was not on the map stays in the way
     NO_PROGRESS = "no_progress"
     CANCELLED = "cancelled"
+    PLUGIN_FAILED = "plugin_failed"  # a planner, controller, checker or recovery raised an error
 
 
 class NavigationFailure(ProctorError):
@@ -35,6 +39,13 @@ class NavigationFailure(ProctorError):
     def __init__(self, reason: Reason, message: str) -> None:
         self.reason = reason
         super().__init__(message)
+
+
+class PluginFailure(NavigationFailure, UserError):
+    """A plug-in of navigation raised an error, or returned what its contract does not allow."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Reason.PLUGIN_FAILED, message)
 
 
 def infeasible(message: str) -> NavigationFailure:

@@ -22,7 +22,7 @@ from proctor.kernels.clearance import ClearanceField, clearance_at, least_cleara
 from proctor.maps.any_angle import AnyAnglePlanner
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.free_space import CellQuery, FreeSpace, PlannerBackend, in_free_cell, is_connected
-from proctor.navigation.plugins import FoundPath, PathPlanner, PathQuery, make_plugin
+from proctor.navigation.plugins import FoundPath, PathPlanner, PathQuery, calling, check_returned, make_plugin
 
 MARGIN_M = 0.05
 KEPT_SPACES = 6  # the margins of two maps
@@ -76,16 +76,17 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
     for share in (1.0, 0.5, 0.0) if margin_m > 0 else (0.0,):  # a path matters more than room to spare
         kept_m = share * margin_m
         query = PathQuery(field, start_world, goal_world, radius_m, kept_m, deadline_s, seed, cancelled)
-        found = own.find_path(query)
+        with calling(own):
+            found = own.find_path(query)
         if found is not None:
-            points = (
-                found.points if isinstance(own, CellPlanner) else _checked_points(query, found.points, name)
-            )
+            check_returned(own, found, FoundPath, "FoundPath(points), or None if it finds no path")
+            points = found.points if isinstance(own, CellPlanner) else _checked_points(query, found, own)
             points[0], points[-1] = start_world, goal_world
             length_m, gap = path_length(points), found.optimum_gap
             return RawPath(points=points, margin_m=kept_m, planner=name, length_m=length_m, optimum_gap=gap)
-    way = f"from {_shown(start_world)} to {_shown(goal_world)}"
-    raise NavigationFailure(Reason.NO_PATH, f"there is no way {way} for a radius of {radius_m} m")
+    way = f"way from {_shown(start_world)} to {_shown(goal_world)} for a radius of {radius_m} m"
+    nobody = "there is no" if isinstance(own, CellPlanner) else f"the {own.title} returned None: it found no"
+    raise NavigationFailure(Reason.NO_PATH, f"{nobody} {way}")
 
 
 class CellPlanner(PathPlanner):
@@ -175,10 +176,11 @@ def require_package(package: str, what: str) -> None:
         raise missing_extra(what, ModuleNotFoundError(name=package)) or ModuleNotFoundError(name=package)
 
 
-def _checked_points(query: PathQuery, points: Array, name: str) -> Array:
+def _checked_points(query: PathQuery, found: FoundPath, planner: PathPlanner) -> Array:
     """Return the corners that a planner found; NavigationFailure if the robot could not drive there."""
-    corners, field = np.array(points, dtype=float), query.field
-    what = f"the planner '{name}' returned"
+    with calling(planner):
+        corners, field = np.array(found.points, dtype=float), query.field
+    what = f"the {planner.title} returned"
     if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 2:
         raise NavigationFailure(Reason.NO_PATH, f"{what} an array {corners.shape}, expected (N, 2) corners")
     for end, wanted in ((corners[0], query.start_xy), (corners[-1], query.goal_xy)):

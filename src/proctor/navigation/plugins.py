@@ -6,17 +6,22 @@ its contract names, or is given as `module:Class` or `file.py:Class`. Proctor's 
 
 from __future__ import annotations
 
+import sys
 import time
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from proctor.core.errors import UserError, did_you_mean
+from proctor.core.errors import SimulationError, UserError, did_you_mean
 from proctor.core.registry import load
 from proctor.core.types import Array, Pose2
 from proctor.kernels.clearance import ClearanceField
+from proctor.maps.failure import NavigationFailure, PluginFailure
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import Trajectory
 from proctor.navigation.skill.goal import NavigationGoal
@@ -34,6 +39,7 @@ class Plugin(ABC):  # noqa: B024 - the contracts below have abstract methods
     """What all contracts share: options that have been checked."""
 
     options_type: ClassVar[type[PluginOptions]] = PluginOptions
+    title = "plug-in"  # for people, such as `controller 'mpc'`; `make_plugin` sets it
 
     def __init__(self, options: Any = None) -> None:
         self.options: Any = self.options_type() if options is None else options
@@ -96,6 +102,7 @@ class ControlReport(NamedTuple):
 class Controller(Plugin):
     """Keeps a robot on its trajectory; entry-point group `proctor.controllers`.
 
+    Its commands are cut down to the speeds of the robot's spec; to keep the accelerations is its own task.
     `now_s` is the robot's clock, `field` returns the newest clearance field, or None to ignore obstacles,
     and `period_s` is the time between two ticks.
     """
@@ -139,7 +146,8 @@ class GoalChecker(Plugin):
         """Tell whether a robot has arrived; asked at each tick of a course to the goal.
 
         `velocity` is [vx, vy, omega] in the robot's frame. `overtime_s` is how long ago the trajectory has
-        ended, negative before that; a robot that has not arrived 2 s after it plans anew.
+        ended, negative before that; a robot that has not arrived 2 s after it plans anew, and at last fails
+        with NOT_ACCEPTED.
         """
 
 
@@ -197,4 +205,33 @@ def plugin_options(kind: PluginKind, name: str, given: Mapping[str, Any]) -> Plu
 
 def make_plugin(kind: PluginKind, name: str, given: Mapping[str, Any], *parts: Any, **more: Any) -> Any:
     """Make a plug-in by its name, with its options and with what its contract's constructor takes."""
-    return load(kind, name)(*parts, options=plugin_options(kind, name, given), **more)
+    made, title = load(kind, name), f"{kind.replace('_', ' ')} '{name}'"
+    options = plugin_options(kind, name, given)
+    with calling(made, title):
+        plugin = made(*parts, options=options, **more)
+        plugin.title = title
+    return plugin
+
+
+@contextmanager
+def calling(plugin: Plugin | type[Plugin], title: str = "") -> Iterator[None]:
+    """Turn an error of a plug-in's code into a PluginFailure that names the plug-in, the error and its line.
+
+    What its contract lets it raise, NavigationFailure and SimulationError, is left as it is.
+    """
+    try:
+        yield
+    except (NavigationFailure, SimulationError):
+        raise
+    except (Exception, SystemExit) as error:  # a plug-in's exit would look like the end of the command
+        file = getattr(sys.modules.get(plugin.__module__), "__file__", None)
+        lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename == file]
+        place = f" ({Path(str(file)).name}, line {lines[-1]})" if lines else ""
+        problem = f"the {title or plugin.title} failed{place}: {type(error).__name__}: {error}"
+        raise PluginFailure(problem) from error
+
+
+def check_returned(plugin: Plugin, value: Any, wanted: type | tuple[type, ...], expected: str) -> None:
+    """Raise PluginFailure if a plug-in has returned something else than what its contract says."""
+    if not isinstance(value, wanted):
+        raise PluginFailure(f"the {plugin.title} returned {value!r:.80}; expected {expected}")

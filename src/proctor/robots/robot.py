@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from proctor.core.types import Pose2, Scan
+from proctor.robots.dynamics import Dynamics
 from proctor.robots.spec import RobotSpec
 
 
@@ -17,6 +19,16 @@ class Twist(NamedTuple):
     vx: float = 0.0
     vy: float = 0.0
     omega: float = 0.0
+
+    def limited(self, limits: Dynamics) -> Twist:
+        """Return it, or as much of it as the speed limits allow; ValueError if it is not finite."""
+        if not all(map(math.isfinite, self)):
+            raise ValueError(f"commanded a velocity that is not finite: {self}")
+        slower = limits.v_max / max(math.hypot(self.vx, self.vy), limits.v_max)
+        omega = min(max(self.omega, -limits.omega_max), limits.omega_max)
+        if slower > 1 - 1e-9 and abs(self.omega - omega) < 1e-9:  # at a limit, but for rounding
+            return self
+        return Twist(self.vx * slower, self.vy * slower, omega)
 
 
 STILL = Twist()
@@ -55,10 +67,27 @@ class Robot(Protocol):
         """Tell whether it has touched anything but the floor since the last command."""
 
     def command(self, twist: Twist) -> None:
-        """Drive at this velocity until the next command."""
+        """Drive at this velocity until the next command. How hard it speeds up is up to the base."""
 
     def now_s(self) -> float:
         """Return the time of the clock that governs it: simulation time in a simulation."""
 
     def wait(self, duration_s: float, until: Callable[[], bool] | None = None) -> None:
         """Let this much of its time pass, or less if `until`, asked after all news, is true."""
+
+
+class LimitedRobot:
+    """A robot as a controller gets it: it is never commanded to be faster than its spec's limits.
+
+    They bound what `navigate_to` asks of a base. The actions of an exam have speeds of their own.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._robot, name)
+
+    def command(self, twist: Twist) -> None:
+        """Drive at this velocity, or as near to it as the limits allow; ValueError if it is not finite."""
+        self._robot.command(Twist(*twist).limited(self._robot.spec.dynamics))

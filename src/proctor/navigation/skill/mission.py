@@ -13,7 +13,7 @@ import numpy as np
 from proctor.core.errors import UserError
 from proctor.core.types import Pose2
 from proctor.maps.failure import NavigationFailure, Reason
-from proctor.navigation.plugins import GoalChecker, ProgressChecker, make_plugin
+from proctor.navigation.plugins import GoalChecker, ProgressChecker, calling, check_returned, make_plugin
 from proctor.navigation.skill.goal import NavigationGoal
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Pilot
@@ -55,10 +55,10 @@ class Mission:
     def __init__(self, goal: NavigationGoal, params: NavigationParams, start: Pose2, now_s: float) -> None:
         self.goal, self._params = goal, params
         self.start_s = now_s
-        self.goal_checker: GoalChecker = make_plugin(
+        self._goal_checker: GoalChecker = make_plugin(
             "goal_checker", params.goal_checker, params.goal_checker_options
         )
-        self.progress_checker: ProgressChecker = make_plugin(
+        self._progress_checker: ProgressChecker = make_plugin(
             "progress_checker", params.progress_checker, params.progress_checker_options
         )
         self.travelled_m, self._last_pose = 0.0, start
@@ -83,7 +83,26 @@ class Mission:
         """Let time count again."""
         self.start_s += now_s - (now_s if self._paused_s is None else self._paused_s)
         self._paused_s = None
-        self.progress_checker.restart()
+        self.watch_anew()
+
+    def has_arrived(self, pilot: Pilot, pose: Pose2, overtime_s: float) -> bool:
+        """Ask the goal checker, so long after the end of the trajectory."""
+        with calling(self._goal_checker):
+            arrived = self._goal_checker.has_arrived(self.goal, pose, pilot.velocity(), overtime_s)
+        check_returned(self._goal_checker, arrived, (bool, np.bool_), "True or False")
+        return bool(arrived)
+
+    def watch_anew(self) -> None:
+        """Let the progress checker begin anew: the robot has another course."""
+        with calling(self._progress_checker):
+            self._progress_checker.restart()
+
+    def find_problem(self, pose: Pose2, now_s: float) -> str | None:
+        """Ask the progress checker."""
+        with calling(self._progress_checker):
+            problem = self._progress_checker.find_problem(pose, now_s)
+        check_returned(self._progress_checker, problem, (str, type(None)), "what is wrong, or None")
+        return problem
 
     def elapsed_s(self, now_s: float) -> float:
         """Return how long it has taken, pauses not counted."""
@@ -99,6 +118,11 @@ class Mission:
         self.counts[reason] += 1
         if self.counts[reason] > self._params.max_replans:
             raise NavigationFailure(reason, f"{message}, {self.counts[reason]} times")
+
+    def count_refusal(self, pose: Pose2) -> None:
+        """Count a trajectory that was driven to its end and not accepted as the arrival."""
+        where = f"{self.goal.distance_m(pose):.2f} m from the goal"
+        self.count(Reason.NOT_ACCEPTED, f"the {self._goal_checker.title} did not accept the arrival, {where}")
 
     def count_recovery(self) -> None:
         """Take note of a recovery."""

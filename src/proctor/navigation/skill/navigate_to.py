@@ -11,7 +11,7 @@ import msgspec
 
 from proctor.core.errors import SimulationError
 from proctor.core.types import Pose2
-from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, PluginFailure, Reason
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import RobotMotion, Trajectory
 from proctor.navigation.plugins import Controller
@@ -100,6 +100,16 @@ class NavigateTo:
         except SimulationError as error:
             return self._fail(NavigationFailure(Reason.POSE_UNKNOWN, str(error)))
 
+    def control(self) -> None:
+        """Let the controller command the robot: called at each tick of the clock. If it fails, so does this.
+
+        Raises SimulationError if the robot's pose is not known.
+        """
+        try:
+            self._pilot.control()
+        except NavigationFailure as failure:
+            self._fail(failure)
+
     def target(self) -> list[float] | None:
         """Return where the robot is to be now, [x, y, yaw], if it has a course."""
         return self._pilot.target()
@@ -130,7 +140,7 @@ class NavigateTo:
     def reset(self) -> None:
         """Stop at once and forget everything."""
         self.planning.cancel()
-        self._pilot.stop()
+        self._stop()
         self._mission = self._asked = None
         self.data.clear()
         self.state = SkillState.IDLE
@@ -216,7 +226,7 @@ class NavigateTo:
         self._pilot.follow(
             Course(trajectory=trajectory, begun_s=begun_s, purpose="goal", path=self.planning.paths[-1])
         )
-        self._pursued.progress_checker.restart()
+        self._pursued.watch_anew()
         self._go(Event.TIMED, "Trajectory generated")
 
     def _execute(self) -> None:
@@ -226,19 +236,23 @@ class NavigateTo:
             return
         pose, now_s = self._pilot.robot.pose(), self._now_s()
         overtime_s = now_s - course.ends_s
-        error_m = self._pilot.tracking_error_m()
+        error_m = self._pilot.tracking_error_m(pose)
         if course.purpose != "goal":
             if overtime_s >= 0:
                 self.replan()
             return
         self._message = "Navigating to goal"
-        if mission.goal_checker.has_arrived(mission.goal, pose, self._pilot.velocity(), overtime_s):
+        if mission.has_arrived(self._pilot, pose, overtime_s):
             self._arrive(pose)
-        elif error_m > self.params.tracking_error_m or overtime_s > SETTLE_S:
+        elif error_m > self.params.tracking_error_m:
             self._pilot.stop()
             mission.count(Reason.TRACKING_ERROR, f"{error_m:.2f} m from the trajectory")
             self._plan_anew("Off the trajectory, replanning")
-        elif (problem := mission.progress_checker.find_problem(pose, now_s)) is not None:
+        elif overtime_s > SETTLE_S:
+            self._pilot.stop()
+            mission.count_refusal(pose)
+            self._plan_anew("Not at the goal, replanning")
+        elif (problem := mission.find_problem(pose, now_s)) is not None:
             self._pilot.brake()
             mission.count(Reason.NO_PROGRESS, problem)
             self._plan_anew("No progress, replanning")
@@ -341,7 +355,7 @@ class NavigateTo:
 
     def _fail(self, failure: NavigationFailure) -> Result:
         self.planning.cancel()
-        self._pilot.stop()
+        self._stop()
         self._go(Event.FAILED, f"Navigation failed: {failure}")
         distance_m, elapsed_s = None, 0.0
         if self._mission is not None:
@@ -350,6 +364,10 @@ class NavigateTo:
                 distance_m = self._mission.goal.distance_m(self._pilot.robot.pose())
         self._result = failed(failure, distance_m, elapsed_s, **self._counts())
         return self._feedback()
+
+    def _stop(self) -> None:
+        with suppress(PluginFailure):  # another one has been told, or nobody waits for a result
+            self._pilot.stop()
 
     def _counts(self) -> dict[str, int]:
         recoveries = 0 if self._mission is None else self._mission.recoveries

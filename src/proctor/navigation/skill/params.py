@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, cast
 
 import msgspec
 
@@ -11,7 +11,7 @@ from proctor.navigation.planner import MARGIN_M, planner_name
 from proctor.navigation.plugins import Controller, make_plugin, plugin_options
 from proctor.navigation.process.plan import TimingMethod
 from proctor.navigation.skill.checkers import Positive
-from proctor.robots.robot import Robot
+from proctor.robots.robot import LimitedRobot, Robot
 from proctor.robots.spec import standard_robot
 
 Options: TypeAlias = dict[str, Any]
@@ -65,7 +65,6 @@ class NavigationParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     def make_controller(self, robot: Robot, **parts: Any) -> Controller:
         """Make the controller; `parts` are those of its contract: `now_s`, `field` and `period_s`."""
-        controller: Controller = make_plugin(
-            "controller", self.controller, self.controller_options, robot, radius_m=self.radius_m, **parts
-        )
-        return controller
+        given, limited = self.controller_options, LimitedRobot(robot)
+        made = make_plugin("controller", self.controller, given, limited, radius_m=self.radius_m, **parts)
+        return cast(Controller, made)

@@ -15,11 +15,11 @@ from proctor.core.types import Array, Pose2
 from proctor.kernels.clearance import ClearanceField, least_clearance
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import MOVING_MPS, Path, RobotMotion, Trajectory
-from proctor.navigation.plugins import Controller
+from proctor.navigation.plugins import Controller, calling
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.timing.moves import brake, turn
 from proctor.robots.dynamics import Drive, Dynamics
-from proctor.robots.robot import Robot
+from proctor.robots.robot import STILL, Robot
 
 Purpose = Literal["goal", "stop", "recovery"]
 SOON_S = 0.02  # in which a path hardly bends, but enough to be measured
@@ -127,10 +127,10 @@ class Pilot:
             return RobotMotion(0.0, 0.0, 0.0)
         return self.course.motion_at(self.now_s(), self.dynamics.drive)
 
-    def tracking_error_m(self) -> float:
-        """Return how far the robot is from where it should be."""
-        report = self._controller.last
-        return 0.0 if report is None or self.course is None else report.position_error_m
+    def tracking_error_m(self, pose: Pose2) -> float:
+        """Return how far a pose is from where the robot should be."""
+        target = self.target()
+        return 0.0 if target is None else math.dist((pose.x, pose.y), target[:2])
 
     def target(self) -> list[float] | None:
         """Return where the robot is to be now, [x, y, yaw], if it has a course."""
@@ -142,7 +142,14 @@ class Pilot:
     def follow(self, course: Course) -> None:
         """Take a course in place of the present one."""
         self.course = course
-        self._controller.set_reference_trajectory(course.trajectory, course.begun_s)
+        with calling(self._controller):
+            self._controller.set_reference_trajectory(course.trajectory, course.begun_s)
+
+    def control(self) -> None:
+        """Let the controller command the robot, if there is a course."""
+        if self.course is not None:
+            with calling(self._controller):
+                self._controller.clock_callback(self.now_s())
 
     def brake(self) -> None:
         """Come to rest along the present course as soon as the limits allow."""
@@ -150,9 +157,14 @@ class Pilot:
             self.follow(self.course.braked(self.now_s(), self.dynamics))
 
     def stop(self) -> None:
-        """Stand still at once."""
+        """Stand still at once, whatever the controller does."""
         self.course = None
-        self._controller.stop()
+        try:
+            with calling(self._controller):
+                self._controller.stop()
+        finally:
+            if any(self.robot.commanded):
+                self.robot.command(STILL)
 
     def departure(self, lead_s: float) -> Departure:
         """Return where a course can begin that will be known in a while, and see to it that it can."""

@@ -13,7 +13,14 @@ from proctor.kernels.clearance import ClearanceField, clearance_at
 from proctor.maps.failure import NavigationFailure, Reason
 from proctor.maps.live_map import LiveMap
 from proctor.navigation.path import Trajectory
-from proctor.navigation.plugins import PluginOptions, Recovery, RecoverySituation, make_plugin
+from proctor.navigation.plugins import (
+    PluginOptions,
+    Recovery,
+    RecoverySituation,
+    calling,
+    check_returned,
+    make_plugin,
+)
 from proctor.navigation.skill.checkers import Positive
 from proctor.navigation.skill.mission import Mission
 from proctor.navigation.skill.params import NavigationParams
@@ -132,7 +139,10 @@ class WayOut:
             return trajectory, "Leaving an obstacle"
         recovery = self._recoveries[mission.tries % len(self._recoveries)]
         situation = RecoverySituation(pose, field, self._map, radius_m, dynamics)
-        return recovery.trajectory(situation), recovery.message
+        with calling(recovery):
+            trajectory, message = recovery.trajectory(situation), recovery.message
+        check_returned(recovery, trajectory, Trajectory, "a Trajectory")
+        return trajectory, message
 
     def back_off(self, pose: Pose2, direction_rad: float) -> Trajectory:
         """Return how to get away from what was bumped into, in a direction from the robot's heading."""

@@ -99,7 +99,7 @@ class EmbeddedNavigator:
 
     def step(self) -> None:
         """Let one tick of the clock pass: the controller commands, the robot moves, the scanner looks."""
-        self.controller.clock_callback(self.now_s())
+        self.navigate_to.control()
         self.robot.wait(TICK_S)
         self._ticks += 1
         if self._ticks % 3 == 0:  # the laser scanner turns at 20 Hz

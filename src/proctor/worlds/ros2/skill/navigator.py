@@ -127,7 +127,7 @@ class RosNavigator:
     def control(self) -> None:
         """Compute one command and send it; SimulationError if the robot's pose is not known."""
         if self.navigate_to.target() is not None:
-            self.controller.clock_callback(self.now_s())
+            self.navigate_to.control()
         else:
             self.robot.command(self.robot.commanded)  # again: a single message may be lost
 
