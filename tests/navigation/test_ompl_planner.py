@@ -7,7 +7,7 @@ from nav_fields import cell_query, comb, field_of, rooms, walled
 from proctor.core.errors import UnknownName
 from proctor.kernels.lines import path_is_free
 from proctor.maps.any_angle import AnyAnglePlanner
-from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, PluginFailure, Reason
 from proctor.navigation.ompl_planner import PrmPlanner, RrtConnectPlanner, RrtPlanner, RrtStarPlanner
 from proctor.navigation.planner import find_path
 
@@ -99,7 +99,7 @@ def test_time_that_is_up_is_a_timeout(kind):
 def test_it_is_asked_without_a_search_over_the_cells_before(field, planner, monkeypatch):
     monkeypatch.setattr(AnyAnglePlanner, "plan", None)
     assert planned(field, planner).planner == planner
-    with pytest.raises(TypeError):
+    with pytest.raises(PluginFailure, match="TypeError"):
         planned(field, "grid")
 
 

@@ -16,6 +16,8 @@ from proctor.exams.names import exams_of
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.exams.vln.navigate_to import RADIUS_M, NavigateToPolicy
+from proctor.maps.any_angle import AnyAnglePlanner
+from proctor.maps.failure import PluginFailure
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_scene
 
@@ -135,3 +137,9 @@ def test_it_is_for_navigation_and_knows_its_planners():
     assert NavigateToPolicy.privileged
     with pytest.raises(UnknownName, match="unknown planner 'gird'; did you mean 'grid'"):
         NavigateToPolicy(planner="gird")
+
+
+def test_a_planner_that_breaks_is_not_taken_for_a_missing_path(monkeypatch):
+    monkeypatch.setattr(AnyAnglePlanner, "plan", None)
+    with pytest.raises(PluginFailure, match="planner 'grid' failed"):
+        follow(Episode(goal_position=Vector3(-4, 3, 0)))

@@ -16,7 +16,7 @@ from scipy.ndimage import distance_transform_edt
 from proctor.core.geometry import evenly_spaced
 from proctor.core.types import Action, Array, EpisodeInfo, Pose2
 from proctor.exams.vln.oracle import OraclePolicy, map_of_episode
-from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, PluginFailure, Reason
 from proctor.maps.grid_map import GridMap
 from proctor.navigation.action_planner import ActionPlanner
 from proctor.navigation.path import RobotMotion
@@ -81,6 +81,8 @@ class NavigateToPolicy(OraclePolicy):
                 path = evenly_spaced(np.concatenate([[(pose.x, pose.y)], path]), self._grid.resolution_m)
                 corridor = _closed(self._grid, _distances_m(self._grid, path) > CORRIDOR_M)
                 return ActionPlanner(corridor, goal).plan(pose)
+            except PluginFailure:
+                raise
             except NavigationFailure as failure:
                 ends = {Reason.START_OCCUPIED: start, Reason.GOAL_OCCUPIED: goal}
                 end = ends.get(failure.reason)
