@@ -17,8 +17,11 @@ from proctor.core.types import EpisodeInfo
 from proctor.exams.datasets import load_dataset
 from proctor.exams.pick_place.env import PickPlaceEnv
 from proctor.exams.pick_place.exam import details_of
+from proctor.kernels.clearance import ClearanceField
 from proctor.maps.grid_map import GridMap
 from proctor.maps.map_files import save_map
+from proctor.navigation.plugins import PathQuery, RecoverySituation
+from proctor.robots.robot import Twist
 from proctor.scenes.scene import Scene
 from proctor.scenes.scene_config import Texture
 from proctor.scenes.tabletop_parts import InitPose, RobotSetup, SimParams
@@ -126,6 +129,38 @@ def test_the_docs_plan_on_a_map_file(tmp_path, monkeypatch, capsys):
     save_map(GridMap(occupied), tmp_path / "my_map.yaml")
     with pytest.raises(SystemExit, match="no_path: there is no way from"):
         exec(compile(code, "navigate-to.md", "exec"), {})
+
+
+def test_the_plugins_of_the_docs_drive_a_robot_around_a_wall(tmp_path, monkeypatch, proctor):
+    own, patrol = (
+        next(block for block in blocks("navigate-to.md", "python") if f"class {name}(" in block)
+        for name in ("BreadthFirst", "Near")
+    )
+    (tmp_path / "my_navigation.py").write_text(own)
+    (tmp_path / "patrol.py").write_text(patrol)
+    occupied = np.zeros((60, 80), dtype=bool)
+    occupied[[0, -1]] = occupied[:, [0, -1]] = occupied[:40, 38:42] = True
+    save_map(GridMap(occupied), tmp_path / "my_map.yaml")
+    monkeypatch.chdir(tmp_path)
+    places = ("--map", "my_map.yaml", "--start", "0.6,0.6", "--goal", "3.4,0.6", "--json", "drive.json")
+    plugins = ("--planner", "my_navigation.py:BreadthFirst", "--controller", "my_navigation.py:Pursuit")
+    code, _, told = proctor("navigate", *places, *plugins)
+    assert code == 0, told
+    drive = json.loads(Path("drive.json").read_bytes())
+    assert len(drive["raw_path"]) > 50
+    assert (drive["replans"], drive["recoveries"]) == (0, 0)
+    assert drive["final_distance"] < 0.05
+    code, _, told = proctor("navigate", *places, "--goal-checker", "patrol.py:Near")
+    assert code == 0, told
+    assert 0.4 < json.loads(Path("drive.json").read_bytes())["final_distance"] < 0.5
+
+
+def test_the_fields_of_what_plugins_get_are_all_in_the_docs():
+    text = (REPOSITORY / "docs" / "navigate-to.md").read_text()
+    shown = text.partition("### What they get")[2].partition("### Options and names")[0]
+    kinds = (PathQuery, ClearanceField, RecoverySituation, Twist)
+    fields = {name for kind in kinds for name in kind._fields} - {"deadline_s"}  # it is left_s
+    assert [name for name in fields if f"`{name}`" not in shown and f"`{name}[" not in shown] == []
 
 
 def test_the_exam_of_the_docs_is_the_one_of_the_examples(tmp_path):
