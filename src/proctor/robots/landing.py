@@ -40,7 +40,7 @@ WITH_LATENCY = Landing(
     drive=LandingSpeeds(slowest=0.1, final=0.004, creep=0.04, off=0.002),
     turn=LandingSpeeds(slowest=0.3, near=0.0009, final=0.0055, creep=0.1, off=math.radians(0.15)),
     is_late=True,
-    patience_s=1.0,
+    patience_s=5.0,  # at a load of ten, a simulator did not hear its commands for more than a second
 )
 """For robots that obey, and tell where they are, up to 0.3 s late. How far they miss is the speed of the last
 command times the spread of their latency, not the latency."""
