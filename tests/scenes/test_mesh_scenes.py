@@ -15,7 +15,7 @@ from proctor.core.interfaces import TRUTH
 from proctor.core.types import Action, EpisodeInfo, Pose2, Vector3
 from proctor.exams.checked_dataset import examine
 from proctor.exams.datasets import save_dataset, scenes_digest
-from proctor.exams.path_distance import _distance_of, is_reachable
+from proctor.exams.path_distance import PathDistance, is_reachable
 from proctor.exams.vln.checks import scene_notes
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
@@ -485,18 +485,22 @@ def test_every_storey_has_a_map_and_the_stairwell_is_no_way(tmp_path):
     )
 
 
+def distance_of(one):
+    return PathDistance(one, success_threshold_m=1.0)
+
+
 def test_a_goal_on_another_floor_cannot_be_reached_and_that_is_said(tmp_path):
     path = write(two_storeys(), tmp_path / "house.glb", turn=Y_UP)
     apart, together = episode(path, (1, 1, 0, 0), (7, 1, 2.8)), episode(path, (1, 1, 2.8, 0), (7, 0.5, 2.8))
-    assert _distance_of(apart)[0] == "euclidean"
-    assert _distance_of(together)[0] == "geodesic"
+    assert distance_of(apart).kind == "euclidean"
+    assert distance_of(together).kind == "geodesic"
     notes = scene_notes([apart, together])
     assert notes[0].startswith("house.glb is read as Y up")
     assert notes[1] == "house.glb has its floors at 0.00 m and 2.80 m"
     assert notes[2].startswith("1 of 2 episodes has a goal that no robot on wheels can reach (")
     assert "check-dataset" in notes[2]
     below = Vector3(7, 1, 0)
-    assert _distance_of(apart)[1](below, apart.goal) == math.inf
+    assert distance_of(apart)(below, apart.goal) == math.inf
     assert len(scene_notes([together])) == 2
 
 
@@ -513,7 +517,7 @@ def test_a_room_a_step_lower_has_a_floor_of_its_own(tmp_path, z, floor_z):
     assert Scene.load(path).floor_near(Vector3(2, 2, 0.05)) == pytest.approx(0.0)
     start, goal = (6, 1, z, 0), (7, 3, -0.2)
     VLNEnv(sensors=["odom"]).check([episode(path, start, goal)])
-    assert _distance_of(episode(path, start, goal))[0] == "geodesic"
+    assert distance_of(episode(path, start, goal)).kind == "geodesic"
     assert not is_reachable(episode(path, (2, 2, 0, 0), goal))
 
 
