@@ -160,3 +160,110 @@ def test_a_mesh_file_that_was_replaced_is_read_anew(tmp_path):
     two = [trimesh.creation.box((1, 1, 1)), trimesh.creation.box((1, 1, 1)).apply_translation((3, 0, 0))]
     trimesh.util.concatenate(two).export(tmp_path / "a.stl")
     assert len(pieces()) == 2
+
+
+# COLLADA
+
+DAE = """<?xml version="1.0" encoding="utf-8"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit name="u" meter="1"/><up_axis>Z_UP</up_axis></asset>
+<library_images><image id="image"><init_from>gone.png</init_from></image></library_images>
+<library_effects><effect id="paint"><profile_COMMON>
+<newparam sid="s"><surface type="2D"><init_from>image</init_from></surface></newparam>
+<newparam sid="m"><sampler2D><source>s</source></sampler2D></newparam>
+<technique sid="t"><lambert><diffuse><texture texture="m" texcoord="UV"/></diffuse></lambert></technique>
+</profile_COMMON></effect></library_effects>
+<library_materials><material id="red"><instance_effect url="#paint"/></material></library_materials>
+<library_geometries><geometry id="cube-mesh" name="Cube"><mesh>
+<source id="p"><float_array id="a" count="9">0 0 0 1 0 0 0 1 0</float_array><technique_common>
+<accessor source="#a" count="3" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
+<param name="Z" type="float"/></accessor></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+<triangles count="1" material="m"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles>
+</mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="s"><node id="n1" name="Branch"><translate>5 0 0</translate>
+<instance_geometry url="#cube-mesh"><bind_material><technique_common>
+<instance_material symbol="m" target="#red"/></technique_common></bind_material></instance_geometry></node>
+<node id="n2" name="Bark"><instance_geometry url="#cube-mesh"/></node></visual_scene></library_visual_scenes>
+<scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+
+
+def dae_surfaces(folder, old="", new="", part=None):
+    assert old in DAE
+    (folder / "tree.dae").write_text(DAE.replace(old, new) if old else DAE)
+    return MeshFile(folder / "tree.dae", solid=False, part=part).asset.drawn
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("<mesh>", "<mesh><!-- from Blender -- 2.8 -->"),
+        ("<mesh>", "<mesh><linestrips count='0'/>"),
+        ('target="#red"', 'target="#blue"'),
+        ("<init_from>gone.png</init_from>", ""),
+        ('url="#paint"', 'url="#gone"'),
+        ("<lambert>", "<lambert><emission><color>a b</color></emission>"),
+        ("</visual_scene>", "<node><instance_camera url='#gone'/></node></visual_scene>"),
+        (' xmlns="http://www.collada.org/2005/11/COLLADASchema"', ""),
+        ("<?xml", "\n<!-- a -- b --> <?xml"),
+    ],
+)
+def test_what_is_no_geometry_costs_a_dae_no_geometry(tmp_path, old, new):
+    first, second = dae_surfaces(tmp_path, old, new)
+    assert first.vertices[:, 0].min() == 5
+    assert len(second.faces) == 1
+
+
+@pytest.mark.parametrize(("part", "count"), [("Branch", 1), ("n1", 1), ("Cube", 2), ("cube-mesh", 2)])
+def test_a_part_of_a_dae_is_named_by_its_node_or_geometry(tmp_path, part, count):
+    assert len(dae_surfaces(tmp_path, part=part)) == count
+    with pytest.raises(
+        ValueError, match=r"^'tree.dae' has no part 'Leaf', but Bark, Branch, Cube, cube-mesh"
+    ):
+        dae_surfaces(tmp_path, part="Leaf")
+
+
+def test_a_node_without_a_name_has_that_of_the_node_around_it(tmp_path):
+    file = tmp_path / "tree.dae"
+    nested = DAE.replace('<node id="n2" name="Bark">', '<node name="Tree"><node id="n2">')
+    file.write_text(nested.replace("</node></visual_scene>", "</node></node></visual_scene>"))
+    assert len(MeshFile(file, solid=False, part="Tree").asset.drawn) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("0 1 2</p>", "0 1 99</p>", r"Indexes \(maxindex=99\) for source 'p' \(len=3\)"),
+        *(
+            ('meter="1"', f'meter="{unit}"', f"<unit>: expected metres from 1e-06 to 1e.06, found '{unit}'")
+            for unit in ("nan", "1e30", "0", "-1", "abc")
+        ),
+        (">5 0 0<", ">5 0<", "<translate> of the node 'Branch': expected 3 finite numbers, found '5 0'"),
+        (">5 0 0<", ">5 0 inf<", "expected 3 finite numbers, found '5 0 inf'"),
+        (">5 0 0<", ">2e9 0 0<", r"has a vertex at 2e\+09"),
+        ("0 0 0 1", "0 nan 0 1", "the vertices of <source id='p'> are not finite numbers"),
+        ('<instance_visual_scene url="#s"/>', "", "expected <scene> with <instance_visual_scene> in it"),
+        ('<instance_visual_scene url="#s"/>', '<instance_visual_scene url="#t"/>', "scene #t not found"),
+        ("</mesh>", "", "mismatched tag: line 17"),
+    ],
+)
+def test_what_is_wrong_with_a_dae_is_said(tmp_path, old, new, problem):
+    with pytest.raises(ValueError, match=f"^'tree.dae' .*{problem}"):
+        dae_surfaces(tmp_path, old, new)
+
+
+@pytest.mark.parametrize(("part", "faces"), [("Car", 2), ("Wheels", 1), ("Left", 1), ("Road", 1)])
+def test_a_part_of_an_obj_is_an_object_or_a_group(tmp_path, part, faces):
+    text = "v 0 0 0\nv 1 0 0\nv 0 1 0\no Car\nf 1 2 3\ng Wheels Left\nf 1 3 \\\n2\no Road\nf 1 2 3\n"
+    (tmp_path / "car.obj").write_text(text)
+    (surface,) = MeshFile(tmp_path / "car.obj", solid=False, part=part).surfaces
+    assert len(surface.faces) == faces
+    with pytest.raises(ValueError, match=r"^'car.obj' has no part 'Roof', but Car, Left, Road, Wheels"):
+        _ = MeshFile(tmp_path / "car.obj", part="Roof").surfaces
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_vertices_that_are_no_numbers_are_refused(tmp_path, number):
+    (tmp_path / "a.obj").write_text(f"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 {number}\nf 1 2 3\nf 1 2 4\n")
+    with pytest.raises(ValueError, match=r"^'a.obj' has vertices that are not finite numbers"):
+        _ = MeshFile(tmp_path / "a.obj").asset

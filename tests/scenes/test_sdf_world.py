@@ -10,6 +10,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.scenes.scene import Scene
 from proctor.scenes.sdf_world import read_sdf
 from proctor.scenes.world_import import write_world
+from proctor.scenes.xml_file import read_xml
 
 BOX = "<geometry><box><size>1 0.5 2</size></box></geometry>"
 SOLID = f"<visual name='v'>{BOX}</visual><collision name='c'>{BOX}</collision>"
@@ -253,6 +254,28 @@ def test_entities_are_not_expanded(tmp_path):
     file.write_text(f"<!DOCTYPE sdf [<!ENTITY l0 'ha'>{laughs}]>\n<sdf>&l9;</sdf>")
     with pytest.raises(InvalidFile, match=r"line 1: <!DOCTYPE is not read"):
         read_sdf(file)
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["<!-- run with --levels --->", "\n <!-- a -- b --><?xml version='1.0' encoding='latin-1'?>", "<!---->"],
+)
+def test_xml_that_gazebo_reads_is_read_with_its_line_numbers(tmp_path, start):
+    text = "<sdf><world name='x'>\n<model name='é'><pose>1</pose><!-- --\n --></model></world></sdf>"
+    (tmp_path / "x.world").write_text(start + text, encoding="latin-1" if "latin-1" in start else "utf-8")
+    line = 2 + start.count("\n")
+    with pytest.raises(InvalidFile, match=f"line {line}, <pose>: expected 6 finite numbers, found '1'"):
+        read_sdf(tmp_path / "x.world")
+
+
+def test_dashes_outside_of_comments_stay_and_open_comments_end_at_once(tmp_path):
+    file = tmp_path / "a.xml"
+    file.write_text("<a name='b--c'><![CDATA[<!-- d--e -->]]></a>")
+    root = read_xml(file)
+    assert (root.name, root.text) == ("b--c", "<!-- d--e -->")
+    file.write_text("<!-- --><a>" + "<!--" * 1_000_000)
+    with pytest.raises(InvalidFile, match="line 1, column 12: invalid XML: unclosed"):
+        read_xml(file)
 
 
 def test_a_world_of_nothing_and_one_of_another_format_are_refused(tmp_path):

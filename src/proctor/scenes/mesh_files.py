@@ -40,6 +40,10 @@ SCENE_SUFFIXES = (".json", *MESH_SUFFIXES)
 """Of scene files, the preferred ones first: who writes a scene file beside a mesh wants it to be used."""
 
 
+class RefusedMesh(ValueError):
+    """A mesh file that can be read, but not used; the message is a sentence with its name."""
+
+
 class NamedFile(NamedTuple):
     """A file that a mesh file names."""
 
@@ -164,6 +168,13 @@ def check_work(file: Path, content: bytes) -> None:
             content = OBJ_CONTINUED.sub(b" ", content)
         if OBJ_LARGE_FACE.search(content):
             raise ValueError(f"'{file.name}' has a face with more than {MAX_FACE_CORNERS} corners")
+
+
+def check_part(part: str, known: set[str], file: Path) -> None:
+    """Raise RefusedMesh if a file has no part of this name."""
+    if part not in known:
+        names = ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")
+        raise RefusedMesh(f"'{file.name}' has no part '{part}', but {names or 'no parts with names'}")
 
 
 def _check_count(file: Path, count: int, things: str, most: int) -> None:

@@ -19,7 +19,8 @@ import trimesh
 
 from proctor.core.errors import MissingDependency
 from proctor.core.types import Array
-from proctor.scenes.mesh_files import check_work, find_named_file
+from proctor.scenes.dae_file import prepare_dae
+from proctor.scenes.mesh_files import OBJ_CONTINUED, RefusedMesh, check_part, check_work, find_named_file
 from proctor.scenes.meshes import Y_UP_TO_Z_UP, is_turned
 
 # trimesh logs a traceback for each image that is missing; `mesh_files.missing_notes` says it in a sentence.
@@ -41,6 +42,7 @@ BROKEN_FILE = (
     ImportError,
     NameError,  # of a reader that is surprised by a count without data
     struct.error,
+    SyntaxError,  # of XML
 )
 
 
@@ -56,24 +58,65 @@ def read_meshes(
     _check_content(file, content)
     check_work(file, content)
     try:
-        file_type = file.suffix.lower()[1:]
-        scene = trimesh.load_scene(io.BytesIO(content), file_type=file_type, resolver=_Neighbours(file, root))
-        if part is not None:
-            _keep_part(scene, part)
-        found = _placed_meshes(scene) if with_normals else scene.dump()
+        with np.errstate(all="ignore"):  # numbers that are too large are refused below
+            scene = _load_scene(file, content, root, part)
+            found = _placed_meshes(scene) if with_normals else scene.dump()
         meshes = [mesh for mesh in found if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
+    except RefusedMesh:
+        raise
     except _reader_errors() as error:
         # trimesh blames optional packages where a text file is no text.
         reason = "" if isinstance(error, ImportError) else f": {_in_words(error)}"
         raise ValueError(f"'{file.name}' is not a {file.suffix} mesh{reason}") from None
-    check_meshes(meshes, file)
     turn = Y_UP_TO_Z_UP if is_turned(file, content) else np.eye(4)
     for mesh in meshes:
         if file.suffix.lower() == ".dae" and mesh.units is not None:  # the one format that says its unit
             metres = trimesh.units.unit_conversion(mesh.units, "meters")
             mesh.apply_transform(np.diag([metres, metres, metres, 1.0]))
         mesh.apply_transform(turn)
+    check_meshes(meshes, file)
     return meshes
+
+
+def _load_scene(file: Path, content: bytes, root: Path | None, part: str | None) -> Any:
+    """Return the scene (of trimesh) of a file, or of a part of it; a broken one raises any of its errors."""
+    file_type = file.suffix.lower()[1:]
+    options = {}
+    if file_type == "dae":
+        content, options = prepare_dae(file, content, part), {"ignore_broken": False}
+    elif file_type == "obj" and part is not None:
+        content = _part_of_obj(content, part, file)
+    loader: Any = trimesh.exchange.load.mesh_loaders[file_type]
+    loaded = loader(io.BytesIO(content), file_type=file_type, resolver=_Neighbours(file, root), **options)
+    # trimesh would leave out triangles with such corners without a word.
+    for geometry in loaded.get("geometry", {"": loaded}).values():
+        _check_vertices(geometry.get("vertices", ()), file)
+    scene = trimesh.load_scene(loaded)
+    if part is not None and file_type not in ("dae", "obj"):
+        _keep_part(scene, part, file)
+    return scene
+
+
+def _part_of_obj(content: bytes, part: str, file: Path) -> bytes:
+    """Return an OBJ file with only the faces of the objects (`o`) and groups (`g`) of this name."""
+    kept: list[bytes] = []
+    known: set[str] = set()
+    item = groups = ""
+    for line in OBJ_CONTINUED.sub(b" ", content).splitlines():
+        keyword, _, rest = line.strip().partition(b" ")
+        if keyword == b"o":
+            item, groups = rest.decode("utf-8", "replace").strip(), ""
+        elif keyword == b"g":
+            groups = rest.decode("utf-8", "replace").strip()
+        elif keyword != b"f":
+            kept.append(line)
+        else:
+            names = {item, groups, *groups.split()} - {""}
+            known |= names
+            if part in names:
+                kept.append(line)
+    check_part(part, known, file)
+    return b"\n".join(kept)
 
 
 def _placed_meshes(scene: Any) -> list[Any]:
@@ -87,18 +130,16 @@ def _placed_meshes(scene: Any) -> list[Any]:
     return found
 
 
-def _keep_part(scene: Any, part: str) -> None:
+def _keep_part(scene: Any, part: str, file: Path) -> None:
     """Leave only the geometries that have this name, or whose node has it."""
-    names = {scene.graph[node][1]: str(node) for node in scene.graph.nodes_geometry}
-    stems = {
-        name: {re.sub(r"(-mesh|-lib)?[._]\d+$", "", each) for each in (name, node)}
-        for name, node in names.items()
+    names = {
+        # trimesh numbers what has the same name.
+        geometry: {re.sub(r"[._]\d+$", "", name) for name in (geometry, str(node))} | {geometry, str(node)}
+        for node in scene.graph.nodes_geometry
+        for geometry in (scene.graph[node][1],)
     }
-    found = [name for name, node in names.items() if part in (name, node) or part in stems[name]]
-    if not found:
-        known = ", ".join(sorted({min(stem) for stem in stems.values()})[:10])
-        raise ValueError(f"it has no part '{part}', but {known}")
-    scene.delete_geometry(set(names) - set(found))
+    check_part(part, set().union(*names.values()), file)
+    scene.delete_geometry({geometry for geometry, known in names.items() if part not in known})
 
 
 class _Neighbours(trimesh.resolvers.FilePathResolver):
@@ -128,18 +169,22 @@ def check_meshes(meshes: list[Any], file: Path) -> None:
             index = lowest if lowest < 0 else highest
             have = f"{len(mesh.vertices)} vertices, numbered from 0"
             raise ValueError(f"'{file.name}' has a triangle with the vertex {index}, but only {have}")
-    if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
-        raise ValueError(f"'{file.name}' has vertices that are not finite numbers")
-    farthest = max(np.abs(mesh.vertices).max() for mesh in meshes)
+        _check_vertices(mesh.vertices, file)
+
+
+def _check_vertices(vertices: Any, file: Path) -> None:
+    farthest = np.abs(vertices).max(initial=0)
+    if not np.isfinite(farthest):
+        raise RefusedMesh(f"'{file.name}' has vertices that are not finite numbers")
     if farthest > FARTHEST:
-        raise ValueError(f"'{file.name}' has a vertex at {farthest:.3g}, farther than {FARTHEST:g}")
+        raise RefusedMesh(f"'{file.name}' has a vertex at {farthest:.3g}, farther than {FARTHEST:g}")
 
 
 def _in_words(error: Exception) -> str:
     """Return what a reader complains about; some only name a file, a key or an index."""
     if isinstance(error, FileNotFoundError):
         return f"{error.filename or error}, which it needs, is missing, or outside of the scene's folder"
-    return "it is damaged or cut off" if isinstance(error, LookupError) else str(error)
+    return "it is damaged or cut off" if isinstance(error, LookupError) else getattr(error, "msg", str(error))
 
 
 def _check_content(file: Path, content: bytes) -> None:

@@ -6,6 +6,7 @@ Without a DTD there are no entities of the file's own, so nothing can be expande
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ MAX_DEPTH = 100
 MAX_ELEMENTS = 1_000_000
 FARTHEST = 1e6
 """Numbers beyond this are not metres, radians or factors of a world that a robot drives in."""
+
+COMMENT = re.compile(rb"<!--(.*?)(-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
+LATE_DECLARATION = re.compile(rb"\A(\xef\xbb\xbf)?((?>\s+|<!--.*?-->)++)(<\?xml\s.*?\?>)", re.DOTALL)
 
 
 class XmlElement:
@@ -84,6 +88,19 @@ class XmlElement:
         return tuple(map(float, default.split()))
 
 
+def relax_xml(raw: bytes) -> bytes:
+    """Return XML without what Gazebo reads and the standard forbids; line numbers stay.
+
+    That is `--` inside of a comment, and a declaration `<?xml ...?>` after blanks or comments.
+    """
+    return COMMENT.sub(_without_dashes, LATE_DECLARATION.sub(rb"\1\3\2", raw))
+
+
+def _without_dashes(found: re.Match[bytes]) -> bytes:
+    is_comment = found[1] is not None
+    return b"<!--" + found[1].replace(b"-", b" ") + found[2] if is_comment else found[0]
+
+
 def read_xml(path: Path) -> XmlElement:
     """Read a file and return its root; InvalidFile if it is not XML, holds a DTD or is too large."""
     raw = read_bytes(path)
@@ -119,7 +136,7 @@ def read_xml(path: Path) -> XmlElement:
     parser.EndElementHandler = lambda _: open_elements.pop()
     parser.CharacterDataHandler = add_text
     try:
-        parser.Parse(raw, True)  # noqa: FBT003  (expat takes it by place)
+        parser.Parse(relax_xml(raw), True)  # noqa: FBT003  (expat takes it by place)
     except expat.ExpatError as error:
         problem = f"invalid XML: {expat.ErrorString(error.code)}"
         raise InvalidFile(path, problem, place=f"line {error.lineno}, column {error.offset + 1}") from None
