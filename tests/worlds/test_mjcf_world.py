@@ -99,15 +99,29 @@ def test_a_textured_mesh_keeps_its_picture(tmp_path):
         ("<include file='room.xml'/>", "line 2, <include>: a cycle: 'room.xml' includes itself"),
         ("<include file='none.xml'/>", "none.xml: no such file"),
         ("<asset><mesh name='m' file='none.obj'/></asset>", "MuJoCo cannot build it: .*none.obj"),
+        ("<worldbody><geom size='1' pos='nan 0 0'/></worldbody>", "'geom 0' are not finite numbers"),
         (
-            "<worldbody><geom size='1' pos='nan 0 0'/></worldbody>",
-            "(not finite numbers|MuJoCo cannot build it)",
+            "<worldbody><body name='b'><joint/><geom name='ball' size='1' pos='nan 0 0'/></body></worldbody>",
+            "(place or size of 'ball' are not finite numbers|MuJoCo cannot build it)",
+        ),
+        (
+            "<worldbody><replicate count='100000000'><geom size='1'/></replicate></worldbody>",
+            "line 2, <replicate>: count='100000000': expected at most 10000 elements, found 200000000",
+        ),
+        (
+            "<worldbody><replicate count='200'><include file='many.xml'/></replicate></worldbody>",
+            "line 2, <replicate>: count='200': expected at most 10000 elements",
         ),
     ],
 )
-def test_each_mistake_has_one_message(tmp_path, content, problem):
+def test_each_mistake_has_one_message(tmp_path, content, problem, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    copies = "<replicate count='200'><geom size='1'/></replicate>"
+    (tmp_path / "many.xml").write_text(f"<mujocoinclude>{copies}</mujocoinclude>")
     with pytest.raises(InvalidFile, match=problem):
         read_mjcf(mjcf(tmp_path, content))
+    assert capfd.readouterr() == ("", "")  # and MuJoCo writes no log file
+    assert {file.name for file in tmp_path.iterdir()} <= {"room.xml", "many.xml"}
 
 
 def test_another_folder_is_read_if_it_is_named(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,6 +28,8 @@ from proctor.scenes.world_import import (
 from proctor.scenes.xml_file import XmlElement, read_xml
 
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
+MAX_COPIES = 10_000
+"""Elements that <replicate> may make: MuJoCo takes 5 s for these, and 300 s for five times as many."""
 
 
 def read_mjcf(path: Path, *, models: Sequence[Path] = ()) -> ForeignWorld:
@@ -40,19 +43,30 @@ def read_mjcf(path: Path, *, models: Sequence[Path] = ()) -> ForeignWorld:
     if root.tag != "mujoco":
         raise root.error("expected <mujoco>: not a scene of MuJoCo")
     _check_files(root, path.resolve().parent, folders, (path.resolve(),))
+    warn = mujoco.get_mju_user_warning()
+    # MuJoCo itself would print its warnings, and write them to a file in the user's folder.
+    mujoco.set_mju_user_warning(lambda _: None)
     try:
         model = mujoco.MjSpec.from_file(str(path)).compile()
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
     except ValueError as error:
         raise InvalidFile(path, f"MuJoCo cannot build it: {' '.join(str(error).split())}") from None
-    data = mujoco.MjData(model)
-    mujoco.mj_forward(model, data)
-    if not (np.isfinite(data.geom_xpos).all() and np.isfinite(model.geom_size).all()):
-        raise InvalidFile(path, "it has geoms at places that are not finite numbers")
+    finally:
+        mujoco.set_mju_user_warning(warn)
+    numbers = np.hstack([data.geom_xpos, data.geom_xmat, model.geom_size])
+    for geom in np.flatnonzero(~np.isfinite(numbers).all(axis=1)):
+        name = model.geom(geom).name or f"geom {geom}"
+        raise InvalidFile(path, f"place or size of '{name}' are not finite numbers")
     return _MjcfReader(model, data).world(path.stem)
 
 
-def _check_files(element: XmlElement, base: Path, folders: Sequence[Path], files: tuple[Path, ...]) -> None:
-    """Refuse files outside of the folders, and includes in a cycle, before MuJoCo reads any of them."""
+def _check_files(element: XmlElement, base: Path, folders: Sequence[Path], files: tuple[Path, ...]) -> int:
+    """Return how many elements MuJoCo makes of this one, before it reads any file.
+
+    Files outside of the folders, includes in a cycle and too many copies are refused.
+    """
+    elements = 1
     named = [element.attributes.get(key) for key in ("file", "meshdir", "texturedir", "assetdir")]
     for name in filter(None, named):
         found = (base / name).resolve()
@@ -62,9 +76,14 @@ def _check_files(element: XmlElement, base: Path, folders: Sequence[Path], files
         if element.tag == "include":
             if found in files or len(files) > 50:
                 raise element.error(f"a cycle: '{name}' includes itself")
-            _check_files(read_xml(found), base, folders, (*files, found))
-    for child in element.children:
-        _check_files(child, base, folders, files)
+            elements += _check_files(read_xml(found), base, folders, (*files, found))
+    elements += sum(_check_files(child, base, folders, files) for child in element.children)
+    count = element.attributes.get("count", "")
+    copies = elements * math.prod(int(word) for word in count.split() if word.isdecimal())
+    if copies > max(elements, MAX_COPIES):
+        problem = f"count='{count[:80]}': expected at most {MAX_COPIES} elements, found {copies}"
+        raise element.error(problem)
+    return copies
 
 
 class _MjcfReader:
