@@ -1,8 +1,10 @@
 """Broken JSON is refused with file and place."""
 
 import gzip
+import os
 import tracemalloc
 from pathlib import Path
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -14,10 +16,13 @@ from proctor.core.errors import InvalidFile
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):
     width: int = 1
+    share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    color: Literal["red", "blue"] | None = None
 
 
 class Outer(msgspec.Struct, forbid_unknown_fields=True):
     items: list[Inner]
+    named: dict[str, Inner] = {}
 
 
 def write(folder: Path, text: str) -> Path:
@@ -56,6 +61,10 @@ def test_a_missing_file_and_a_folder_and_binary_data_are_user_errors(tmp_path):
         read_json(tmp_path / "nowhere.json")
     with pytest.raises(InvalidFile, match="cannot be read: Is a directory"):
         read_json(tmp_path)
+    os.mkfifo(tmp_path / "pipe.json")
+    for endless in (tmp_path / "pipe.json", Path("/dev/zero")):
+        with pytest.raises(InvalidFile, match=f"{endless}: not a regular file"):
+            read_json(endless)
     (tmp_path / "binary.json").write_bytes(b'{"a": "\xff\xfe"}')
     with pytest.raises(InvalidFile, match="not UTF-8 text"):
         read_json(tmp_path / "binary.json")
@@ -107,6 +116,31 @@ def test_a_misspelt_key_gets_a_suggestion_and_its_place(tmp_path):
 def test_a_wrong_type_names_what_was_expected_and_found(tmp_path):
     with pytest.raises(InvalidFile, match=r"items\[0\]\.width: Expected `int`, got `str`"):
         convert({"items": [{"width": "3"}]}, Outer, tmp_path / "f.json")
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ({"items": [{}, {"share": -0.5}]}, "items[1].share: Expected `float` >= 0.0, found -0.5"),
+        ({"items": [], "named": {"a": {"share": 2}}}, "named[...].share: Expected `float` <= 1.0"),
+        (
+            {"items": [{"color": "gray"}]},
+            "items[0].color: Invalid enum value 'gray', expected 'blue' or 'red'",
+        ),
+        (
+            {"items": [], "named": {"a": {"color": "gray"}}},
+            "named[...].color: Invalid enum value 'gray', expected 'blue' or 'red'",
+        ),
+    ],
+)
+def test_what_was_found_and_what_is_allowed_is_said(tmp_path, document, problem):
+    for read in (
+        lambda: convert(document, Outer, tmp_path),
+        lambda: decode(msgspec.json.encode(document), Outer, tmp_path),
+    ):
+        with pytest.raises(InvalidFile) as caught:
+            read()
+        assert str(caught.value) == f"{tmp_path}: {problem}"
 
 
 def test_writing_replaces_the_file_whole_and_leaves_nothing_else_behind(tmp_path):

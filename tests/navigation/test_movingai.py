@@ -16,7 +16,7 @@ LINE = "0\tmaps/dao/small.map\t5\t3\t0\t0\t4\t2\t6.24264069"
 
 @pytest.fixture
 def map_path(tmp_path):
-    (tmp_path / "small.map").write_text(MAP)
+    (tmp_path / "small.map").write_text(MAP + " \n\n")
     return tmp_path / "small.map"
 
 
@@ -91,6 +91,7 @@ def test_a_path_leads_through_the_gap_of_a_wall(tmp_path):
         ("height 3", "height -3", "line 2: expected a number of cells, found '-3'"),
         ("height 3", "height 999999999", "expected 2 x 2 to 16777216 cells, found 5 x 999999999"),
         ("height 3", "height 4", "line 7: expected 4 rows, found 3"),
+        ("height 3", "height 2", "line 7: expected 2 rows, found 3"),
         ("width 5", "width 6", "line 5: expected 6 characters, found 5"),
         ("\nmap\n", "\nmaps\n", "line 4: expected 'map', found 'maps'"),
         ("SSO..", "SSO.x", "line 6, column 5: expected characters of '.GS@OTW', found b'x'"),

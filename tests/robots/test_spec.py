@@ -51,7 +51,12 @@ def test_a_package_adds_a_robot_by_an_entry_point(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "place", "words"),
     [
-        ({"radius_m": -0.1}, "radius_m", "> 0"),
+        ({"radius_m": -0.1}, "radius_m", "> 0.0, found -0.1"),
+        (
+            {"dynamics": {"drive": "tank"}},
+            "dynamics.drive",
+            "'tank', expected 'differential' or 'holonomic'",
+        ),
         ({"height_m": math.nan}, "height_m", "nan is not allowed"),
         ({"radius": 0.2}, "", "unknown key 'radius'; did you mean 'radius_m'"),
         ({"dynamics": {"vmax": 1.0}}, "dynamics", "unknown key 'vmax'; did you mean 'v_max'"),

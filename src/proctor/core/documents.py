@@ -12,8 +12,10 @@ import json
 import math
 import os
 import re
+import stat
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +29,7 @@ MAX_BYTES = 256 * 1024 * 1024  # of a document, unpacked: a gzip file of a megab
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_DEPTH = 64
 SURROGATE = re.compile("[\ud800-\udfff]")
+PLACE_STEP = re.compile(r"\.[^.\[]+|\[[^\]]*\]")
 
 
 class NotFinite(str):
@@ -45,6 +48,9 @@ def read_bytes(path: Path) -> bytes:
 def read_packed(path: Path) -> bytes:
     """Read a file whole, as it is stored."""
     try:
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe without a writer would be read for ever
+            raise InvalidFile(path, "not a regular file: expected one that can be read whole")
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
@@ -116,7 +122,10 @@ def decode(raw: bytes, type_: type[T], path: Path) -> T:
     try:
         return msgspec.json.decode(raw.removeprefix(BYTE_ORDER_MARK), type=type_)
     except msgspec.ValidationError as error:
-        raise _invalid(error, type_, path, "") from None
+        value = None
+        with suppress(msgspec.DecodeError, RecursionError):  # of what comes after the error
+            value = msgspec.json.decode(raw.removeprefix(BYTE_ORDER_MARK))
+        raise _invalid(error, value, type_, path, "") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         parse_json(raw, path)  # says more precisely what is wrong
         raise InvalidFile(path, f"cannot be read: {error}") from None
@@ -127,7 +136,7 @@ def convert(value: Any, type_: type[T], path: Path, *, place: str = "") -> T:
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
-        raise _invalid(error, type_, path, place) from None
+        raise _invalid(error, value, type_, path, place) from None
 
 
 def refuse_nan(value: Any, path: Path, *, place: str) -> None:
@@ -178,17 +187,44 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _invalid(error: msgspec.ValidationError, type_: Any, path: Path, place: str) -> InvalidFile:
-    """Return msgspec's complaint in our words and with our places."""
+def _invalid(error: msgspec.ValidationError, value: Any, type_: Any, path: Path, place: str) -> InvalidFile:
+    """Return msgspec's complaint in our words, with our places, what was found and what the choices are."""
     problem, _, inner = str(error).partition(" - at `$")
     inner = inner.rstrip("`")
     unknown = re.search(r"unknown field `(.*)`", problem)
     if unknown:
         problem = f"unknown key '{unknown[1]}'" + did_you_mean(unknown[1], _field_names(type_))
+    elif problem.startswith("Invalid enum value") and (choices := _choices(type_, inner)):
+        problem += f", expected {' or '.join(map(repr, choices))}"
+    elif inner and problem.startswith("Expected") and ", got" not in problem:
+        problem += _found(value, inner)
     field, colon, rest = problem.partition(": ")
     if colon and re.fullmatch(r"[a-z_]+", field):  # a struct's own check names the field first
         inner, problem = f"{inner}.{field}", rest
     return InvalidFile(path, problem, place=f"{place}{inner}" if place else inner.lstrip("."))
+
+
+def _found(value: Any, place: str) -> str:
+    """Say which number or text stands at a place of a document; nothing if it is neither."""
+    for step in PLACE_STEP.findall(place):
+        try:
+            value = value[int(step[1:-1]) if step.startswith("[") else step[1:]]
+        except (LookupError, TypeError, ValueError):  # such as [...], any key of an object
+            return ""
+    return f", found {value!r:.80}" if isinstance(value, int | float | str) else ""
+
+
+def _choices(type_: Any, place: str) -> list[Any]:
+    """Return the values that a type allows at a place of a document."""
+    infos = _alternatives(msgspec.inspect.type_info(type_))
+    for step in PLACE_STEP.findall(place):
+        inner = [each for info in infos for key, each in _members(info) if key in (None, step[1:])]
+        infos = [each for info in inner for each in _alternatives(info)]
+    enums = [
+        [each.value for each in info.cls] for info in infos if isinstance(info, msgspec.inspect.EnumType)
+    ]
+    values = [info.values for info in infos if isinstance(info, msgspec.inspect.LiteralType)]
+    return [value for group in (*enums, *values) for value in group]
 
 
 class _Problem(Exception):
@@ -231,13 +267,25 @@ def _field_names(type_: Any) -> set[str]:
     names: set[str] = set()
     waiting = [msgspec.inspect.type_info(type_)]
     while waiting:
-        info = waiting.pop()
-        if isinstance(info, msgspec.inspect.StructType) and not names.issuperset(info.cls.__struct_fields__):
-            names.update(field.encode_name for field in info.fields)
-            waiting += [field.type for field in info.fields]
-        for attribute in ("item_type", "value_type"):
-            if hasattr(info, attribute):
-                waiting.append(getattr(info, attribute))
-        for attribute in ("types", "item_types"):
-            waiting += list(getattr(info, attribute, ()))
+        members = [*_members(waiting.pop())]
+        keys = {key for key, _ in members if key is not None}
+        if not keys or not names.issuperset(keys):  # a type may hold itself
+            names |= keys
+            waiting += [info for _, info in members]
     return names
+
+
+def _members(info: Any) -> Iterator[tuple[str | None, Any]]:
+    """Yield the types inside of a type, each with its key if only that one may stand there."""
+    yield from ((field.encode_name, field.type) for field in getattr(info, "fields", ()))
+    for attribute in ("item_type", "value_type"):
+        if hasattr(info, attribute):
+            yield None, getattr(info, attribute)
+    for attribute in ("types", "item_types"):
+        yield from ((None, inner) for inner in getattr(info, attribute, ()))
+
+
+def _alternatives(info: Any) -> list[Any]:
+    if not isinstance(info, msgspec.inspect.UnionType):
+        return [info]
+    return [each for inner in info.types for each in _alternatives(inner)]

@@ -57,8 +57,6 @@ class MapHeader(msgspec.Struct, kw_only=True):
     mode: Literal["trinary", "scale", "raw"] = "trinary"
 
     def __post_init__(self) -> None:
-        if not all(map(math.isfinite, self.origin)):
-            raise ValueError(f"origin: expected finite numbers, found {list(self.origin)}")
         if not self.free_thresh < self.occupied_thresh:
             raise ValueError(f"free_thresh: expected less than occupied_thresh, found {self.free_thresh}")
 
@@ -150,6 +148,8 @@ def _load_header(path: Path) -> MapHeader:
         raise InvalidFile(path, f"invalid YAML: {error.problem}", place=place) from None
     except Exception as error:  # noqa: BLE001  PyYAML fails in many ways on strange values
         raise InvalidFile(path, f"invalid YAML: {' '.join(str(error).split())}") from None
+    if value is None:
+        raise InvalidFile(path, "empty file, expected a map's keys, such as image, resolution and origin")
     return convert(value, MapHeader, path)
 
 

@@ -86,8 +86,10 @@ def load_movingai_map(path: Path, cell_m: float = CELL_M) -> GridMap:
         if strange:
             problem = f"expected characters of '{(PASSABLE + BLOCKED).decode()}', found {strange[:1]!r}"
             raise InvalidFile(path, problem, place=f"line {number}, column {row.index(strange[:1]) + 1}")
-    if len(rows) < height:
-        raise InvalidFile(path, f"expected {height} rows, found {len(rows)}", place=f"line {len(lines)}")
+    more = [number for number, line in enumerate(lines[4 + height :], height + 1) if line.strip()]
+    if len(rows) < height or more:
+        found = more[-1] if more else len(rows)
+        raise InvalidFile(path, f"expected {height} rows, found {found}", place=f"line {4 + found}")
     cells = np.frombuffer(b"".join(rows), np.uint8).reshape(height, width)
     occupied = np.pad(np.isin(cells, list(BLOCKED))[::-1], 1, constant_values=True)
     finer = min(math.ceil(cell_m / FINEST_M), max(1, math.isqrt(LARGEST_CELLS // occupied.size)))

@@ -18,6 +18,7 @@ OCCUPIED_FROM, FREE_TO = 65, 25  # percentages; a cell in between is unknown
 TOUCH = 1e-6  # cells: what overlaps by less only touches
 ROWS_AT_ONCE = 256
 CELLS_M = (1e-4, 1e2)  # the least and the largest side of a cell
+FARTHEST_M = 1e6  # of the origin; farther out, numbers are too coarse for a simulator
 
 
 class Occupancy(NamedTuple):
@@ -68,8 +69,9 @@ class Occupancy(NamedTuple):
             raise UserError(f"expected a map of 2 x 2 to {MOST_CELLS} cells, found {size}")
         if not CELLS_M[0] <= self.resolution_m <= CELLS_M[1]:
             raise UserError(f"expected cells of {CELLS_M[0]} to {CELLS_M[1]} m, found {self.resolution_m}")
-        if not all(map(math.isfinite, self.origin_world)):
-            raise UserError(f"expected a finite origin, found {self.origin_world}")
+        if not all(abs(value) <= FARTHEST_M for value in self.origin_world):
+            expected = f"expected a finite origin, at most {FARTHEST_M:g} m in x and y"
+            raise UserError(f"{expected}, found {self.origin_world}")
         if not math.isfinite(self.yaw):
             raise UserError(f"expected a finite yaw, found {self.yaw}")
 
