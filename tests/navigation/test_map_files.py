@@ -243,7 +243,7 @@ def test_in_raw_mode_shades_are_percentages(tmp_path):
         ({"origin": [0, 0, float("inf")]}, "expected a finite yaw, found inf"),
         (
             {"origin": [-1e300, 0, 0]},
-            r"expected a finite origin, at most 1e\+06 m in x and y, found \(-1e\+300",
+            r"expected a finite origin, at most 1e\+07 m in x and y, found \(-1e\+300",
         ),
         ({"origin": "here"}, "origin: Expected `array`, got `str`"),
         ({"occupied_thresh": 1.5}, "occupied_thresh: Expected `float` <= 1.0"),

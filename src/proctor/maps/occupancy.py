@@ -18,7 +18,7 @@ OCCUPIED_FROM, FREE_TO = 65, 25  # percentages; a cell in between is unknown
 TOUCH = 1e-6  # cells: what overlaps by less only touches
 ROWS_AT_ONCE = 256
 CELLS_M = (1e-4, 1e2)  # the least and the largest side of a cell
-FARTHEST_M = 1e6  # of the origin; farther out, numbers are too coarse for a simulator
+FARTHEST_M = 1e7  # of the origin: as far as UTM coordinates reach
 
 
 class Occupancy(NamedTuple):

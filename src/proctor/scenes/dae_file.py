@@ -78,7 +78,7 @@ def _readable_materials(root: ET.Element) -> list[ET.Element]:
     document.extend(libraries)
     try:
         read = collada.Collada(io.BytesIO(ET.tostring(document)), ignore=[collada.DaeError])
-    except Exception:  # noqa: BLE001  pycollada fails in many ways on strange values
+    except (ValueError, TypeError, LookupError, AttributeError):  # of strange values
         return []
     for library in libraries:
         ids = {entry.id for entry in getattr(read, MATERIALS[library.tag])}
