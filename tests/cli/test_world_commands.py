@@ -7,6 +7,8 @@ import pytest
 from PIL import Image
 
 from proctor import cli
+from proctor.cli import look
+from proctor.maps.grid_map import GridMap
 from proctor.scenes.scene import Scene
 
 BOX = "<geometry><box><size>{} {} 1</size></box></geometry>"
@@ -102,6 +104,33 @@ def test_a_place_is_where_the_picture_is_taken(capsys, world, tmp_path):
         np.asarray(Image.open(tmp_path / name / "room_view.png")).astype(int) for name in ("near", "far")
     )
     assert np.abs(near - far).mean() > 1
+
+
+def house_on_a_lawn(door_cells):
+    """Return a house of 6 x 4 m with a door to the east, on a floor of 16 x 10 m that has an end."""
+    occupied = np.zeros((100, 160), dtype=bool)
+    occupied[30:70, 50:110] = True
+    occupied[32:68, 52:108] = False
+    occupied[50 : 50 + door_cells, 100:110] = False
+    outside = np.ones_like(occupied)
+    outside[5:-5, 5:-5] = False
+    return GridMap(occupied | outside, resolution_m=0.1, ends=True, outside=outside)
+
+
+@pytest.mark.parametrize("door_cells", [0, 8, 12])
+def test_the_default_place_is_in_the_house_whose_door_is_open(door_cells):
+    pose = look._pose(house_on_a_lawn(door_cells), None)
+    assert 6.5 < pose.x < 9.5
+    assert pose.y == pytest.approx(5.0, abs=0.2)
+
+
+def test_where_there_is_no_room_the_default_place_looks_at_the_objects():
+    occupied = np.zeros((120, 120), dtype=bool)
+    occupied[60:64, 60:64] = True
+    pose = look._pose(GridMap(occupied, resolution_m=0.1), None)
+    to_object = np.array([6.2 - pose.x, 6.2 - pose.y])
+    assert np.hypot(*to_object) == pytest.approx(3.0, abs=0.3)
+    assert to_object @ (np.cos(pose.yaw), np.sin(pose.yaw)) == pytest.approx(np.hypot(*to_object), abs=0.05)
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,18 @@ def test_a_mesh_is_photographed_without_its_ceiling(mesh_scene):
     assert color_at(plan, 4.0, 3.0) == WALL  # although from above it has no sides, and is hollow
 
 
+def test_a_white_object_has_an_outline(tmp_path):
+    box = trimesh.creation.box((1.0, 1.0, 1.0))
+    box.visual.face_colors = [255, 255, 255, 255]
+    box.export(tmp_path / "sill.glb")
+    item = SceneObject(name="sill", asset_path="sill.glb", translate=(0, 0, 0.5))
+    plan = draw_plan(Scene.load(scene_file(tmp_path, item)), width_px=400)
+    row = np.asarray(plan.image.convert("L"))[int(plan.pixel(0, 0.25)[1])].astype(int)
+    left, right = (round(plan.pixel(side, 0)[0]) for side in (-0.5, 0.5))
+    for side in (left, right):
+        assert row[side - 3 : side + 4].min() < row[(left + right) // 2] - 30
+
+
 def test_without_rendering_a_mesh_is_drawn_as_what_is_in_the_way(mesh_scene, monkeypatch):
     def no_context():
         raise MissingDependency("OpenGL", "none")

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from proctor.maps.grid_map import GridMap
-    from proctor.plots.plan import Plan
     from proctor.scenes.scene import Scene
 
 MAP_SUFFIXES = (".yaml", ".yml", ".npz", ".map")
-MAP_PX = 900
+PLAN_PX = 1400
 DIRECTIONS = 24
-FREE, OCCUPIED, UNKNOWN, OUTSIDE = (250, 250, 247), (52, 56, 66), (205, 208, 212), (160, 165, 175)
+SIGHT_M = 40.0
+DOOR_HALVES_M = (0.0, 0.3, 0.75)
+"""Gaps twice as wide as these are closed to find rooms: none, those of doors, those of wide doors."""
 PAGE = """\
 draw a scene or a map: a view, the plan and the occupancy map
 Draw what the robot's camera sees at a place, the plan of the scene and its occupancy map, as PNG files.
@@ -37,10 +38,12 @@ examples:
 
 what it writes, with the name of the scene before it:
   _view.png     the picture of the robot's camera
-  _plan.png     the scene from above, and from where the view is (not of a map)
-  _map.png      where the robot cannot be: dark is occupied, grey is unknown or outside
+  _plan.png     the scene from above with the names of rooms and objects (not of a map)
+  _map.png      what is free, occupied, unknown and outside, and what is too near for the robot
 
-Without --at the robot stands where there is the most room, and looks to where it can see the farthest.
+Both have axes in metres, in which --start, --goal and --at are given, and show where the view is from.
+Without --at the robot stands in the largest room and looks to where it can see the farthest; where there
+are no rooms it stands a few metres before the objects and looks at them.
 """
 
 
@@ -96,7 +99,15 @@ def _find(given: str) -> Path:
 
 def _pictures(path: Path, at: tuple[float, ...] | None) -> dict[str, Image.Image]:
     """Return the pictures of a scene or a map, by what they show."""
+    from proctor.plots.floor import draw_place, map_plan
+    from proctor.robots.spec import standard_robot
     from proctor.scenes.scene import Scene
+
+    robot = standard_robot()
+
+    def drawn_map() -> Image.Image:
+        plan, legend = map_plan(grid, robot.radius_m)
+        return draw_place(plan, pose, robot, legend=legend)
 
     if path.suffix.lower() in MAP_SUFFIXES:
         from proctor.maps.map_files import load_map
@@ -105,48 +116,60 @@ def _pictures(path: Path, at: tuple[float, ...] | None) -> dict[str, Image.Image
         grid = load_map(path)
         pose = _pose(grid, at)
         view = _view(Scene(scene_of_map(grid, path.stem, (pose.x, pose.y))), pose, 0.0)
-        return {"view": view, "map": _map(grid, pose)}
-    from proctor.plots.plan import draw_plan
+        return {"view": view, "map": drawn_map()}
+    from proctor.plots.plan import draw_plan, object_names
 
     scene = Scene.load(path)
     floor_z, grid = scene.floor_near(), scene.map()
     pose = _pose(grid, at)
-    plan = _marked(draw_plan(scene, width_px=MAP_PX, floor_z=floor_z), pose)
-    return {"view": _view(scene, pose, floor_z), "plan": plan, "map": _map(grid, pose)}
+    plan = draw_plan(scene, width_px=PLAN_PX, floor_z=floor_z, names=False)
+    drawn_plan = draw_place(plan, pose, robot, objects=object_names(scene, floor_z))
+    return {"view": _view(scene, pose, floor_z), "plan": drawn_plan, "map": drawn_map()}
 
 
 def _pose(grid: GridMap, at: tuple[float, ...] | None) -> Pose2:
     """Return where to look from. Without a heading, it is that of the farthest obstacle in sight."""
     import numpy as np
 
-    if at is not None and len(at) == 3:
+    at = at or _roomy_place(grid)
+    if len(at) == 3:
         return Pose2(*at)
-    x, y = at or _roomy_place(grid)
-    distances = np.arange(0.1, 15.0, 0.1)
+    distances = np.arange(0.1, SIGHT_M, 0.1)
     sight_m = {}
     for yaw in np.arange(DIRECTIONS) * math.tau / DIRECTIONS:
-        ray = np.array([x, y]) + distances[:, None] * (math.cos(yaw), math.sin(yaw))
+        ray = np.array(at) + distances[:, None] * (math.cos(yaw), math.sin(yaw))
         blocked = grid.clearances(ray) <= 0
         sight_m[float(yaw)] = float(distances[np.argmax(blocked)]) if blocked.any() else 0.0
-    return Pose2(x, y, max(sight_m, key=lambda yaw: sight_m[yaw]))
+    return Pose2(at[0], at[1], max(sight_m, key=lambda yaw: sight_m[yaw]))
 
 
-def _roomy_place(grid: GridMap) -> tuple[float, float]:
-    """Return the middle of the largest room, or a place a few metres before whatever stands in the open."""
+def _roomy_place(grid: GridMap) -> tuple[float, ...]:
+    """Return the middle of the largest room, or a pose a few metres before whatever stands in the open."""
     import numpy as np
+    from scipy.ndimage import label
 
-    from proctor.scenes.surface_grid import touching_border
+    from proctor.kernels.clearance import clearances
 
-    inside = ~grid.occupied & ~grid.outside
-    rooms = inside & ~touching_border(inside)  # a house stands in the middle of much free floor
-    score = np.where(rooms, grid.clearance_m, -np.inf)
-    if not rooms.any() and grid.occupied.any():
-        cells = np.indices(inside.shape) - np.argwhere(grid.occupied).mean(axis=0)[:, None, None]
-        away_m = np.hypot(*cells) * grid.resolution_m
-        score = np.where(inside & (grid.clearance_m > 0.4), -np.abs(away_m - 3.0), -np.inf)
-    row, column = np.unravel_index(np.argmax(score), score.shape)
-    left, bottom = grid.origin_world
-    return left + (float(column) + 0.5) * grid.resolution_m, bottom + (float(row) + 0.5) * grid.resolution_m
+    free, solid = ~grid.occupied & ~grid.outside, grid.occupied & ~grid.outside
+    cell_m = grid.resolution_m
+    open_air = grid.outside.copy()
+    if not grid.ends:
+        open_air[[0, -1]] = open_air[:, [0, -1]] = True
+    indoors = np.zeros_like(free)
+    for half_m in DOOR_HALVES_M:
+        parts, _ = label(~solid & (clearances(solid, cell_m) > half_m))
+        indoors |= free & (parts > 0) & ~np.isin(parts, parts[open_air])
+    middle = np.argwhere(solid).mean(axis=0) if solid.any() else np.array(free.shape) / 2
+    if indoors.any():
+        regions, _ = label(free)
+        largest = regions == np.argmax(np.bincount(regions[indoors]))
+        score = np.where(indoors & largest, grid.clearance_m, -np.inf)
+    else:
+        away_m = np.hypot(*(np.indices(free.shape) - middle[:, None, None])) * cell_m
+        score = np.where(free & (grid.clearance_m > 0.4), -np.abs(away_m - 3.0), -np.inf)
+    row, column = (int(index) for index in np.unravel_index(np.argmax(score), free.shape))
+    x, y = (grid.origin_world[i] + (index + 0.5) * cell_m for i, index in enumerate((column, row)))
+    return (x, y) if indoors.any() else (x, y, math.atan2(middle[0] - row, middle[1] - column))
 
 
 def _view(scene: Scene, pose: Pose2, floor_z: float) -> Image.Image:
@@ -162,37 +185,3 @@ def _view(scene: Scene, pose: Pose2, floor_z: float) -> Image.Image:
     rgb, _ = camera.render()
     camera.close()
     return Image.fromarray(rgb)
-
-
-def _map(grid: GridMap, pose: Pose2) -> Image.Image:
-    import numpy as np
-    from PIL import Image
-
-    from proctor.plots.plan import Plan
-
-    shades = np.full((*grid.occupied.shape, 3), FREE, dtype=np.uint8)
-    for cells, color in ((grid.occupied, OCCUPIED), (grid.unknown, UNKNOWN), (grid.outside, OUTSIDE)):
-        shades[cells] = color
-    rows, columns = grid.occupied.shape
-    scale = math.ceil(MAP_PX / max(rows, columns))
-    image = Image.fromarray(shades[::-1]).resize((columns * scale, rows * scale), Image.Resampling.NEAREST)
-    return _marked(Plan(image, grid.origin_world, grid.resolution_m / scale), pose)
-
-
-def _marked(plan: Plan, pose: Pose2) -> Image.Image:
-    """Draw on a plan where the view is from, and what the camera takes in of it."""
-    from matplotlib.patches import Wedge
-
-    from proctor.plots.figure import image_of
-    from proctor.plots.plan import plan_axes
-    from proctor.plots.trajectory import RING
-    from proctor.robots.spec import standard_robot
-
-    camera = standard_robot().camera
-    half = math.atan(math.tan(math.radians(camera.fov_deg) / 2) * camera.width / camera.height)
-    angles = (math.degrees(pose.yaw - half), math.degrees(pose.yaw + half))
-    reach_m = max(plan.image.size) / 14 * plan.metres_per_pixel
-    axes = plan_axes(plan)
-    axes.add_patch(Wedge((pose.x, pose.y), reach_m, *angles, color="#183ec8", alpha=0.25, zorder=5))
-    axes.plot(pose.x, pose.y, **RING, markersize=11, markeredgewidth=4, zorder=6)
-    return image_of(axes)

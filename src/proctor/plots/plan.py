@@ -6,6 +6,8 @@ Each part becomes an `Outline` on the floor.
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -16,7 +18,7 @@ import trimesh
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from PIL import Image
-from scipy.ndimage import grey_closing, uniform_filter
+from scipy.ndimage import grey_closing, maximum_filter, minimum_filter, uniform_filter
 from scipy.spatial import ConvexHull
 
 from proctor.core.errors import MissingDependency, UserError
@@ -58,6 +60,15 @@ class RoomName(NamedTuple):
     x: float
     y: float
     height_m: float  # of its letters
+
+
+class ObjectName(NamedTuple):
+    """What an object is called, and the rectangle of the world it stands on."""
+
+    text: str
+    x: float
+    y: float
+    size: Point
 
 
 class Plan(NamedTuple):
@@ -121,7 +132,7 @@ def _empty_axes(plan: Plan) -> Axes:
 
 def _paper(low_xy: Sequence[float], high_xy: Sequence[float], width_px: int) -> tuple[Plan, Axes]:
     """Return a plan without lines yet, and axes with the lines of squared paper."""
-    low, high = _not_slim(np.array(low_xy, dtype=float), np.array(high_xy, dtype=float))
+    low, high = not_slim(np.array(low_xy, dtype=float), np.array(high_xy, dtype=float))
     metres_per_pixel = float(high[0] - low[0]) / width_px
     height_px = math.ceil((high[1] - low[1]) / metres_per_pixel)
     plan = Plan(Image.new("RGB", (width_px, height_px)), (float(low[0]), float(low[1])), metres_per_pixel)
@@ -136,7 +147,7 @@ def _paper(low_xy: Sequence[float], high_xy: Sequence[float], width_px: int) -> 
 @lru_cache(maxsize=16)
 def _plan(scene: Scene, width_px: int, floor_z: float, names: bool) -> Plan:  # noqa: FBT001
     outlines = outlines_of_scene(scene.config, floor_z=floor_z)
-    meshes = _surfaces(scene)
+    meshes = [mesh for item in scene.objects for mesh in _surfaces(scene, item)]
     corners = [*(shape.corners for shape in outlines), *(mesh.bounds[:, :2] for mesh in meshes)]
     points = np.concatenate(corners or [np.zeros((0, 2))])
     if len(points):
@@ -168,7 +179,7 @@ def write_room_names(axes: Axes, plan: Plan) -> None:
         write_text(axes, room.text, (room.x, room.y), size_px, **look, zorder=5)
 
 
-def _not_slim(low: Array, high: Array) -> tuple[Array, Array]:
+def not_slim(low: Array, high: Array) -> tuple[Array, Array]:
     """Widen a rectangle so that neither side is much longer than the other, and none is nothing."""
     size = np.maximum(high - low, 1e-3)
     wanted = np.maximum(size, size.max() * SLIMMEST)
@@ -232,16 +243,33 @@ def _freest(boxes: Array, weights: Array, low: Array, high: Array, size: Array) 
     return x, y
 
 
-def _surfaces(scene: Scene) -> list[trimesh.Trimesh]:
+def object_names(scene: Scene, floor_z: float = 0.0) -> list[ObjectName]:
+    """Return the names of the objects that stand on the floor of a storey, but for walls and doors."""
     found = []
     for item in scene.objects:
-        if item.asset_path is None or item.parts:
+        points = [_corners(part, frame) for part, frame in placed_parts(item)]
+        points += [mesh.bounds for mesh in _surfaces(scene, item)]
+        if not points or item.category in ("wall", "door", "window"):
             continue
-        mesh = scene.mesh(item)
-        surfaces = mesh.surfaces if item.collision == "surface" else mesh.asset.drawn
-        frame = frame_of(item)
-        found += [trimesh.Trimesh(frame.points(s.vertices), s.faces, process=False) for s in surfaces]
-    return found
+        corners = np.concatenate(points)
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        (width, depth, _), (x, y, _) = (high - low).tolist(), ((low + high) / 2).tolist()
+        slim, long = sorted((width, depth))
+        is_here = low[2] - floor_z < BELOW_M and high[2] - floor_z > FLAT_M and slim > SLIMMEST_M
+        is_house = high[2] - floor_z > CUT_M and (4 * slim < long or long > LARGEST_M)
+        if is_here and not is_house:
+            text = plain(item.category or re.sub(r"([ _.-]*\d+)+$", "", item.name))
+            found.append(ObjectName(text, x, y, (width, depth)))
+    alike = Counter(name.text for name in found)
+    return [name for name in found if name.text and alike[name.text] <= MOST_ALIKE]
+
+
+def _surfaces(scene: Scene, item: SceneObject) -> list[trimesh.Trimesh]:
+    if item.asset_path is None or item.parts:
+        return []
+    mesh, frame = scene.mesh(item), frame_of(item)
+    surfaces = mesh.surfaces if item.collision == "surface" else mesh.asset.drawn
+    return [trimesh.Trimesh(frame.points(s.vertices), s.faces, process=False) for s in surfaces]
 
 
 def _draw_section(axes: Axes, plan: Plan, surfaces: Sequence[trimesh.Trimesh], height_m: float) -> None:
@@ -284,8 +312,10 @@ def _draw_photograph(axes: Axes, scene: Scene, paper: Plan, floor_z: float) -> N
         show_plan(axes, Plan(cells, grid.origin_world, grid.resolution_m))
     else:
         ground_m = float(view.height_m[0, 0])  # the margin, where nothing stands
-        # A little pale, so that what is drawn on it can be seen.
-        pale = Image.blend(Image.fromarray(view.rgb), Image.new("RGB", size_px, PAPER), 0.2)
+        # Outlined, since the paper is white as well, and pale, so that what is drawn on it can be seen.
+        steps = maximum_filter(view.height_m, finer + 2) - minimum_filter(view.height_m, finer + 2)
+        rgb = np.where((steps > FLAT_M)[..., None], view.rgb // 3, view.rgb)
+        pale = Image.blend(Image.fromarray(rgb), Image.new("RGB", size_px, PAPER), 0.2)
         pale.putalpha(Image.fromarray((255 * (view.height_m > ground_m + ABOVE_GROUND_M)).astype(np.uint8)))
         show_plan(axes, paper._replace(image=pale, metres_per_pixel=paper.metres_per_pixel / finer))
 
@@ -293,6 +323,9 @@ def _draw_photograph(axes: Axes, scene: Scene, paper: Plan, floor_z: float) -> N
 CUT_M = 1.9  # above the floor. What begins higher is left out: ceilings, lamps, and the wall above a door.
 HANGING_M = 1.2  # objects that hang this high are pictures and cupboards: nothing of them stands in the way
 FLAT_M = 0.05  # what is lower than this lies on the floor
+LARGEST_M = 6.0  # what is higher than a wall and wider than this is a house, not an object in it
+SLIMMEST_M = 0.1  # what is thinner leans on a wall
+MOST_ALIKE = 12  # a name that more objects have says nothing
 BELOW_M = 0.3  # what ends this far below the floor belongs to another storey
 SIDES = 32
 CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])

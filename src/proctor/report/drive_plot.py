@@ -12,37 +12,40 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
-from matplotlib.patches import Circle, Patch
+from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
-from matplotlib.ticker import MaxNLocator, MultipleLocator
-from PIL import Image
+from matplotlib.ticker import MaxNLocator
 
 from proctor.core.documents import write_atomically
 from proctor.core.types import Array
 from proctor.navigation.skill.drive import Drive, DriveView, view_of
 from proctor.plots.figure import PAPER
-from proctor.plots.plan import Plan, show_plan
+from proctor.plots.floor import (
+    DPI,
+    INK,
+    START,
+    STYLE,
+    LegendEntry,
+    draw_arrow,
+    draw_robot,
+    map_plan,
+    robot_mark,
+    show_floor,
+)
+from proctor.plots.plan import Plan
 
-WIDTH_IN, DPI = 10.0, 160
+WIDTH_IN = 10.0
 LEFT_IN, RIGHT_IN, TOP_IN, BOTTOM_IN = 0.8, 1.25, 0.75, 0.55
 LEGEND_IN, PANEL_IN, GAP_IN = 1.1, 0.95, 0.14
 FLATTEST, TALLEST = 0.45, 0.85  # height of the map by its width
 
-FREE, TOO_CLOSE, OCCUPIED, BEYOND = "#ffffff", "#e4e9f0", "#4a5263", "#f4f5f7"
-SEEN, RAW, REPLANNED, DRIVEN, START, GOAL = "#e8590c", "#6b7484", "#a94fd0", "#14171f", "#1c4fd8", "#0a7a4c"
-LIMIT, REFERENCE, INK = "#c92a2a", "#e08a00", "#343a46"
-STYLE: Any = {
-    **{f"{axis}tick.{name}": value for axis in "xy" for name, value in (("labelsize", 9), ("color", INK))},
-    **{f"{axis}tick.major.{name}": value for axis in "xy" for name, value in (("width", 0.6), ("size", 3))},
-    **{"axes.labelsize": 9.5, "axes.labelcolor": INK, "axes.edgecolor": "#adb5bd", "axes.linewidth": 0.6},
-    **{"legend.frameon": False, "legend.fontsize": 9, "legend.labelcolor": INK},
-}
+SEEN, RAW, REPLANNED, DRIVEN, GOAL = "#e8590c", "#6b7484", "#a94fd0", "#14171f", "#0a7a4c"
+LIMIT, REFERENCE, BEYOND = "#c92a2a", "#e08a00", "#f4f5f7"
 
 
 class DriveFigure(NamedTuple):
@@ -68,7 +71,7 @@ def plot_drive(drive: Drive) -> Figure:
     """Draw the map with the paths, and below it how fast the robot went and turned."""
     parts = draw_drive(drive)
     if len(drive.log.poses):
-        _disc(parts.floor, drive.log.poses[-1], drive.radius_m, DRIVEN)
+        draw_robot(parts.floor, drive.log.poses[-1], drive.radius_m, DRIVEN)
     return parts.figure
 
 
@@ -86,15 +89,15 @@ def draw_drive(drive: Drive, backdrop: Plan | None = None, robot: str = "end") -
     with rc_context(STYLE):
         floor, going, turning = (figure.add_subplot(rows[index]) for index in (0, 2, 4))
         head, facts = _write_title(figure, drive)
-        _draw_map(floor, drive, view, backdrop)
+        of_map = _draw_map(floor, drive, view, backdrop)
         _draw_paths(floor, drive)
         driven = floor.plot(*drive.log.poses[:, :2].T, color=DRIVEN, linewidth=1.2, zorder=5)[0]
         driven.set_path_effects([withStroke(linewidth=2.4, foreground="white")])
-        _disc(floor, (drive.start.x, drive.start.y, drive.start.yaw), drive.radius_m, START)
+        draw_robot(floor, (drive.start.x, drive.start.y, drive.start.yaw), drive.radius_m, START)
         floor.plot(*drive.goal, "*", color=GOAL, markersize=15, markeredgecolor="white", zorder=8)
         if drive.goal_yaw is not None:
-            _arrow(floor, (*drive.goal, drive.goal_yaw), 2.6 * drive.radius_m, GOAL)
-        handles, labels = zip(*_legend(drive, robot, has_map=backdrop is None), strict=True)
+            draw_arrow(floor, (*drive.goal, drive.goal_yaw), 2.6 * drive.radius_m, GOAL)
+        handles, labels = zip(*_legend(drive, robot, of_map), strict=True)
         place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.42 / map_in), "ncols": 5}
         floor.legend(handles, labels, **place, handler_map={tuple: HandlerTuple(ndivide=None, pad=0)})
         _draw_speeds(going, turning, drive)
@@ -124,28 +127,16 @@ def _write_title(figure: Figure, drive: Drive) -> tuple[Text, Text]:
     )
 
 
-def _draw_map(axes: Axes, drive: Drive, view: DriveView, backdrop: Plan | None) -> None:
-    grid = drive.grid
-    if backdrop is None:
-        near = (grid.clearance_m <= drive.radius_m)[..., None]
-        cells = np.select(
-            [grid.occupied[..., None], near], [to_rgb(OCCUPIED), to_rgb(TOO_CLOSE)], to_rgb(FREE)
-        )
-        image = Image.fromarray((255 * cells[::-1]).round().astype(np.uint8))
-        backdrop = Plan(image, grid.origin_world, grid.resolution_m)
-        axes.set_facecolor(BEYOND)
-    else:
-        axes.set_facecolor(PAPER)
-    show_plan(axes, backdrop)
-    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * grid.resolution_m / 2
+def _draw_map(axes: Axes, drive: Drive, view: DriveView, backdrop: Plan | None) -> list[LegendEntry]:
+    """Draw what the robot drives on, and return the legend of the map."""
+    axes.set_facecolor(BEYOND if backdrop is None else PAPER)
+    plan, legend = map_plan(drive.grid, drive.radius_m) if backdrop is None else (backdrop, [])
+    show_floor(axes, plan, view.low, view.high)
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * drive.grid.resolution_m / 2
     axes.add_collection(
         PolyCollection(list(drive.seen[:, None] + corners), facecolor=SEEN, edgecolor="none", zorder=4)
     )
-    axes.set(xlim=(view.low[0], view.high[0]), ylim=(view.low[1], view.high[1]))
-    axes.set(xlabel="x (m)", ylabel="y (m)", aspect="equal")
-    spacing_m = next(step for step in (0.5, 1, 2, 5, 10, 20, 50, 1e9) if view.width_m / step <= 14)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MultipleLocator(spacing_m))
+    return legend
 
 
 def _draw_paths(axes: Axes, drive: Drive) -> None:
@@ -169,28 +160,13 @@ def _draw_paths(axes: Axes, drive: Drive) -> None:
     raw.set(marker="o", markersize=3.4, markerfacecolor="white", markeredgewidth=1)
 
 
-def _disc(axes: Axes, pose: Any, radius_m: float, color: str) -> None:
-    axes.add_patch(
-        Circle(pose[:2], radius_m, facecolor="#ffffffa0", edgecolor=color, linewidth=1.8, zorder=6)
-    )
-    _arrow(axes, pose, 1.5 * radius_m, color)
-
-
-def _arrow(axes: Axes, pose: Any, length_m: float, color: str) -> None:
-    x, y, yaw = (float(number) for number in pose)
-    tip = (x + length_m * np.cos(yaw), y + length_m * np.sin(yaw))
-    style = {"arrowstyle": "-|>,head_width=0.25,head_length=0.45", "color": color, "linewidth": 1.8}
-    axes.annotate("", tip, (x, y), arrowprops={**style, "shrinkA": 0, "shrinkB": 0}, zorder=7)
-
-
-def _legend(drive: Drive, robot: str, *, has_map: bool) -> Iterator[tuple[Any, str]]:
+def _legend(drive: Drive, robot: str, of_map: list[LegendEntry]) -> Iterator[LegendEntry]:
     def mark(**look: Any) -> Line2D:
         return Line2D([], [], **look)
 
-    ring: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 9, "color": "white"}
-    yield mark(**ring, markeredgecolor=START), "start"
+    yield robot_mark(START), "start"
     yield mark(linestyle="", marker="*", markersize=13, color=GOAL, markeredgecolor="white"), "goal"
-    yield mark(**ring, markeredgecolor=DRIVEN), robot
+    yield robot_mark(DRIVEN), robot
     yield mark(color=DRIVEN, linewidth=1.3), "driven"
     if drive.path is not None:
         yield mark(color=RAW, linewidth=1.3, linestyle=(0, (4, 2))), "raw path"
@@ -199,9 +175,7 @@ def _legend(drive: Drive, robot: str, *, has_map: bool) -> Iterator[tuple[Any, s
         yield smooth, "smoothed path, by speed"
     if drive.replanned:
         yield mark(color=REPLANNED, linewidth=2.2), "replanned"
-    if has_map:
-        yield Patch(facecolor=OCCUPIED), "occupied"
-        yield Patch(facecolor=TOO_CLOSE), f"too near for its {100 * drive.radius_m:.0f} cm radius"
+    yield from of_map
     if len(drive.seen):
         yield Patch(facecolor=SEEN), "seen on the way"
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from proctor.navigation.skill.drive import Drive
 from proctor.plots.figure import canvas_of
+from proctor.plots.floor import INK, START
 from proctor.plots.plan import Plan
-from proctor.report.drive_plot import DRIVEN, INK, START, draw_drive
+from proctor.report.drive_plot import DRIVEN, draw_drive
 
 FPS, DPI = 30, 96
 HOLD_S = 1.5  # the last picture stays so long
