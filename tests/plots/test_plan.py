@@ -217,6 +217,15 @@ def test_a_white_object_has_an_outline(tmp_path):
         assert row[side - 3 : side + 4].min() < row[(left + right) // 2] - 30
 
 
+@pytest.mark.parametrize("height_m", [0.01, 0.5])
+def test_a_white_part_has_an_outline(tmp_path, height_m):
+    white = box("line", (0, 0, 0), (2, 1, height_m), color=(1, 1, 1))
+    plan = draw_plan(Scene.load(scene_file(tmp_path, white)), width_px=400)
+    row = np.asarray(plan.image.convert("L"))[int(plan.pixel(0, 0.25)[1])].astype(int)
+    for side in (round(plan.pixel(x, 0)[0]) for x in (-1.0, 1.0)):
+        assert row[side - 3 : side + 4].min() < 225
+
+
 def test_without_rendering_a_mesh_is_drawn_as_what_is_in_the_way(mesh_scene, monkeypatch):
     def no_context():
         raise MissingDependency("OpenGL", "none")

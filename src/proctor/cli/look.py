@@ -151,13 +151,13 @@ def _roomy_place(grid: GridMap) -> tuple[float, ...]:
     from proctor.kernels.clearance import clearances
 
     free, solid = ~grid.occupied & ~grid.outside, grid.occupied & ~grid.outside
-    cell_m = grid.resolution_m
-    open_air = grid.outside.copy()
+    cell_m, open_air = grid.resolution_m, grid.outside.copy()
+    room_m = clearances(solid, cell_m)
     if not grid.ends:
         open_air[[0, -1]] = open_air[:, [0, -1]] = True
     indoors = np.zeros_like(free)
     for half_m in DOOR_HALVES_M:
-        parts, _ = label(~solid & (clearances(solid, cell_m) > half_m))
+        parts, _ = label(~solid & (room_m > half_m))
         indoors |= free & (parts > 0) & ~np.isin(parts, parts[open_air])
     middle = np.argwhere(solid).mean(axis=0) if solid.any() else np.array(free.shape) / 2
     if indoors.any():

@@ -21,7 +21,7 @@ from PIL import Image
 
 from proctor.core.types import Pose2
 from proctor.maps.grid_map import GridMap
-from proctor.plots.figure import edge, has_letters, round_length_m, write_text
+from proctor.plots.figure import PAPER, edge, has_letters, round_length_m, write_text
 from proctor.plots.plan import MARGIN_M, ObjectName, Plan, Point, not_slim, show_plan
 from proctor.robots.spec import RobotSpec
 
@@ -116,7 +116,7 @@ def plot_place(
     half = math.atan(math.tan(math.radians(camera.fov_deg) / 2) * camera.width / camera.height)
     angles = (math.degrees(pose.yaw - half), math.degrees(pose.yaw + half))
     with rc_context(STYLE):
-        axes = figure.add_axes((0, 0, 1, 1), facecolor=OUTSIDE)
+        axes = figure.add_axes((0, 0, 1, 1), facecolor=PAPER)
         show_floor(axes, plan, low.tolist(), high.tolist(), most_ticks=20)
         axes.grid(color="#00000016", linewidth=0.6)
         reach_m = max(float(size_m.max()) / 12, 2.5 * robot.radius_m)

@@ -200,7 +200,9 @@ def _draw_outlines(axes: Axes, outlines: Sequence[Outline], metres_per_pixel: fl
     for kind, strength in (("floor", 0.45), ("rug", 0.6), ("thing", 0.85), ("wall", 1.0)):
         corners = [shape.corners for shape in outlines if shape.kind == kind]
         colors = np.array([shape.color for shape in outlines if shape.kind == kind]).reshape(-1, 3)
-        shapes = PolyCollection(corners, facecolors=1 - strength * (1 - colors), edgecolors="face")
+        faces, in_room = 1 - strength * (1 - colors), [[bool(s.room)] for s in outlines if s.kind == kind]
+        edges = np.where(np.reshape(in_room, (-1, 1)), faces, 0.8 * faces)  # rooms have walls around them
+        shapes = PolyCollection(corners, facecolors=faces, edgecolors=edges)
         if kind == "thing":
             shadow = PolyCollection(corners, facecolor="black", agg_filter=blurred)
             axes.add_collection(shadow, autolim=False)
