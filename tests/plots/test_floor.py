@@ -81,6 +81,7 @@ def test_objects_on_the_floor_have_names_but_not_the_house_nor_a_hundred_of_one_
         box("rug", (1, 1, 0.0), (2.0, 2.0, 0.02)),
         box("a", (1, 3, 1.3), (4.0, 0.15, 2.6)),
         box("house", (5, 5, 1.5), (20.0, 20.0, 3.0)),
+        box("arena", (5, 5, 0.2), (8.0, 7.0, 0.5)),
         *(box(f"pole_{k}", (k, 9, 0.5), (0.3, 0.3, 1.0)) for k in range(100)),
     ]
     found = object_names(Scene(SceneConfig(scene_name="s", objects=objects)))
