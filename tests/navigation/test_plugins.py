@@ -144,9 +144,13 @@ class Driver(Faulty, Controller):
     twists = {"nan": Twist(math.nan), "inf": Twist(0.0, 0.0, -math.inf), "hasty": Twist(1e9, 0.0, -1e9)}
 
     def set_reference_trajectory(self, trajectory, start_time_s):
+        if self.options.fault == "late" and any(self.robot.commanded):
+            raise RuntimeError("it broke")
         self.robot.command(Twist(0.5))
 
     def clock_callback(self, time_s):
+        if self.options.fault == "late":
+            return
         twist = self.twists.get(self.options.fault)
         self.misbehave() if twist is None else self.robot.command(twist)
 
@@ -331,6 +335,18 @@ def test_a_plugin_that_breaks_stops_the_robot_and_is_named(strange_client, fault
     for _ in range(5):
         floor.skill.control()
     assert floor.stands
+
+
+@pytest.mark.parametrize("call", ["pause", "replan"])
+def test_a_controller_that_takes_no_other_course_stops_at_a_call_from_outside(client, call):
+    params = NavigationParams(controller="broken_plugins:Driver", controller_options={"fault": "late"})
+    floor = Floor(client, room(), params=params)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
+    assert not floor.stands
+    getattr(floor.skill, call)()
+    assert floor.stands
+    assert floor.tick(goal_pos=GOAL)["reason"] == "plugin_failed"
 
 
 def test_what_a_controller_commands_is_cut_down_to_the_limits(client):

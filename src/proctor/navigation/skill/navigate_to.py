@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -18,14 +18,7 @@ from proctor.navigation.plugins import Controller
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.checkers import SETTLE_S
 from proctor.navigation.skill.goal import NavigationGoal, asked_for
-from proctor.navigation.skill.mission import (
-    Mission,
-    SavedMission,
-    failed,
-    processing,
-    standing,
-    succeeded,
-)
+from proctor.navigation.skill.mission import Mission, SavedMission, failed, processing, standing, succeeded
 from proctor.navigation.skill.params import NavigationParams
 from proctor.navigation.skill.pilot import Course, Departure, Lookout, Pilot, Purpose, Sight
 from proctor.navigation.skill.planning import Planning
@@ -105,10 +98,8 @@ class NavigateTo:
 
         Raises SimulationError if the robot's pose is not known.
         """
-        try:
+        with self._ending_on_failure():
             self._pilot.control()
-        except NavigationFailure as failure:
-            self._fail(failure)
 
     def target(self) -> list[float] | None:
         """Return where the robot is to be now, [x, y, yaw], if it has a course."""
@@ -124,18 +115,21 @@ class NavigateTo:
         if self._mission is not None and not self._mission.is_paused and self.state not in OVER:
             self._mission.pause(self._now_s())
             self.planning.cancel()
-            self._pilot.brake()
+            with self._ending_on_failure():
+                self._pilot.brake()
 
     def resume(self) -> None:
         """Go on from where the robot has come to rest."""
         if self._mission is not None and self._mission.is_paused and self.state not in OVER:
-            self._mission.resume(self._now_s())
-            self.replan()
+            with self._ending_on_failure():
+                self._mission.resume(self._now_s())
+                self.replan()
 
     def replan(self) -> None:
         """Find the way anew from where the robot is going."""
         if self.state not in (SkillState.INITIALIZING, *OVER):
-            self._plan_anew("Replanning")
+            with self._ending_on_failure():
+                self._plan_anew("Replanning")
 
     def reset(self) -> None:
         """Stop at once and forget everything."""
@@ -364,6 +358,13 @@ class NavigateTo:
                 distance_m = self._mission.goal.distance_m(self._pilot.robot.pose())
         self._result = failed(failure, distance_m, elapsed_s, **self._counts())
         return self._feedback()
+
+    @contextmanager
+    def _ending_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except NavigationFailure as failure:
+            self._fail(failure)
 
     def _stop(self) -> None:
         with suppress(PluginFailure):  # another one has been told, or nobody waits for a result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,8 +13,9 @@ from plan_msgs.action import SkillExecution
 from rclpy.clock import Clock, ClockType
 
 from proctor.core.errors import ProctorError, SimulationError, UnknownName, UserError
-from proctor.maps.failure import Reason
+from proctor.maps.failure import PluginFailure, Reason
 from proctor.maps.grid_map import GridMap
+from proctor.navigation.plugins import calling
 from proctor.navigation.process.client import PlanningClient
 from proctor.navigation.skill.goal import MAX_TIMEOUT_S, NavigationGoal, asked_for
 from proctor.navigation.tracking.mpc import PERIOD_S
@@ -307,7 +309,8 @@ class SkillServer(RosNode):
             limits = self.navigator.robot.spec.dynamics
             self._blind_until_s = self.navigator.now_s() + limits.v_max / limits.a_max
             self.navigator.navigate_to.pause()
-            self.navigator.controller.stop()
+            with suppress(PluginFailure), calling(self.navigator.controller):
+                self.navigator.controller.stop()
         self.navigator.robot.command(STILL)
 
     def _note_fine(self) -> None:
