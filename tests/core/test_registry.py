@@ -150,6 +150,24 @@ def test_what_is_wrong_with_a_file_is_said(agents):
         load("policy", "agents/needy.py:Agent")
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            "import sys\n1 / 0\n",
+            r"its import failed \(broken.py, line 2\): ZeroDivisionError: division by zero",
+        ),
+        ("def act(:\n", r"SyntaxError: invalid syntax \(broken.py, line 1\)"),
+        ("from proctor import nobody\n", r"line 1\): ImportError: cannot import name 'nobody'"),
+        ("raise SystemExit(0)\n", r"line 1\): SystemExit: 0"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_refused_with_its_line(agents, content, words):
+    (agents / "broken.py").write_text(content)
+    with pytest.raises(UserError, match=rf"policy 'agents/broken.py:Agent': .*{words}"):
+        load("policy", "agents/broken.py:Agent")
+
+
 def test_the_name_of_a_module_alone_gets_the_form_to_write(agents):
     (agents / "lonely_agent.py").write_text(AGENT)
     with pytest.raises(UnknownName, match=r"class of your own is given as module:Class or file\.py:Class"):

@@ -32,7 +32,7 @@ from proctor.agents.dialects.dialect import Dialect
 from proctor.agents.messages import AgentGone, WireFault
 from proctor.agents.zmtp_connection import open_zmtp_connection
 from proctor.core.addresses import DEFAULT_PORTS
-from proctor.core.errors import AgentFault, AgentUnavailable, ProctorError, UserError
+from proctor.core.errors import AgentFault, AgentUnavailable, UserError
 from proctor.core.plain_text import plain
 from proctor.core.registry import load, names
 
@@ -132,17 +132,8 @@ def load_dialects(name: str = AUTO) -> tuple[type[Dialect], ...]:
     if not isinstance(name, str):
         raise UserError(f"dialect: expected a name, found {type(name).__name__}")
     wanted = names("dialect") if name == AUTO else (name,)
-    return tuple(sorted(map(_load_dialect, wanted), key=lambda dialect: dialect.is_fallback))
-
-
-def _load_dialect(name: str) -> type[Dialect]:
-    try:
-        found: type[Dialect] = load("dialect", name)
-    except ProctorError:
-        raise
-    except Exception as error:
-        raise UserError(f"dialect '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
-    return found
+    dialects: list[type[Dialect]] = [load("dialect", one) for one in wanted]
+    return tuple(sorted(dialects, key=lambda dialect: dialect.is_fallback))
 
 
 def open_session(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import socket
+import traceback
 from collections.abc import Iterable
 from http import HTTPStatus
 from pathlib import Path
@@ -140,6 +141,13 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     names = {name.lower(): name for name in candidates}
     close = difflib.get_close_matches(word.lower(), list(names), n=1)
     return f"; did you mean '{names[close[0]]}'?" if close else ""
+
+
+def failed_at(error: BaseException, file: str | None) -> str:
+    """Return `failed (agent.py, line 3): ValueError: ...`, the last line of a file that an error came by."""
+    lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename == file]
+    place = f" ({Path(str(file)).name}, line {lines[-1]})" if lines else ""
+    return f"failed{place}: {type(error).__name__}: {error}"
 
 
 def is_busy_status(status: int) -> bool:

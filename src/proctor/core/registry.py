@@ -25,7 +25,14 @@ from types import MappingProxyType, ModuleType
 from typing import Any, Literal, get_args
 
 from proctor.core.addresses import is_address, is_chat, replicas
-from proctor.core.errors import MissingDependency, UnknownName, UserError, did_you_mean, missing_extra
+from proctor.core.errors import (
+    MissingDependency,
+    UnknownName,
+    UserError,
+    did_you_mean,
+    failed_at,
+    missing_extra,
+)
 from proctor.core.interfaces import Env, Policy
 
 Kind = Literal[
@@ -142,10 +149,7 @@ def load(kind: Kind, name: str, more: Mapping[str, str] = EMPTY) -> Any:
             raise UnknownName(kind, name, known, hint="" if kind == "suite" else _own_class_hint(name))
     what = f"{kind} '{name}'"
     try:
-        if found_file is not None:
-            module = _import_file(what, module_name)
-        else:
-            module = _import_module(what, module_name, attribute)
+        module = _import(what, module_name, attribute, is_file=found_file is not None)
     except ModuleNotFoundError as error:
         if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
             likely = "is its folder in PYTHONPATH?"
@@ -211,6 +215,16 @@ def _own_class_hint(name: str) -> str:
     if is_module:
         return f"there is a module '{name}': to use a class in it, write {name}:Class"
     return "a class of your own is given as module:Class or file.py:Class"
+
+
+def _import(what: str, given: str, attribute: str, *, is_file: bool) -> ModuleType:
+    """Import a module or a file of the user; UserError if its own code fails."""
+    try:
+        return _import_file(what, given) if is_file else _import_module(what, given, attribute)
+    except (ModuleNotFoundError, UserError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise UserError(f"{what}: its import {failed_at(error, str(Path(given).resolve()))}") from error
 
 
 def _import_module(what: str, module_name: str, attribute: str) -> ModuleType:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import sys
 import time
-import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from proctor.core.errors import SimulationError, UserError, did_you_mean
+from proctor.core.errors import SimulationError, UserError, did_you_mean, failed_at
 from proctor.core.registry import load
 from proctor.core.types import Array, Pose2
 from proctor.kernels.clearance import ClearanceField
@@ -225,10 +223,7 @@ def calling(plugin: Plugin | type[Plugin], title: str = "") -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # a plug-in's exit would look like the end of the command
         file = getattr(sys.modules.get(plugin.__module__), "__file__", None)
-        lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename == file]
-        place = f" ({Path(str(file)).name}, line {lines[-1]})" if lines else ""
-        problem = f"the {title or plugin.title} failed{place}: {type(error).__name__}: {error}"
-        raise PluginFailure(problem) from error
+        raise PluginFailure(f"the {title or plugin.title} {failed_at(error, file)}") from error
 
 
 def check_returned(plugin: Plugin, value: Any, wanted: type | tuple[type, ...], expected: str) -> None:
