@@ -401,9 +401,12 @@ def test_a_class_of_ones_own_needs_no_entry_point(strange_client):
             {"goal_checker_options": {"position_tolerance": 0.2}},
             "goal checker 'at_rest' has no option 'position_tolerance'; did you mean 'position_tolerance_m'",
         ),
-        ({"progress_checker_options": {"progress_m": "far"}}, "Expected `float`, got `str` for `progress_m`"),
+        (
+            {"progress_checker_options": {"progress_m": "far"}},
+            "option progress_m of the progress checker",
+        ),
         ({"controller_options": {"horizon_s": -1.0}}, "horizon_s"),
-        ({"recovery_options": {"wait": {"wait_s": 0.0}}}, "option of the recovery 'wait'"),
+        ({"recovery_options": {"wait": {"wait_s": 0.0}}}, "option wait_s of the recovery 'wait'"),
         (
             {"recovery_options": {"wat": {"wait_s": 1.0}}},
             "recovery 'wat' that is not tried; did you mean 'wait'",

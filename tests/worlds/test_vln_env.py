@@ -159,17 +159,20 @@ def test_sensors_are_what_was_asked_for(scenes):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sensors": ("rgb", "lidar")}, r"Invalid enum value 'lidar' for `sensors\[1\]`"),
-        ({"sensors": "rgb"}, "Expected `array`, got `str` for `sensors`"),
-        ({"width": 0}, "Expected `int` >= 1 for `width`"),
-        ({"width": 1.5}, r"Expected `int \| null`, got `float` for `width`"),
-        ({"width": True}, r"Expected `int \| null`, got `bool` for `width`"),
-        ({"height": 100_000}, "Expected `int` <= 4096 for `height`"),
-        ({"fov_deg": 200.0}, "Expected `float` < 180.0 for `fov_deg`"),
-        ({"linear_speed_mps": 0.0}, "for `linear_speed_mps`"),
-        ({"linear_speed_mps": float("inf")}, "for `linear_speed_mps`"),
-        ({"collision_threshold_m": -1.0}, "for `collision_threshold_m`"),
-        ({"end_on_collision": "maybe"}, "Expected `bool`, got `str` for `end_on_collision`"),
+        (
+            {"sensors": ("rgb", "lidar")},
+            r"sensors\[1\]: Invalid enum value 'lidar', expected 'depth' or",
+        ),
+        ({"sensors": "rgb"}, "option sensors: Expected `array`, got `str`"),
+        ({"width": 0}, "option width: Expected `int` >= 1, found 0"),
+        ({"width": 1.5}, r"option width: Expected `int \| null`, got `float`"),
+        ({"width": True}, r"option width: Expected `int \| null`, got `bool`"),
+        ({"height": 100_000}, "option height: Expected `int` <= 4096, found 100000"),
+        ({"fov_deg": 200.0}, "option fov_deg: Expected `float` < 180.0, found 200.0"),
+        ({"linear_speed_mps": 0.0}, "option linear_speed_mps: "),
+        ({"linear_speed_mps": float("inf")}, "option linear_speed_mps: "),
+        ({"collision_threshold_m": -1.0}, "option collision_threshold_m: "),
+        ({"end_on_collision": "maybe"}, r"option end_on_collision: Expected `bool`, got `str`"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):

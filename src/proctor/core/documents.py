@@ -188,20 +188,25 @@ def sync_folder(folder: Path) -> None:
 
 
 def _invalid(error: msgspec.ValidationError, value: Any, type_: Any, path: Path, place: str) -> InvalidFile:
-    """Return msgspec's complaint in our words, with our places, what was found and what the choices are."""
-    problem, _, inner = str(error).partition(" - at `$")
-    inner = inner.rstrip("`")
+    inner, problem = explain(error, value, type_)
+    return InvalidFile(path, problem, place=f"{place}{inner}" if place else inner.lstrip("."))
+
+
+def explain(error: msgspec.ValidationError, value: Any, type_: Any) -> tuple[str, str]:
+    """Return where a value is not of a type, such as `.poses[2].x`, and what is found and allowed there."""
+    problem, _, place = str(error).partition(" - at `$")
+    place = place.rstrip("`")
     unknown = re.search(r"unknown field `(.*)`", problem)
     if unknown:
         problem = f"unknown key '{unknown[1]}'" + did_you_mean(unknown[1], _field_names(type_))
-    elif problem.startswith("Invalid enum value") and (choices := _choices(type_, inner)):
+    elif problem.startswith("Invalid enum value") and (choices := _choices(type_, place)):
         problem += f", expected {' or '.join(map(repr, choices))}"
-    elif inner and problem.startswith("Expected") and ", got" not in problem:
-        problem += _found(value, inner)
+    elif place and problem.startswith("Expected") and ", got" not in problem:
+        problem += _found(value, place)
     field, colon, rest = problem.partition(": ")
     if colon and re.fullmatch(r"[a-z_]+", field):  # a struct's own check names the field first
-        inner, problem = f"{inner}.{field}", rest
-    return InvalidFile(path, problem, place=f"{place}{inner}" if place else inner.lstrip("."))
+        place, problem = f"{place}.{field}", rest
+    return place, problem
 
 
 def _found(value: Any, place: str) -> str:

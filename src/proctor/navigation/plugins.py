@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from proctor.core.errors import SimulationError, UserError, did_you_mean, failed_at
+from proctor.core.errors import SimulationError, failed_at
+from proctor.core.options import checked_options
 from proctor.core.registry import load
 from proctor.core.types import Array, Pose2
 from proctor.kernels.clearance import ClearanceField
@@ -186,29 +187,22 @@ class Recovery(Plugin):
 
 def plugin_options(kind: PluginKind, name: str, given: Mapping[str, Any]) -> PluginOptions:
     """Return the options of a plug-in, checked; UserError if it has no such option."""
-    options_type = load(kind, name).options_type
-    known, what = options_type.__struct_fields__, f"{kind.replace('_', ' ')} '{name}'"
-    for option in given:
-        if option not in known:
-            hint = did_you_mean(str(option), known)
-            raise UserError(
-                f"the {what} has no option '{option}'{hint}; options: {', '.join(known) or 'none'}"
-            )
-    try:
-        options: PluginOptions = msgspec.convert(given, options_type)
-    except msgspec.ValidationError as error:
-        raise UserError(f"option of the {what}: {error}".replace(" - at `$.", " for `")) from None
-    return options
+    options_type: type[PluginOptions] = load(kind, name).options_type
+    return checked_options(options_type, given, _title(kind, name))
 
 
 def make_plugin(kind: PluginKind, name: str, given: Mapping[str, Any], *parts: Any, **more: Any) -> Any:
     """Make a plug-in by its name, with its options and with what its contract's constructor takes."""
-    made, title = load(kind, name), f"{kind.replace('_', ' ')} '{name}'"
+    made, title = load(kind, name), _title(kind, name)
     options = plugin_options(kind, name, given)
     with calling(made, title):
         plugin = made(*parts, options=options, **more)
         plugin.title = title
     return plugin
+
+
+def _title(kind: PluginKind, name: str) -> str:
+    return f"{kind.replace('_', ' ')} '{name}'"
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from proctor.core.errors import UserError, did_you_mean
+from proctor.core.errors import UserError
+from proctor.core.options import checked_options
 from proctor.core.registry import load
 from proctor.exams.exam import ExamOptions
 from proctor.exams.names import AnyExam, all_baselines, check_fit, exam_named
@@ -101,14 +102,4 @@ def _check_chat_task(exam: type[AnyExam], words: tuple[str, ...]) -> None:
 
 def read_exam_options(exam: type[AnyExam], given: dict[str, Any]) -> ExamOptions:
     """Return the options of an exam, checked."""
-    known = exam.options_type.__struct_fields__
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise UserError(
-                f"the exam {exam.name} has no option '{name}'{hint}; options: {', '.join(known) or 'none'}"
-            )
-    try:
-        return msgspec.convert(given, exam.options_type, strict=False)
-    except msgspec.ValidationError as error:
-        raise UserError(f"option of the exam {exam.name}: {error}".replace(" - at `$.", " for `")) from None
+    return checked_options(exam.options_type, given, f"exam {exam.name}", strict=False)

@@ -61,8 +61,8 @@ def test_an_address_that_says_too_much():
     ("options", "problem"),
     [
         ({}, "model: expected the model's name"),
-        ({"model": 4}, "model: expected `str`"),
-        ({"model": "m", "pictures": -1}, "pictures: expected `int` >= 0"),
+        ({"model": 4}, "model: Expected `str`"),
+        ({"model": "m", "pictures": -1}, "pictures: Expected `int` >= 0, found -1"),
         ({"model": "m", "picture_quality": 100}, "picture_quality: "),
         ({"model": "m", "temperature": "hot"}, "temperature: "),
         ({"model": "m", "detail": "very"}, "detail: "),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -26,6 +25,7 @@ from proctor.core.addresses import RIGHT, is_chat, replicas
 from proctor.core.documents import convert, read_json
 from proctor.core.errors import AgentFault, EvaluatorError, InvalidFile, UserError, did_you_mean
 from proctor.core.interfaces import Policy
+from proctor.core.options import checked_options, takes_options
 from proctor.core.types import EpisodeInfo, Observation, Usage
 
 LONGEST_DECISION_S = 840.0
@@ -127,11 +127,7 @@ class ChatPolicy(Policy):
     option_files: ClassVar[tuple[str, ...]] = ("template", "prices")
     """Options that name files which make the agent what it is."""
 
-    __signature__: ClassVar[Signature] = Signature(
-        [Parameter("address", Parameter.POSITIONAL_OR_KEYWORD), *signature(ChatOptions).parameters.values()]
-    )
-    """For the registry and for commands, which look up the names of options here."""
-
+    @takes_options(ChatOptions)
     def __init__(self, address: str, **options: Any) -> None:
         self.options = checked = _checked(options)
         if not (isinstance(address, str) and is_chat(address)):
@@ -337,11 +333,7 @@ def _checked(given: dict[str, Any]) -> ChatOptions:
     """Return the options, or raise a UserError for one that makes no sense."""
     if given.get("model", "") == "":
         raise UserError("model: expected the model's name; give it with --policy-option model=NAME")
-    try:
-        return msgspec.convert(given, ChatOptions)
-    except msgspec.ValidationError as error:
-        problem, _, name = str(error).partition(" - at `$.")
-        raise UserError(f"{name.rstrip('`')}: {problem[0].lower()}{problem[1:]}") from None
+    return checked_options(ChatOptions, given)
 
 
 def _load_price(file: Path, model: str) -> Price:

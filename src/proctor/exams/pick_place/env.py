@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from proctor.core.answers import UNSTABLE_PHYSICS
 from proctor.core.errors import AgentFault, MissingDependency, SimulationError, UserError
 from proctor.core.interfaces import Env
+from proctor.core.options import checked_options, takes_options
 from proctor.core.types import Info, Observation
 from proctor.exams.findings import some_of
 from proctor.exams.pick_place.actions import EePoseTarget, JointPosition, parse_manipulation_action
@@ -31,18 +31,23 @@ from proctor.worlds.mujoco.tabletop.look import Look, color_of, look_of
 from proctor.worlds.mujoco.tabletop.tabletop import TabletopWorld
 from proctor.worlds.mujoco.tabletop.tabletop_model import FAR_M, NEAR_M
 
-SENSORS = ("rgb_head", "rgb_wrist", "depth_head")
+Sensor = Literal["rgb_head", "rgb_wrist", "depth_head"]
+SENSORS: tuple[Sensor, ...] = get_args(Sensor)
 ARM = CONTROLS[4].name
 NAMED = 5  # as many episodes are named where something is wrong with many
 STAYS_M, STAYS_RAD = 0.02, 0.2
 """What moves or tilts more than this while the world settles was not put where it stands."""
 
 
-class _Options(msgspec.Struct):
-    sensors: list[Literal["rgb_head", "rgb_wrist", "depth_head"]]
-    object_info: bool
-    level: Annotated[int, msgspec.Meta(ge=0, le=3)]
-    level_seed: Annotated[int, msgspec.Meta(ge=0)]
+class _Options(msgspec.Struct, kw_only=True):
+    sensors: tuple[Sensor, ...] = SENSORS
+    """What observations show; no pictures make it much faster."""
+    object_info: bool = False
+    """Whether observations say where object and target are, which makes the exam another one."""
+    level: Annotated[int, msgspec.Meta(ge=0, le=3)] = 0
+    """0 as stored, 1 other materials, 2 also another camera pose, 3 also other lights and mirrors."""
+    level_seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Chooses among the looks of a level."""
 
 
 class PickPlaceEnv(Env):
@@ -52,28 +57,14 @@ class PickPlaceEnv(Env):
     millimetres), `qpos` and `qvel` of the ten joints, `ee_pose` in `base_link`, `gripper_state` and
     `instruction`. An action is a `JointPosition` or an `EePoseTarget` with finite numbers, or a dict of one.
 
-    Args:
-        sensors: Out of rgb_head, rgb_wrist and depth_head; none makes it much faster.
-        object_info: Whether observations say where object and target are, which makes the exam another one.
-        level: 0 as stored, 1 other materials, 2 also another camera pose, 3 also other lights and mirrors.
-        level_seed: Chooses among the looks of a level.
-
     Raises:
         UserError: An option makes no sense.
         MissingDependency: This machine cannot render, or the robot's model is not installed.
     """
 
-    def __init__(
-        self,
-        *,
-        sensors: Sequence[str] = SENSORS,
-        object_info: bool = False,
-        level: int = 0,
-        level_seed: int = 0,
-    ) -> None:
-        self._options = _checked_options(
-            {"sensors": sensors, "object_info": object_info, "level": level, "level_seed": level_seed}
-        )
+    @takes_options(_Options)
+    def __init__(self, **options: Any) -> None:
+        self._options = checked_options(_Options, options)
         if self._options.sensors:
             check_drawing()  # before the first episode
         self.looking = True
@@ -90,14 +81,13 @@ class PickPlaceEnv(Env):
         cls, episode: PickAndPlaceEpisode, options: Mapping[str, Any]
     ) -> Observation | None:
         """Return zeros in the shapes of what the cameras and joints of this episode's robot show."""
-        usual = {name: each.default for name, each in inspect.signature(cls).parameters.items()}
         head, wrist = cameras_of(episode)
         pictures: Observation = {
             "rgb_head": np.zeros((head.height, head.width, 3), np.uint8),
             "rgb_wrist": np.zeros((wrist.height, wrist.width, 3), np.uint8),
             "depth_head": np.zeros((head.height, head.width), np.uint16),
         }
-        wanted = _checked_options({**usual, **options}).sensors
+        wanted = checked_options(_Options, options).sensors
         joints = {"qpos": np.zeros(len(JOINT_NAMES)), "qvel": np.zeros(len(JOINT_NAMES))}
         shown: Observation = {name: pictures[name] for name in SENSORS if name in wanted}
         return {**shown, **joints, "ee_pose": np.zeros(7), "gripper_state": 0.0}
@@ -249,16 +239,6 @@ class PickPlaceEnv(Env):
                 "target_location_position": None if target is None else target.tolist(),
             }
         return observation
-
-
-def _checked_options(given: Mapping[str, Any]) -> _Options:
-    sensors = given["sensors"]
-    options = {**given, "sensors": list(sensors) if isinstance(sensors, tuple) else sensors}
-    try:
-        return msgspec.convert(options, _Options)
-    except msgspec.ValidationError as error:
-        known = f"; sensors are {', '.join(SENSORS)}, levels 0 to 3"
-        raise UserError(str(error).replace(" - at `$.", " for `") + known) from None
 
 
 def things_of(episode: PickAndPlaceEpisode) -> dict[str, Thing]:

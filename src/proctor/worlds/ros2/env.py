@@ -11,11 +11,12 @@ import msgspec
 
 from proctor.core.errors import SimulationError, UserError
 from proctor.core.interfaces import DrivingEpisode, Env
+from proctor.core.options import checked_options, takes_options
 from proctor.core.types import Info, Observation, Pose2, checked_action
 from proctor.robots.spec import load_robot, robot_identity
 from proctor.scenes.scene import Scene
 from proctor.worlds.episode_state import EpisodeState, running, started
-from proctor.worlds.mujoco.wheeled.env import DrivingOptions, VLNEnv, checked_options, takes_options
+from proctor.worlds.mujoco.wheeled.env import DrivingOptions, VLNEnv
 from proctor.worlds.ros2.host.hosted_robot import SimHostOptions
 from proctor.worlds.ros2.host.sim_host_process import Domain, SimHostProcess
 from proctor.worlds.ros2.host.simulation_checks import ROBOT_URI

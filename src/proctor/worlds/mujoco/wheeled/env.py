@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
 from proctor.core.errors import LEAVE_OUT, SimulationError, UserError
 from proctor.core.interfaces import DrivingEpisode, Env
+from proctor.core.options import checked_options, takes_options
 from proctor.core.types import Action, Info, Observation, Pose2, Scan, Vector3, checked_action
 from proctor.robots.motion import ActionExecutor, Motion
 from proctor.robots.spec import STANDARD, RobotSpec, load_robot, robot_identity
@@ -25,8 +25,6 @@ from proctor.worlds.mujoco.wheeled.model import TIMESTEP_S
 from proctor.worlds.mujoco.wheeled.robot import FreeBase, MujocoRobot, NotFreeError, can_be_free
 from proctor.worlds.mujoco.wheeled.world import InsideHull, World
 
-Options = TypeVar("Options", bound=msgspec.Struct)
-Init = TypeVar("Init", bound=Callable[..., None])
 _StageKey: TypeAlias = tuple[Scene, float]
 """A scene and the floor in it."""
 NAMED = 5
@@ -132,29 +130,6 @@ class DrivingOptions(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def has_camera(self) -> bool:
         """Whether anything is to be drawn."""
         return "rgb" in self.sensors or "depth" in self.sensors
-
-
-def takes_options(kind: type[msgspec.Struct]) -> Callable[[Init], Init]:
-    """Show the fields of a struct as the keyword arguments of a constructor that takes `**options`."""
-
-    def decorate(init: Any) -> Any:
-        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        fields = msgspec.structs.fields(kind)
-        parameters = [
-            own.replace(name=each.name, kind=own.KEYWORD_ONLY, default=each.default) for each in fields
-        ]
-        init.__signature__ = inspect.Signature([own, *parameters])
-        return init
-
-    return decorate
-
-
-def checked_options(kind: type[Options], given: Mapping[str, Any]) -> Options:
-    """Return the options of a constructor; raise a UserError for one that makes no sense."""
-    try:
-        return msgspec.convert(given, kind)
-    except msgspec.ValidationError as error:
-        raise UserError(str(error).replace(" - at `$.", " for `")) from None
 
 
 class _Options(DrivingOptions, kw_only=True):
