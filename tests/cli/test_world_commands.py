@@ -52,8 +52,8 @@ def test_a_world_becomes_a_scene_that_is_looked_at_and_driven_in(capsys, world, 
     code, out, err = proctor(capsys, "import-world", world, "--out", tmp_path / "room")
     scene = tmp_path / "room" / "scene.json"
     assert (code, err) == (0, "")
-    assert f"5 objects (5 collide as parts) and 0 lights: {scene}" in out
-    assert "left out: models that can move: they stand still (box_0)" in out
+    assert f"5 objects (collide as parts: 5) and 0 lights: {scene}" in out
+    assert "left out: the motion of models that could move (box_0)" in out
     assert f"proctor look {scene}" in out
     assert len(Scene.load(scene).objects) == 5
     code, out, err = proctor(capsys, "look", scene, "--out", tmp_path / "pictures")
@@ -75,6 +75,44 @@ def test_a_world_is_driven_in_as_it_is(capsys, world, tmp_path):
     assert (code, err) == (0, "")
     path = np.array(json.loads((tmp_path / "drive.json").read_text())["path"])
     assert np.hypot(path[:, 0], path[:, 1] - 0.5).min() > 0.3  # around the box
+
+
+def test_models_of_a_world_are_named_or_skipped(capsys, world, tmp_path):
+    world.write_text(world.read_text().replace("</world>", "<include><uri>model://b</uri></include></world>"))
+    drive = ("--start", "-2,0", "--goal", "-1,0")
+    for words in (("look", world, "--out", tmp_path), ("navigate", "--scene", world, *drive)):
+        code, _, err = proctor(capsys, *words)
+        assert (code, "not found: 'model://b'" in err) == (2, True)
+        code, out, _ = proctor(capsys, *words, "--skip-missing")
+        assert (code, "left out: models and meshes that are missing (model://b)" in out) == (0, True)
+    (tmp_path / "more" / "b").mkdir(parents=True)
+    (tmp_path / "more" / "b" / "model.sdf").write_text("<sdf version='1.6'><model name='b'/></sdf>")
+    for words in (("look", world, "--out", tmp_path), ("navigate", "--scene", world, *drive)):
+        assert proctor(capsys, *words, "--models", tmp_path / "more")[0] == 0
+
+
+def test_a_world_that_is_too_large_is_told_at_once_and_by_its_own_name(capsys, tmp_path):
+    box = f"<collision name='c'>{BOX.format(5000, 5)}</collision>"
+    model = f"<model name='a'><static>1</static><link name='l'>{box}</link></model>"
+    file = tmp_path / "large.world"
+    file.write_text(f"<sdf version='1.6'><world name='x'>{model}</world></sdf>")
+    code, out, _ = proctor(capsys, "import-world", file, "--out", tmp_path / "large")
+    assert (code, "warning: it reaches over 5000 m x 5 m, too much for a map" in out) == (0, True)
+    assert "1 object (collide as parts: 1) and 0 lights" in out
+    code, _, err = proctor(capsys, "look", file, "--out", tmp_path)
+    assert (code, f"{file}: its objects reach over" in err) == (2, True)
+
+
+def test_a_world_of_nothing_says_what_was_left_out(capsys, tmp_path):
+    file = tmp_path / "empty.world"
+    file.write_text("<sdf version='1.6'><world name='x'><actor name='a'/></world></sdf>")
+    code, _, err = proctor(capsys, "import-world", file)
+    (tmp_path / "x.xml").write_text("<mujoco/>")
+    assert (
+        "is for worlds of Gazebo" in proctor(capsys, "import-world", tmp_path / "x.xml", "--skip-missing")[2]
+    )
+    problem = "holds nothing that could be seen or bumped into; left out: actors (a)"
+    assert (code, err.strip()) == (2, f"error: {file}: {problem}")
 
 
 def test_a_scenario_of_a_map_is_driven(capsys, map_file, tmp_path):
@@ -146,6 +184,11 @@ def test_where_there_is_no_room_the_default_place_looks_at_the_objects():
         (
             ("import-world", "WORLD", "--out", "FOLDER/out", "--floor", "nan"),
             "--floor: expected a height within",
+        ),
+        (("look", "house_64959", "--skip-missing"), "--models and --skip-missing are for worlds (.world"),
+        (
+            ("navigate", "--map", "MAP", "--start", "1,1", "--goal", "2,2", "--models", "FOLDER"),
+            "--models and --skip-missing are for --scene with a world",
         ),
         (("look", "house_6495"), "unknown scene 'house_6495'; did you mean 'house_64959'?"),
         (("look", "FOLDER/none.json"), "none.json: no such file"),

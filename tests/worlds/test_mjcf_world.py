@@ -67,7 +67,7 @@ def test_what_has_no_place_in_a_scene_is_told(room):
     world = read_mjcf(room)
     assert world.grounds_z == [0.0]
     assert world.left_out == {
-        "bodies that can move: they stand still": ["crate"],
+        "the motion of bodies that could move": ["crate"],
         "geoms of the kind hfield": ["hills"],
     }
 

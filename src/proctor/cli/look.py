@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proctor.cli.import_world import scene_file
-from proctor.cli.options import add_command, add_option, allow_negative_places, place_of
+from proctor.cli.options import add_command, add_models, add_option, allow_negative_places, place_of
 from proctor.cli.terminal import DONE, console
 from proctor.core.errors import UnknownName, UserError
 from proctor.core.types import Pose2
@@ -55,6 +55,7 @@ def add_look(commands: Any) -> None:
     add_option(command, "scene SCENE", str, text)
     add_option(command, "--at X,Y[,YAW]", str, "where the robot stands: metres and radians")
     add_option(command, "--out DIR", Path(), "where to write (default: here)")
+    add_models(command)
 
 
 def _look(arguments: argparse.Namespace) -> int:
@@ -66,7 +67,7 @@ def _look(arguments: argparse.Namespace) -> int:
         arguments.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"--out: {arguments.out} cannot be made: {error.strerror}") from None
-    with scene_file(given) as path, console.status("drawing"):
+    with scene_file(given, arguments) as path, console.status("drawing"):
         pictures = _pictures(path, at)
     name = given.resolve().parent.name if given.name == "scene.json" else given.stem
     for what, image in pictures.items():

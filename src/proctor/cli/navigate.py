@@ -19,6 +19,7 @@ from proctor.cli.navigation_options import add_navigation_options, episode_of, n
 from proctor.cli.options import (
     add_command,
     add_dataset,
+    add_models,
     add_option,
     add_robot,
     allow_negative_places,
@@ -74,6 +75,7 @@ def add_navigate(commands: Any) -> None:
     text = "a scene file, a house that is a mesh, or a world of Gazebo or MuJoCo (proctor import-world)"
     add_option(where, "--scene FILE", Path, text)
     add_option(where, "--map FILE", Path, "a map: map_server's .yaml, .npz, or MovingAI's .map")
+    add_models(navigate)
     text = "of a .map: its .scen file, whose N-th line (default: 1) gives start and goal"
     add_option(navigate, "--scenario SCEN[:N]", str, text)
     add_option(navigate, "--cell M", float, "the side of a .map's cells in metres (default: 0.5)")
@@ -95,7 +97,9 @@ def add_navigate(commands: Any) -> None:
 def _navigate(arguments: argparse.Namespace) -> int:
     with ExitStack() as files:
         if arguments.scene is not None:
-            arguments.scene = files.enter_context(scene_file(arguments.scene))
+            arguments.scene = files.enter_context(scene_file(arguments.scene, arguments))
+        elif arguments.models or arguments.skip_missing:
+            raise UserError("--models and --skip-missing are for --scene with a world")
         return _go(arguments)
 
 

@@ -79,6 +79,13 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     add_option(parser, "--robot NAME", "standard", text)
 
 
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add --models and --skip-missing, for worlds of other simulators."""
+    text = "of a world: a folder of models; may be given several times"
+    add_option(parser, "--models DIR", Path, text, action="append", default=[])
+    add_option(parser, "--skip-missing", bool, "of a world of Gazebo: leave out models that are not found")
+
+
 def add_ros_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --ros-args, which takes all words after it."""
     rest = argparse.REMAINDER

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from proctor.core.array_cache import Arrays, cached_arrays
-from proctor.core.errors import UserError
+from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Array
 from proctor.maps.grid_map import LARGEST_CELLS, MARGIN_M, GridMap
 from proctor.scenes.frames import Frame, frame_of, placed_parts
@@ -49,8 +49,8 @@ def draw_map(scene: Scene, floor_z: float, height_band_m: tuple[float, float]) -
     high = np.ceil((corners.max(axis=0) + MARGIN_M) / MAP_CELL_M - BORDER)
     if (high - low).prod() > LARGEST_CELLS:
         width_m, depth_m = np.ptp(corners, axis=0)
-        size = f"{width_m:.0f} m x {depth_m:.0f} m"
-        raise UserError(f"the objects of '{scene.config.scene_name}' reach over {size}, too much for a map")
+        problem = f"its objects reach over {width_m:.0f} m x {depth_m:.0f} m, too much for a map"
+        raise InvalidFile(str(scene.file or scene.config.scene_name), problem)
     columns, rows = (high - low).astype(int)
     origin = low * MAP_CELL_M
     occupied = np.zeros((rows, columns), dtype=bool)

@@ -5,21 +5,20 @@ Meshes are read as Gazebo reads them: whatever axis a mesh file calls up, its z 
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import unquote
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from proctor.core.errors import InvalidFile, did_you_mean
-from proctor.core.types import Array, Vector3
-from proctor.scenes.mesh_files import MESH_SUFFIXES, folder_of_scene
+from proctor.core.types import Array
+from proctor.scenes.mesh_files import MESH_SUFFIXES, folder_of_scene, missing_files
 from proctor.scenes.meshes import Y_UP_TO_Z_UP, MeshFile, Surface
-from proctor.scenes.scene_config import Light
+from proctor.scenes.scene_config import SMALLEST_M, Light
+from proctor.scenes.sdf_files import SdfFiles
+from proctor.scenes.sdf_frames import FrameScope, read_pose
 from proctor.scenes.world_import import (
     ForeignWorld,
     Rgba,
@@ -28,18 +27,17 @@ from proctor.scenes.world_import import (
     capsule,
     make_light,
     pose_matrix,
+    surface_of_primitive,
 )
-from proctor.scenes.xml_file import XmlElement, read_xml
+from proctor.scenes.xml_file import XmlElement
 
-RESOURCE_PATHS = (
-    "GZ_SIM_RESOURCE_PATH",
-    "IGN_GAZEBO_RESOURCE_PATH",
-    "GAZEBO_MODEL_PATH",
-    "GAZEBO_RESOURCE_PATH",
-)
 MAX_MODELS = 20_000
+MAX_DEPTH = 100
+GROUND_M = 10.0
+"""A level plane whose sides are shorter is an object, such as a shelf, and not the ground."""
+THIN_M = 0.01
 LEFT_OUT = {
-    "joint": "joints: what they join stands still",
+    "joint": "joints, so what they join stands still",
     "plugin": "plugins",
     "sensor": "sensors",
     "actor": "actors",
@@ -48,77 +46,25 @@ LEFT_OUT = {
     "projector": "projectors",
     "particle_emitter": "particle emitters",
 }
-BUILT_IN = ("sun", "ground_plane")
 
 
-def read_sdf(path: Path, *, models: Sequence[Path] = ()) -> ForeignWorld:
+def read_sdf(path: Path, *, models: Sequence[Path] = (), skip_missing: bool = False) -> ForeignWorld:
     """Read a world or a model of Gazebo. `models` are folders of models, besides those where Gazebo looks.
 
-    Raises InvalidFile with file and line where the file, or one that it includes, is wrong.
+    Raises InvalidFile with file and line where the file, or one that it includes, is wrong, and for models
+    and meshes that are missing, unless these are skipped.
     """
     reader = _SdfReader(path, models)
-    reader.read()
-    return ForeignWorld(path.stem, reader.models, reader.lights, reader.grounds_z, dict(reader.left_out))
-
-
-class FrameScope:
-    """The names that a pose can be relative to inside of one world or model: its children of these tags."""
-
-    def __init__(
-        self,
-        owner: XmlElement,
-        tags: Sequence[str],
-        *,
-        name_of: Callable[[XmlElement], str] = lambda element: element.name,
-    ) -> None:
-        self._named = {name_of(child): child for child in owner.all(*tags)}
-
-    def frame_of(self, element: XmlElement) -> str | None:
-        """Return the name of the frame that the pose of an element is relative to, if it names one."""
-        pose = element.find("pose")
-        attributes = {} if pose is None else pose.attributes
-        named = (
-            attributes.get("relative_to") or attributes.get("frame") or element.attributes.get("attached_to")
-        )
-        return named or None
-
-    def pose_of(self, element: XmlElement, waiting: tuple[str, ...] = ()) -> Array:
-        """Return the (4, 4) pose of an element in the frame of the world, model or link that it stands in."""
-        pose, frame = element.find("pose"), self.frame_of(element)
-        own = np.eye(4) if pose is None else _matrix(pose)
-        if frame is None or frame in ("world", "__model__", "__root__"):
-            return own
-        if frame in waiting:
-            raise element.error(f"relative_to: '{frame}' depends on itself: {' -> '.join((*waiting, frame))}")
-        if frame not in self._named:
-            known = ", ".join(sorted(filter(None, self._named))[:10]) or "none"
-            raise element.error(f"relative_to: no frame '{frame}' beside it, found {known}")
-        return self.pose_of(self._named[frame], (*waiting, frame)) @ own
-
-
-def _matrix(pose: XmlElement) -> Array:
-    if pose.attributes.get("rotation_format") == "quat_xyzw":
-        x, y, z, *quaternion = pose.numbers(7, default="0 0 0 0 0 0 1")
-        if not np.linalg.norm(quaternion) > 1e-9:
-            raise pose.error(f"expected a quaternion other than 0, found '{pose.text.strip()}'")
-        return pose_matrix((x, y, z), Rotation.from_quat(quaternion).as_matrix())
-    x, y, z, *angles = pose.numbers(6, default="0 0 0 0 0 0")
-    degrees = pose.attributes.get("degrees", "").lower() in ("1", "true")
-    return pose_matrix((x, y, z), Rotation.from_euler("xyz", angles, degrees=degrees).as_matrix())
+    reader.read(skip_missing=skip_missing)
+    return ForeignWorld(path.stem, reader.models, reader.lights, reader.grounds_z(), dict(reader.left_out))
 
 
 class _Link(NamedTuple):
     element: XmlElement
+    model: FrameScope
     model_pose: Array
     """Of the model that it belongs to, in the outermost one."""
-    frames: FrameScope
     is_static: bool
-
-    def pose_of(self, child: XmlElement) -> Array:
-        """Return the pose of a visual, a collision or a light in the outermost model."""
-        in_model = self.frames.pose_of(child)
-        is_relative = self.frames.frame_of(child) is not None
-        return self.model_pose @ (in_model if is_relative else self.frames.pose_of(self.element) @ in_model)
 
 
 class _SdfReader:
@@ -126,155 +72,136 @@ class _SdfReader:
         self.path = path
         self.models: list[WorldModel] = []
         self.lights: list[Light] = []
-        self.grounds_z: list[float] = []
         self.left_out: dict[str, list[str]] = defaultdict(list)
         self._visited = 0
-        self._folders = _model_folders(path.resolve().parent, models)
+        self._files = SdfFiles(path, models, self.left_out)
+        self._grounds: list[tuple[float, float, str]] = []  # area, height and model of level planes
         self._surfaces: dict[tuple[Path, str, bool], tuple[Surface, ...]] = {}
 
-    def read(self) -> None:
-        root = read_xml(self.path)
-        if root.tag != "sdf":
-            raise root.error("expected <sdf>: not a world of Gazebo")
+    def read(self, *, skip_missing: bool) -> None:
+        root = self._files.read(self.path)
         world = root.find("world") or root
-        self._note_left_out(world, world.name or self.path.stem)
-        frames = FrameScope(world, ("model", "include", "frame", "light"), name_of=_name_of)
+        others = [other.name for other in root.all("world") if other is not world]
+        if others:
+            self.left_out[f"worlds other than '{world.name}', the first"] = others
+        scope = self._scope(world, (self.path.resolve(),))
+        if not skip_missing:
+            self._files.refuse_missing()
         states = {item.name: item for state in world.all("state") for item in state.all("model")}
-        for element in world.all("model", "include", "light"):
-            pose = frames.pose_of(element)
-            state = states.get(_name_of(element))
+        for light in world.all("light"):
+            self._add_light(light, scope.pose_of(light))
+        for model in scope.models:
+            pose = scope.pose_of(model)
+            state = states.get(model.name)
             if state is not None and state.find("pose") is not None:  # a saved world holds where they are now
-                pose = FrameScope(state, ()).pose_of(state)
-            if element.tag == "light":
-                self._add_light(element, pose)
-            else:
-                self._add_model(element, pose)
+                pose = read_pose(state.find("pose"))
+            self._add_model(model, pose)
+        if not skip_missing:
+            self._files.refuse_missing()
+        if self._files.missing:
+            self.left_out["models and meshes that are missing"] = list(self._files.missing)
 
-    def _add_model(self, element: XmlElement, pose: Array) -> None:
-        name = _name_of(element)
+    def grounds_z(self) -> list[float]:
+        """Return the height of the largest ground plane, of equal ones the highest; note the others."""
+        if not self._grounds:
+            return []
+        _, floor_z, _ = max(self._grounds)
+        others = [name for _, z, name in self._grounds if z != floor_z]
+        if others:
+            self.left_out["ground planes other than the largest"] = others
+        return [floor_z]
+
+    def _scope(
+        self, owner: XmlElement, files: tuple[Path, ...], include: XmlElement | None = None, depth: int = 0
+    ) -> FrameScope:
+        """Return a world or model with all models inside of it."""
+        self._visited += 1
+        if self._visited > MAX_MODELS or depth > MAX_DEPTH:
+            raise owner.error(f"expected at most {MAX_MODELS} models, {MAX_DEPTH} inside of each other")
+        name = owner.name or self.path.stem
+        for element in (owner, *owner.all("link")):
+            for child in element.children:
+                if child.tag in LEFT_OUT:
+                    self.left_out[LEFT_OUT[child.tag]].append(child.name or name)
+        models = []
+        for child in owner.all("model", "include"):
+            if child.tag == "model":
+                models.append(self._scope(child, files, depth=depth + 1))
+            elif (found := self._files.included(child, files)) is not None:
+                models.append(self._scope(found, (*files, found.file), child, depth + 1))
+        return FrameScope(owner, include, models)
+
+    def _add_model(self, model: FrameScope, pose: Array) -> None:
+        if model.owner.tag == "light":
+            self._add_light(model.owner, pose)
+            return
         shapes: dict[str, list[WorldGeometry]] = {"visual": [], "collision": []}
-        links = list(self._links(element, np.eye(4), (self.path.resolve(),)))
+        links = list(self._links(model, np.eye(4)))
         for link in links:
             for child in link.element.all("light", "visual", "collision"):
-                at = link.pose_of(child)
+                at = link.model_pose @ link.model.pose_of(child, link=link.element)
                 if child.tag == "light":
                     self._add_light(child, pose @ at)
                 else:
-                    shapes[child.tag] += self._geometry(child, at, pose @ at, name)
+                    shapes[child.tag] += self._geometry(child, at, pose @ at, model.name)
         if any(shapes.values()):
-            self.models.append(WorldModel(name, pose, shapes["visual"], shapes["collision"]))
+            self.models.append(WorldModel(model.name, pose, shapes["visual"], shapes["collision"]))
             if not all(link.is_static for link in links):
-                self.left_out["models that can move: they stand still"].append(name)
+                self.left_out["the motion of models that could move"].append(model.name)
 
-    def _links(
-        self, element: XmlElement, pose: Array, files: tuple[Path, ...], *, is_static: bool = False
-    ) -> Iterator[_Link]:
+    def _links(self, model: FrameScope, pose: Array, *, is_static: bool = False) -> Iterator[_Link]:
         """Yield the links of a model, and of those inside of it. `pose` is its own in the outermost model."""
-        self._visited += 1
-        if self._visited > MAX_MODELS:
-            raise element.error(f"expected at most {MAX_MODELS} models")
-        is_static = is_static or element.is_set("static")
-        if element.tag == "include":
-            found = self._included(element, files)
-            if found is not None:
-                own = np.eye(4) if element.find("pose") is not None else FrameScope(found, ()).pose_of(found)
-                inner = (*files, found.file.resolve())
-                yield from self._links(found, pose @ own, inner, is_static=is_static)
-            return
-        self._note_left_out(element, element.name)
-        frames = FrameScope(element, ("link", "model", "include", "frame", "joint"), name_of=_name_of)
-        for link in element.all("link"):
-            self._note_left_out(link, element.name)
-            yield _Link(link, pose, frames, is_static)
-        for nested in element.all("model", "include"):
-            yield from self._links(nested, pose @ frames.pose_of(nested), files, is_static=is_static)
-
-    def _note_left_out(self, element: XmlElement, name: str) -> None:
-        for child in element.children:
-            if child.tag in LEFT_OUT:
-                self.left_out[LEFT_OUT[child.tag]].append(child.name or name)
-
-    def _included(self, element: XmlElement, files: tuple[Path, ...]) -> XmlElement | None:
-        """Return the model that an <include> names; None for what comes with Gazebo and has no model."""
-        uri = element.text_of("uri")
-        name = uri.rstrip("/").rpartition("/")[2]
-        folder = self._find(element, uri, built_in=name in BUILT_IN)
-        if folder is None:
-            if name == "sun":
-                self.lights.append(Light(name="sun", type="directional", direction=Vector3(-0.5, 0.1, -0.9)))
-            else:
-                self.grounds_z.append(0.0)
-            return None
-        file = folder / _file_of_model(folder) if folder.is_dir() else folder
-        if file.resolve() in files:
-            chain = " includes ".join(f"'{each.parent.name}/{each.name}'" for each in (*files, file))
-            raise element.error(f"a cycle: {chain}")
-        root = read_xml(file)
-        model = root.find("model") if root.tag == "sdf" else None
-        if model is None and root.find("light") is not None:
-            self._add_light(root.find("light") or root, FrameScope(element, ()).pose_of(element))
-            return None
-        if model is None:
-            raise InvalidFile(file, "expected <sdf> with a <model> in it", place=f"line {root.line}")
-        return model
-
-    def _find(self, element: XmlElement, uri: str, *, built_in: bool = False) -> Path | None:
-        """Return the file or folder of an address, which must lie in a folder that models may lie in."""
-        if not uri or "\0" in uri or len(uri) > 1024:
-            raise element.error(f"expected <uri> with an address such as model://NAME, found '{uri[:80]}'")
-        scheme, _, rest = uri.partition("://")
-        if scheme in ("http", "https"):
-            raise element.error(
-                f"'{uri[:200]}' is not on this machine: download it, and name its folder by --models"
-            )
-        path = unquote(rest or uri)
-        is_relative = not rest or scheme == "file"
-        roots = [element.file.resolve().parent, *self._folders] if is_relative else self._folders
-        outside = False
-        for root in roots:
-            found = (root / path).resolve()
-            if found.exists():
-                if any(found.is_relative_to(folder) for folder in self._folders):
-                    return found
-                outside = True
-        if outside:
-            raise element.error(f"'{uri}' lies outside of the folders of models: name its folder by --models")
-        if built_in:
-            return None
-        models = {each.name for folder in self._folders for each in folder.iterdir() if each.is_dir()}
-        searched = ", ".join(map(str, self._folders))
-        hint = did_you_mean(path.partition("/")[0], models)
-        raise element.error(f"'{uri}' was not found{hint}; looked in {searched} (--models DIR adds a folder)")
+        is_static = is_static or model.is_static
+        for link in model.owner.all("link"):
+            yield _Link(link, model, pose, is_static)
+        for nested in model.models:
+            yield from self._links(nested, pose @ model.pose_of(nested), is_static=is_static)
 
     def _geometry(self, shape: XmlElement, at: Array, at_world: Array, name: str) -> Iterator[WorldGeometry]:
         """Yield a visual or collision as geometries in the frame of its model."""
-        geometry = shape.find("geometry")
-        if geometry is None:
-            raise shape.error("expected <geometry> in it")
-        rgba = _color(shape)
-        for child in geometry.children:
+        geometry, rgba = shape.find("geometry"), _color(shape)
+        for child in () if geometry is None else geometry.children:
             if child.tag == "mesh":
-                yield self._mesh(child, at, rgba, is_seen=shape.tag == "visual")
+                yield from self._mesh(child, at, rgba, is_seen=shape.tag == "visual")
             elif child.tag == "plane":
-                self._add_plane(child, shape, at_world, name)
-            elif child.tag in _PRIMITIVES:
+                yield from self._plane(child, shape, (at, at_world), name)
+            elif child.tag in _DIMENSIONS:
                 yield from _primitive(child, at, rgba)
             elif child.tag != "empty":
                 self.left_out[f"geometries of the kind {child.tag}"].append(name)
 
-    def _add_plane(self, plane: XmlElement, shape: XmlElement, at_world: Array, name: str) -> None:
-        up = at_world[:3, :3] @ np.array(plane.numbers_of("normal", 3, default="0 0 1"))
-        if up[2] < 0.999 * np.linalg.norm(up):
-            self.left_out["planes that are not level"].append(name)
-        elif shape.tag == "collision":
-            self.grounds_z.append(float(at_world[2, 3]))
+    def _plane(
+        self, plane: XmlElement, shape: XmlElement, at: tuple[Array, Array], name: str
+    ) -> Iterator[WorldGeometry]:
+        """Note a large level plane as a ground, and yield another as a thin box under its surface.
 
-    def _mesh(self, mesh: XmlElement, at: Array, rgba: Rgba | None, *, is_seen: bool) -> WorldGeometry:
+        `at` is its pose in the model and in the world. Collisions without a size have no end in Gazebo.
+        """
+        normal = np.array(plane.numbers_of("normal", 3, default="0 0 1"))
+        if not np.linalg.norm(normal) > 1e-9:
+            raise plane.error("expected a <normal> other than 0")
+        turn = pose_matrix(np.zeros(3), Rotation.align_vectors([normal], [[0, 0, 1]])[0].as_matrix())
+        is_endless = plane.find("size") is None and shape.tag == "collision"
+        width, depth = (np.inf, np.inf) if is_endless else plane.numbers_of("size", 2, least=0, default="1 1")
+        if (at[1] @ turn)[2, 2] > 0.999 and min(width, depth) >= GROUND_M:
+            if shape.tag == "collision":
+                self._grounds.append((width * depth, float(at[1][2, 3]), name))
+        elif is_endless:
+            self.left_out["planes without an end that are not level"].append(name)
+        else:
+            under = turn @ pose_matrix((0.0, 0.0, -THIN_M / 2))
+            yield WorldGeometry("box", at[0] @ under, (width, depth, THIN_M), _color(shape))
+
+    def _mesh(
+        self, mesh: XmlElement, at: Array, rgba: Rgba | None, *, is_seen: bool
+    ) -> Iterator[WorldGeometry]:
         uri = mesh.find("uri")
         if uri is None:
             raise mesh.error("expected <uri> in it")
-        file = self._find(uri, uri.text.strip())
-        if file is None or not file.is_file() or file.suffix.lower() not in MESH_SUFFIXES:
+        file = self._files.find(uri, uri.text.strip())
+        if file is None:
+            return
+        if not file.is_file() or file.suffix.lower() not in MESH_SUFFIXES:
             kinds = ", ".join(MESH_SUFFIXES)
             raise uri.error(f"'{uri.text.strip()[:200]}' is not a mesh file that can be read ({kinds})")
         scale = mesh.find("scale")
@@ -284,9 +211,11 @@ class _SdfReader:
         part = mesh.text_of("submesh/name")
         try:
             surfaces = self._read_mesh(file, part, centred=mesh.is_set("submesh/center"))
+            for name in missing_files(file, folder_of_scene(file)) if is_seen else ():
+                self.left_out["textures and materials that are missing"].append(f"{name} of {file.name}")
         except ValueError as error:
             raise uri.error(str(error)) from None
-        return WorldGeometry("mesh", at, (size[0], size[1], size[2]), rgba if is_seen else None, surfaces)
+        yield WorldGeometry("mesh", at, (size[0], size[1], size[2]), rgba if is_seen else None, surfaces)
 
     def _read_mesh(self, file: Path, part: str, *, centred: bool) -> tuple[Surface, ...]:
         key = (file, part, centred)
@@ -320,47 +249,35 @@ class _SdfReader:
         )
 
 
-def _name_of(element: XmlElement) -> str:
-    """Return the name of a model, or the one that an <include> gives to its model."""
-    if element.tag != "include":
-        return element.name
-    return element.text_of("name") or element.text_of("uri").rstrip("/").rpartition("/")[2]
-
-
-def _file_of_model(folder: Path) -> str:
-    """Return the name of a model's SDF file: the newest that its model.config names, or model.sdf."""
-    config = folder / "model.config"
-    if not config.is_file():
-        return "model.sdf"
-    files = read_xml(config).all("sdf")
-    newest = max(files, key=lambda file: _version(file.attributes.get("version", "")), default=None)
-    name = "model.sdf" if newest is None else newest.text.strip()
-    if not name or Path(name).name != name:
-        raise InvalidFile(config, f"expected <sdf> with the name of a file beside it, found '{name[:80]}'")
-    return name
-
-
-def _version(text: str) -> list[int]:
-    return [int(part) for part in text.split(".") if part.isdecimal() and len(part) < 5]
-
-
-_PRIMITIVES = ("box", "cylinder", "sphere", "capsule")
+_DIMENSIONS = {
+    "box": {"size": "1 1 1"},
+    "sphere": {"radius": "1"},
+    "cylinder": {"radius": "1", "length": "1"},
+    "capsule": {"radius": "0.5", "length": "1"},
+    "cone": {"radius": "1", "length": "1"},
+    "ellipsoid": {"radii": "1 1 1"},
+}
+"""What the elements of primitives hold, and what they are if they are missing."""
 
 
 def _primitive(element: XmlElement, at: Array, rgba: Rgba | None) -> Iterator[WorldGeometry]:
-    if element.tag == "box":
-        x, y, z = element.numbers_of("size", 3, least=0)
-        yield WorldGeometry("box", at, (x, y, z), rgba)
-        return
-    width = 2 * element.numbers_of("radius", 1, least=0)[0]
-    if element.tag == "sphere":
-        yield WorldGeometry("sphere", at, (width, width, width), rgba)
-        return
-    length = element.numbers_of("length", 1, least=0)[0]
+    given = _DIMENSIONS[element.tag].items()
+    found = {key: element.numbers_of(key, len(text.split()), least=0, default=text) for key, text in given}
+    width = 2 * found.get("radius", (0.0,))[0]
+    length = found.get("length", (width,))[0]
     if element.tag == "capsule":
         yield from capsule(at, width, length, rgba)
+    elif element.tag == "box":
+        x, y, z = found["size"]
+        yield WorldGeometry("box", at, (x, y, z), rgba)
+    elif element.tag in ("sphere", "cylinder"):
+        kind: Any = element.tag
+        yield WorldGeometry(kind, at, (width, width, length), rgba)
     else:
-        yield WorldGeometry("cylinder", at, (width, width, length), rgba)
+        radii = found.get("radii", (width / 2, width / 2, length / 2))
+        x, y, z = (max(2 * radius, SMALLEST_M) for radius in radii)
+        unit = WorldGeometry("sphere" if "radii" in found else "cone", at, (1.0, 1.0, 1.0), rgba)
+        yield WorldGeometry("mesh", at, (x, y, z), rgba, (surface_of_primitive(unit),))
 
 
 def _color(shape: XmlElement) -> Rgba | None:
@@ -379,13 +296,3 @@ def _rgba(element: XmlElement) -> Rgba:
         min(value, 1.0) for value in element.numbers(count, least=0, default="1 1 1 1")
     )
     return red, green, blue, alpha[0] if alpha else 1.0
-
-
-def _model_folders(folder: Path, given: Sequence[Path]) -> list[Path]:
-    """Return the folders that models and meshes of a world in a folder may lie in: no other is ever read."""
-    found = [*given, folder / "models", folder, folder.parent / "models"]
-    if (folder / "model.config").is_file() or (folder.parent / "package.xml").is_file():
-        found.append(folder.parent)  # of models, or a package of ROS
-    paths = [os.environ.get(name, "").split(os.pathsep) for name in RESOURCE_PATHS]
-    found += [Path(part) for parts in paths for part in parts if part]
-    return [place.resolve() for place in dict.fromkeys(found) if place.is_dir()]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ from trimesh import creation
 from proctor.core.documents import write_atomically
 from proctor.core.errors import UserError
 from proctor.core.types import Array, Vector3
+from proctor.maps.grid_map import LARGEST_CELLS, MARGIN_M
 from proctor.robots.spec import standard_robot
 from proctor.scenes.frames import Frame
 from proctor.scenes.mesh_reader import pieces_of
@@ -33,19 +35,21 @@ from proctor.scenes.meshes import Y_UP_TO_Z_UP, Surface
 from proctor.scenes.scene_config import SMALLEST_M, Light, Part, SceneConfig, SceneObject, save_scene
 from proctor.scenes.scene_map import draw_hull
 from proctor.scenes.solids import joined
-from proctor.scenes.surface_grid import CELL_M, SMALLEST_AREA_M2, cut, draw_triangles
+from proctor.scenes.surface_grid import CELL_M, MAP_CELLS, SMALLEST_AREA_M2, cut, draw_triangles
 
 Rgba = tuple[float, float, float, float]
 GREY: Rgba = (0.7, 0.7, 0.7, 1.0)
 MAX_TEXTURE_SIDE = 1024
 FLOOR_MARGIN_M = 2.0
+SUNK_M = 0.5
+SMALLEST_FLOOR_M2 = 25.0
 SCENE_FILE = "scene.json"
 
 
 class WorldGeometry(NamedTuple):
     """A shape of a model."""
 
-    kind: Literal["box", "cylinder", "sphere", "mesh"]
+    kind: Literal["box", "cylinder", "sphere", "cone", "mesh"]  # a cone only for `surface_of_primitive`
     pose: Array  # (4, 4), in the model's frame
     size: tuple[float, float, float]  # full extents, or the scale of a mesh
     rgba: Rgba | None = None  # None: the mesh's own colours
@@ -80,12 +84,16 @@ class Imported(NamedTuple):
     scene: SceneConfig
     floor_z: float
     """What was at this height is now at 0."""
+    size_m: Array
+    """Along x and y."""
+    is_too_large: bool
+    """For a map, so that no robot can drive in it."""
 
 
 def write_world(world: ForeignWorld, folder: Path, *, floor_z: float | None = None) -> Imported:
     """Write a world as a scene folder. The floor, by default its highest ground plane, is moved to z = 0."""
     if floor_z is None:
-        floor_z = max(world.grounds_z, default=0.0)
+        floor_z = _floor_z(world)
     down = np.eye(4)
     down[2, 3] = -floor_z
     store = _MeshStore(folder)
@@ -95,10 +103,10 @@ def write_world(world: ForeignWorld, folder: Path, *, floor_z: float | None = No
         if model.visuals or model.collisions:
             name = _unique(model.name or "model", names)
             objects.append(_object(model._replace(name=name, pose=down @ model.pose), store))
-    if not objects:
-        raise UserError(f"'{world.name}' holds nothing that could be seen or bumped into")
-    if any(item.collision == "surface" for item in objects):
-        objects.append(_floor(world, store, _unique("floor", names)))
+    has_house = any(item.collision == "surface" for item in objects)
+    low, high = _extent(world, with_visuals=has_house)
+    if has_house:
+        objects.append(_floor(low, high, store, _unique("floor", names)))
     lights = [_moved_light(light, floor_z) for light in world.lights]
     scene = SceneConfig(scene_name=world.name, objects=objects, lights=lights)
     try:
@@ -106,7 +114,8 @@ def write_world(world: ForeignWorld, folder: Path, *, floor_z: float | None = No
         save_scene(scene, folder / SCENE_FILE)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
-    return Imported(folder / SCENE_FILE, scene, floor_z)
+    cells = (high - low + 2 * MARGIN_M) / (CELL_M if has_house else CELL_M * MAP_CELLS)
+    return Imported(folder / SCENE_FILE, scene, floor_z, high - low, bool(cells.prod() > LARGEST_CELLS))
 
 
 def pose_matrix(xyz: ArrayLike, rotation: ArrayLike | None = None) -> Array:
@@ -177,7 +186,9 @@ def _object(model: WorldModel, store: _MeshStore) -> SceneObject:
 
 
 def _placed(pose: Array) -> dict[str, Any]:
-    yaw, pitch, roll = Rotation.from_matrix(pose[:3, :3]).as_euler("ZYX", degrees=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what looks straight up, where one of two angles is chosen as 0
+        yaw, pitch, roll = Rotation.from_matrix(pose[:3, :3]).as_euler("ZYX", degrees=True)
     rotate = (round(float(angle), 9) + 0.0 for angle in (roll, pitch, yaw))  # never -0.0
     return {
         "translate": Vector3(*(round(float(place), 9) + 0.0 for place in pose[:3, 3])),
@@ -190,9 +201,9 @@ def _parts(visuals: list[WorldGeometry], collisions: list[WorldGeometry]) -> lis
     rest = list(collisions)
     parts = []
     for shape in visuals:
-        twin = next((other for other in rest if _is_same(shape, other)), None)
+        twin = next((index for index, other in enumerate(rest) if _is_same(shape, other)), None)
         if twin is not None:
-            rest.remove(twin)
+            del rest[twin]
         parts.append(_part(shape, shape.rgba or GREY, collision=twin is not None))
     return parts + [_part(shape, (*GREY[:3], 0.0), collision=True) for shape in rest]
 
@@ -224,12 +235,15 @@ def _surfaces(geometries: list[WorldGeometry]) -> list[Surface]:
 
 
 def surface_of_primitive(geometry: WorldGeometry) -> Surface:
-    """Return the surface of a box, cylinder or sphere around its own origin."""
+    """Return the surface of a box, cylinder, sphere or cone around its own origin."""
     width, depth, height = geometry.size
     if geometry.kind == "box":
         made = creation.box((width, depth, height))
     elif geometry.kind == "cylinder":
         made = creation.cylinder(width / 2, height, sections=32)
+    elif geometry.kind == "cone":
+        made = creation.cone(width / 2, height, sections=32)
+        made.apply_translation((0, 0, -height / 2))
     else:
         made = creation.icosphere(subdivisions=3, radius=width / 2)
     corners = np.asarray(made.triangles).reshape(-1, 3)  # of faces that keep their own normals
@@ -249,9 +263,10 @@ def _needs_surface(surfaces: list[Surface], pose: Array) -> bool:
     if len(pieces) > 100:  # which collide faster as their surface
         return True
     low = np.floor((mesh.bounds[0, :2]) / CELL_M) - 1
-    columns, rows = (np.ceil(mesh.bounds[1, :2] / CELL_M) + 1 - low).astype(int)
-    if rows * columns > 4_000_000:  # larger than any piece of furniture
+    cells = np.ceil(mesh.bounds[1, :2] / CELL_M) + 1 - low
+    if not cells.prod() <= 4_000_000:  # larger than any piece of furniture
         return True
+    columns, rows = cells.astype(int)
     band_m = standard_robot().height_band_m
     near = cut(np.asarray(mesh.triangles), 2, *band_m)
     walls = draw_triangles(near[..., :2] / CELL_M - low, rows, columns)
@@ -265,16 +280,35 @@ def _needs_surface(surfaces: list[Surface], pose: Array) -> bool:
     return bool(filled.sum() * CELL_M**2 > 0.02)  # of free floor that the hulls may cover
 
 
-def _floor(world: ForeignWorld, store: _MeshStore, name: str) -> SceneObject:
+def _floor_z(world: ForeignWorld) -> float:
+    """Return the height of the ground, or of a floor at 0 that lies on a ground which was lowered for it."""
+    ground_z = max(world.grounds_z, default=0.0)
+    if not -SUNK_M <= ground_z < 0:
+        return ground_z
+    for model in world.models:
+        for surface in _surfaces(model.collisions):
+            corners = (surface.vertices @ model.pose[:3, :3].T + model.pose[:3, 3])[surface.faces]
+            is_floor = (abs(corners[..., 2]) < 0.02).all(axis=1)
+            first, second = np.diff(corners[is_floor][..., :2], axis=1).swapaxes(0, 1)
+            if abs(first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]).sum() / 2 > SMALLEST_FLOOR_M2:
+                return 0.0
+    return ground_z
+
+
+def _extent(world: ForeignWorld, *, with_visuals: bool) -> tuple[Array, Array]:
+    """Return the lowest and highest x and y of what collides, or of all, with a margin for a floor."""
+    every = [
+        surface.vertices @ model.pose[:2, :3].T + model.pose[:2, 3]
+        for model in world.models
+        for surface in _surfaces([*model.collisions, *(model.visuals if with_visuals else ())])
+    ]
+    points, margin_m = np.concatenate(every or [np.zeros((1, 2))]), FLOOR_MARGIN_M * with_visuals
+    return points.min(axis=0) - margin_m, points.max(axis=0) + margin_m
+
+
+def _floor(low: Array, high: Array, store: _MeshStore, name: str) -> SceneObject:
     """Return an unseen floor under all models: what collides as its surface must bring a floor."""
-    every = np.concatenate(
-        [
-            surface.vertices @ model.pose[:2, :3].T + model.pose[:2, 3]
-            for model in world.models
-            for surface in _surfaces([*model.visuals, *model.collisions])
-        ]
-    )
-    (left, bottom), (right, top) = every.min(axis=0) - FLOOR_MARGIN_M, every.max(axis=0) + FLOOR_MARGIN_M
+    (left, bottom), (right, top) = low, high
     corners = np.array([[left, bottom, 0], [right, bottom, 0], [right, top, 0], [left, top, 0]])
     up, faces = np.tile([0.0, 0.0, 1.0], (4, 1)), np.array([[0, 1, 2], [0, 2, 3]])
     surface = Surface(corners, up, np.zeros((4, 2)), faces, GREY, None)

@@ -113,7 +113,7 @@ class _MjcfReader:
                     into.collisions.append(shape)
         for body in range(1, model.nbody):
             if model.body_dofnum[body] or model.body_mocapid[body] >= 0:
-                kind = "bodies that can move: they stand still"
+                kind = "the motion of bodies that could move"
                 self._left_out[kind].append(model.body(body).name or f"body {body}")
         for kind, count in (("actuators", model.nu), ("flexes", model.nflex), ("skins", model.nskin)):
             if count:
