@@ -1,6 +1,7 @@
 """The agent and its tools: every operation has a method, and both modes do the same."""
 
 import inspect
+import pydoc
 
 import pytest
 from o3de_editors import LEVEL, TOKEN, editor_with_level, running_agent
@@ -9,7 +10,7 @@ from o3de_sim.constants import O3DE_AGENT_PEB_MODE, O3DE_AGENT_SOCKET_MODE
 from o3de_sim.editor.operation_table import TABLE
 from o3de_sim.errors import O3DEError
 from o3de_sim.o3de_api.interface.math import Quaternion, Vector3, euler_to_quaternion
-from o3de_sim.o3de_api.interface.tools import EntityId
+from o3de_sim.o3de_api.interface.tools import EntityId, EntityTool
 from o3de_sim.o3de_api.o3de_agent import O3DEAgent
 from o3de_sim.o3de_api.peb_extras import default_agent, ros2_tool, simulation_tool
 
@@ -41,6 +42,11 @@ def test_a_method_takes_the_arguments_of_its_operation(op):
         has_default = parameters[argument.name].default is not inspect.Parameter.empty
         assert has_default == (not argument.is_needed), argument.name
     assert inspect.getdoc(methods()[op])
+
+
+def test_help_on_a_tool_shows_the_arguments_of_its_methods():
+    page = pydoc.plain(pydoc.render_doc(EntityTool))
+    assert "set_name(self, entity, name, timeout_s=None)" in page
 
 
 def use_the_tools(agent):  # noqa: PLR0915

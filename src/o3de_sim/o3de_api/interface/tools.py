@@ -76,8 +76,8 @@ class _Method(Generic[T]):
         method.__signature__ = signature  # type: ignore[attr-defined]
         self._method = method
 
-    def __get__(self, tool: Tool, owner: type[Tool]) -> Callable[..., T]:
-        return MethodType(self._method, tool)
+    def __get__(self, tool: Tool | None, owner: type[Tool]) -> Callable[..., T]:
+        return self._method if tool is None else MethodType(self._method, tool)
 
 
 def _nothing(_: Any) -> None:
