@@ -64,7 +64,7 @@ def client_cost() -> Row:
     costs_s = []
     with serving(latency_s=0.0) as address, mock.patch.object(chat, "encode_picture", timed):
         agent = chat.ChatPolicy(address, model="demo")
-        agent.reset(replace(told, episode_id="bench", camera=env.cameras()["rgb"]))
+        agent.reset(replace(told, episode_id="bench", camera=env.camera_facts()))
         for _ in range(DECISIONS):
             encoding_s, begun_s = 0.0, time.thread_time()
             agent.act(observation)

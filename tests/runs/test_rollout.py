@@ -327,3 +327,42 @@ def test_time_is_charged_to_the_side_that_took_it():
     assert timing.policy_s > 0
     assert timing.env_s > 0
     assert timing.evaluator_s > 0
+
+
+class Seeing(MockEnv):
+    """Tells of its camera what the test says."""
+
+    def __init__(self, **camera):
+        super().__init__()
+        self.camera = camera
+
+    def cameras(self):
+        return {"rgb": self.camera}
+
+
+class Chatty(Scripted):
+    uses_chat_task = True
+
+
+CAMERA = {
+    "height": 48,
+    "fy": 24.0,
+    "frame": "base_link",
+    "position": [0, 0, 1.2],
+    "rotation": [0.5, -0.5, 0.5, -0.5],
+}
+
+
+def test_only_who_speaks_to_a_model_is_told_of_the_camera():
+    for policy, told in ((Scripted(0), None), (Chatty(0), (90.0, 0.0, 1.2))):
+        examine(Seeing(**CAMERA), policy, EPISODE)
+        assert policy.told.camera == (told if told is None else pytest.approx(told))
+    policy = Chatty(0)
+    examine(Seeing(**{**CAMERA, "frame": "head"}), policy, EPISODE)
+    assert policy.told.camera.height_m is None
+
+
+def test_an_env_that_does_not_know_its_camera_is_at_fault_itself_and_only_if_it_is_asked():
+    assert examine(Seeing(fy=0.0), Scripted(0), EPISODE).error is None
+    error = examine(Seeing(fy=0.0), Chatty(0), EPISODE).error
+    assert (error.side, "no calibration for 'rgb'" in error.message) == ("evaluator", True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from proctor.core.errors import SimulationError
-from proctor.core.types import EpisodeInfo, Info, Observation, Outcome, Usage, Vector3
+from proctor.core.types import CameraFacts, EpisodeInfo, Info, Observation, Outcome, Usage, Vector3
 
 TRUTH = "truth"
 """Key under which a privileged policy finds the environment's info in its observation."""
@@ -96,6 +97,22 @@ class Env(abc.ABC):
         has z ahead, x to the right and y down.
         """
         raise SimulationError(f"{type(self).__name__} has no cameras(), which tells their calibration")
+
+    def camera_facts(self) -> CameraFacts | None:
+        """Return what `cameras` says of the camera behind `rgb`; None if the env does not tell."""
+        if type(self).cameras is Env.cameras or "rgb" not in (known := self.cameras()):
+            return None
+        try:
+            frame, (_, _, z_m), (w, x, y, z) = (
+                known["rgb"][key] for key in ("frame", "position", "rotation")
+            )
+            fov_deg = math.degrees(2 * math.atan(known["rgb"]["height"] / 2 / known["rgb"]["fy"]))
+        except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
+            problem = f"{type(self).__name__}.cameras() returned no calibration for 'rgb': {error!r}"
+            raise SimulationError(problem) from None
+        pitch_rad = math.pi / 2 - 2 * math.atan2(math.hypot(x, y), math.hypot(w, z))  # of the optical axis
+        is_on_base = "base" in frame or "robot" in frame
+        return CameraFacts(fov_deg, math.degrees(pitch_rad), z_m if is_on_base else None)
 
 
 class Policy(abc.ABC):

@@ -46,5 +46,5 @@ def checked_options(
         return msgspec.convert(given, kind, strict=strict)
     except msgspec.ValidationError as error:
         place, problem = explain(error, given, kind)
-        of_owner = f" of the {owner}" if owner else ""
-        raise UserError(f"option {place.lstrip('.')}{of_owner}: {problem}") from None
+        option = f"option {place.lstrip('.')}" if place else "options"
+        raise UserError(f"{option} of the {owner}: {problem}" if owner else f"{option}: {problem}") from None

@@ -137,6 +137,14 @@ class DialectDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """The kind of a row, unless a mapping file names one. None: the row's length decides."""
 
 
+class CameraFacts(NamedTuple):
+    """What a text says of the camera behind `rgb`."""
+
+    fov_deg: float  # vertical
+    pitch_deg: float  # positive looks up
+    height_m: float | None  # above the floor, if the camera is mounted on the base
+
+
 class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy is told when an episode begins."""
 
@@ -159,8 +167,8 @@ class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """How the exam is put to policy servers of other protocols. Never sent."""
     chat: str = ""
     """How the exam is put to chat models, as `module:Class` of a `ChatTask`. Never sent."""
-    camera: dict[str, Any] | None = None
-    """The calibration of the camera behind `rgb`, if `Env.cameras` has it, for texts about it. Never sent."""
+    camera: CameraFacts | None = None
+    """For the texts of `chat`, if the env knows its camera. Never sent."""
     episode: Any = None
     """The whole episode, goal included: set for privileged policies only."""
 

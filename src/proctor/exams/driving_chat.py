@@ -49,17 +49,16 @@ class DrivingChat(ChatTask):
         if camera is None or size is None:
             return moves
         height, width = size.shape[:2]
-        half_rad = math.atan(camera["height"] / 2 / camera["fy"])
+        half_rad = math.radians(camera.fov_deg / 2)
         wide_deg = math.degrees(2 * math.atan(math.tan(half_rad) * width / height))
-        (_, _, above_m), (w, x, y, z) = camera["position"], camera["rotation"]
+        place = "" if camera.height_m is None else f" from {camera.height_m:g} m above the floor"
         text = (
-            f"{moves} Your camera looks ahead from {above_m:g} m above the floor. The picture is "
-            f"{wide_deg:.0f} degrees wide and {math.degrees(2 * half_rad):.0f} degrees high."
+            f"{moves} Your camera looks ahead{place}. The picture is {wide_deg:.0f} degrees wide and"
+            f" {camera.fov_deg:.0f} degrees high."
         )
-        pitch_rad = math.pi / 2 - 2 * math.atan2(math.hypot(x, y), math.hypot(w, z))  # of the optical axis
-        down_rad = half_rad - pitch_rad
-        if 0 < down_rad < math.pi / 2:
-            hidden_m = above_m / math.tan(down_rad)
+        down_rad = half_rad - math.radians(camera.pitch_deg)
+        if camera.height_m is not None and 0 < down_rad < math.pi / 2:
+            hidden_m = camera.height_m / math.tan(down_rad)
             text += f" The floor nearer than {hidden_m:.1f} m is below the picture."
         return text
 

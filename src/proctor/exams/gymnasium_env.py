@@ -142,8 +142,7 @@ class ExamGym(gymnasium.Env[Observation, Any], abc.ABC):
         check_options("env", name, env_options)
         class_: type[Env] = load("env", name)
         is_its_own = "example_observation" in vars(class_)  # what it inherits need not be what it shows
-        first = next(iter(episodes), None)
-        example = class_.example_observation(first, env_options) if is_its_own else None
+        example = class_.example_observation(episodes[0], env_options) if is_its_own and episodes else None
         world = partial(build, "env", name, env_options)
         return cls(world, episodes, render_mode=render_mode, reward=reward, example=example)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -213,13 +212,40 @@ class Results(msgspec.Struct, frozen=True):
     summary: Summary
     episodes: list[EpisodeResult]
 
-    total_episodes = property(attrgetter("summary.total_episodes"))
-    success_count = property(attrgetter("summary.success_count"))
-    success_rate = property(attrgetter("summary.success_rate"))
-    avg_distance_error = property(attrgetter("summary.avg_distance_error"))
-    avg_steps = property(attrgetter("summary.avg_steps"))
-    avg_collision_count = property(attrgetter("summary.avg_collision_count"))
-    timeout_count = property(attrgetter("summary.timeout_count"))
+    @property
+    def total_episodes(self) -> int:
+        """How many episodes there were."""
+        return self.summary.total_episodes
+
+    @property
+    def success_count(self) -> int:
+        """How many of them succeeded."""
+        return self.summary.success_count
+
+    @property
+    def success_rate(self) -> float:
+        """Share of successes among the episodes that are scored."""
+        return self.summary.success_rate
+
+    @property
+    def avg_distance_error(self) -> float:
+        """Mean Euclidean distance to the goal at the end, metres."""
+        return self.summary.avg_distance_error
+
+    @property
+    def avg_steps(self) -> float:
+        """Mean number of actions."""
+        return self.summary.avg_steps
+
+    @property
+    def avg_collision_count(self) -> float | None:
+        """Mean number of collisions, None where they are not known."""
+        return self.summary.avg_collision_count
+
+    @property
+    def timeout_count(self) -> int:
+        """How many episodes ran out of steps."""
+        return self.summary.timeout_count
 
     def save(self, path: Path | str) -> None:
         """Write `{"summary": ..., "episodes": [...]}`, the same bytes for the same run."""

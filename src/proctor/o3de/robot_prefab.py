@@ -1,6 +1,7 @@
 """The robot as a prefab of O3DE: a start for the project's own, by the names that the engine serialises.
 
-What its entities have is in `robot_components.json`, a template in which `$name` is a value of the robot.
+What its entities have is in `robot_components.json.template`, in which `$name` is a value of the robot.
+There, Namespace Strategy 1 is an empty namespace, ShapeType 3 a cylinder, and PhysicalApi 0 sets velocities.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def _components(robot: RobotSpec, base_link: str) -> dict[str, dict[str, Any]]:
         **{name: getattr(robot.camera, name) for name in ("fov_deg", "width", "height", "near_m", "far_m")},
         **{"base_link": base_link, "sensor_qos": SENSOR_QOS},
     }
-    template = Template(Path(__file__).with_name("robot_components.json").read_text(encoding="utf-8"))
+    template = Template(
+        Path(__file__).with_name("robot_components.json.template").read_text(encoding="utf-8")
+    )
     written = {name: msgspec.json.encode(value).decode() for name, value in values.items()}
     return msgspec.json.decode(template.substitute(written), type=dict[str, dict[str, Any]])
 

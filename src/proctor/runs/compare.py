@@ -322,7 +322,7 @@ def _differ_in_backend(a: RunFolder, b: RunFolder) -> bool:
 
 
 def _backend_name(run: RunFolder, other: RunFolder) -> str:
-    mine, theirs = (each.identity.get("env_options", {}) for each in (run, other))
+    mine, theirs = (each.identity.get("env_options") or {} for each in (run, other))
     words = [f"{key}={short(value)}" for key, value in sorted(mine.items()) if theirs.get(key) != value]
     name = " ".join([str(run.identity["env"]), *words])
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."

@@ -54,7 +54,7 @@ def rollout(  # noqa: PLR0913  (four that take part, and how)
         observation = _checked_observation(env, "reset", env.reset(episode))
         truth = env.info() if privileged or shown.needs_truth else {}
         trace = turns.trace = exam.first_trace(episode, env.info)
-        camera = None if type(env).cameras is Env.cameras else env.cameras().get("rgb")
+        camera = env.camera_facts() if getattr(type(policy), "uses_chat_task", False) else None
     view = shown.view(observation, truth)
     told = shown.brief(exam.brief(episode, view), view, env, privileged=privileged)
     told = replace(told, episode_id=agent_id, seed=seed, camera=camera)

@@ -6,7 +6,7 @@ import numpy as np
 from strict_servers import KEY
 
 from proctor.agents.chat.policy import ChatPolicy
-from proctor.core.types import EpisodeInfo, Sensor
+from proctor.core.types import CameraFacts, EpisodeInfo, Sensor
 
 VLN = "proctor.exams.vln.chat:VlnChat"
 SHAPE = (48, 64, 3)
@@ -20,10 +20,7 @@ def info(**changes):
         "seed": 7,
         "sensors": {"rgb": Sensor(dtype="uint8", shape=SHAPE)},
         "actions": ("STOP", "FORWARD", "LEFT", "RIGHT"),
-        "camera": {
-            **{"height": 48, "fy": 24 / np.tan(np.radians(30))},
-            **{"position": [0.0, 0.0, 1.25], "rotation": [0.5, -0.5, 0.5, -0.5]},
-        },
+        "camera": CameraFacts(fov_deg=60.0, pitch_deg=0.0, height_m=1.25),
         "chat": VLN,
     }
     return EpisodeInfo(**{**known, **changes})

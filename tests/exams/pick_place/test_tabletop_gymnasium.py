@@ -118,6 +118,11 @@ def test_rewards_are_off_unless_they_are_asked_for():
     assert ends == [(0.0, False, False), (0.0, False, False), (0.0, False, True)]
 
 
+def test_no_episodes_are_refused():
+    with pytest.raises(UserError, match="expected at least one episode, found none"):
+        make_tabletop([])
+
+
 def test_pictures_of_two_sizes_are_refused():
     larger = episode_with({"shape": {"kind": "cup", "color": "red"}})
     with pytest.raises(UserError, match="pictures of one size, found 2"):

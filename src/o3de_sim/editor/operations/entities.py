@@ -188,7 +188,7 @@ def set_position(session: EditorSession, entity: args.EditedEntity, position: ar
 
 
 def set_rotation(session: EditorSession, entity: args.EditedEntity, rotation: args.Rotation) -> None:
-    """Turn an entity; four bare numbers are w, x, y, z."""
+    """Turn an entity."""
     place(session.engine, entity.id, None, rotation)
 
 

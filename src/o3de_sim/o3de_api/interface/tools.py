@@ -125,7 +125,10 @@ class EditorTool(Tool):
 
 
 class TransformTool(Tool):
-    """Where entities are. Positions are metres and, as rotations, in the world frame."""
+    """Where entities are. Positions are metres and, as rotations, in the world frame.
+
+    A rotation is a `Quaternion`, or four numbers w, x, y, z.
+    """
 
     NAME = "tc"
     get_position = _Method(Vector3.of)
