@@ -132,8 +132,10 @@ class Faulty:
             raise RuntimeError("it broke")
         if self.options.fault == "exits":
             raise SystemExit(0)
-        path = FoundPath("abc")
-        return {"none": None, "words": "no", "number": 1, "no": False, "path": path}[self.options.fault]
+        paths = {"path": "abc", "flat": [1.0, 2.0], "single": [[1.0, 1.0]], "nan": [[1.0, math.nan]] * 2}
+        if self.options.fault in paths:
+            return FoundPath(paths[self.options.fault])
+        return {"none": None, "words": "no", "number": 1, "no": False}[self.options.fault]
 
 
 class Planner(Faulty, PathPlanner):
@@ -297,6 +299,9 @@ FAULTS = {
     ("planner", "Planner", "exits"): r"failed \(broken_plugins.py, line \d+\): SystemExit: 0",
     ("planner", "Planner", "words"): r"returned 'no'; expected FoundPath\(points\), or None",
     ("planner", "Planner", "path"): "failed: ValueError: could not convert",
+    ("planner", "Planner", "flat"): r"returned an array \(2,\); expected \(N, 2\) corners, N at least 2",
+    ("planner", "Planner", "single"): r"returned an array \(1, 2\); expected",
+    ("planner", "Planner", "nan"): "returned corners that are not finite",
     ("controller", "Driver", "raises"): r"failed \(broken_plugins.py, line \d+\): RuntimeError: it broke",
     ("controller", "Driver", "exits"): "SystemExit: 0",
     ("controller", "Driver", "nan"): r"commanded a velocity that is not finite: Twist\(vx=nan",

@@ -20,7 +20,7 @@ from proctor.core.registry import EMPTY, load, names
 from proctor.core.types import Array
 from proctor.kernels.clearance import ClearanceField, clearance_at, least_clearance
 from proctor.maps.any_angle import AnyAnglePlanner
-from proctor.maps.failure import NavigationFailure, Reason
+from proctor.maps.failure import NavigationFailure, PluginFailure, Reason
 from proctor.maps.free_space import CellQuery, FreeSpace, PlannerBackend, in_free_cell, is_connected
 from proctor.navigation.plugins import FoundPath, PathPlanner, PathQuery, calling, check_returned, make_plugin
 
@@ -177,12 +177,14 @@ def require_package(package: str, what: str) -> None:
 
 
 def _checked_points(query: PathQuery, found: FoundPath, planner: PathPlanner) -> Array:
-    """Return the corners that a planner found; NavigationFailure if the robot could not drive there."""
+    """Return a planner's corners; PluginFailure if they are none, NO_PATH if the robot cannot drive there."""
     with calling(planner):
         corners, field = np.array(found.points, dtype=float), query.field
     what = f"the {planner.title} returned"
     if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 2:
-        raise NavigationFailure(Reason.NO_PATH, f"{what} an array {corners.shape}, expected (N, 2) corners")
+        raise PluginFailure(f"{what} an array {corners.shape}; expected (N, 2) corners, N at least 2")
+    if not np.isfinite(corners).all():
+        raise PluginFailure(f"{what} corners that are not finite")
     for end, wanted in ((corners[0], query.start_xy), (corners[-1], query.goal_xy)):
         if not np.hypot(*(end - wanted)) <= field.resolution_m:
             raise NavigationFailure(
