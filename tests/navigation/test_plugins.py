@@ -142,6 +142,16 @@ class Planner(Faulty, PathPlanner):
     find_path = Faulty.misbehave
 
 
+class Fickle(Via):
+    calls = 0
+
+    def find_path(self, query):
+        self.calls += 1
+        if self.calls == 2:
+            raise RuntimeError("it broke")
+        return super().find_path(query)
+
+
 class Driver(Faulty, Controller):
     twists = {"nan": Twist(math.nan), "inf": Twist(0.0, 0.0, -math.inf), "hasty": Twist(1e9, 0.0, -1e9)}
 
@@ -340,6 +350,25 @@ def test_a_plugin_that_breaks_stops_the_robot_and_is_named(strange_client, fault
     for _ in range(5):
         floor.skill.control()
     assert floor.stands
+
+
+def test_a_planner_that_breaks_while_the_robot_moves_ends_the_goal(strange_client):
+    floor = Floor(strange_client, room(), params=NavigationParams(planner="broken_plugins:Fickle"))
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
+    while np.hypot(*floor.robot.moves[:2]) < 0.3:
+        floor.tick(goal_pos=GOAL)
+    floor.skill.replan()
+    result = floor.finish(goal_pos=GOAL)
+    assert (result["status"], result["reason"]) == ("failed", "plugin_failed")
+    assert floor.stands
+
+
+def test_an_error_of_the_robot_is_not_blamed_on_the_goal_checker(client, monkeypatch):
+    floor = Floor(client, room(), params=NavigationParams(controller="feed_forward"))
+    floor.until(SkillState.EXECUTING, goal_pos=GOAL)
+    monkeypatch.setattr(floor.robot, "velocity", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        floor.tick(goal_pos=GOAL)
 
 
 @pytest.mark.parametrize("call", ["pause", "replan"])

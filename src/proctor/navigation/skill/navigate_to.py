@@ -94,8 +94,9 @@ class NavigateTo:
             return self._fail(NavigationFailure(Reason.POSE_UNKNOWN, str(error)))
 
     def control(self) -> None:
-        """Let the controller command the robot: called at each tick of the clock. If it fails, so does this.
+        """Let the controller command the robot: called at each tick of the clock.
 
+        If the controller fails, the navigation ends as FAILED; the next tick returns the result.
         Raises SimulationError if the robot's pose is not known.
         """
         with self._ending_on_failure():
@@ -189,6 +190,8 @@ class NavigateTo:
         try:
             path = self.planning.path()
         except NavigationFailure as failure:
+            if failure.reason is Reason.PLUGIN_FAILED:
+                raise
             self._recover(failure)
             return
         if path is None:
@@ -367,7 +370,7 @@ class NavigateTo:
             self._fail(failure)
 
     def _stop(self) -> None:
-        with suppress(PluginFailure):  # another one has been told, or nobody waits for a result
+        with suppress(PluginFailure):  # the failure that led here is the one to report
             self._pilot.stop()
 
     def _counts(self) -> dict[str, int]:
