@@ -1,5 +1,6 @@
 """The planning process and its client: answers, supersession, death, and no delay for the caller."""
 
+import gc
 import os
 import select
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import weakref
 from pathlib import Path as Files
 
 import msgspec
@@ -182,6 +184,7 @@ def test_a_process_that_is_killed_is_reported_and_replaced(field, hard_field):
     with PlanningClient() as client:
         assert client.poll() is None
         number, pid = client.submit(HARD, hard_field, 1), client.pid
+        process = weakref.ref(client._process)
         os.kill(pid, signal.SIGKILL)
         answer = answer_of(client)
         assert answer.id == number
@@ -190,6 +193,8 @@ def test_a_process_that_is_killed_is_reported_and_replaced(field, hard_field):
         assert client.pid is None
         with pytest.raises(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)  # it is no zombie
+        gc.collect()
+        assert process() is None  # nothing of it is kept
 
         client.submit(EASY, field, 1)
         assert answer_of(client).trajectory is not None

@@ -146,7 +146,7 @@ class PlanningClient:
         self._receive()
         if self._process is None:
             self._process = PlannerProcess()
-            weakref.finalize(self, self._process.close)  # also when the interpreter ends
+            self._closing = weakref.finalize(self, self._process.close)  # also when the interpreter ends
         return self._process
 
     def _layout(self, field: ClearanceField, version: int) -> MapLayout:
@@ -180,7 +180,7 @@ class PlanningClient:
 
     def _drop_process(self) -> None:
         if self._process is not None:
-            self._process.close()
+            self._closing()
         self._process, self._ready = None, False
 
 
