@@ -1,16 +1,18 @@
 """Robots as data: spec files, their names, and what is wrong with bad ones."""
 
+import copy
 import json
 import math
 import types
 
 import msgspec
 import pytest
+from floor_robots import FloorRobot
 
 from proctor.core import registry
 from proctor.core.errors import InvalidFile, UserError
 from proctor.robots.dynamics import Dynamics
-from proctor.robots.robot import Twist
+from proctor.robots.robot import LimitedRobot, Twist
 from proctor.robots.spec import RobotSpec, load_robot, robot_identity, standard_robot
 from proctor.worlds.mujoco.wheeled.env import VLNEnv
 
@@ -128,3 +130,18 @@ def test_a_velocity_is_cut_down_to_the_limits_and_else_kept_to_the_bit(asked, do
 def test_a_velocity_that_is_not_finite_is_refused(twist):
     with pytest.raises(ValueError, match="commanded a velocity that is not finite"):
         twist.limited(Dynamics())
+
+
+def test_what_a_controller_sets_is_set_on_the_robot():
+    robot = FloorRobot()
+    limited = LimitedRobot(robot)
+    limited.stuck = True
+    limited._own = 1
+    assert robot.stuck
+    assert limited._own == 1
+    assert not hasattr(robot, "_own")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_limited_robot_can_be_copied(copied):
+    assert copied(LimitedRobot(FloorRobot(2.0))).pose().x == 2.0

@@ -80,13 +80,22 @@ class LimitedRobot:
     """A robot as a controller gets it: it is never commanded to be faster than its spec's limits.
 
     They bound what `navigate_to` asks of a base. The actions of an exam have speeds of their own.
+    All else is read and set on the robot itself, except names that begin with `_`.
     """
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # while it is copied, there is no `_robot` yet
+            raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
         return getattr(self._robot, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._robot, name, value)
 
     def command(self, twist: Twist) -> None:
         """Drive at this velocity, or as near to it as the limits allow; ValueError if it is not finite."""
