@@ -168,6 +168,16 @@ def test_a_file_that_cannot_be_imported_is_refused_with_its_line(agents, content
         load("policy", "agents/broken.py:Agent")
 
 
+@pytest.mark.parametrize("file", ["inner.py", "__init__.py"])
+def test_a_module_that_cannot_be_imported_is_refused_with_its_line(tmp_path, monkeypatch, file):
+    package = f"broken_{file[:5]}"
+    (tmp_path / package).mkdir()
+    (tmp_path / package / file).write_text("\nraise RuntimeError('boom')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=rf"its import failed \({file}, line 2\): RuntimeError: boom"):
+        load("policy", f"{package}.inner:Agent")
+
+
 def test_the_name_of_a_module_alone_gets_the_form_to_write(agents):
     (agents / "lonely_agent.py").write_text(AGENT)
     with pytest.raises(UnknownName, match=r"class of your own is given as module:Class or file\.py:Class"):

@@ -16,6 +16,7 @@ import importlib.util
 import inspect
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -224,7 +225,15 @@ def _import(what: str, given: str, attribute: str, *, is_file: bool) -> ModuleTy
     except (ModuleNotFoundError, UserError):
         raise
     except (Exception, SystemExit) as error:
-        raise UserError(f"{what}: its import {failed_at(error, str(Path(given).resolve()))}") from error
+        file = str(Path(given).resolve()) if is_file else _file_of(given, error)
+        raise UserError(f"{what}: its import {failed_at(error, file)}") from error
+
+
+def _file_of(module_name: str, error: BaseException) -> str | None:
+    """Return the file of a module, or of a package around it, whose import raised an error."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    own = (f for f in frames if f"{module_name}.".startswith(f"{f.f_globals.get('__name__')}."))
+    return next((frame.f_code.co_filename for frame in own), None)
 
 
 def _import_module(what: str, module_name: str, attribute: str) -> ModuleType:
