@@ -33,7 +33,7 @@ PARTS_CELLS, PART_WORK, MOST_PARTS = (60.0, 30.0), 100_000, 100
 second where the first is, too."""
 
 
-_of_thread = threading.local()
+_thread_local = threading.local()
 
 
 class AnyAnglePlanner:
@@ -138,7 +138,7 @@ class AnyAnglePlanner:
 
 def _workspace(cells: int) -> Workspace:
     """Return the workspace that all searches of a thread use, one after the other: it is large."""
-    found: Workspace | None = getattr(_of_thread, "workspace", None)
+    found: Workspace | None = getattr(_thread_local, "workspace", None)
     if found is None or found.costs.size != cells:
-        found = _of_thread.workspace = Workspace.of(cells)
+        found = _thread_local.workspace = Workspace.of(cells)
     return found

@@ -24,9 +24,7 @@ class Reason(enum.StrEnum):
     TIMEOUT = "timeout"
     COLLISION = "collision"
     TRACKING_ERROR = "tracking_error"
-    NOT_ACCEPTED = (
-        "not_accepted"  # at the end of its trajectory, the goal checker says that it has not arrived
-    )
+    NOT_ACCEPTED = "not_accepted"  # the trajectory has ended, the goal checker sees no arrival
     BLOCKED = "blocked"  # something that was not on the map stays in the way
     NO_PROGRESS = "no_progress"
     CANCELLED = "cancelled"

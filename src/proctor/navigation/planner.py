@@ -85,8 +85,8 @@ def find_path(  # noqa: PLR0913 - all but three have defaults
             length_m, gap = path_length(points), found.optimum_gap
             return RawPath(points=points, margin_m=kept_m, planner=name, length_m=length_m, optimum_gap=gap)
     way = f"way from {_shown(start_world)} to {_shown(goal_world)} for a radius of {radius_m} m"
-    nobody = "there is no" if isinstance(own, CellPlanner) else f"the {own.title} returned None: it found no"
-    raise NavigationFailure(Reason.NO_PATH, f"{nobody} {way}")
+    problem = "there is no" if isinstance(own, CellPlanner) else f"the {own.title} returned None: it found no"
+    raise NavigationFailure(Reason.NO_PATH, f"{problem} {way}")
 
 
 class CellPlanner(PathPlanner):

@@ -112,7 +112,7 @@ def _parts(counts: Array) -> tuple[NDArray[np.int64], Array]:
     return index, (np.arange(len(index)) - firsts[index]) / whole[index]
 
 
-STILL = 1e-10
+STILL_SQUARED = 1e-10
 
 
 def fastest_rates(curve: Curve, dynamics: Dynamics, start_rate: float) -> tuple[Array, float]:
@@ -140,7 +140,7 @@ def slowest_rates(curve: Curve, dynamics: Dynamics) -> tuple[Array, float]:
         rows[rows[:, 0] > 1e-6, 3:] = 0.0
     lengths, limits = np.diff(curve.knots), (dynamics.a_max, dynamics.alpha_max)
     squares = run(lengths, first, last, np.ones(len(curve.knots)), 1.0, 0.0, limits)
-    stops = np.flatnonzero(squares < STILL)
+    stops = np.flatnonzero(squares < STILL_SQUARED)
     if not len(stops):
         return np.sqrt(squares), float(curve.knots[-1])
     stop = int(stops[0])

@@ -77,7 +77,7 @@ def _start_speed(start: RobotMotion, ways: list[Curve], dynamics: Dynamics) -> f
     if dynamics.drive == "holonomic":
         return start.v
     heading, curvature = ways[0].poses[0, 2], ways[0].slopes[0, 2]
-    if abs(wrap_angle(heading - start.yaw)) > 0.05:
+    if abs(wrap_angle(heading - start.yaw)) > 0.05:  # radians that a moving robot may point elsewhere
         directions = f"{math.degrees(start.yaw):.1f}°, but the path begins at {math.degrees(heading):.1f}°"
         raise infeasible(f"the robot moves at {start.v:.2f} m/s and heads {directions}")
     if abs(start.omega - curvature * start.v) > LATE_S * dynamics.alpha_max:
