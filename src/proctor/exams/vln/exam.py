@@ -164,7 +164,7 @@ class VlnExam(DrivingExam[Episode]):
     def read_broken(cls, checked: CheckedDataset) -> None:
         """Read a native file, R2R-CE or RxR-CE."""
         if any(map(is_vlnce, checked.records)):
-            VlnceRepair(checked)
+            VlnceRepair(checked).run()
         else:
             checked.read_native()
 

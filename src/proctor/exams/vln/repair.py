@@ -48,6 +48,10 @@ class VlnceRepair:
     def __init__(self, checked: CheckedDataset) -> None:
         self._checked, self._findings = checked, checked.findings
         self._records: dict[int, VlnceRecord] = {}
+
+    def run(self) -> None:
+        """Read the file into the checked dataset, with what was found and changed."""
+        checked = self._checked
         checked.add_malformed(self._understand())
         checked.format = self._format = format_of(list(self._records.values()))
         quaternions = np.array([r.start_rotation for r in self._records.values()]).reshape(-1, 4)
