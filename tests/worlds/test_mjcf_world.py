@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import trimesh
+from PIL import Image
 
 from proctor.core.errors import InvalidFile
 from proctor.scenes.scene import Scene
@@ -96,7 +97,10 @@ def test_a_textured_mesh_keeps_its_picture(tmp_path):
         ("<asset><mesh name='m' file='../x.obj'/></asset>", "line 2, <mesh>: '../x.obj' lies outside of"),
         ("<asset><mesh name='m' file='/etc/x.obj'/></asset>", "line 2, <mesh>: '/etc/x.obj' lies outside of"),
         ("<compiler meshdir='../..'/>", "line 2, <compiler>: '../..' lies outside of"),
-        ("<include file='room.xml'/>", "line 2, <include>: a cycle: 'room.xml' includes itself"),
+        (
+            "<include file='room.xml'/>",
+            "line 2, <include>: 'room.xml' is named a second time, or includes itself",
+        ),
         ("<include file='none.xml'/>", "none.xml: no such file"),
         ("<asset><mesh name='m' file='none.obj'/></asset>", "MuJoCo cannot build it: .*none.obj"),
         ("<worldbody><geom size='1' pos='nan 0 0'/></worldbody>", "'geom 0' are not finite numbers"),
@@ -106,11 +110,24 @@ def test_a_textured_mesh_keeps_its_picture(tmp_path):
         ),
         (
             "<worldbody><replicate count='100000000'><geom size='1'/></replicate></worldbody>",
-            "line 2, <replicate>: count='100000000': expected at most 10000 elements, found 200000000",
+            "line 2, <replicate>: count='100000000': expected at most 10000 elements, found 100000000",
         ),
         (
             "<worldbody><replicate count='200'><include file='many.xml'/></replicate></worldbody>",
             "line 2, <replicate>: count='200': expected at most 10000 elements",
+        ),
+        (
+            "<worldbody><replicate count='+12000'><geom size='1'/></replicate></worldbody>",
+            "expected at most 10000 elements, found 12000",
+        ),
+        (
+            f"<worldbody><replicate count='{'9' * 5000}'><geom size='1'/></replicate></worldbody>",
+            "line 2, <replicate>: expected a count of at most 9 digits, found '999",
+        ),
+        (
+            "<asset><model name='c' file='many.xml'/></asset><worldbody><replicate count='100'>"
+            "<attach model='c' body='b' prefix='x'/></replicate></worldbody>",
+            "line 2, <replicate>: count='100': expected at most 10000 elements",
         ),
     ],
 )
@@ -122,6 +139,42 @@ def test_each_mistake_has_one_message(tmp_path, content, problem, monkeypatch, c
         read_mjcf(mjcf(tmp_path, content))
     assert capfd.readouterr() == ("", "")  # and MuJoCo writes no log file
     assert {file.name for file in tmp_path.iterdir()} <= {"room.xml", "many.xml"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<asset><texture name='t' type='cube' fileright='../x.png'/></asset>",
+        r"<asset><texture name='t' type='2d' file='..\x.png'/></asset>",
+        "<asset><model name='c' file='sub/child.xml'/></asset>",
+        "<compiler meshdir='sub'/><asset><mesh name='m' file='link.stl'/></asset>",
+        "<compiler meshdir='sub' strippath='true'/><asset><mesh name='m' file='none/link.stl'/></asset>",
+    ],
+)
+def test_no_file_outside_of_the_folder_is_read(tmp_path, content):
+    (tmp_path / "here" / "sub").mkdir(parents=True)
+    Image.new("RGB", (4, 4)).save(tmp_path / "x.png")
+    trimesh.creation.box((1, 1, 1)).export(tmp_path / "box.stl")
+    (tmp_path / "here" / "sub" / "link.stl").symlink_to(tmp_path / "box.stl")
+    child = "<mujoco><asset><texture name='t' type='2d' file='../../x.png'/></asset></mujoco>"
+    (tmp_path / "here" / "sub" / "child.xml").write_text(child)
+    with pytest.raises(InvalidFile, match="lies outside of"):
+        read_mjcf(mjcf(tmp_path / "here", f"{content}<worldbody><geom size='1'/></worldbody>"))
+
+
+def test_scenes_in_subfolders_and_many_copies_are_read(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.xml").write_text("<mujoco><include file='b.xml'/></mujoco>")
+    (tmp_path / "sub" / "b.xml").write_text("<mujoco><worldbody><geom size='0.1'/></worldbody></mujoco>")
+    trimesh.creation.box((1, 1, 1)).export(tmp_path / "sub" / "box.stl")
+    (tmp_path / "sub" / "child.xml").write_text(
+        "<mujoco><asset><mesh name='m' file='../sub/box.stl'/></asset><worldbody><body name='b'>"
+        "<geom type='mesh' mesh='m'/></body></worldbody></mujoco>"
+    )
+    content = """<include file='sub/a.xml'/><asset><model name='c' file='sub/child.xml'/></asset>
+        <worldbody><attach model='c' body='b' prefix='x'/>
+        <replicate count='5001' offset='1 0 0'><geom size='0.1'/></replicate></worldbody>"""
+    assert len(read_mjcf(mjcf(tmp_path, content)).models) == 5003
 
 
 def test_another_folder_is_read_if_it_is_named(tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,6 +30,7 @@ from proctor.scenes.world_import import (
 from proctor.scenes.xml_file import XmlElement, read_xml
 
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
+ASSET_FOLDERS = ("meshdir", "texturedir", "assetdir")
 MAX_COPIES = 10_000
 """Elements that <replicate> may make: MuJoCo takes 5 s for these, and 300 s for five times as many."""
 
@@ -42,12 +45,15 @@ def read_mjcf(path: Path, *, models: Sequence[Path] = ()) -> ForeignWorld:
     root = read_xml(path)
     if root.tag != "mujoco":
         raise root.error("expected <mujoco>: not a scene of MuJoCo")
-    _check_files(root, path.resolve().parent, folders, (path.resolve(),))
+    try:
+        _SceneCheck(folders).count(path)
+    except RecursionError:
+        raise root.error("too many files that include each other") from None
     warn = mujoco.get_mju_user_warning()
     # MuJoCo itself would print its warnings, and write them to a file in the user's folder.
     mujoco.set_mju_user_warning(lambda _: None)
     try:
-        model = mujoco.MjSpec.from_file(str(path)).compile()
+        model = mujoco.MjSpec.from_file(str(path.absolute())).compile()
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
     except ValueError as error:
@@ -61,26 +67,76 @@ def read_mjcf(path: Path, *, models: Sequence[Path] = ()) -> ForeignWorld:
     return _MjcfReader(model, data).world(path.stem)
 
 
-def _check_files(element: XmlElement, base: Path, folders: Sequence[Path], files: tuple[Path, ...]) -> int:
-    """Return how many elements MuJoCo makes of this one, before it reads any file.
+class _SceneCheck:
+    """Checks the files that a scene names, and how many elements it makes, before MuJoCo reads any."""
 
-    Files outside of the folders, includes in a cycle and too many copies are refused.
-    """
-    elements = 1
-    named = [element.attributes.get(key) for key in ("file", "meshdir", "texturedir", "assetdir")]
-    for name in filter(None, named):
-        found = (base / name).resolve()
-        if not any(found.is_relative_to(folder) for folder in folders):
-            problem = f"'{name[:200]}' lies outside of {folders[0]}: name its folder by --models"
-            raise element.error(problem)
-        if element.tag == "include":
-            if found in files or len(files) > 50:
-                raise element.error(f"a cycle: '{name}' includes itself")
-            elements += _check_files(read_xml(found), base, folders, (*files, found))
-    elements += sum(_check_files(child, base, folders, files) for child in element.children)
-    count = element.attributes.get("count", "")
-    copies = elements * math.prod(int(word) for word in count.split() if word.isdecimal())
-    if copies > max(elements, MAX_COPIES):
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = folders
+        self._models: set[Path] = set()
+
+    def count(self, path: Path) -> int:
+        """Return how many elements MuJoCo makes of a scene; refuse files elsewhere and too many copies."""
+        root, attached = self._with_includes(path, path.parent, {path.resolve()}), 1
+        every = list(_every(root))
+        dirs = {"", *(each.attributes.get(key, "") for each in every for key in ASSET_FOLDERS)}
+        for element in every:
+            for key, name in element.attributes.items():
+                if key in ASSET_FOLDERS:
+                    self._place(element, path.parent, name)
+                elif key == "file" and element.tag == "model":
+                    attached = max(attached, self.count(self._scene(element, path.parent, self._models)))
+                elif key.startswith("file") and element.tag != "include":
+                    for folder in dirs:
+                        self._place(element, path.parent, folder, name)
+                        self._place(element, path.parent, folder, re.split(r"[/\\]", name)[-1])  # strippath
+        return _count(root, attached)
+
+    def _with_includes(self, path: Path, base: Path, files: set[Path]) -> XmlElement:
+        root = read_xml(path)
+        for element in list(_every(root)):
+            if element.tag == "include" and "file" in element.attributes:
+                inner = self._with_includes(self._scene(element, base, files), base, files)
+                element.children = inner.children
+        return root
+
+    def _scene(self, element: XmlElement, base: Path, files: set[Path]) -> Path:
+        """Return the scene that an element names, beside its own file or in `base`; add it to the files."""
+        name = element.attributes["file"]
+        places = [self._place(element, folder, name) for folder in (element.file.parent, base)]
+        place = next(filter(os.path.isfile, places), places[-1])
+        if place.resolve() in files:
+            raise element.error(f"'{name[:200]}' is named a second time, or includes itself")
+        files.add(place.resolve())
+        return place
+
+    def _place(self, element: XmlElement, base: Path, *names: str) -> Path:
+        place = base.joinpath(*(name.replace("\\", "/") for name in names))  # as MuJoCo reads them
+        for found in (place.resolve(), Path(os.path.normpath(place)).resolve()):
+            if not any(found.is_relative_to(folder) for folder in self._folders):
+                problem = (
+                    f"'{names[-1][:200]}' lies outside of {self._folders[0]}: name its folder by --models"
+                )
+                raise element.error(problem)
+        return place
+
+
+def _every(element: XmlElement) -> Iterator[XmlElement]:
+    yield element
+    for child in element.children:
+        yield from _every(child)
+
+
+def _count(element: XmlElement, attached: int) -> int:
+    """Return how many elements MuJoCo makes of one; `attached` of an <attach>."""
+    inside = sum(_count(child, attached) for child in element.children)
+    if element.tag == "attach":
+        return attached
+    count = element.attributes.get("count", "1")
+    words = count.split()
+    if len(words) > 3 or not all(re.fullmatch(r"\+?[0-9]{1,9}", word) for word in words):
+        raise element.error(f"expected a count of at most 9 digits, found '{count[:80]}'")
+    copies = math.prod(map(int, words)) * (inside if element.tag == "replicate" else inside + 1)
+    if copies > max(inside + 1, MAX_COPIES):
         problem = f"count='{count[:80]}': expected at most {MAX_COPIES} elements, found {copies}"
         raise element.error(problem)
     return copies
