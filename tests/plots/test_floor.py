@@ -65,6 +65,14 @@ def test_names_stand_beside_the_robot_and_each_other_and_the_largest_object_has_
     assert not boxes[0].overlaps(robot.get_window_extent())
 
 
+def test_axes_far_from_the_origin_have_plain_numbers():
+    plan = grid_paper((500_000, 5_400_000), (500_010, 5_400_008))
+    figure = plot_place(plan, Pose2(500_005.0, 5_400_004.0, 0.0), ROBOT)
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    assert "5400004.0" in {label.get_text() for label in axes.get_yticklabels()}
+
+
 @pytest.mark.parametrize("at", [(100.0, 3.0), (-500.0, 3.0)])
 def test_a_robot_beyond_the_plan_is_shown(at):
     plan = grid_paper((0, 0), (10, 8))

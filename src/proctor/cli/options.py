@@ -16,7 +16,7 @@ from proctor.core.errors import UserError
 if TYPE_CHECKING:
     from proctor.exams.datasets import Dataset
 
-FARTHEST_M = 1e4
+FARTHEST_M = 1e7
 
 
 def add_command(

@@ -67,6 +67,7 @@ def show_floor(
     spacing_m = round_length_m(max(high[0] - low[0], high[1] - low[1]) / most_ticks)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MultipleLocator(spacing_m))
+    axes.ticklabel_format(useOffset=False, style="plain")
 
 
 def draw_robot(axes: Axes, pose: Any, radius_m: float, color: str, *, arrow: float = 1.5) -> None:

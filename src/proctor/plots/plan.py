@@ -257,7 +257,7 @@ def object_names(scene: Scene, floor_z: float = 0.0) -> list[ObjectName]:
         low, high = corners.min(axis=0), corners.max(axis=0)
         (width, depth, _), (x, y, _) = (high - low).tolist(), ((low + high) / 2).tolist()
         slim, long = sorted((width, depth))
-        is_here = low[2] - floor_z < BELOW_M and high[2] - floor_z > FLAT_M and slim > SLIMMEST_M
+        is_here = low[2] - floor_z < HIGHEST_FOOT_M and high[2] - floor_z > FLAT_M and slim > SLIMMEST_M
         is_house = long > LARGEST_M or (high[2] - floor_z > CUT_M and 4 * slim < long)
         if is_here and not is_house:
             text = plain(item.category or re.sub(r"([ _.-]*\d+)+$", "", item.name))
@@ -324,6 +324,7 @@ def _draw_photograph(axes: Axes, scene: Scene, paper: Plan, floor_z: float) -> N
 
 CUT_M = 1.9  # above the floor. What begins higher is left out: ceilings, lamps, and the wall above a door.
 HANGING_M = 1.2  # objects that hang this high are pictures and cupboards: nothing of them stands in the way
+HIGHEST_FOOT_M = 0.3  # what begins higher does not stand on the floor
 FLAT_M = 0.05  # what is lower than this lies on the floor
 LARGEST_M = 6.0  # what is longer is a house or a hall, not an object in it
 SLIMMEST_M = 0.1  # what is thinner leans on a wall
