@@ -11,25 +11,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import binary_dilation, label
 from scipy.spatial import ConvexHull
 
 from proctor.core.array_cache import Arrays, cached_arrays
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.types import Array
-from proctor.maps.grid_map import LARGEST_CELLS, MARGIN_M, GridMap
+from proctor.core.types import Array, Vector3
+from proctor.maps.grid_map import LARGEST_CELLS, MARGIN_M, GridMap, Point
 from proctor.scenes.frames import Frame, frame_of, placed_parts
 from proctor.scenes.mesh_house import MeshHouse
 from proctor.scenes.meshes import convex_body
-from proctor.scenes.scene_config import Part, SceneObject
+from proctor.scenes.scene_config import Part, SceneConfig, SceneObject
 from proctor.scenes.surface_grid import CELL_M, MAP_CELLS, touching_border
 
 if TYPE_CHECKING:
     from proctor.scenes.scene import Scene
-from scipy.ndimage import binary_dilation, label
-
-from proctor.core.types import Vector3
-from proctor.maps.grid_map import Point
-from proctor.scenes.scene_config import SceneConfig
 
 MAP_CELL_M = CELL_M * MAP_CELLS
 CYLINDER_SIDES = 32

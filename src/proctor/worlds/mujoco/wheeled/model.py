@@ -150,11 +150,9 @@ class _Builder:
         headlight.ambient, headlight.diffuse, headlight.specular = [0.62] * 3, [0.2] * 3, [0.0] * 3
         most = 0.6
         if self.is_lit and not self.scene.config.lights:
-            headlight.ambient, headlight.diffuse, most = (
-                [0.8] * 3,
-                [0.1] * 3,
-                0.25,
-            )  # beside the light in the textures
+            headlight.ambient = [0.8] * 3  # beside the light in the textures
+            headlight.diffuse = [0.1] * 3
+            most = 0.25
         lights = sorted(self.scene.config.lights, key=lambda light: -light.intensity)[:MAX_LIGHTS] or DAYLIGHT
         # Without shadows every lamp shines into every room: dimmed together, so that nothing is washed out.
         share = min(1.0, most / max(1e-9, sum(light.intensity for light in lights)))
