@@ -265,13 +265,14 @@ def test_what_has_no_place_in_a_scene_is_told(tmp_path):
     content = f"""<plugin name='p' filename='x'/><actor name='walker'/>
     <model name='door'><link name='l'>{SOLID}</link><link name='k'/>
     <joint name='hinge' type='revolute'/></model>
-    <model name='hills'><static>1</static><link name='l'>{heights}</link></model>"""
+    <model name='hills'><static>1</static><link name='l'>{heights}<visual name='v'/></link></model>"""
     assert read_sdf(world_file(tmp_path, content)).left_out == {
         "plugins": ["p"],
         "actors": ["walker"],
         "joints, so what they join stands still": ["hinge"],
         "the motion of models that could move": ["door"],
         "geometries of the kind heightmap": ["hills"],
+        "visuals without <geometry>": ["hills"],
     }
 
 
@@ -309,6 +310,17 @@ def test_models_of_fuel_are_found_by_their_name(tmp_path, home):
     assert (len(world.models), len(world.lights), world.grounds_z) == (3, 1, [0.0])
 
 
+def test_a_light_may_be_included_in_a_model(tmp_path):
+    home = model_file(tmp_path, "lamp", "")
+    (home / "model.sdf").write_text("<sdf version='1.9'><light name='lamp' type='point'/></sdf>")
+    include = "<include><uri>model://lamp</uri><pose>0 0 2 0 0 0</pose></include>"
+    content = (
+        f"<model name='a'><pose>1 0 0 0 0 0</pose>{include}<link name='l'>{SOLID}</link></model>{include}"
+    )
+    lights = read_sdf(world_file(tmp_path, content)).lights
+    assert [(light.translate.x, light.translate.z) for light in lights] == [(1, 2), (0, 2)]
+
+
 def test_an_include_without_a_name_has_that_of_its_model(tmp_path):
     home = model_file(tmp_path, "box", f"<link name='l'>{SOLID}</link>")
     (home / "model.sdf").write_text((home / "model.sdf").read_text().replace("'box'", "'crate'"))
@@ -323,7 +335,7 @@ def test_what_is_missing_or_not_known_is_listed(tmp_path):
     home = model_file(tmp_path, "box", f"<link name='l'>{SOLID}</link>")
     (home / "model.config").write_text("<model><name>this & that</name></model>")
     mesh = "<visual name='v'><geometry><mesh><uri>{}</uri></mesh></geometry></visual>"
-    link = f"<link name='l'>{mesh.format('x.obj')}{mesh.format('gone.obj')}</link>"
+    link = f"<link name='l'>{mesh.format('x.obj') * 2}{mesh.format('gone.obj')}</link>"
     content = f"""<model name='a'><static>1</static>{link}</model><include><uri>model://gone</uri></include>
     <include><uri>model://box</uri><static>1</static></include></world><world name='second'>"""
     file = world_file(tmp_path, content)
@@ -407,6 +419,11 @@ MISTAKES = [
         r"line 5, <uri>: 'broken.obj' (is not a .obj mesh|holds no triangles)",
     ),
     (MESH.format("<uri>bomb.dae</uri>"), r"line 5, <uri>: 'bomb.dae' holds <!DOCTYPE"),
+    (MESH.format("<uri>wide.dae</uri>"), r"line 5, <uri>: 'wide.dae' is not text in UTF-8"),
+    (
+        f"<include><uri>model://{'床' * 120}</uri></include>",
+        "expected <uri> with an address such as model://",
+    ),
     (MESH.format("<uri>missing.obj</uri>"), "not found: 'missing.obj'; looked in"),
     (
         MESH.format("<uri>model://chair/a.obj</uri>"),
@@ -431,6 +448,7 @@ def test_each_mistake_has_one_message_with_file_and_line(tmp_path, content, prob
     (folder / "notes.txt").write_text("x")
     (folder / "broken.obj").write_text("f 1 2 3\n")
     (folder / "bomb.dae").write_text("<!DOCTYPE x [<!ENTITY a 'a'>]><COLLADA>&a;</COLLADA>")
+    (folder / "wide.dae").write_text((folder / "bomb.dae").read_text(), encoding="utf-16")
     model_file(folder, "chair", "")
     (folder / "models" / "hollow").mkdir()
     (folder / "models" / "led").mkdir()
@@ -482,6 +500,19 @@ def test_a_file_of_another_format_or_version_is_refused(tmp_path):
     (tmp_path / "robot.sdf").write_text("<sdf version='x'/>")
     with pytest.raises(InvalidFile, match=r'line 1, <sdf>: expected version="1.9" or .* found "x"'):
         read_sdf(tmp_path / "robot.sdf")
+    for encoding in ("foo", "shift_jis", "hex"):
+        (tmp_path / "robot.sdf").write_text(f"<?xml version='1.0' encoding='{encoding}'?><sdf/>")
+        with pytest.raises(InvalidFile, match=r"line 1: invalid XML: .*encoding"):
+            read_sdf(tmp_path / "robot.sdf")
+
+
+@pytest.mark.parametrize(("radius_m", "is_too_large"), [(35, False), (60, True)])
+def test_only_walls_that_are_too_large_for_a_map_are_said_to_be(tmp_path, radius_m, is_too_large):
+    trimesh.creation.annulus(r_min=radius_m - 1, r_max=radius_m, height=2.0).export(tmp_path / "ring.stl")
+    mesh = "<geometry><mesh><uri>ring.stl</uri></mesh></geometry>"
+    content = f"<model name='a'><link name='l'><collision name='c'>{mesh}</collision></link></model>"
+    written = write_world(read_sdf(world_file(tmp_path, content)), tmp_path / "scene")
+    assert (len(written.scene.objects), written.is_too_large) == (2, is_too_large)
 
 
 def test_a_ring_in_one_piece_leaves_its_middle_open(tmp_path):

@@ -37,7 +37,8 @@ what it writes into the folder:
   meshes/       its meshes, with their textures, as .glb files
 
 Models of Gazebo are looked for in --models, in `models` beside the file and in the folder above it, in
-GZ_SIM_RESOURCE_PATH and GAZEBO_MODEL_PATH, and in Fuel's cache (~/.gz/fuel). Files elsewhere are never read.
+GZ_SIM_RESOURCE_PATH and GAZEBO_MODEL_PATH, and in Fuel's cache (~/.gz/fuel). docs/other-worlds.md lists all
+folders; files elsewhere are never read.
 Everything stands still; what a scene cannot hold (joints, plugins, heightmaps) is listed at the end.
 """
 
@@ -48,8 +49,8 @@ def add_import_world(commands: Any) -> None:
     add_option(command, "file FILE", Path, "a world: .world, .sdf, .xml or .mjcf")
     add_option(command, "--out DIR", Path, "the scene's folder (default: the file's name, here)")
     add_models(command)
-    text = "the height of its floor, which becomes 0 (default: that of its largest ground plane, or 0)"
-    add_option(command, "--floor Z", float, text)
+    default = "found from its ground planes, see docs/other-worlds.md"
+    add_option(command, "--floor Z", float, f"the height of its floor, which becomes 0 (default: {default})")
 
 
 def read_world(file: Path, arguments: argparse.Namespace) -> ForeignWorld:

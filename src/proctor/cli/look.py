@@ -41,7 +41,8 @@ what it writes, with the name of the scene before it:
   _plan.png     the scene from above with the names of rooms and objects (not of a map)
   _map.png      what is free, occupied, unknown and outside, and what is too near for the robot
 
-Both have axes in metres, in which --start, --goal and --at are given, and show where the view is from.
+Plan and map have axes in metres, in which --start, --goal and --at are given, and show where the view is
+from.
 Without --at the robot stands in the largest room and looks to where it can see the farthest; where there
 are no rooms it stands a few metres before the objects and looks at them.
 """

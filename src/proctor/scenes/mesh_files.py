@@ -161,6 +161,8 @@ def check_work(file: Path, content: bytes) -> None:
     elif suffix == ".dae":
         if b"<!DOCTYPE" in content or b"<!ENTITY" in content:  # a few lines can stand for gigabytes
             raise ValueError(f"'{file.name}' holds <!DOCTYPE or <!ENTITY, which are not read")
+        if b"\0" in content[:200]:  # UTF-16, where these would not be found
+            raise ValueError(f"'{file.name}' is not text in UTF-8")
         _check_count(file, content.count(b"<node") + content.count(b"<instance_"), "nodes", MAX_NODES)
     elif suffix == ".obj":
         _check_count(file, len(set(OBJ_MATERIAL.findall(content))), "materials", MAX_NODES)

@@ -91,7 +91,8 @@ class SdfFiles:
 
     def find(self, element: XmlElement, uri: str) -> Path | None:
         """Return the file or folder of an address, which must lie in a folder of models; None if missing."""
-        if not uri or "\0" in unquote(uri) or len(uri) > 1024 or max(map(len, uri.split("/"))) > 255:
+        longest = max(len(part.encode()) for part in unquote(uri).split("/"))  # file systems count bytes
+        if not uri or "\0" in unquote(uri) or len(uri.encode()) > 1024 or longest > 255:
             raise element.error(f"expected <uri> with an address such as model://NAME, found '{uri[:80]}'")
         outside = False
         for place in self._places(element.file.resolve().parent, uri):

@@ -76,6 +76,7 @@ class _SdfReader:
         self._visited = 0
         self._files = SdfFiles(path, models, self.left_out)
         self._grounds: list[tuple[float, float, str]] = []  # area, height and model of level planes
+        self._seen: set[Path] = set()  # files of meshes whose textures were looked for
         self._surfaces: dict[tuple[Path, str, bool], tuple[Surface, ...]] = {}
 
     def read(self, *, skip_missing: bool) -> None:
@@ -132,12 +133,12 @@ class _SdfReader:
         return FrameScope(owner, include, models)
 
     def _add_model(self, model: FrameScope, pose: Array) -> None:
-        if model.owner.tag == "light":
-            self._add_light(model.owner, pose)
-            return
         shapes: dict[str, list[WorldGeometry]] = {"visual": [], "collision": []}
         links = list(self._links(model, np.eye(4)))
         for link in links:
+            if link.element.tag == "light":
+                self._add_light(link.element, pose @ link.model_pose)
+                continue
             for child in link.element.all("light", "visual", "collision"):
                 at = link.model_pose @ link.model.pose_of(child, link=link.element)
                 if child.tag == "light":
@@ -150,7 +151,12 @@ class _SdfReader:
                 self.left_out["the motion of models that could move"].append(model.name)
 
     def _links(self, model: FrameScope, pose: Array, *, is_static: bool = False) -> Iterator[_Link]:
-        """Yield the links of a model, and of those inside of it. `pose` is its own in the outermost model."""
+        """Yield the links of a model, and of those inside of it. `pose` is its own in the outermost model.
+
+        A light that is included in place of a model is yielded itself.
+        """
+        if model.owner.tag == "light":
+            yield _Link(model.owner, model, pose, is_static=True)
         is_static = is_static or model.is_static
         for link in model.owner.all("link"):
             yield _Link(link, model, pose, is_static)
@@ -160,6 +166,8 @@ class _SdfReader:
     def _geometry(self, shape: XmlElement, at: Array, at_world: Array, name: str) -> Iterator[WorldGeometry]:
         """Yield a visual or collision as geometries in the frame of its model."""
         geometry, rgba = shape.find("geometry"), _color(shape)
+        if geometry is None:
+            self.left_out[f"{shape.tag}s without <geometry>"].append(name)
         for child in () if geometry is None else geometry.children:
             if child.tag == "mesh":
                 yield from self._mesh(child, at, rgba, is_seen=shape.tag == "visual")
@@ -211,8 +219,10 @@ class _SdfReader:
         part = mesh.text_of("submesh/name")
         try:
             surfaces = self._read_mesh(file, part, centred=mesh.is_set("submesh/center"))
-            for name in missing_files(file, folder_of_scene(file)) if is_seen else ():
-                self.left_out["textures and materials that are missing"].append(f"{name} of {file.name}")
+            if is_seen and file not in self._seen:
+                self._seen.add(file)
+                for name in missing_files(file, folder_of_scene(file)):
+                    self.left_out["textures and materials that are missing"].append(f"{name} of {file.name}")
         except ValueError as error:
             raise uri.error(str(error)) from None
         yield WorldGeometry("mesh", at, (size[0], size[1], size[2]), rgba if is_seen else None, surfaces)

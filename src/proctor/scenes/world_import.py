@@ -114,7 +114,7 @@ def write_world(world: ForeignWorld, folder: Path, *, floor_z: float | None = No
         save_scene(scene, folder / SCENE_FILE)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
-    cells = (high - low + 2 * MARGIN_M) / (CELL_M if has_house else CELL_M * MAP_CELLS)
+    cells = (high - low + 2 * MARGIN_M) / (CELL_M * MAP_CELLS)
     return Imported(folder / SCENE_FILE, scene, floor_z, high - low, bool(cells.prod() > LARGEST_CELLS))
 
 

@@ -140,4 +140,6 @@ def read_xml(path: Path) -> XmlElement:
     except expat.ExpatError as error:
         problem = f"invalid XML: {expat.ErrorString(error.code)}"
         raise InvalidFile(path, problem, place=f"line {error.lineno}, column {error.offset + 1}") from None
+    except (LookupError, ValueError) as error:  # of an encoding that is unknown, or has several bytes
+        raise invalid(f"invalid XML: {error}") from None
     return root[0]
