@@ -204,7 +204,7 @@ def test_an_upright_box_is_drawn_like_any_other_solid(rotate, monkeypatch):
 
 
 def test_a_scene_that_would_need_a_huge_map_is_refused():
-    with pytest.raises(UserError, match=r"the objects of 'test' reach over 100001 m x 1 m"):
+    with pytest.raises(UserError, match="test: its objects reach over 100001 m x 1 m, too much for a map"):
         Scene(scene_of(thing(), thing(name="far away", at=(1e5, 0, 0.5)))).map()
 
 
