@@ -162,7 +162,7 @@ def test_proctor_list_names_installed_dialects(installed, capsys):
         ("no_such_package:Dialect", "there is no module 'no_such_package'"),
         (
             "explodes_on_import:Dialect",
-            r"dialect 'broken': its import failed \(explodes_on_import.py, line 1\): ZeroDivisionError: division",
+            r"dialect 'broken': its import failed \(explodes_on_import.py, line 1\): ZeroDivisionError",
         ),
     ],
 )
