@@ -73,8 +73,10 @@ def add_run(commands: Any, *, with_exam_options: bool) -> None:
     add_option(run, "--policy NAME", str, text, nargs="+", required=True)
     text = "what to call the agent in tables, reports and its folder; as many as there are policies"
     add_option(run, "--name NAME", str, text, nargs="+", default=[])
-    add_option(run, "--workers N", 1, "processes (default: 1)")
-    add_option(run, "--executor NAME", "", "how episodes are done (default: by --workers)")
+    add_option(run, "--workers N", int, "processes (default: 1, or all that a cluster has room for)")
+    add_option(run, "--executor NAME", "", "where episodes are done (default: here, by --workers)")
+    text = "an option of the executor, e.g. address=HOST:6379; may be given several times"
+    add_option(run, "--executor-option KEY=VALUE", [], text)
     add_option(run, "--out DIR", Path, "the run's folder (default: runs/EXAM/POLICY)")
     text = "an option of the policy, e.g. model=qwen3-vl; may be given several times"
     add_option(run, "--policy-option KEY=VALUE", [], text)
@@ -184,6 +186,7 @@ def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:
             name=name,
             workers=arguments.workers,
             executor=arguments.executor,
+            executor_options=read_options(arguments.executor_option),
             recording=_recording(arguments),
             patience=patience,
             budget=RunBudget(usd=arguments.budget_usd, tokens=arguments.budget_tokens),
@@ -223,9 +226,9 @@ def _check_options(arguments: argparse.Namespace) -> None:
     """Refuse options that mean nothing in this env."""
     if arguments.attach and arguments.env != "ros2":
         raise UserError("--attach is for --env ros2; the other worlds have their own robots")
-    if arguments.attach and arguments.workers > 1:
+    if arguments.attach and (arguments.workers or 1) > 1:
         raise UserError("--attach: one robot can do one episode at a time; leave --workers out")
-    if arguments.env == "o3de" and arguments.workers > 1:
+    if arguments.env == "o3de" and (arguments.workers or 1) > 1:
         raise UserError("--env o3de: one engine can do one episode at a time; leave --workers out")
 
 

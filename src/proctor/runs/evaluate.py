@@ -76,7 +76,7 @@ class Evaluator:
         check_before_run(self._exam, dataset, selected, needs_scene=env.needs_scene)
         check_in_env(env.check, dataset, selected)
         attempts = Attempts(selected)
-        results = [done.result for done in self._examiner.examine_all(attempts)]
+        results = [done.result for done in self._examiner.examine_all(attempts) if done]
         found = {result.episode_id: result for result in results}
         repeated = [result for result in results if result is not found[result.episode_id]]
         if attempts.is_stopped:

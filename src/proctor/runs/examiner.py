@@ -151,11 +151,14 @@ class Examiner:
             return turns.fault_of(error)
         return None
 
-    def examine_all(self, attempts: Attempts) -> Iterator[Finished]:
+    def examine_all(self, attempts: Attempts) -> Iterator[Finished | None]:
         """Do all episodes, waiting for an agent that is unavailable."""
         while (wait_s := attempts.wait_s()) is not None:
             time.sleep(wait_s)
             episode = attempts.take()
+            if episode is None:
+                yield None
+                continue
             finished = self.examine(episode)
             attempts.note(episode, finished.result)
             yield finished

@@ -6,7 +6,9 @@ Executors are registry names (`proctor.executors`); `proctor run --executor NAME
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+
+import msgspec
 
 from proctor.core.interfaces import Env, Policy
 from proctor.core.registry import build
@@ -17,8 +19,18 @@ from proctor.runs.recorder import Recorders
 from proctor.runs.turns import close_problems
 
 
+class NoOptions(msgspec.Struct, frozen=True):
+    """Of executors that have no options."""
+
+
 class Executor(Protocol):
-    """Does the episodes of a run. Made with (job, workers, recorders, check=...); called in this order."""
+    """Does the episodes of a run. Made with (job, workers, recorders, check=..., **options).
+
+    `workers` is None if the user did not say how many. The methods are called in this order.
+    """
+
+    options_type: ClassVar[type[msgspec.Struct]]
+    """What `--executor-option` can set."""
 
     def check(self, episodes: Sequence[Any]) -> list[str]:
         """Let an env check the episodes before anything is written; return what people should know."""
@@ -26,8 +38,11 @@ class Executor(Protocol):
     def start(self) -> None:
         """Build env and policy wherever episodes will be done."""
 
-    def run(self, attempts: Attempts) -> Iterator[Finished]:
-        """Do the episodes; results come as they are ready."""
+    def run(self, attempts: Attempts) -> Iterator[Finished | None]:
+        """Do the episodes; results come as they are ready.
+
+        None comes now and then while the rest is in other hands: the caller looks for their results.
+        """
 
     def close(self) -> list[str]:
         """End, whatever happened before, and return what went wrong with that."""
@@ -39,10 +54,12 @@ class InProcess:
     A policy that is given is used as it is, instead of one made by the job's name.
     """
 
+    options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+
     def __init__(
         self,
         job: RunJob,
-        workers: int = 1,
+        workers: int | None = None,
         recorders: Recorders | None = None,
         *,
         check: bool = True,
@@ -65,7 +82,7 @@ class InProcess:
             self._job, self._recorder, check=self._check, env=self._env, policy=self._policy
         )
 
-    def run(self, attempts: Attempts) -> Iterator[Finished]:
+    def run(self, attempts: Attempts) -> Iterator[Finished | None]:
         """Do the episodes one after the other."""
         return iter(()) if self._examiner is None else self._examiner.examine_all(attempts)
 

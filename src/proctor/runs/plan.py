@@ -50,8 +50,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     split: str | None = None  # only this part of the dataset
     episodes: int | None = None  # only so many, taken from all scenes in turn
     episode: str | None = None  # only the one with this id
-    workers: int = 1
+    workers: int | None = None  # processes; if nobody said how many, one here, or all of a cluster
     executor: str = ""  # a name of the registry; by the number of workers if it is empty
+    executor_options: dict[str, Any] = {}
     recording: RecordingConfig | None = None
     """What to record while episodes run. The results do not depend on it."""
     patience: Patience = Patience()
@@ -82,7 +83,7 @@ class RunPlan(NamedTuple):
     @property
     def workers(self) -> int:
         """How many processes there is something to do for."""
-        return max(1, min(self.config.workers, len(self.left)))
+        return max(1, min(self.config.workers or 1, len(self.left)))
 
 
 def load_run_dataset(config: RunConfig) -> Dataset:
@@ -95,7 +96,7 @@ def load_run_dataset(config: RunConfig) -> Dataset:
 
 def plan_run(config: RunConfig, out: Path, dataset: Dataset | None = None) -> RunPlan:
     """Find out what a run consists of, and what of it is left to do. Nothing is written."""
-    if config.workers < 1:
+    if config.workers is not None and config.workers < 1:
         raise UserError(f"expected at least 1 worker, found {config.workers}")
     config.patience.check()
     out = out.resolve()

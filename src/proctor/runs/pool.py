@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from proctor.exams.results import Fault
 from proctor.runs.accounting import checked_usage
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Examiner, Finished, episode_seed, lost
-from proctor.runs.executors import check_episodes
+from proctor.runs.executors import NoOptions, check_episodes
 from proctor.runs.job import RunJob
 from proctor.runs.recorder import Recorders
 from proctor.runs.turns import Turn
@@ -50,11 +50,13 @@ class WorkerPool:
     not there loses episodes; it does not end the run.
     """
 
+    options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+
     def __init__(
-        self, job: RunJob, workers: int, recorders: Recorders | None = None, *, check: bool = True
+        self, job: RunJob, workers: int | None, recorders: Recorders | None = None, *, check: bool = True
     ) -> None:
-        self._job, self._count, self._recorders, self._check = job, workers, recorders, check
-        self._environ = worker_environ(workers)
+        self._job, self._count, self._recorders, self._check = job, workers or 1, recorders, check
+        self._environ = worker_environ(self._count)
         self._workers: list[_Worker] = []
         self._problems: list[str] = []
 
@@ -71,12 +73,16 @@ class WorkerPool:
         for worker in self._workers:
             worker.await_ready()
 
-    def run(self, attempts: Attempts) -> Iterator[Finished]:
+    def run(self, attempts: Attempts) -> Iterator[Finished | None]:
         """Do the episodes; results come as they are ready."""
         while True:
             for index, worker in enumerate(self._workers):
                 if worker.episode is None and attempts.wait_s() == 0.0:
-                    self._give(index, attempts.take(index))
+                    episode = attempts.take(index)
+                    if episode is None:
+                        yield None
+                        break
+                    self._give(index, episode)
             busy = [worker for worker in self._workers if worker.episode is not None]
             wait_s = attempts.wait_s()
             if not busy and wait_s is None:

@@ -10,6 +10,7 @@ import msgspec
 from proctor.core.addresses import replicas
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Policy
+from proctor.core.options import checked_options
 from proctor.core.registry import load
 from proctor.exams.datasets import check_before_run, check_in_env
 from proctor.exams.results import EpisodeResult, Results
@@ -120,8 +121,13 @@ def _executor(
 ) -> Executor:
     if policy is not None:
         return InProcess(plan.config.job, recorders=recorders, policy=policy)
-    name = plan.config.executor or ("in-process" if plan.workers == 1 else "workers")
-    made: Executor = load("executor", name)(plan.config.job, plan.workers, recorders, check=check_policy)
+    config = plan.config
+    name = config.executor or ("in-process" if plan.workers == 1 else "workers")
+    workers = None if config.workers is None else plan.workers
+    class_ = load("executor", name)
+    options = checked_options(class_.options_type, config.executor_options, f"executor {name}", strict=False)
+    given = msgspec.structs.asdict(options)
+    made: Executor = class_(config.job, workers, recorders, check=check_policy, **given)
     return made
 
 
@@ -140,6 +146,8 @@ def _do_episodes(
     finished = {key: result for key, result in by_id.items() if result}
     yield Progress(len(by_id), finished.values(), notes)
     for done in executor.run(attempts) if executor is not None else ():
+        if done is None:
+            continue
         result = done.result
         journal.append(result.episode_id, done.record, done.trace, done.transcript)
         if (before := by_id[result.episode_id]) is not None:
@@ -158,16 +166,15 @@ def check_agents(plan: RunPlan) -> None:
     """
     addresses = replicas(plan.config.job.policy)
     with ExitStack() as stack:
-        for index in range(min(plan.config.workers, len(plan.left))):
+        for index in range(min(plan.workers, len(plan.left))):
             policy = stack.enter_context(closing(policy_of(plan.config.job, index)))
             try:
                 policy.check()
             except UserError as error:
                 if index < len(addresses):
                     raise
-                workers = plan.config.workers
                 raise UserError(
-                    f"an agent takes fewer connections at once than --workers {workers} needs: {error}"
+                    f"an agent takes fewer connections at once than --workers {plan.workers} needs: {error}"
                 ) from None
 
 
