@@ -6,7 +6,7 @@ import pytest
 
 from proctor.core.errors import InvalidFile, UserError
 from proctor.core.types import Vector3
-from proctor.exams.results import EpisodeResult
+from proctor.exams.results import EpisodeResult, Fault
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs.folder import trace_file
 from proctor.runs.journal import Journal, read_finished
@@ -66,11 +66,17 @@ def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path, cut):
     assert [json.loads(line)["episode_id"] for line in file.read_text().splitlines()] == ["a", "c"]
 
 
-def test_the_last_record_of_an_episode_wins(tmp_path):
-    with open_journal(tmp_path) as journal:
-        append(journal, "a")
-        journal.append("a", msgspec.json.encode(msgspec.structs.replace(result("a"), seed=9)))
-    assert read_finished(tmp_path, IDENTITY, VlnExam)["a"].seed == 9
+def test_the_last_record_of_an_episode_wins_until_one_is_scored(tmp_path):
+    fault = Fault(side="evaluator", kind="env_exception", message="it broke")
+    records = [
+        msgspec.structs.replace(result("a"), seed=7, status="error", failure_reason=fault.kind, error=fault),
+        msgspec.structs.replace(result("a"), seed=8),
+        msgspec.structs.replace(result("a"), seed=9),  # of a host that slept while others took over
+    ]
+    for record, seed in zip(records, (7, 8, 8), strict=True):
+        with open_journal(tmp_path) as journal:
+            journal.append("a", msgspec.json.encode(record))
+        assert read_finished(tmp_path, IDENTITY, VlnExam)["a"].seed == seed
 
 
 def test_a_folder_of_a_different_run_is_refused_and_left_alone(tmp_path):

@@ -232,7 +232,7 @@ def test_a_worker_that_dies_costs_its_episode_only(dataset, tmp_path):
 def test_a_world_that_takes_its_process_down_is_the_evaluators_fault(dataset, tmp_path):
     report, _ = execute(dataset, tmp_path / "run", env="test_run:DeadlyWorld", workers=2)
     by_id = {episode.episode_id: episode for episode in report.results.episodes}
-    assert by_id["ep_3"].error.kind == "env_lost"
+    assert (by_id["ep_3"].error.side, by_id["ep_3"].error.kind) == ("evaluator", "worker_killed")
     assert report.results.summary.error_counts == {"agent": 0, "evaluator": 1}
 
 

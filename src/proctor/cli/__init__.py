@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import NoReturn
 
 from proctor import __version__
@@ -29,7 +30,15 @@ from proctor.cli.serve import add_serve
 from proctor.cli.sim_host import add_sim_host
 from proctor.cli.skill_server import add_skill_server
 from proctor.cli.teleop import add_teleop
-from proctor.cli.terminal import DONE, INTERRUPTED, TOO_MANY_FAULTS, USER_ERROR, errors
+from proctor.cli.terminal import (
+    DONE,
+    INTERRUPTED,
+    TOO_MANY_FAULTS,
+    USER_ERROR,
+    errors,
+    interrupted_by_sigterm,
+)
+from proctor.cli.work import add_work
 from proctor.core.errors import ProctorError, UserError, did_you_mean, missing_extra
 
 FLAGS: set[str] = set()
@@ -42,7 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser(words).parse_args(words)
     arguments.words = words
     try:
-        code = _run(arguments)
+        with interrupted_by_sigterm() if "goes_on" in arguments else nullcontext():
+            code = _run(arguments)
     except UserError as error:
         errors.print("[red]error:[/red]", end=" ")
         errors.say(str(error))
@@ -91,6 +101,7 @@ def _parser(words: Sequence[str] = ("run",)) -> argparse.ArgumentParser:
     parser.set_defaults(command=_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_run(commands, with_exam_options="run" in words[:1])  # to load exams takes time
+    add_work(commands)
     add_probe(commands, with_exam_options="probe" in words[:1])
     add_mcp(commands, with_exam_options="mcp" in words[:1])
     add_play(commands, with_exam_options="play" in words[:1])

@@ -218,11 +218,20 @@ def reach_agents(plans: Mapping[str, RunPlan]) -> None:
                 check_agents(plan)
 
 
-def run_plan(plan: RunPlan, told: set[str], label: str = "") -> RunReport:
-    """Do a run, with a bar labelled by the agent if there is no label. Notes in `told` are not told again."""
-    from proctor.runs.run import Progress as State
+def run_plan(plan: RunPlan, told: set[str], label: str = "", *, join: bool = False) -> RunReport:
+    """Do a run, with a bar labelled by the agent if there is no label. Notes in `told` are not told again.
+
+    With `join`, help other processes with it, which may be about to begin it.
+    """
+    from proctor.runs.joining import await_run
+    from proctor.runs.ledger import Progress as State
+    from proctor.runs.plan import plan_run
     from proctor.runs.run import run
 
+    if join:
+        with console.status(f"waiting for the run in {escape(str(plan.out))} to begin"):
+            await_run(plan.out)
+        plan = plan_run(plan.config, plan.out, plan.dataset)
     columns = (
         TextColumn("{task.description:<10}"),
         BarColumn(),
@@ -234,6 +243,7 @@ def run_plan(plan: RunPlan, told: set[str], label: str = "") -> RunReport:
     bar = Progress(*columns, console=console)
     task = bar.add_task(escape(label), total=None, rate="")
     checking = console.status(f"{escape(label)}: checking the episodes")
+    tenths: set[int] = set()  # of the run, that were told
 
     def show(state: State) -> None:
         checking.stop()
@@ -242,13 +252,16 @@ def run_plan(plan: RunPlan, told: set[str], label: str = "") -> RunReport:
         bar.start()  # only now: a request that is refused shows no bar
         scored = [result for result in state.finished if result.is_scored]
         rate = f"{sum(r.success for r in scored) / len(scored):.0%}" if scored else ""
-        bar.update(task, total=state.total, completed=len(state.finished), rate=rate)
-        if not console.is_terminal and len(state.finished) % max(1, state.total // 10) == 0:
-            console.print(f"{label}: {len(state.finished)} of {state.total} episodes", markup=False)
+        done = len(state.finished) + state.elsewhere
+        bar.update(task, total=state.total, completed=done, rate=rate)
+        tenth = 10 * done // max(1, state.total)
+        if not console.is_terminal and tenth not in tenths:
+            console.print(f"{label}: {done} of {state.total} episodes", markup=False)
+        tenths.add(tenth)
 
     try:
         checking.start()
-        report = run(plan, show, check_policy=not is_address(plan.config.job.policy))
+        report = run(plan, show, check_policy=not is_address(plan.config.job.policy), join=join)
     finally:
         checking.stop()
         if bar.live.is_started:

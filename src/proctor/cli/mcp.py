@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from proctor.contestants.mcp_server import HttpTransport, Transport
     from proctor.contestants.mcp_tools import ExamTools
     from proctor.contestants.seat import McpSeat
+    from proctor.runs.ledger import Progress
     from proctor.runs.plan import RunPlan
-    from proctor.runs.run import Progress, RunReport
+    from proctor.runs.run import RunReport
 
 TOKEN_VARIABLE = "PROCTOR_MCP_TOKEN"  # noqa: S105  (its name)
 LEAST_TOKEN_LETTERS = 16

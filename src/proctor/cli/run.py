@@ -15,7 +15,14 @@ from msgspec.structs import replace
 
 from proctor.cli import exam_runs
 from proctor.cli.options import add_command, add_option, find_modules_here, read_options
-from proctor.cli.terminal import DONE, OVER_BUDGET, TOO_MANY_FAULTS, UNAVAILABLE, console, errors
+from proctor.cli.terminal import (
+    DONE,
+    OVER_BUDGET,
+    TOO_MANY_FAULTS,
+    UNAVAILABLE,
+    console,
+    errors,
+)
 from proctor.core.addresses import is_chat
 from proctor.core.errors import UserError
 
@@ -75,6 +82,9 @@ def add_run(commands: Any, *, with_exam_options: bool) -> None:
     add_option(run, "--name NAME", str, text, nargs="+", default=[])
     add_option(run, "--workers N", int, "processes (default: 1, or all that a cluster has room for)")
     add_option(run, "--executor NAME", "", "where episodes are done (default: here, by --workers)")
+    add_option(run, "--join", bool, "help a run in the same folder that others are doing (docs/cluster.md)")
+    text = "seconds without a sign of life after which others take a process for dead (default: 60)"
+    add_option(run, "--lease S", 60.0, text)
     text = "an option of the executor, e.g. address=HOST:6379; may be given several times"
     add_option(run, "--executor-option KEY=VALUE", [], text)
     add_option(run, "--out DIR", Path, "the run's folder (default: runs/EXAM/POLICY)")
@@ -123,7 +133,7 @@ def _run(arguments: argparse.Namespace) -> int:
     plans = _plans(arguments, out)
     exam_runs.reach_agents(plans)
     told: set[str] = set()
-    reports = {label: exam_runs.run_plan(plan, told) for label, plan in plans.items()}
+    reports = {label: exam_runs.run_plan(plan, told, join=arguments.join) for label, plan in plans.items()}
     finished = {label: report.results for label, report in reports.items()}
     privileged = [label for label, plan in plans.items() if plan.config.job.privileged]
     first = next(iter(plans.values()))
@@ -187,6 +197,7 @@ def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:
             workers=arguments.workers,
             executor=arguments.executor,
             executor_options=read_options(arguments.executor_option),
+            lease_s=arguments.lease,
             recording=_recording(arguments),
             patience=patience,
             budget=RunBudget(usd=arguments.budget_usd, tokens=arguments.budget_tokens),
@@ -226,10 +237,13 @@ def _check_options(arguments: argparse.Namespace) -> None:
     """Refuse options that mean nothing in this env."""
     if arguments.attach and arguments.env != "ros2":
         raise UserError("--attach is for --env ros2; the other worlds have their own robots")
-    if arguments.attach and (arguments.workers or 1) > 1:
-        raise UserError("--attach: one robot can do one episode at a time; leave --workers out")
-    if arguments.env == "o3de" and (arguments.workers or 1) > 1:
-        raise UserError("--env o3de: one engine can do one episode at a time; leave --workers out")
+    for flag, is_given in (("--workers", (arguments.workers or 1) > 1), ("--join", arguments.join)):
+        if arguments.attach and is_given:
+            raise UserError(f"--attach: one robot can do one episode at a time; leave {flag} out")
+        if arguments.env == "o3de" and is_given:
+            raise UserError(f"--env o3de: one engine can do one episode at a time; leave {flag} out")
+    if arguments.join and (arguments.budget_usd is not None or arguments.budget_tokens is not None):
+        raise UserError("--join: a run with a budget cannot be shared; leave --join out")
 
 
 def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:

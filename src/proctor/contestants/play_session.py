@@ -28,8 +28,9 @@ from proctor.core.types import Observation
 from proctor.exams.controls import Controls
 from proctor.exams.names import AnyExam
 from proctor.exams.results import EpisodeResult
+from proctor.runs.ledger import Progress
 from proctor.runs.plan import RunPlan
-from proctor.runs.run import Progress, RunReport
+from proctor.runs.run import RunReport
 
 WATCH_INTERVAL_S = 1.0
 log = logging.getLogger("proctor.play")

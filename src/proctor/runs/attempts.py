@@ -1,21 +1,27 @@
-"""Which episode is next for which worker, also while the agent is unavailable."""
+"""Which episode is next for which worker, also while the agent is unavailable or others share the run."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from proctor.core.errors import UserError
 from proctor.exams.results import EpisodeResult
 from proctor.runs.budget import RunBudget, Spending
+from proctor.runs.leases import MAX_LOSSES
+from proctor.runs.sharing import SharedRun
 
 LONGEST_PAUSE_S = 60.0
 MOST_SECONDS = 3600.0
+LOOK_PAUSE_S = 1.0
+"""Between two looks at what other processes hold; longer if they hold many."""
+WORKER_KILLED = "worker_killed"
+"""The kind of fault when a worker was killed from outside, which is retried."""
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +43,18 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
         return min(self.pause_s * 2.0 ** min(failures - 1, 20), max(self.pause_s, LONGEST_PAUSE_S))
 
 
+class LostEpisode(NamedTuple):
+    """An episode that nobody could finish: the hosts that had taken it were lost, one after the other."""
+
+    episode: Any
+    losses: int
+
+
 class Attempts:
     """The episodes that are left to do. One for which the agent was unavailable comes again, at the end.
+
+    So does, at once and a few times, one whose worker was killed from outside. If the run is shared, others
+    do some of the episodes; if they die, those come again, too.
 
     A worker, also the only one, gets the episodes of one scene as long as there are any, since to build a
     scene takes time. Attempts that were under way at the same time, in several workers, count as one: what is
@@ -50,11 +66,19 @@ class Attempts:
         episodes: Sequence[Any],
         patience: Patience | None = None,
         spending: Spending | None = None,
+        shared: SharedRun | None = None,
     ) -> None:
         self._waiting: dict[str, deque[Any]] = {}
         for episode in episodes:
             self._waiting.setdefault(episode.scene_id, deque()).append(episode)
         self._again: deque[Any] = deque()
+        self._shared = shared
+        self._elsewhere: dict[str, Any] = {}  # episodes that other processes hold
+        self._scenes_elsewhere: set[str] = set()
+        self._look_at_s = -math.inf
+        self._ended: set[str] = set()  # what others have done
+        self._lost: list[LostEpisode] = []
+        self._killed: Counter[str] = Counter()
         self._scene_of_worker: dict[int, str] = {}
         self._patience = patience or Patience()
         self.spending = spending or Spending(RunBudget())
@@ -79,30 +103,70 @@ class Attempts:
 
         The budget may allow one when an episode that is under way has ended.
         """
-        if not (self._waiting or self._again) or self.is_stopped:
+        if self.is_stopped or not self.spending.allows_next(len(self._begun_s)):
             return None
-        if not self.spending.allows_next(len(self._begun_s)):
-            return None
-        return max(0.0, self._next_at_s - time.monotonic())
+        if self._waiting or self._again:
+            return max(0.0, self._next_at_s - time.monotonic())
+        return max(0.0, self._look_at_s - time.monotonic()) if self._elsewhere else None
 
-    def take(self, worker: int = 0) -> Any:
-        """Return the next episode for a worker. One has to be left."""
-        if self._waiting:
-            scene = self._scene_of_worker[worker] = self._scene_for(worker)
-            episode = self._waiting[scene].popleft()
-            if not self._waiting[scene]:
-                del self._waiting[scene]
-        else:
-            episode = self._again.popleft()
-        self._begun_s[episode.episode_id] = time.monotonic()
+    def take(self, worker: int = 0) -> Any | None:
+        """Return the next episode for a worker; None if others hold all that is left."""
+        if not (self._waiting or self._again):
+            self._waiting_again(self._elsewhere)
+        while self._waiting or self._again:
+            episode = self._next_for(worker)
+            if self._is_ours(episode):
+                self._begun_s[episode.episode_id] = time.monotonic()
+                return episode
+        self._look_at_s = time.monotonic() + max(LOOK_PAUSE_S, 0.02 * len(self._elsewhere))
+        return None
+
+    @property
+    def is_left(self) -> bool:
+        """Whether an episode is left that nobody has done yet, as far as is known here."""
+        waiting = (episode for episodes in self._waiting.values() for episode in episodes)
+        ids = (episode.episode_id for episode in (*waiting, *self._again, *self._elsewhere.values()))
+        return any(episode_id not in self._ended for episode_id in ids)
+
+    def _next_for(self, worker: int) -> Any:
+        if not self._waiting:
+            return self._again.popleft()
+        scene = self._scene_of_worker[worker] = self._scene_for(worker)
+        episode = self._waiting[scene].popleft()
+        if not self._waiting[scene]:
+            del self._waiting[scene]
         return episode
+
+    def _is_ours(self, episode: Any) -> bool:
+        """Tell whether this process may do an episode, and remember it if it has to ask again."""
+        if self._shared is None:
+            return True
+        if episode.episode_id in self._ended:
+            return False
+        claim = self._shared.claim(episode.episode_id)
+        if claim.is_held:
+            self._elsewhere[episode.episode_id] = episode
+            self._scenes_elsewhere.add(episode.scene_id)
+        if claim.is_ours and claim.is_hopeless:
+            self._lost.append(LostEpisode(episode, claim.losses))
+        return claim.is_ours and not claim.is_hopeless
+
+    def _waiting_again(self, episodes: dict[str, Any]) -> None:
+        for episode in episodes.values():
+            self._waiting.setdefault(episode.scene_id, deque()).append(episode)
+        episodes.clear()
+
+    def take_lost(self) -> Iterator[LostEpisode]:
+        """Yield the episodes that are to be recorded as lost, each once."""
+        while self._lost:
+            yield self._lost.pop()
 
     def _scene_for(self, worker: int) -> str:
         """Return the worker's own scene, else one that nobody has begun, else the one with most to do."""
         own = self._scene_of_worker.get(worker, "")
         if own in self._waiting:
             return own
-        begun = self._scene_of_worker.values()
+        begun = {*self._scene_of_worker.values(), *self._scenes_elsewhere}
         untouched = [scene for scene in self._waiting if scene not in begun]
         return untouched[0] if untouched else max(self._waiting, key=lambda scene: len(self._waiting[scene]))
 
@@ -112,14 +176,40 @@ class Attempts:
         self.spending.note(result)
         if result.is_scored:
             self.failures = 0
-        if result.error is None or not result.is_unavailable:
+        if result.error is None or not self._is_repeated(result):
             return
         self._again.append(episode)
+        if not result.is_unavailable:
+            return
         self.problem = result.error.message
         if begun_s >= self._failed_at_s:
             self._failed_at_s = time.monotonic()
             self.failures += 1
             self._next_at_s = self._failed_at_s + self._patience.pause_after_s(self.failures)
+
+    def _is_repeated(self, result: EpisodeResult) -> bool:
+        """Tell whether the episode comes again in this run."""
+        if result.error is not None and result.error.kind == WORKER_KILLED:
+            self._killed[result.episode_id] += 1
+            return self._killed[result.episode_id] < MAX_LOSSES
+        return result.is_unavailable
+
+    def comes_again(self, result: EpisodeResult) -> bool:
+        """Tell whether there will be another attempt at an episode in this run."""
+        return any(episode.episode_id == result.episode_id for episode in self._again)
+
+    def note_elsewhere(self, result: EpisodeResult, *, is_again: bool) -> None:
+        """Take in how an episode went that another process did."""
+        if result.is_scored:
+            self.failures = 0
+        if result.error is not None and result.is_unavailable:
+            self.problem = result.error.message
+        if not is_again:
+            self._ended.add(result.episode_id)
+
+    def stop(self) -> None:
+        """End the run here: the agent is unavailable to all who work on it."""
+        self.failures = self._patience.max_unavailable
 
     def note_to_reader(self) -> str:
         """Say that the agent is unavailable and what happens next; nothing if it is not."""

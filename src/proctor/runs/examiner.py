@@ -227,7 +227,7 @@ def _bare_result(exam: AnyExam, episode: Any, seed: int, fault: Fault) -> Episod
 def policy_of(job: RunJob, index: int) -> Policy:
     """Build a worker's policy. Of several addresses of one agent, each worker begins with another."""
     addresses = deque(replicas(job.policy) or [job.policy])
-    addresses.rotate(-index)
+    addresses.rotate(-job.first_worker - index)
     policy: Policy = build("policy", ",".join(addresses), job.policy_options, job.exam_class.baselines)
     return policy
 

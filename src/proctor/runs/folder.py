@@ -180,19 +180,24 @@ def wire_file(folder: Path, episode_id: str) -> Path:
 def read_attempts(path: Path, exam: type[AnyExam]) -> list[EpisodeResult]:
     """Return all records of a journal, also those of attempts whose episode was done again.
 
-    What follows the last line break is the torn line of a run that was killed, and is ignored.
+    What follows the last line break is the torn line of a run that was killed, and is ignored. So is another
+    record of an episode that is scored: it can only be from a host that slept while others took over.
     """
     if not path.is_file():
         return []
     *lines, _torn = path.read_bytes().split(b"\n")
     attempts: list[EpisodeResult] = []
+    scored: set[str] = set()
     for number, line in enumerate(lines, 1):
         try:
             result = msgspec.json.decode(line, type=exam.result)
         except msgspec.MsgspecError as error:
             raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
         check_record(exam, result, path, place=f"line {number}")
-        attempts.append(result)
+        if result.episode_id not in scored:
+            attempts.append(result)
+        if result.is_scored:
+            scored.add(result.episode_id)
     return attempts
 
 

@@ -31,6 +31,8 @@ class RunJob(msgspec.Struct, frozen=True, kw_only=True):
     exam_options: dict[str, Any] = {}
     seed: int = 0
     conditions: Conditions = Conditions()
+    first_worker: int = 0
+    """The number of the first worker of this process, where other processes have workers, too."""
     agent_id_key: str = ""  # the run's secret, by which the ids are made that agents are told
     texts: dict[str, str] = {}
     """What is delivered instead of the instruction, by episode id; `plan_run` fills it in."""
@@ -48,7 +50,7 @@ class RunJob(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> dict[str, Any]:
         """Return what of it defines a run."""
         found: dict[str, Any] = msgspec.to_builtins(self)
-        for key in ("agent_id_key", "exam_options", "texts", "conditions"):
+        for key in ("agent_id_key", "exam_options", "texts", "conditions", "first_worker"):
             del found[key]
         if conditions := self.conditions.identity():
             found["conditions"] = conditions

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from proctor.runs.folder import (
     trace_file,
     wire_file,
 )
+from proctor.runs.sharing import PARTS, WORK
 
 
 def read_finished(folder: Path, identity: dict[str, Any], exam: type[AnyExam]) -> dict[str, EpisodeResult]:
@@ -39,7 +40,7 @@ def read_finished(folder: Path, identity: dict[str, Any], exam: type[AnyExam]) -
 
 def read_earlier_attempts(folder: Path, identity: dict[str, Any], exam: type[AnyExam]) -> list[EpisodeResult]:
     """Return all attempts that a run directory holds, in order; a UserError if it is another run's."""
-    with _disk_errors(folder):
+    with disk_errors(folder):
         if not folder.exists() or all(_is_nothing(item) for item in folder.iterdir()):
             return []
         if not (folder / MANIFEST).exists():
@@ -48,15 +49,40 @@ def read_earlier_attempts(folder: Path, identity: dict[str, Any], exam: type[Any
         return read_attempts(folder / JOURNAL, exam)
 
 
+class JournalInUse(UserError):
+    """Another process writes the journal of the run."""
+
+    def __init__(self, folder: Path, holder: str) -> None:
+        super().__init__(f"{folder} is in use by {holder}; to help with that run, add --join")
+
+
+class JournalTakenOver(UserError):
+    """Another process has begun to write the journal, because this one gave no sign of life for too long."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"{folder}: this process slept for so long that another one has taken the run over; "
+            "nothing is lost; to help with it, give the same command with --join"
+        )
+
+
 class Journal:
     """A run directory, made if missing, open for writing by one process. Use as a context manager.
 
-    `identity` defines the run; `record` is what else the manifest says: versions, host.
+    `identity` defines the run; `record` is what else the manifest says: versions, host. If the run is shared,
+    `is_ours` tells whether nobody else has begun to write while this process slept.
     """
 
-    def __init__(self, folder: Path, identity: dict[str, Any], record: dict[str, Any]) -> None:
-        self.folder = folder
-        with _disk_errors(folder):
+    def __init__(
+        self,
+        folder: Path,
+        identity: dict[str, Any],
+        record: dict[str, Any],
+        *,
+        is_ours: Callable[[], bool] | None = None,
+    ) -> None:
+        self.folder, self._is_ours = folder, is_ours
+        with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             try:
@@ -72,7 +98,10 @@ class Journal:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(f"{folder} is in use by another run") from None
+            raise JournalInUse(folder, "another run") from None
+        except OSError:  # no such locks here, as on some shared disks
+            if self._is_ours is None:
+                raise
         if (folder / MANIFEST).exists():  # perhaps only now: another run may have been faster
             _check_identity(folder / MANIFEST, identity)
         else:
@@ -98,8 +127,10 @@ class Journal:
         """Add a finished episode: its result as JSON, and its files. After this no crash can lose it."""
         if self._file is None:
             raise EvaluatorError(f"{self.folder}: the journal is closed, or of the process that was forked")
+        if self._is_ours is not None and not self._is_ours():
+            raise JournalTakenOver(self.folder)
         line = record + b"\n"
-        with _disk_errors(self.folder):
+        with disk_errors(self.folder):
             _write_file(trace_file(self.folder, episode_id), trace)
             _write_file(wire_file(self.folder, episode_id), transcript)
             end = os.fstat(self._file).st_size
@@ -114,7 +145,7 @@ class Journal:
 
     def save_results(self, results: Results) -> None:
         """Write `results.json`."""
-        with _disk_errors(self.folder):
+        with disk_errors(self.folder):
             results.save(self.folder / RESULTS)
 
 
@@ -141,6 +172,8 @@ os.register_at_fork(after_in_child=_close_in_child)
 
 def _is_nothing(item: Path) -> bool:
     """Tell whether a file is only what a run leaves that was killed before it had begun."""
+    if item.name == WORK and item.is_dir():
+        return {part.name for part in item.iterdir()} <= set(PARTS)
     return item.suffix == ".tmp" or (item.name == JOURNAL and item.stat().st_size == 0)
 
 
@@ -156,7 +189,8 @@ def _check_identity(manifest: Path, identity: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _disk_errors(folder: Path) -> Iterator[None]:
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Report errors of the disk to the user."""
     try:
         yield
     except OSError as error:

@@ -29,6 +29,7 @@ from proctor.runs.job import RunJob, fit_job
 from proctor.runs.journal import read_earlier_attempts
 from proctor.runs.latency import latency_notes
 from proctor.runs.recorder import RecordingConfig
+from proctor.runs.sharing import LONGEST_LEASE_S, SHORTEST_LEASE_S
 
 RECORDED_PACKAGES = (
     *("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets"),
@@ -53,6 +54,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     workers: int | None = None  # processes; if nobody said how many, one here, or all of a cluster
     executor: str = ""  # a name of the registry; by the number of workers if it is empty
     executor_options: dict[str, Any] = {}
+    lease_s: float = (
+        60.0  # who gives no sign of life for so long is taken for dead by others who share the run
+    )
     recording: RecordingConfig | None = None
     """What to record while episodes run. The results do not depend on it."""
     patience: Patience = Patience()
@@ -98,6 +102,9 @@ def plan_run(config: RunConfig, out: Path, dataset: Dataset | None = None) -> Ru
     """Find out what a run consists of, and what of it is left to do. Nothing is written."""
     if config.workers is not None and config.workers < 1:
         raise UserError(f"expected at least 1 worker, found {config.workers}")
+    if not SHORTEST_LEASE_S <= config.lease_s <= LONGEST_LEASE_S:  # nor NaN
+        limits = f"seconds from {SHORTEST_LEASE_S:g} to {LONGEST_LEASE_S:g}"
+        raise UserError(f"--lease: expected {limits}, found {config.lease_s:g}")
     config.patience.check()
     out = out.resolve()
     dataset = load_run_dataset(config) if dataset is None else dataset
@@ -115,6 +122,12 @@ def plan_run(config: RunConfig, out: Path, dataset: Dataset | None = None) -> Ru
     texts = delivered_texts(job.conditions, job.make_exam(), dataset.episodes, left, seed=job.seed)
     config = msgspec.structs.replace(config, job=msgspec.structs.replace(job, texts=texts))
     return RunPlan(config, out, dataset, episodes, identity, kept, left, thrown_away)
+
+
+def with_first_worker(plan: RunPlan, number: int) -> RunPlan:
+    """Return a plan whose workers are numbered from here, so that they use other addresses of the agent."""
+    job = msgspec.structs.replace(plan.config.job, first_worker=number)
+    return plan._replace(config=msgspec.structs.replace(plan.config, job=job))
 
 
 def identity_of(dataset: Dataset, episodes: Sequence[Any], name: str) -> dict[str, Any]:

@@ -21,9 +21,9 @@ import numpy as np
 from proctor.core.addresses import is_address
 from proctor.core.errors import AgentFault, ProctorError, UserError
 from proctor.core.types import Usage
-from proctor.exams.results import Fault
+from proctor.exams.results import Fault, Side
 from proctor.runs.accounting import checked_usage
-from proctor.runs.attempts import Attempts
+from proctor.runs.attempts import WORKER_KILLED, Attempts
 from proctor.runs.examiner import Examiner, Finished, episode_seed, lost
 from proctor.runs.executors import NoOptions, check_episodes
 from proctor.runs.job import RunJob
@@ -224,9 +224,10 @@ class _Worker:
         if turn == "policy" and is_address(self._job.policy):
             turn = "evaluator"  # the agent is elsewhere, and all waiting for it has a deadline
         end = self._how_it_ended()
-        if turn == "policy" and -(self._process.exitcode or 0) in SIGNALS_FROM_OUTSIDE:
-            problem = f"the process was killed in the policy's turn ({end}), perhaps for want of memory"
-            return Fault(side="unknown", kind="worker_killed", message=problem)
+        if -(self._process.exitcode or 0) in SIGNALS_FROM_OUTSIDE:
+            problem = f"the process was killed in the {turn}'s turn ({end}), perhaps for want of memory"
+            side: Side = "unknown" if turn == "policy" else "evaluator"
+            return Fault(side=side, kind=WORKER_KILLED, message=problem)
         return Fault(
             side="agent" if turn == "policy" else "evaluator",
             kind=f"{turn}_lost",

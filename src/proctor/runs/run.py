@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 
 import msgspec
@@ -13,14 +13,14 @@ from proctor.core.interfaces import Policy
 from proctor.core.options import checked_options
 from proctor.core.registry import load
 from proctor.exams.datasets import check_before_run, check_in_env
-from proctor.exams.results import EpisodeResult, Results
-from proctor.runs.agent_ids import keep_key
+from proctor.exams.results import Results
 from proctor.runs.attempts import Attempts
 from proctor.runs.budget import Spending
 from proctor.runs.examiner import policy_of
 from proctor.runs.executors import Executor, InProcess
-from proctor.runs.journal import Journal
-from proctor.runs.plan import RunPlan, manifest_extras, run_notes, text_notes
+from proctor.runs.joining import begin_run, end_joined_run, end_run, join_run
+from proctor.runs.ledger import Ledger, Progress
+from proctor.runs.plan import RunPlan, run_notes, text_notes, with_first_worker
 from proctor.runs.recorder import Recorded, Recorders, discard_recordings
 from proctor.runs.recordings import recording_folder
 from proctor.runs.summary import summarise
@@ -31,6 +31,7 @@ class RunReport(msgspec.Struct, frozen=True):
 
     results: Results
     done_before: int  # how many of its episodes had been done by an earlier call
+    done_here: int = 0  # how many attempts this process has made; others may share the run
     recorded: Recorded | None = None  # how much was recorded by this call, if that was asked for
     unrecorded: int = 0  # how many episodes an earlier call had done without recording them
     warnings: Sequence[str] = ()
@@ -42,64 +43,74 @@ class RunReport(msgspec.Struct, frozen=True):
     total: int = 0  # how many episodes the whole run has
 
 
-class Progress(msgspec.Struct, frozen=True):
-    """Told to the caller when a run begins and after each episode."""
-
-    total: int
-    finished: Collection[EpisodeResult]
-    notes: Sequence[str] = ()
-    """At the beginning: what people should know about the data before they trust the numbers. Later: that
-    the agent is unavailable."""
-
-
 def run(
     plan: RunPlan,
     on_progress: Callable[[Progress], None],
     *,
     check_policy: bool = True,
     policy: Policy | None = None,
+    join: bool = False,
 ) -> RunReport:
     """Do what is left of a run. The same plan on the same folder resumes.
 
     Everything is checked before anything is written. `on_progress` is called at the start and after each
-    episode. A `policy` takes the exam in this process as it is; else one is made by the plan's name.
+    episode. A `policy` takes the exam in this process as it is; else one is made by the plan's name. With
+    `join`, help the processes that are doing the run, and end it if they are gone.
     """
-    config, out, exam = plan.config, plan.out, plan.dataset.exam
     warnings: list[str] = []
-    recorders = Recorders(out, config.recording, plan.workers) if config.recording else None
     with ExitStack() as stack:
         notes = _check(plan)
+        shared = join_run(plan, stack) if join and plan.left else None
+        if shared:
+            plan = with_first_worker(plan, shared.number * plan.workers)
+        config = plan.config
+        recorders = Recorders(plan.out, config.recording, plan.workers) if config.recording else None
         executor = None
         if plan.left:
-            executor = _executor(plan, recorders, check_policy=check_policy, policy=policy)
+            executor = _executor(plan, recorders, check_policy=check_policy, policy=policy, join=join)
             stack.callback(lambda: warnings.extend(executor.close()))
             notes += check_in_env(executor.check, plan.dataset, plan.left)
             executor.start()
         notes += [*run_notes(plan), *text_notes(plan), *_replica_notes(plan)]
-        journal = stack.enter_context(Journal(out, plan.identity, manifest_extras(plan)))
-        keep_key(out, config.job.agent_id_key)
-        discard_recordings(out, [episode.episode_id for episode in plan.left])
+        journal = None
+        if not join:
+            shared, journal = begin_run(plan, stack, can_share=policy is None)
+            discard_recordings(plan.out, [episode.episode_id for episode in plan.left])
         if recorders:
             recorders.count_what_is_there()
         spending = Spending(config.budget, config.label, [*plan.kept.values(), *plan.thrown_away])
-        attempts = Attempts(plan.left, config.patience, spending)
-        repeated = list(plan.thrown_away)
-        by_id = {episode.episode_id: plan.kept.get(episode.episode_id) for episode in plan.episodes}
-        for progress in _do_episodes(executor, attempts, journal, by_id, repeated, notes):
+        attempts = Attempts(plan.left, config.patience, spending, shared)
+        ledger = Ledger(plan, journal, shared)
+        for progress in ledger.do_episodes(executor, attempts, notes):
             on_progress(progress)
-        results = summarise(exam, [result for result in by_id.values() if result], repeated=repeated)
-        if results.total_episodes == len(plan.episodes):  # else it stopped, and goes on later
-            journal.save_results(results)
+        if shared and join and not attempts.is_stopped:
+            ledger = end_joined_run(plan, shared, ledger)
+            on_progress(ledger.progress())
+        results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)
+        if journal and results.total_episodes == len(plan.episodes):  # else it stopped, and goes on later
+            end_run(journal, shared, results)
+    return _report(plan, attempts, results, recorders, warnings, ledger.done_here)
+
+
+def _report(
+    plan: RunPlan,
+    attempts: Attempts,
+    results: Results,
+    recorders: Recorders | None,
+    warnings: Sequence[str],
+    done_here: int,
+) -> RunReport:
     if attempts.spending.problem:
         kept = "the episodes that are done are kept" if results.total_episodes else "nothing was done"
         raise UserError(f"the budget cannot be kept: {attempts.spending.problem}; {kept}")
     scored = sum(result.is_scored for result in results.episodes)
-    unrecorded = sum(not recording_folder(out, key).exists() for key in plan.kept) if recorders else 0
+    is_recorded = [recording_folder(plan.out, key).exists() for key in plan.kept] if recorders else []
     return RunReport(
         results=results,
         done_before=len(plan.kept),
+        done_here=done_here,
         recorded=recorders.total() if recorders else None,
-        unrecorded=unrecorded,
+        unrecorded=is_recorded.count(False),
         warnings=list(dict.fromkeys(warnings)),
         stopped=attempts.problem if attempts.is_stopped else "",
         over_budget=attempts.spending.report(len(plan.episodes) - scored) if attempts.is_over_budget else "",
@@ -117,46 +128,19 @@ def _check(plan: RunPlan) -> list[str]:
 
 
 def _executor(
-    plan: RunPlan, recorders: Recorders | None, *, check_policy: bool, policy: Policy | None
+    plan: RunPlan, recorders: Recorders | None, *, check_policy: bool, policy: Policy | None, join: bool
 ) -> Executor:
     if policy is not None:
         return InProcess(plan.config.job, recorders=recorders, policy=policy)
     config = plan.config
-    name = config.executor or ("in-process" if plan.workers == 1 else "workers")
+    # Who helps with a run of others has a pool: what a policy breaks then is its own process.
+    name = config.executor or ("in-process" if plan.workers == 1 and not join else "workers")
     workers = None if config.workers is None else plan.workers
     class_ = load("executor", name)
     options = checked_options(class_.options_type, config.executor_options, f"executor {name}", strict=False)
     given = msgspec.structs.asdict(options)
     made: Executor = class_(config.job, workers, recorders, check=check_policy, **given)
     return made
-
-
-def _do_episodes(
-    executor: Executor | None,
-    attempts: Attempts,
-    journal: Journal,
-    by_id: dict[str, EpisodeResult | None],
-    repeated: list[EpisodeResult],
-    notes: Sequence[str],
-) -> Iterator[Progress]:
-    """Write each result into the journal and into `by_id` as it comes, and say how far the run is.
-
-    What another attempt takes the place of in `by_id` goes to `repeated`.
-    """
-    finished = {key: result for key, result in by_id.items() if result}
-    yield Progress(len(by_id), finished.values(), notes)
-    for done in executor.run(attempts) if executor is not None else ():
-        if done is None:
-            continue
-        result = done.result
-        journal.append(result.episode_id, done.record, done.trace, done.transcript)
-        if (before := by_id[result.episode_id]) is not None:
-            repeated.append(before)
-        by_id[result.episode_id] = result
-        if not result.is_unavailable:
-            finished[result.episode_id] = result
-        news = attempts.note_to_reader()
-        yield Progress(len(by_id), finished.values(), [news] if news else [])
 
 
 def check_agents(plan: RunPlan) -> None:

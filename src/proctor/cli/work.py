@@ -1,0 +1,68 @@
+"""`proctor work`: help with a run by its folder alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from proctor.cli import exam_runs
+from proctor.cli.options import add_command, add_option, find_modules_here
+from proctor.cli.terminal import DONE, UNAVAILABLE, console, errors
+
+if TYPE_CHECKING:
+    from proctor.runs.plan import RunPlan
+
+WORK_HELP = """\
+help with a run that is going on or has stopped
+Do episodes of a run by its folder alone, together with any number of other processes and hosts.
+
+examples:
+  proctor work runs/first                     one worker, until nothing is left
+  proctor work /shared/runs/first --workers 8
+  srun -n 20 proctor work /shared/runs/first  on 20 nodes of a cluster
+
+A folder that all hosts can see is all that they need. Each episode is taken by a lease: a process that dies
+loses its episodes, and others do them. `proctor run ... --join` does the same with the run's own command.
+If the agent wants a token, put it into the environment variable PROCTOR_AGENT_TOKEN.
+
+exit codes: 0 nothing is left to do, 2 user error, 3 the agent is unavailable, 130 interrupted
+"""
+
+
+def add_work(commands: Any) -> None:
+    """Add the command."""
+    work = add_command(commands, "work", _work, WORK_HELP)
+    work.add_argument("folder", type=Path, metavar="FOLDER", help="of a run, or of several runs")
+    add_option(work, "--workers N", 1, "processes on this host (default: 1)")
+    work.set_defaults(goes_on=True)
+
+
+def _work(arguments: argparse.Namespace) -> int:
+    from proctor.runs.folder import RESULTS, find_runs
+    from proctor.runs.sharing import WORK
+
+    code = DONE
+    for out in find_runs([arguments.folder]):
+        if not (out / WORK).exists() and (out / RESULTS).exists():
+            console.say(f"{out}: all episodes are done; nothing to do")
+            continue
+        plan = _plan(out, arguments.workers)
+        report = exam_runs.run_plan(plan, set(), join=True)
+        console.say(f"{out}: did {report.done_here} episodes here")
+        if report.stopped:
+            errors.say(f"stopped: the agent is unavailable: {report.stopped}")
+            code = UNAVAILABLE
+        exam_runs.print_scores(plan.dataset.exam, {plan.config.label: report.results}, out.name)
+    return code
+
+
+def _plan(out: Path, workers: int) -> RunPlan:
+    from proctor.runs.joining import read_run_file
+    from proctor.runs.plan import plan_run
+
+    config = read_run_file(out)
+    find_modules_here()
+    return plan_run(replace(config, workers=workers), out)

@@ -1,0 +1,181 @@
+"""Beginning, joining and ending a run in its folder, alone or together with other processes.
+
+The process that begins or resumes a run writes its journal. Those that join it publish their records, and
+end the run themselves if they find nobody who writes the journal when all is done.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from proctor import __version__
+from proctor.core.documents import decode, read_bytes, write_atomically
+from proctor.core.errors import InvalidFile, UserError
+from proctor.exams.results import Results
+from proctor.runs.agent_ids import keep_key
+from proctor.runs.folder import MANIFEST, RESULTS
+from proctor.runs.journal import Journal, JournalInUse, disk_errors, read_earlier_attempts
+from proctor.runs.ledger import Ledger
+from proctor.runs.plan import RunConfig, RunPlan, manifest_extras
+from proctor.runs.sharing import RUN_FILE, WORK, NoHardLinks, SharedRun
+from proctor.runs.summary import summarise
+
+BEGIN_DEADLINE_S = 120.0
+END_DEADLINE_S = 120.0
+POLL_S = 0.2
+SECRET_OPTIONS = ("token",)
+"""Options of policies that are not written down."""
+
+
+class RunFile(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a process must know to help with a run: the content of `work/run.json`."""
+
+    proctor: str
+    folder: str  # the working directory of the command that began the run: paths are relative to it
+    left_out: list[str] = []  # options of the policy that are secret
+    config: dict[str, Any]
+
+
+def begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> tuple[SharedRun | None, Journal]:
+    """Open a run folder for writing, made if it is missing, so that other processes can join the run.
+
+    A run is not shared if it has a budget, or on a disk without hard links.
+    """
+    shared = None
+    with disk_errors(plan.out):
+        plan.out.mkdir(parents=True, exist_ok=True)
+        if can_share and plan.left and not plan.config.budget.has_limit:
+            try:
+                shared = SharedRun(plan.out, plan.config.lease_s)
+            except NoHardLinks:
+                shared = None
+        if shared:
+            stack.callback(shared.close)
+            if (holder := shared.take_journal()) is not None:
+                raise JournalInUse(plan.out, str(holder))
+    journal = stack.enter_context(_open_journal(plan, shared))
+    keep_key(plan.out, plan.config.job.agent_id_key)
+    if shared:
+        with disk_errors(plan.out):
+            shared.reopen([episode.episode_id for episode in plan.left])
+            _write_run_file(plan)
+    return shared, journal
+
+
+def _open_journal(plan: RunPlan, shared: SharedRun | None) -> Journal:
+    is_ours = (lambda: shared.holds_journal) if shared else None
+    return Journal(plan.out, plan.identity, manifest_extras(plan), is_ours=is_ours)
+
+
+def end_run(journal: Journal, shared: SharedRun | None, results: Results) -> None:
+    """Write the results of a complete run. Nothing is left to share then."""
+    journal.save_results(results)
+    if shared:
+        shared.close(is_complete=True)
+
+
+def await_run(out: Path) -> None:
+    """Wait until there is a run to join in a folder."""
+    deadline_s = time.monotonic() + BEGIN_DEADLINE_S
+    while not ((out / WORK / RUN_FILE).exists() or (out / RESULTS).exists()):
+        if time.monotonic() > deadline_s:
+            found = "a run that cannot be shared" if (out / MANIFEST).exists() else "no run"
+            raise UserError(
+                f"--join: expected a run to help with in {out}, found {found} for {BEGIN_DEADLINE_S:g} s; "
+                "begin it without --join. A run with a budget cannot be shared, nor one on a disk without "
+                "hard links"
+            )
+        time.sleep(POLL_S)
+
+
+def join_run(plan: RunPlan, stack: ExitStack) -> SharedRun:
+    """Take part in a run whose journal another process writes."""
+    with disk_errors(plan.out):
+        shared = SharedRun(plan.out, plan.config.lease_s)
+    stack.callback(shared.close)
+    return shared
+
+
+def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
+    """Wait until the run is complete, and complete it if nobody else does; return all its results."""
+    deadline_s = time.monotonic() + max(END_DEADLINE_S, 2 * plan.config.lease_s)
+    while shared.is_there and time.monotonic() < deadline_s:
+        if shared.take_journal() is None:
+            try:
+                _complete(plan, shared)
+                break
+            except JournalInUse:  # of a process that is stopped: it keeps the lock of the file
+                shared.release_journal()
+        time.sleep(POLL_S)
+    whole = Ledger(_reread(plan), None, None)
+    whole.done_here = ledger.done_here
+    return whole
+
+
+def _complete(plan: RunPlan, shared: SharedRun) -> None:
+    with _open_journal(plan, shared) as journal:
+        ledger = Ledger(_reread(plan), journal, shared)
+        ledger.collect()
+        results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)
+        if results.total_episodes == len(plan.episodes):
+            end_run(journal, shared, results)
+
+
+def _reread(plan: RunPlan) -> RunPlan:
+    """Return a plan as the journal is now, in which also attempts count that are not scored."""
+    attempts = read_earlier_attempts(plan.out, plan.identity, plan.dataset.exam)
+    last = {result.episode_id: result for result in attempts}
+    thrown_away = [result for result in attempts if result is not last[result.episode_id]]
+    return plan._replace(kept=last, left=[], thrown_away=thrown_away)
+
+
+def _write_run_file(plan: RunPlan) -> None:
+    """Write down how to help with a run. Secrets stay out of it."""
+    config, dataset = plan.config, plan.dataset.path.resolve()
+    secret = [name for name in SECRET_OPTIONS if name in config.job.policy_options]
+    options = {key: value for key, value in config.job.policy_options.items() if key not in secret}
+    job = msgspec.structs.replace(config.job, policy_options=options, agent_id_key="", texts={})
+    config = msgspec.structs.replace(
+        config, job=job, dataset=None if config.suite else dataset, executor="", executor_options={}
+    )
+    file = RunFile(
+        proctor=__version__,
+        folder=os.getcwd(),  # noqa: PTH109  (a working directory, not a path to build on)
+        left_out=secret,
+        config=msgspec.to_builtins(config, enc_hook=str),
+    )
+    content = msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
+    write_atomically(plan.out / WORK / RUN_FILE, content, mode=0o600)
+
+
+def read_run_file(out: Path) -> RunConfig:
+    """Return what is run in a folder, and go to the working directory of the command that began it."""
+    path = out / WORK / RUN_FILE
+    if not path.exists():
+        raise UserError(f"{out}: expected a run that is going on or has stopped, found no {WORK}/{RUN_FILE}")
+    file = decode(read_bytes(path), RunFile, path)
+    if file.proctor != __version__:
+        raise UserError(f"{path}: the run is of Proctor {file.proctor}, and this is Proctor {__version__}")
+    try:
+        config = msgspec.convert(file.config, RunConfig, dec_hook=_decode_path)
+    except msgspec.ValidationError as error:
+        raise InvalidFile(path, f"config: {error}") from None
+    try:
+        os.chdir(file.folder)
+    except OSError as error:
+        raise UserError(
+            f"{path}: the run was begun in {file.folder}, which is not there on this host ({error.strerror})"
+        ) from None
+    return config
+
+
+def _decode_path(kind: type, value: Any) -> Any:
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise NotImplementedError(kind)

@@ -1,0 +1,198 @@
+"""Leases: processes on several hosts take items from one shared folder, and any of them may die.
+
+An attempt at an item is a file that only one process can make (O_EXCL) and that is never removed. Its
+modification time is the last sign of life of the process that holds it. Whoever finds it too old makes the
+file of the next attempt. So an item may be worked on twice, by a host that slept and by the one that took
+over; what comes of it is published once (see `runs/sharing.py`).
+
+Ages are differences of times that the folder's file server has set: the clocks of the hosts do not matter.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+RELEASED_AT_S, CLOSED_AT_S = 1_000_000_000, 1_100_000_000
+"""Modification times that mean something else than a sign of life. Both are long past, and every file system
+can store them."""
+MAX_LOSSES = 3
+"""An item whose holders were lost so many times in a row is not given out again."""
+
+
+class Standing(enum.Enum):
+    """What can be said of an attempt that somebody has made."""
+
+    HELD = "held"  # somebody is working on it
+    LOST = "lost"  # its holder is dead, or has slept for too long
+    RELEASED = "released"  # its holder has given it back: the next attempt may begin
+    CLOSED = "closed"  # it has ended, and there is to be no other attempt for now
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds a lease: the content of its file, and who shares a run."""
+
+    host: str
+    system: str = ""
+    """Equal for processes that can look each other up: one boot, one process namespace."""
+    process: int = 0
+    started: str = ""  # when the process did, by the kernel's count: process ids are used again
+
+    @classmethod
+    def this(cls) -> Holder:
+        """Return this process."""
+        host, process = socket.gethostname(), os.getpid()
+        try:
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+            system = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+            return cls(host=host, system=system, process=process, started=_started(process))
+        except OSError:  # not Linux
+            return cls(host=host, process=process)
+
+    @property
+    def is_known_dead(self) -> bool:
+        """Whether it was a process of this system that is no more."""
+        return (
+            bool(self.system)
+            and self.system == Holder.this().system
+            and self.started != _started(self.process)
+        )
+
+    def __str__(self) -> str:
+        return f"process {self.process} on {self.host}"
+
+
+def _started(process: int) -> str:
+    """Return when a process of this system started; empty if there is none, or only its zombie."""
+    try:
+        fields = (
+            Path(f"/proc/{process}/stat")
+            .read_text(encoding="utf-8", errors="replace")
+            .rpartition(")")[2]
+            .split()
+        )
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+class Lease(NamedTuple):
+    """An attempt that this process holds."""
+
+    item: str
+    attempt: int
+    path: Path
+    losses: int  # how many attempts right before it were lost
+
+
+class Leases:
+    """The leases of a folder. Those that this process holds are kept alive by a thread until `close`."""
+
+    def __init__(self, folder: Path, clock_file: Path, lease_s: float) -> None:
+        self._folder, self._clock_file, self.lease_s = folder, clock_file, lease_s
+        self._content = msgspec.json.encode(Holder.this())
+        self._held: dict[str, Lease] = {}
+        self._passed: dict[str, tuple[int, int]] = {}  # by item: the first attempt that may be open, losses
+        self._read_clock_at_s, self._clock_s = -1e9, 0.0
+        self._lock, self._is_closed = threading.Lock(), threading.Event()
+        threading.Thread(target=self._keep_alive, name="leases", daemon=True).start()
+
+    def claim(self, item: str) -> Lease | Holder | None:
+        """Take an item. If that cannot be: return who holds it, or None if its last attempt is closed."""
+        attempt, losses = self._passed.get(item, (0, 0))
+        while True:
+            path = self._folder / f"{item}.{attempt}"
+            try:
+                file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+            except FileExistsError:
+                standing, holder = self._judge(path)
+                if standing is Standing.HELD:
+                    return holder
+                if standing is Standing.CLOSED:
+                    return None
+                losses = losses + 1 if standing is Standing.LOST else 0
+                attempt += 1
+                self._passed[item] = attempt, losses
+                continue
+            lease = Lease(item, attempt, path, losses)
+            with self._lock:
+                self._held[item] = lease
+            try:
+                os.write(file, self._content)  # if the disk is full, an empty file holds as well
+            finally:
+                os.close(file)
+            return lease
+
+    def _judge(self, path: Path) -> tuple[Standing, Holder]:
+        """Judge an attempt by its age. Opened each time: NFS asks its server for new times only then."""
+        with path.open("rb") as stream:
+            content, changed_s = stream.read(4096), os.fstat(stream.fileno()).st_mtime
+        try:
+            holder = msgspec.json.decode(content, type=Holder)
+        except (msgspec.MsgspecError, UnicodeDecodeError):  # cut off, or not yet written
+            holder = Holder(host="an unknown host")
+        if changed_s == RELEASED_AT_S:
+            return Standing.RELEASED, holder
+        if changed_s == CLOSED_AT_S:
+            return Standing.CLOSED, holder
+        is_late = self.folder_time_s() - changed_s > self.lease_s
+        return Standing.LOST if is_late or holder.is_known_dead else Standing.HELD, holder
+
+    def folder_time_s(self) -> float:
+        """Return what time it is on the folder's server; asked at most once a second."""
+        now_s = time.monotonic()
+        if now_s - self._read_clock_at_s > 1.0:
+            with self._clock_file.open(
+                "r+b"
+            ) as stream:  # something must be written for the server to set a time
+                stream.write(b"{")
+                stream.flush()
+                os.fsync(stream.fileno())
+                self._clock_s, self._read_clock_at_s = os.fstat(stream.fileno()).st_mtime, now_s
+        return self._clock_s + now_s - self._read_clock_at_s
+
+    def is_ours(self, lease: Lease) -> bool:
+        """Tell whether nobody has taken a lease over while this process slept."""
+        return not lease.path.with_name(f"{lease.item}.{lease.attempt + 1}").exists()
+
+    def release(self, item: str) -> None:
+        """Give an item back, so that anybody may begin another attempt at once."""
+        self._end(item, RELEASED_AT_S)
+
+    def close_item(self, item: str) -> None:
+        """End an item: no other attempt, until somebody reopens it."""
+        self._end(item, CLOSED_AT_S)
+
+    def _end(self, item: str, time_s: int) -> None:
+        with self._lock:
+            lease = self._held.pop(item, None)
+            if lease is not None:
+                with suppress(OSError):  # the folder is gone, or its server: the lease runs out
+                    os.utime(lease.path, (time_s, time_s))
+
+    def reopen(self, items: set[str]) -> None:
+        """Let there be another attempt at closed items."""
+        for entry in os.scandir(self._folder):
+            if entry.stat().st_mtime == CLOSED_AT_S and entry.name.rpartition(".")[0] in items:
+                os.utime(entry.path, (RELEASED_AT_S, RELEASED_AT_S))
+
+    def _keep_alive(self) -> None:
+        while not self._is_closed.wait(self.lease_s / 4):
+            with self._lock:
+                for lease in self._held.values():
+                    with suppress(OSError):
+                        os.utime(lease.path)  # no time given: the server's own
+
+    def close(self) -> None:
+        """Give back all that is held."""
+        self._is_closed.set()
+        for item in list(self._held):
+            self.release(item)

@@ -1,0 +1,138 @@
+"""The results of a run while it goes on: where they are written, and what others have done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+
+from proctor.exams.results import EpisodeResult, Fault
+from proctor.runs.attempts import Attempts
+from proctor.runs.examiner import Finished, episode_seed, lost
+from proctor.runs.executors import Executor
+from proctor.runs.journal import Journal, JournalTakenOver, disk_errors
+from proctor.runs.plan import RunPlan
+from proctor.runs.recordings import plain_name
+from proctor.runs.sharing import SharedRun
+
+COLLECT_PAUSE_S = 1.0
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Told to the caller when a run begins and after each episode."""
+
+    total: int
+    finished: Collection[EpisodeResult]
+    notes: Sequence[str] = ()
+    """At the beginning: what people should know about the data before they trust the numbers. Later: that
+    the agent is unavailable."""
+    elsewhere: int = 0
+    """How many more episodes others have done, whose results are not known here."""
+
+
+class Ledger:
+    """Keeps the results of a run by episode id, in the order of the exam.
+
+    With a journal, this process writes all results, also those that others publish. Without, it publishes
+    its own.
+    """
+
+    def __init__(self, plan: RunPlan, journal: Journal | None, shared: SharedRun | None) -> None:
+        self._plan, self._journal, self._shared = plan, journal, shared
+        self.by_id = {episode.episode_id: plan.kept.get(episode.episode_id) for episode in plan.episodes}
+        self.repeated = list(plan.thrown_away)
+        self.done_here = 0
+        self._finished = {key: result for key, result in self.by_id.items() if result}
+        self._collect_at_s = 0.0
+
+    @property
+    def results(self) -> list[EpisodeResult]:
+        """What is known, in the order of the exam."""
+        return [result for result in self.by_id.values() if result]
+
+    def do_episodes(
+        self, executor: Executor | None, attempts: Attempts, notes: Sequence[str]
+    ) -> Iterator[Progress]:
+        """Write each result as it comes, ours and those of others, and say how far the run is."""
+        self.collect(attempts)
+        yield self.progress(notes)
+        for done in executor.run(attempts) if executor is not None else ():
+            for episode, losses in attempts.take_lost():
+                self._add(self._lost(episode, losses), attempts)
+            if done is not None:
+                self._add(done, attempts)
+            if time.monotonic() >= self._collect_at_s:
+                self.collect(attempts)
+            elif done is None:
+                continue
+            news = attempts.note_to_reader()
+            yield self.progress([news] if news else [])
+        for episode, losses in attempts.take_lost():
+            self._add(self._lost(episode, losses), attempts)
+        self.collect(attempts)
+
+    def collect(self, attempts: Attempts | None = None) -> None:
+        """Write into our journal what others have published."""
+        self._collect_at_s = time.monotonic() + COLLECT_PAUSE_S
+        if self._shared is None or self._journal is None:
+            return
+        with disk_errors(self._plan.out):
+            for published in self._shared.new_records():
+                result = msgspec.json.decode(published.record, type=self._plan.dataset.exam.result)
+                known = self.by_id.get(result.episode_id)
+                if known is None or not known.is_scored:
+                    self._journal.append(result.episode_id, *published[1:])
+                    self._keep(result)
+                self._shared.take_in(published)
+                if attempts is not None:
+                    attempts.note_elsewhere(result, is_again=published.is_again)
+
+    def _add(self, done: Finished, attempts: Attempts) -> None:
+        """Write a result of ours. Where another process was faster, its result stands."""
+        result, is_again = done.result, attempts.comes_again(done.result)
+        known = self.by_id[result.episode_id]
+        if known is None or not known.is_scored:
+            self._write(done, is_again=is_again)
+            self._keep(result)
+            self.done_here += 1
+        if self._shared is not None:
+            with disk_errors(self._plan.out):
+                self._shared.settle(result.episode_id, is_scored=result.is_scored, is_again=is_again)
+
+    def _write(self, done: Finished, *, is_again: bool) -> None:
+        if self._journal is not None:
+            try:
+                self._journal.append(done.result.episode_id, done.record, done.trace, done.transcript)
+            except JournalTakenOver:
+                self._publish(done, is_again=is_again)
+                raise
+        else:
+            self._publish(done, is_again=is_again)
+
+    def _publish(self, done: Finished, *, is_again: bool) -> None:
+        if self._shared is not None and self._shared.is_there:  # else the run is complete without us
+            with disk_errors(self._plan.out):
+                self._shared.publish(done, is_again=is_again)
+
+    def _keep(self, result: EpisodeResult) -> None:
+        before = self.by_id[result.episode_id]
+        if before is not None:
+            self.repeated.append(before)
+        self.by_id[result.episode_id] = result
+        if not result.is_unavailable:
+            self._finished[result.episode_id] = result
+
+    def _lost(self, episode: object, losses: int) -> Finished:
+        job = self._plan.config.job
+        problem = f"the {losses} processes that had taken the episode, one after the other, were lost with it"
+        fault = Fault(side="evaluator", kind="host_lost", message=problem)
+        seed = episode_seed(job.seed, episode.episode_id)  # type: ignore[attr-defined]
+        return lost(job.make_exam(), episode, seed, fault)
+
+    def progress(self, notes: Sequence[str] = ()) -> Progress:
+        """Return how far the run is."""
+        elsewhere = 0
+        if self._shared is not None and self._journal is None and self._shared.is_there:
+            elsewhere = len(self._shared.scored_names() - {plain_name(key) for key in self._finished})
+        return Progress(len(self.by_id), self._finished.values(), notes, elsewhere)

@@ -1,0 +1,229 @@
+"""Sharing a run: the folder `work` in a run folder, by which several processes and hosts do one run.
+
+    work/run.json       what is run, for `proctor work FOLDER`
+    work/hosts/N        the N-th process that took part, and the folder's clock as it reads it
+    work/leases/ID.N    the N-th attempt at an episode (see `runs/leases.py`), and at writing the journal
+    work/records/ID     the record of a scored episode: it appears whole and only once, whoever was first
+    work/unscored/ID.N  the record of an attempt that is not scored
+
+One process at a time writes the journal. The others publish records, and it takes them in: a record that is
+in the journal is left empty. The folder is removed when the run is complete.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from proctor.core.documents import sync_folder, write_atomically
+from proctor.core.errors import InvalidFile, UserError
+from proctor.runs.leases import MAX_LOSSES, Holder, Lease, Leases
+from proctor.runs.recordings import plain_name
+
+if TYPE_CHECKING:
+    from proctor.runs.examiner import Finished
+
+WORK = "work"
+PARTS = ("hosts", "leases", "records", "unscored")
+RUN_FILE = "run.json"
+AGAIN = ".again"  # the end of the name of a record whose episode will be done again
+JOURNAL_ITEM = "@journal"  # no episode's file has such a name
+SHORTEST_LEASE_S, LONGEST_LEASE_S = 1.0, 86_400.0
+
+
+class Claim(NamedTuple):
+    """The answer to who may do an episode."""
+
+    is_ours: bool = False
+    is_held: bool = False  # by another process, which may yet die
+    losses: int = 0  # how many holders of it were lost, if that is too many
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it is ours only to be recorded as lost."""
+        return self.losses >= MAX_LOSSES
+
+
+class PublishedRecord(NamedTuple):
+    """An episode that another process has done."""
+
+    file: Path
+    record: bytes
+    trace: bytes
+    transcript: bytes
+
+    @property
+    def is_again(self) -> bool:
+        """Whether whoever did it will try once more."""
+        return self.file.name.endswith(AGAIN)
+
+
+class SharedRun:
+    """A run folder that other processes may work on at the same time. Call `close` at the end."""
+
+    def __init__(self, out: Path, lease_s: float) -> None:
+        self._work = out / WORK
+        self._records, self._unscored = self._work / "records", self._work / "unscored"
+        for part in PARTS:
+            (self._work / part).mkdir(parents=True, exist_ok=True)
+        self.number, clock_file = self._register()
+        self._leases = Leases(self._work / "leases", clock_file, lease_s)
+        self._journal: Lease | None = None
+        self._taken_in: set[str] = set()
+
+    def _register(self) -> tuple[int, Path]:
+        """Take the next number among those who take part, and make sure that records can be published."""
+        for number in count():
+            file = self._work / "hosts" / str(number)
+            with suppress(FileExistsError):
+                with file.open("xb") as stream:
+                    stream.write(msgspec.json.encode(Holder.this()))
+                break
+        probe = file.with_name(f"{number}.link")
+        try:
+            os.link(file, probe)
+            probe.unlink()
+        except OSError as error:
+            file.unlink()
+            raise NoHardLinks(self._work, error) from None
+        return number, file
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the run is still shared: it is not complete."""
+        return self._records.is_dir()
+
+    def take_journal(self) -> Holder | None:
+        """Become the one who writes the journal; return who is, if that is another process."""
+        claimed = self._leases.claim(JOURNAL_ITEM)
+        if isinstance(claimed, Lease):
+            self._journal = claimed
+            return None
+        return claimed
+
+    def release_journal(self) -> None:
+        """Let others write the journal."""
+        self._leases.release(JOURNAL_ITEM)
+
+    @property
+    def holds_journal(self) -> bool:
+        """Whether nobody else has begun to write the journal since this process took it."""
+        return self._journal is not None and self._leases.is_ours(self._journal)
+
+    def claim(self, episode_id: str) -> Claim:
+        """Take an episode, if nobody has done it or is doing it."""
+        name = plain_name(episode_id)
+        if (self._records / name).exists():
+            return Claim()
+        try:
+            claimed = self._leases.claim(name)
+        except FileNotFoundError:
+            if self.is_there:
+                raise
+            return Claim()  # the run has been completed by others
+        if not isinstance(claimed, Lease):
+            return Claim(is_held=claimed is not None)
+        if (self._records / name).exists():  # published between the two looks
+            self._leases.release(name)
+            return Claim()
+        return Claim(is_ours=True, losses=claimed.losses)
+
+    def publish(self, done: Finished, *, is_again: bool) -> bool:
+        """Let the record of an episode appear, whole and once; tell whether ours was the first."""
+        name = plain_name(done.result.episode_id)
+        content = msgspec.msgpack.encode((done.record, done.trace, done.transcript))
+        if not done.result.is_scored:
+            end = AGAIN if is_again else ".ended"
+            write_atomically(self._unscored / f"{name}.{os.urandom(8).hex()}{end}", content)
+            return True
+        draft = self._records / f".{name}.{self.number}"
+        try:
+            with draft.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            try:
+                os.link(draft, self._records / name)
+            except FileExistsError:
+                if draft.stat().st_nlink != 2:  # else NFS asked twice: it is our own link that is there
+                    return False
+            sync_folder(self._records)
+        finally:
+            draft.unlink(missing_ok=True)
+        return True
+
+    def settle(self, episode_id: str, *, is_scored: bool, is_again: bool) -> None:
+        """End our attempt at an episode, whose record is safe."""
+        name = plain_name(episode_id)
+        if is_scored and self.is_there:
+            with suppress(FileExistsError):
+                (self._records / name).touch(exist_ok=False)
+        if is_again:
+            self._leases.release(name)
+        else:
+            self._leases.close_item(name)
+
+    def reopen(self, episode_ids: Sequence[str]) -> None:
+        """Let episodes be done again of which the journal holds no score, whatever else says that they are done."""
+        names = {plain_name(episode_id) for episode_id in episode_ids}
+        for name in names & self.scored_names():
+            if not (self._records / name).stat().st_size:
+                (self._records / name).unlink()
+        self._leases.reopen(names)
+
+    def new_records(self) -> Iterator[PublishedRecord]:
+        """Yield what others have published. `take_in` is to be called with what is safe."""
+        for folder in (self._unscored, self._records):
+            names = set(_names(folder))
+            for name in sorted(names - self._taken_in):
+                content = (folder / name).read_bytes()
+                if not content:  # it is in the journal
+                    self._taken_in.add(name)
+                    continue
+                try:
+                    parts = msgspec.msgpack.decode(content, type=tuple[bytes, bytes, bytes])
+                except msgspec.MsgspecError as error:
+                    problem = (
+                        f"not the record of an episode: {error}; delete it, and the episode is done again"
+                    )
+                    raise InvalidFile(folder / name, problem) from None
+                yield PublishedRecord(folder / name, *parts)
+
+    def take_in(self, published: PublishedRecord) -> None:
+        """Empty a file whose record is in the journal; its name goes on saying that the episode is done."""
+        if published.file.parent == self._unscored:
+            published.file.unlink(missing_ok=True)
+        else:
+            os.truncate(published.file, 0)
+            self._taken_in.add(published.file.name)
+
+    def scored_names(self) -> set[str]:
+        """Return the files' names of the episodes that have been scored since the run was shared."""
+        return set(_names(self._records))
+
+    def close(self, *, is_complete: bool = False) -> None:
+        """Give back all that is held; remove the folder if the run is complete."""
+        self._leases.close()
+        if is_complete:
+            shutil.rmtree(self._work, ignore_errors=True)
+
+
+def _names(folder: Path) -> list[str]:
+    return [entry.name for entry in os.scandir(folder) if not entry.name.startswith(".")]
+
+
+class NoHardLinks(UserError):
+    """A run in this folder cannot be shared."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        super().__init__(
+            f"{folder}: this file system has no hard links ({error.strerror}), by which several processes "
+            "share a run; put the run on another disk, or do it with one command"
+        )
