@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -120,6 +121,11 @@ class Attempts:
                 return episode
         self._look_at_s = time.monotonic() + max(LOOK_PAUSE_S, 0.02 * len(self._elsewhere))
         return None
+
+    @property
+    def shared_folder(self) -> Path | None:
+        """The folder of the run, if other processes can join it."""
+        return self._shared.out if self._shared else None
 
     @property
     def is_left(self) -> bool:

@@ -69,7 +69,7 @@ class SharedRun:
     """A run folder that other processes may work on at the same time. Call `close` at the end."""
 
     def __init__(self, out: Path, lease_s: float) -> None:
-        self._work = out / WORK
+        self.out, self._work = out, out / WORK
         self._records, self._unscored = self._work / "records", self._work / "unscored"
         for part in PARTS:
             (self._work / part).mkdir(parents=True, exist_ok=True)
@@ -171,7 +171,7 @@ class SharedRun:
             self._leases.close_item(name)
 
     def reopen(self, episode_ids: Sequence[str]) -> None:
-        """Let episodes be done again of which the journal holds no score, whatever else says that they are done."""
+        """Let episodes be done again of which the journal holds no score, whatever else says so."""
         names = {plain_name(episode_id) for episode_id in episode_ids}
         for name in names & self.scored_names():
             if not (self._records / name).stat().st_size:
