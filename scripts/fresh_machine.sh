@@ -56,24 +56,8 @@ trap 'remove "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Where this machine gets Debian's packages, if it is a Debian; else debootstrap knows.
-mirror() {
-    if [ -n "${DEBIAN_MIRROR:-}" ]; then
-        echo "$DEBIAN_MIRROR"
-    elif grep -q '^ID=debian$' /etc/os-release; then
-        apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" | grep -v -e security -e '^file:' | sort | uniq -c |
-            sort -rn | awk 'NR == 1 { print $2 }'
-    fi
-}
-
-# Folders on this machine that pip's configuration names: wheels, and package indexes with the files beside them.
-pip_folders() {
-    { python3 -m pip config list 2>/dev/null || true; } | tr "'\" =" '\n' | sed -n 's#^\(file://\)\?\(/.*\)#\2#p' |
-        while read -r path; do
-            if [ "$(basename "$path")" = simple ]; then path=$(dirname "$path"); fi
-            if [ -d "$path" ]; then echo "$path"; fi
-        done | sort -u
-}
+# shellcheck source=scripts/package_sources.sh
+source scripts/package_sources.sh
 
 copy() { # a file of this machine to the same place in the root
     if [ -e "$1" ]; then
@@ -88,7 +72,7 @@ make_root() {
     # shellcheck disable=SC2046  # no mirror is no argument
     debootstrap --variant=minbase --include="$packages" "$release" "$root" $(mirror) >"$work/debootstrap.log" 2>&1 ||
         { tail "$work/debootstrap.log" >&2 && return 1; }
-    apt-config dump | grep '^Acquire::' >"$root/etc/apt/apt.conf.d/90host" || true
+    apt_settings >"$root/etc/apt/apt.conf.d/90host"
     for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt \
         /root/.config/pip/pip.conf /root/.pip/pip.conf; do
         copy "$file" "$root"
