@@ -3,7 +3,7 @@ BIN := .venv/bin
 SETUP_INPUTS := pyproject.toml constraints.txt scripts/setup.sh
 ROS_INPUTS := $(shell find ros2_ws/src ros2_ws/wheels -type f)
 
-.PHONY: help run ros caches test check slow bench clean
+.PHONY: help run ros caches test check slow bench image clean
 
 help:
 	@echo "make run     set up, let four baselines take some of the houses-v1 exam, write a report"
@@ -12,6 +12,7 @@ help:
 	@echo "make check   linters, types and import direction only"
 	@echo "make slow    long trials: memory over 1,000 episodes, all houses, 100,000 fuzzed frames, fresh machines (as root)"
 	@echo "make bench   speed, side by side with peers"
+	@echo "make image   container images of the evaluator and for agents, with podman or docker (BASE=, EXTRAS=, ENGINE=)"
 
 .venv/.ready: $(SETUP_INPUTS)
 	@scripts/setup.sh dev
@@ -60,6 +61,10 @@ slow:
 
 bench: .venv/.ready-bench
 	$(BIN)/python -m benchmarks
+
+# Variables of the command line reach the script: BASE, EXTRAS, ENGINE, DEBIAN_MIRROR.
+image:
+	@scripts/image.sh
 
 clean:
 	rm -rf .venv .venv-ros runs build
