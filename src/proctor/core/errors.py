@@ -76,6 +76,7 @@ EXTRAS = {
         "gym": "gymnasium",
         "chat": "httpx",
         "mcp": "anyio mcp starlette uvicorn",
+        "ray": "ray",
         "usd": "pxr",
     }.items()
     for package in packages.split()

@@ -78,6 +78,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     },
     "executor": {
         "in-process": "proctor.runs.executors:InProcess",
+        "ray": "proctor.runs.ray_executor:RayExecutor",
         "workers": "proctor.runs.pool:WorkerPool",
     },
     "dialect": {

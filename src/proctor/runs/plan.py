@@ -192,12 +192,6 @@ def text_notes(plan: RunPlan) -> list[str]:
 
 def manifest_extras(plan: RunPlan) -> dict[str, Any]:
     """Return what else the manifest says: where the dataset lies, and what it was run with."""
-    packages = {}
-    for name in RECORDED_PACKAGES:
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
     scenes = plan.config.scenes
     return {
         **({"notes": notes} if (notes := run_notes(plan)) else {}),
@@ -207,5 +201,16 @@ def manifest_extras(plan: RunPlan) -> dict[str, Any]:
         },
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": packages,
+        "packages": package_versions(),
     }
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of the packages that results may depend on, as far as they are installed."""
+    packages = {}
+    for name in RECORDED_PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return packages

@@ -10,7 +10,7 @@ import errno
 import multiprocessing
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -114,6 +114,40 @@ class Recorders:
         folder = self._run_dir / RECORDINGS
         files = [*folder.glob(f"*/{FRAMES}/*.jpg"), *folder.glob(f"*/{SENSORS}/*.npz")]
         self._counts[Count.BYTES_BEFORE] = sum(file.stat().st_size for file in files)
+
+    @property
+    def run_dir(self) -> Path:
+        """The folder of the run."""
+        return self._run_dir
+
+    @property
+    def config(self) -> RecordingConfig:
+        """What to record."""
+        return self._config
+
+    def bytes_left(self) -> int:
+        """Return what is left of the budget for frames and sensors."""
+        spent_bytes = sum(self._counts[Count.FRAME_BYTES :: len(Count)]) + self._counts[Count.BYTES_BEFORE]
+        return max(0, self._config.frames_budget_bytes - int(spent_bytes))
+
+    def begin_share(self, budget_bytes: int) -> None:
+        """Count anew, with so much of the budget for what is recorded from now on: the rest is of others."""
+        self._counts[:] = [0] * len(self._counts)
+        self._counts[Count.BYTES_BEFORE] = self._config.frames_budget_bytes - budget_bytes
+
+    def share(self) -> list[int]:
+        """Return what the first recorder counted of its share, for `add_share` of the run's recorders."""
+        counted = list(self._counts[: len(Count)])
+        counted[Count.BYTES_BEFORE] = 0
+        return counted
+
+    def add_share(self, counted: Sequence[int]) -> None:
+        """Add what was recorded on another machine."""
+        for what, number in zip(Count, counted, strict=True):
+            if what == Count.ERRNO:
+                self._counts[what] = number or self._counts[what]
+            else:
+                self._counts[what] += number
 
     def recorder(self, index: int) -> Recorder:
         """Return the recorder of a process."""

@@ -1,0 +1,338 @@
+"""The executor `ray`: episodes on the nodes of a Ray cluster.
+
+Ray places processes and says which are gone. Who does which episode, and what becomes of one whose node is
+lost, is decided here: each actor has one episode at a time, and what comes back is written by this process.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from proctor.core.addresses import replicas
+from proctor.core.errors import UserError
+from proctor.exams.results import Fault
+from proctor.runs.attempts import Attempts
+from proctor.runs.examiner import Finished, episode_seed, lost
+from proctor.runs.executors import check_episodes
+from proctor.runs.job import RunJob
+from proctor.runs.pool import CLOSE_DEADLINE_S
+from proctor.runs.ray_actor import ActorSetup, file_digests, software_versions
+from proctor.runs.ray_cluster import Lost, Node, RayCluster, RayOptions
+from proctor.runs.recorder import Recorders
+
+MAX_LOSSES = 3
+"""Of one episode, before it is recorded as a fault of the evaluator; of workers of one node that were never
+ready, before no more are hired there."""
+LOOK_INTERVAL_S = 1.0  # for nodes that came or went
+OTHERS_WAIT_S = 5.0
+"""How long a run does not begin when a worker is ready and others wait for a CPU that is in use."""
+OWN_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+
+
+class _Seat:
+    """An actor, and what it is doing."""
+
+    def __init__(self, index: int, node: Node, actor: Any) -> None:
+        self.index, self.node, self.actor = index, node, actor
+        self.state: Literal["placed", "building", "ready"] = "placed"
+        self.call: Any = actor.describe.remote()  # the one that is under way
+        self.episode: Any = None
+        self.granted_bytes = 0  # of the budget for frames
+
+
+class RayExecutor:
+    """Does episodes on as many workers as a Ray cluster has room for, also on nodes that come later."""
+
+    options_type: ClassVar[type[msgspec.Struct]] = RayOptions
+
+    def __init__(
+        self,
+        job: RunJob,
+        workers: int | None,
+        recorders: Recorders | None = None,
+        *,
+        check: bool = True,
+        **options: Any,
+    ) -> None:
+        self._job, self._most, self._recorders = job, workers or math.inf, recorders
+        # The machine of the run may reach an agent that a node does not reach.
+        self._check = check or bool(replicas(job.policy))
+        self._options = RayOptions(**options)
+        self._cluster = RayCluster(self._options)
+        self._exam = job.make_exam()
+        self._left = 0  # episodes that are not done
+        self._files: list[tuple[str, str]] = []
+        self._shared_file = ""
+        self._nodes: list[Node] = []
+        self._looked_at_s = -math.inf
+        self._seats: list[_Seat] = []
+        self._refused: dict[str, str] = {}  # why, by the id of the node
+        self._failures: Counter[str] = Counter()  # workers that were never ready, by the id of the node
+        self._checked: set[str] = set()  # the nodes on which a worker compares the files, or has
+        self._losses: Counter[str] = Counter()  # by episode id
+        self._again: deque[Any] = deque()  # episodes that were lost
+        self._has_begun = False
+        self._stack = ExitStack()
+        self._problems: list[str] = []
+
+    def check(self, episodes: Sequence[Any]) -> list[str]:
+        """Let an env look at the episodes here."""
+        self._left = len(episodes)
+        self._files = file_digests(self._job.exam_class.scene_files(episodes))
+        notes, problems = check_episodes(self._job, episodes)
+        self._problems += problems
+        return notes
+
+    def start(self) -> None:
+        """Join the cluster, and wait until its workers have built env and policy.
+
+        Workers that wait for a CPU that others use may come later; those that are refused end the run.
+        """
+        self._cluster.join()
+        if self._cluster.is_ours:
+            self._files = []
+        if self._recorders is not None:
+            self._shared_file = self._stack.enter_context(_shared_file(self._recorders.run_dir))
+        deadline_s = time.monotonic() + self._options.start_timeout_s
+        others_until_s = math.inf
+        while True:
+            self._hire()
+            waiting = [seat for seat in self._seats if seat.state != "ready"]
+            if not waiting:
+                break
+            is_any_ready = len(waiting) < len(self._seats)
+            if is_any_ready:
+                others_until_s = min(others_until_s, time.monotonic() + OTHERS_WAIT_S)
+            is_any_building = any(seat.state == "building" for seat in waiting)
+            if not is_any_building and time.monotonic() > min(deadline_s, others_until_s):
+                break
+            self._advance(LOOK_INTERVAL_S)
+        if not any(seat.state == "ready" for seat in self._seats):
+            raise UserError(
+                f"{self._cluster.label}: no worker could begin within {self._options.start_timeout_s:g} s. "
+                "Are all CPUs in use? `ray status` tells; executor-option start_timeout_s=S waits longer"
+            )
+        self._has_begun = True
+
+    def run(self, attempts: Attempts) -> Iterator[Finished | None]:
+        """Do the episodes; results come as they are ready."""
+        alone_since_s = time.monotonic()
+        while True:
+            self._hire()
+            for seat in self._seats:
+                if seat.call is None and (self._again or attempts.wait_s() == 0.0):
+                    episode = self._again.popleft() if self._again else attempts.take(seat.index)
+                    if episode is None:
+                        yield None
+                        break
+                    self._give(seat, episode)
+            is_busy = any(seat.episode is not None for seat in self._seats)
+            wait_s = attempts.wait_s()
+            if not is_busy and not self._again and wait_s is None:
+                return
+            if any(seat.state != "placed" for seat in self._seats):
+                alone_since_s = time.monotonic()
+            elif time.monotonic() - alone_since_s > self._options.start_timeout_s or not self._hope():
+                raise UserError(self._no_nodes())
+            for episode, finished in self._advance(min(LOOK_INTERVAL_S, wait_s or LOOK_INTERVAL_S)):
+                attempts.note(episode, finished.result)
+                self._left -= not finished.result.is_unavailable
+                yield finished
+
+    def close(self) -> list[str]:
+        """End all actors, the idle ones in good order, and what was started here."""
+        idle = [seat for seat in self._seats if seat.state == "ready" and seat.call is None]
+        calls = {seat.actor.close.remote(): seat for seat in idle}
+        deadline_s = time.monotonic() + CLOSE_DEADLINE_S
+        while calls and (ready := self._cluster.wait([*calls], deadline_s - time.monotonic())):
+            for call in ready:
+                del calls[call]
+                with suppress(Lost):
+                    self._problems += msgspec.json.decode(self._cluster.answer(call), type=list[str])
+        for seat in self._seats:
+            self._cluster.dismiss(seat.actor)
+        self._seats = []
+        self._cluster.leave()
+        self._stack.close()
+        self._problems += [f"not used: {why}" for why in self._refused.values()]
+        return list(dict.fromkeys(self._problems))
+
+    def _hire(self) -> None:
+        """Ask for as many actors as there are places and episodes: Ray would let others wait for ever."""
+        if time.monotonic() - self._looked_at_s < LOOK_INTERVAL_S:
+            return
+        self._nodes, self._looked_at_s = self._cluster.nodes(), time.monotonic()
+        if not self._has_begun and not any(node.places for node in self._nodes):
+            raise UserError(self._no_room())
+        while len(self._seats) < min(self._most, self._left):
+            used = Counter(seat.node.id for seat in self._seats)
+            room = [n for n in self._nodes if n.places > used[n.id] and n.id not in self._refused]
+            if not room:
+                return
+            node = min(room, key=lambda node: (self._failures[node.id], used[node.id] - node.places))
+            taken = {seat.index for seat in self._seats}
+            index = next(number for number in range(len(taken) + 1) if number not in taken)
+            self._seats.append(_Seat(index, node, self._cluster.hire(node)))
+
+    def _advance(self, most_s: float) -> list[tuple[Any, Finished]]:
+        """Wait until something has happened, and let the actors go on; return the finished episodes."""
+        seats = {seat.call: seat for seat in self._seats if seat.call is not None}
+        if not seats:
+            time.sleep(most_s)  # nobody is there: nodes may come
+            return []
+        finished = []
+        for call in self._cluster.wait([*seats], most_s):
+            seat = seats[call]
+            try:
+                answer = self._cluster.answer(call)
+            except Lost as error:
+                finished += self._lose(seat, str(error))
+                continue
+            seat.call = None
+            if seat.state == "placed":
+                self._prepare(seat, answer)
+            elif seat.state == "building":
+                self._settle(seat, answer)
+            else:
+                finished.append(self._result(seat, answer))
+        return finished
+
+    def _prepare(self, seat: _Seat, description: bytes) -> None:
+        found, ours = msgspec.json.decode(description, type=dict[str, str]), software_versions()
+        names = [name for name in {**ours, **found} if found.get(name) != ours.get(name)]
+        if names:
+            name = names[0]
+            there, here = found.get(name, "none"), ours.get(name, "none")
+            self._refuse(
+                seat, f"it has {name} {there}, and the run is of {name} {here}; install the same on all nodes"
+            )
+            return
+        is_first = seat.node.id not in self._checked
+        self._checked.add(seat.node.id)
+        threads = int(self._options.cpus_per_worker)
+        setup = ActorSetup(
+            job=self._job,
+            index=seat.index,
+            check=self._check and not self._has_begun,
+            folder=str(Path.cwd()),
+            environ={
+                "LP_NUM_THREADS": str(threads if threads > 1 else 0),
+                **{name: value for name, value in os.environ.items() if name.startswith("PROCTOR_")},
+            },
+            files=self._files if is_first else [],
+            recording=self._recorders.config if self._recorders else None,
+            run_dir=str(self._recorders.run_dir) if self._recorders else "",
+            shared_file=self._shared_file,
+        )
+        seat.state, seat.call = "building", seat.actor.prepare.remote(msgspec.json.encode(setup))
+
+    def _settle(self, seat: _Seat, complaint: bytes) -> None:
+        if complaint:
+            self._refuse(seat, complaint.decode() + self._localhost_hint(seat.node))
+        else:
+            seat.state = "ready"
+
+    def _give(self, seat: _Seat, episode: Any) -> None:
+        if self._recorders is not None:
+            granted = sum(other.granted_bytes for other in self._seats)
+            idle = sum(other.call is None for other in self._seats)
+            seat.granted_bytes = max(0, self._recorders.bytes_left() - granted) // idle
+        seat.episode = episode
+        seat.call = seat.actor.examine.remote(msgspec.json.encode(episode), seat.granted_bytes)
+
+    def _result(self, seat: _Seat, answer: list[bytes]) -> tuple[Any, Finished]:
+        complaint, record, trace, transcript, counted = answer
+        if complaint:
+            raise UserError(f"{seat.node}: {complaint.decode()}")
+        episode, seat.episode, seat.granted_bytes = seat.episode, None, 0
+        if self._recorders is not None:
+            self._recorders.add_share(msgspec.json.decode(counted, type=list[int]))
+        result = msgspec.json.decode(record, type=self._exam.result)
+        return episode, Finished(result, record, trace, transcript)
+
+    def _lose(self, seat: _Seat, why: str) -> list[tuple[Any, Finished]]:
+        """Take out an actor that is gone. Its episode is given to another, or recorded if that was enough."""
+        self._drop(seat)
+        self._checked.discard(seat.node.id)
+        episode = seat.episode
+        if episode is None:
+            self._failures[seat.node.id] += 1
+            if self._failures[seat.node.id] >= MAX_LOSSES:
+                self._refuse(seat, f"{MAX_LOSSES} workers were lost there before they were ready: {why}")
+            return []
+        self._losses[episode.episode_id] += 1
+        if self._losses[episode.episode_id] < MAX_LOSSES:
+            self._again.append(episode)
+            return []
+        problem = f"{MAX_LOSSES} workers on Ray nodes were lost, one after the other, in this episode"
+        fault = Fault(side="evaluator", kind="node_lost", message=problem)
+        seed = episode_seed(self._job.seed, episode.episode_id)
+        return [(episode, lost(self._exam, episode, seed, fault))]
+
+    def _drop(self, seat: _Seat) -> None:
+        self._cluster.dismiss(seat.actor)
+        self._seats = [other for other in self._seats if other is not seat]
+        self._looked_at_s = -math.inf  # look for a place for another one at once
+
+    def _refuse(self, seat: _Seat, why: str) -> None:
+        """Use a node no more. Before the run has begun, that ends it."""
+        if not self._has_begun:
+            raise UserError(f"{seat.node}: {why}")
+        self._refused[seat.node.id] = f"{seat.node}: {why}"
+        self._drop(seat)
+
+    def _localhost_hint(self, node: Node) -> str:
+        if node.address == self._cluster.own_address():
+            return ""
+        return localhost_hint(self._job.policy)
+
+    def _hope(self) -> bool:
+        """Tell whether a worker may still come: a node is not refused, or all are gone."""
+        alive = [node.id for node in self._nodes if node.places]
+        return not alive or any(node not in self._refused for node in alive)
+
+    def _no_room(self) -> str:
+        options = self._options
+        needs = f"{options.cpus_per_worker:g} CPUs"
+        needs += f", {options.gpus_per_worker:g} GPUs" if options.gpus_per_worker else ""
+        needs += f", {options.memory_gb_per_worker:g} GB" if options.memory_gb_per_worker else ""
+        return (
+            f"{self._cluster.label}: a worker needs {needs}, and none of its {len(self._nodes)} nodes has "
+            "that; `ray status` tells what they have"
+        )
+
+    def _no_nodes(self) -> str:
+        refused = next(iter(self._refused.values()), "")
+        why = f"the last node was refused: {refused}" if refused else "all of its nodes with CPUs are gone"
+        return f"{self._cluster.label}: {why}. What is done is kept: the same command goes on"
+
+
+def localhost_hint(policy: str) -> str:
+    """Return what to add where a node does not reach an agent whose address says `localhost`."""
+    hosts = [url.partition("://")[2] for url in replicas(policy)]
+    if not any(host.startswith(OWN_HOSTS) for host in hosts):
+        return ""
+    return "; on a node, localhost is the node itself: give the agent's address as the nodes reach it"
+
+
+@contextmanager
+def _shared_file(run_dir: Path) -> Iterator[str]:
+    """Yield the path of a file that whoever sees the run's folder sees, too; "" if there cannot be one."""
+    folder = next(parent for parent in (run_dir, *run_dir.parents) if parent.is_dir())
+    try:
+        file = tempfile.NamedTemporaryFile(dir=folder, prefix=".proctor-ray-")  # noqa: SIM115
+    except OSError:  # the journal will say what is wrong with the folder
+        yield ""
+        return
+    with file:
+        yield file.name
