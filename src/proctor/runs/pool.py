@@ -27,13 +27,14 @@ from proctor.runs.attempts import WORKER_KILLED, Attempts
 from proctor.runs.examiner import Examiner, Finished, episode_seed, lost
 from proctor.runs.executors import NoOptions, check_episodes
 from proctor.runs.job import RunJob
-from proctor.runs.recorder import Recorder, Recorders
+from proctor.runs.recorder import Recorders
 from proctor.runs.turns import Turn
 
 START_DEADLINE_S = 900.0
 TURN_DEADLINE_S = 900.0  # for a policy to choose one action, or for an env to do it
 CLOSE_DEADLINE_S = 10.0
 READY = "ready"
+BROKEN = "broken: "  # begins what a worker says of an error that is not a UserError
 TURNS: tuple[Turn, ...] = ("evaluator", "env", "policy")
 SIGNALS_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """Not among them are those that a process brings upon itself, such as SIGSEGV."""
@@ -47,23 +48,15 @@ class WorkerPool:
     """Does episodes in several processes. One that dies or hangs costs its episode, and is replaced.
 
     With `check`, each process finds out first if its agent is there. Once a run has begun, an agent that is
-    not there loses episodes; it does not end the run. `first_index` is the number of the first process among
-    all of the run, where the run has processes elsewhere, too.
+    not there loses episodes; it does not end the run.
     """
 
     options_type: ClassVar[type[msgspec.Struct]] = NoOptions
 
     def __init__(
-        self,
-        job: RunJob,
-        workers: int | None,
-        recorders: Recorders | None = None,
-        *,
-        check: bool = True,
-        first_index: int = 0,
+        self, job: RunJob, workers: int | None, recorders: Recorders | None = None, *, check: bool = True
     ) -> None:
         self._job, self._count, self._recorders, self._check = job, workers or 1, recorders, check
-        self._first_index = first_index
         self._environ = worker_environ(self._count)
         self._workers: list[_Worker] = []
         self._problems: list[str] = []
@@ -112,8 +105,7 @@ class WorkerPool:
         return list(dict.fromkeys(self._problems))
 
     def _start_worker(self, index: int, *, check: bool) -> _Worker:
-        recorder = self._recorders.recorder(index) if self._recorders else None
-        return _Worker(self._job, recorder, self._first_index + index, self._environ, check=check)
+        return _Worker(self._job, self._recorders, index, self._environ, check=check)
 
     def _give(self, index: int, episode: Any) -> None:
         """Give a worker an episode; a new one takes its place if it is no more."""
@@ -130,12 +122,13 @@ class _Worker:
     """A process of ours, the connection to it, and the episode it is doing."""
 
     def __init__(
-        self, job: RunJob, recorder: Recorder | None, index: int, environ: dict[str, str], *, check: bool
+        self, job: RunJob, recorders: Recorders | None, index: int, environ: dict[str, str], *, check: bool
     ) -> None:
         context = worker_context([__name__, *job.exam_class.worker_modules])
         self.connection, theirs = context.Pipe()
         # Whose turn it is, since when, and what was used: the last things known of a process that dies.
         self._turn = context.RawArray("d", [0.0, time.monotonic(), *NO_USAGE])
+        recorder = recorders.recorder(index) if recorders else None
         build_examiner = partial(Examiner.of, job, recorder, index=index, check=check)
         args = (build_examiner, job.exam_class.episode, theirs, self._turn, environ)
         self._process = context.Process(target=_work, args=args)
@@ -156,9 +149,10 @@ class _Worker:
         with suppress(EOFError, OSError):
             if self.connection.poll(START_DEADLINE_S):
                 complaint = self.connection.recv_bytes().decode()
-        if complaint is None:
+        if complaint is None or complaint.startswith(BROKEN):
             what = f"env '{self._job.env}' and policy '{self._job.policy}'"
-            raise ProctorError(f"a worker could not build {what} ({self._how_it_ended()})")
+            why = complaint.removeprefix(BROKEN) if complaint else self._how_it_ended()
+            raise ProctorError(f"a worker could not build {what} ({why})")
         if complaint != READY:
             raise UserError(complaint)
         self._is_well = True
@@ -286,6 +280,9 @@ def _work(
     except UserError as error:
         connection.send_bytes(str(error).encode())
         return
+    except Exception as error:
+        connection.send_bytes(f"{BROKEN}{type(error).__name__}: {error}".encode(errors="replace"))
+        raise
     connection.send_bytes(READY.encode())
     with suppress(EOFError, OSError):  # the parent is dead, or has no use for this process any more
         try:

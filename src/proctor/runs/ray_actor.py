@@ -29,7 +29,6 @@ class ActorSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What an actor has to know before it can do episodes."""
 
     job: RunJob
-    index: int  # its number among all workers of the run
     check: bool  # whether to find out first if the agent is there
     folder: str  # the driver's working directory, where modules of the user's are looked for
     environ: dict[str, str]
@@ -67,7 +66,7 @@ class EpisodeActor:
                 _check_run_folder(setup)
                 self._recorders = Recorders(Path(setup.run_dir), setup.recording, 1)
             self._episode_type = setup.job.exam_class.episode
-            self._pool = WorkerPool(setup.job, 1, self._recorders, check=setup.check, first_index=setup.index)
+            self._pool = WorkerPool(setup.job, 1, self._recorders, check=setup.check)
             self._pool.start()
         except ProctorError as error:
             return str(error).encode()

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -102,7 +101,6 @@ class RayCluster:
         self._address = options.address or os.environ.get("RAY_ADDRESS", "")
         self._is_joined = False
         self._temp_dir: Path | None = None
-        self._sigterm: Any = None  # the program's own handler
 
     @property
     def is_ours(self) -> bool:
@@ -131,9 +129,7 @@ class RayCluster:
             ray.shutdown()
         if self._temp_dir is not None:
             shutil.rmtree(self._temp_dir, ignore_errors=True)
-        if self._sigterm is not None:
-            signal.signal(signal.SIGTERM, self._sigterm)
-        self._is_joined, self._temp_dir, self._sigterm = False, None, None
+        self._is_joined, self._temp_dir = False, None
 
     def nodes(self) -> list[Node]:
         """Return the nodes that are alive."""
@@ -245,8 +241,7 @@ class RayCluster:
         raise UserError(f"cannot join the Ray cluster {name}: {why}; {remedy}")
 
     def _init(self, address: str, **options: Any) -> None:
-        is_main = threading.current_thread() is threading.main_thread()
-        self._sigterm = signal.getsignal(signal.SIGTERM) if is_main else None
+        sigterm = signal.getsignal(signal.SIGTERM)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -255,14 +250,9 @@ class RayCluster:
             if address == "local":
                 raise UserError(f"Ray could not be started on this machine: {_first_line(error)}") from None
             self._refuse(_first_line(error))
-        if self._sigterm is not None:  # Ray has replaced it
-            is_default = self._sigterm == signal.SIG_DFL
-            signal.signal(signal.SIGTERM, _exit_in_order if is_default else self._sigterm)
-
-
-def _exit_in_order(number: int, frame: FrameType | None) -> None:
-    """End the program so that what it has begun is closed, with the exit code of this signal."""
-    sys.exit(128 + number)
+        finally:
+            if sigterm is not None and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, sigterm)  # Ray has set its own
 
 
 def _first_line(error: BaseException) -> str:

@@ -25,14 +25,12 @@ from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Finished, episode_seed, lost
 from proctor.runs.executors import check_episodes
 from proctor.runs.job import RunJob
+from proctor.runs.leases import MAX_LOSSES
 from proctor.runs.pool import CLOSE_DEADLINE_S
 from proctor.runs.ray_actor import ActorSetup, file_digests, software_versions
 from proctor.runs.ray_cluster import Lost, Node, RayCluster, RayOptions
 from proctor.runs.recorder import Recorders
 
-MAX_LOSSES = 3
-"""Of one episode, before it is recorded as a fault of the evaluator; of workers of one node that were never
-ready, before no more are hired there."""
 LOOK_INTERVAL_S = 1.0  # for nodes that came or went
 OTHERS_WAIT_S = 5.0
 """How long a run does not begin when a worker is ready and others wait for a CPU that is in use."""
@@ -146,7 +144,7 @@ class RayExecutor:
                 raise UserError(self._no_nodes())
             for episode, finished in self._advance(min(LOOK_INTERVAL_S, wait_s or LOOK_INTERVAL_S)):
                 attempts.note(episode, finished.result)
-                self._left -= not finished.result.is_unavailable
+                self._left -= not attempts.comes_again(finished.result)
                 yield finished
 
     def close(self) -> list[str]:
@@ -221,8 +219,7 @@ class RayExecutor:
         self._checked.add(seat.node.id)
         threads = int(self._options.cpus_per_worker)
         setup = ActorSetup(
-            job=self._job,
-            index=seat.index,
+            job=msgspec.structs.replace(self._job, first_worker=self._job.first_worker + seat.index),
             check=self._check and not self._has_begun,
             folder=str(Path.cwd()),
             environ={
