@@ -45,6 +45,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """Equal for processes that can look each other up: one boot, one process namespace."""
     process: int = 0
     started: str = ""  # when the process did, by the kernel's count: process ids are used again
+    lease_s: float | None = None  # after so long without a sign of life it wants to be taken for dead
 
     @classmethod
     def this(cls) -> Holder:
@@ -59,12 +60,10 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_known_dead(self) -> bool:
-        """Whether it was a process of this system that is no more."""
-        return (
-            bool(self.system)
-            and self.system == Holder.this().system
-            and self.started != _started(self.process)
-        )
+        """Whether it was a process of this system that is no more. Copies of a machine differ by name."""
+        this = Holder.this()
+        is_here = bool(self.system) and (self.system, self.host) == (this.system, this.host)
+        return is_here and self.started != _started(self.process)
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
@@ -98,7 +97,8 @@ class Leases:
 
     def __init__(self, folder: Path, clock_file: Path, lease_s: float) -> None:
         self._folder, self._clock_file, self.lease_s = folder, clock_file, lease_s
-        self._content = msgspec.json.encode(Holder.this())
+        self._content = msgspec.json.encode(msgspec.structs.replace(Holder.this(), lease_s=lease_s))
+        self._process = os.getpid()
         self._held: dict[str, Lease] = {}
         self._passed: dict[str, tuple[int, int]] = {}  # by item: the first attempt that may be open, losses
         self._read_clock_at_s, self._clock_s = -1e9, 0.0
@@ -132,7 +132,11 @@ class Leases:
             return lease
 
     def _judge(self, path: Path) -> tuple[Standing, Holder]:
-        """Judge an attempt by its age. Opened each time: NFS asks its server for new times only then."""
+        """Judge an attempt by its age. Opened each time: NFS asks its server for new times only then.
+
+        The clock is read first. If this process is stopped between the two, the attempt only seems younger.
+        """
+        now_s = self.folder_time_s()
         with path.open("rb") as stream:
             content, changed_s = stream.read(4096), os.fstat(stream.fileno()).st_mtime
         try:
@@ -143,7 +147,7 @@ class Leases:
             return Standing.RELEASED, holder
         if changed_s == CLOSED_AT_S:
             return Standing.CLOSED, holder
-        is_late = self.folder_time_s() - changed_s > self.lease_s
+        is_late = now_s - changed_s > (holder.lease_s or self.lease_s)
         return Standing.LOST if is_late or holder.is_known_dead else Standing.HELD, holder
 
     def folder_time_s(self) -> float:
@@ -160,8 +164,9 @@ class Leases:
         return self._clock_s + now_s - self._read_clock_at_s
 
     def is_ours(self, lease: Lease) -> bool:
-        """Tell whether nobody has taken a lease over while this process slept."""
-        return not lease.path.with_name(f"{lease.item}.{lease.attempt + 1}").exists()
+        """Tell whether nobody has taken a lease over, or ended the run, while this process slept."""
+        is_taken_over = lease.path.with_name(f"{lease.item}.{lease.attempt + 1}").exists()
+        return not is_taken_over and lease.path.exists()
 
     def release(self, item: str) -> None:
         """Give an item back, so that anybody may begin another attempt at once."""
@@ -172,6 +177,8 @@ class Leases:
         self._end(item, CLOSED_AT_S)
 
     def _end(self, item: str, time_s: int) -> None:
+        if os.getpid() != self._process:  # a copy made with os.fork holds nothing
+            return
         with self._lock:
             lease = self._held.pop(item, None)
             if lease is not None:
@@ -179,9 +186,12 @@ class Leases:
                     os.utime(lease.path, (time_s, time_s))
 
     def reopen(self, items: set[str]) -> None:
-        """Let there be another attempt at closed items."""
+        """Let there be other attempts at items that are closed or were lost, as if nothing had been lost."""
         for entry in os.scandir(self._folder):
-            if entry.stat().st_mtime == CLOSED_AT_S and entry.name.rpartition(".")[0] in items:
+            changed_s = entry.stat().st_mtime
+            if changed_s == RELEASED_AT_S or entry.name.rpartition(".")[0] not in items:
+                continue
+            if changed_s == CLOSED_AT_S or self._judge(Path(entry.path))[0] is Standing.LOST:
                 os.utime(entry.path, (RELEASED_AT_S, RELEASED_AT_S))
 
     def _keep_alive(self) -> None:
