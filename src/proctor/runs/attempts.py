@@ -14,6 +14,7 @@ import msgspec
 from proctor.core.errors import UserError
 from proctor.exams.results import EpisodeResult
 from proctor.runs.budget import RunBudget, Spending
+from proctor.runs.journal import disk_errors
 from proctor.runs.leases import MAX_LOSSES
 from proctor.runs.sharing import SharedRun
 
@@ -149,7 +150,8 @@ class Attempts:
             return True
         if episode.episode_id in self._ended:
             return False
-        claim = self._shared.claim(episode.episode_id)
+        with disk_errors(self._shared.out):
+            claim = self._shared.claim(episode.episode_id)
         if claim.is_held:
             self._elsewhere[episode.episode_id] = episode
             self._scenes_elsewhere.add(episode.scene_id)

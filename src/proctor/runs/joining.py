@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,13 +22,12 @@ from proctor.runs.agent_ids import keep_key
 from proctor.runs.folder import MANIFEST, RESULTS
 from proctor.runs.journal import Journal, JournalInUse, disk_errors, read_earlier_attempts
 from proctor.runs.ledger import Ledger
-from proctor.runs.plan import RunConfig, RunPlan, manifest_extras
-from proctor.runs.sharing import RUN_FILE, WORK, NoHardLinks, SharedRun
+from proctor.runs.plan import RunConfig, RunPlan, manifest_extras, updated_plan, with_first_worker
+from proctor.runs.sharing import POLL_S, RUN_FILE, WORK, NoHardLinks, SharedRun
 from proctor.runs.summary import summarise
 
 BEGIN_DEADLINE_S = 120.0
 END_DEADLINE_S = 120.0
-POLL_S = 0.2
 SECRET_OPTIONS = ("token",)
 """Options of policies that are not written down."""
 
@@ -42,41 +41,59 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any]
 
 
-def begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> tuple[SharedRun | None, Journal]:
+class BegunRun(NamedTuple):
+    """A run folder that is open for writing."""
+
+    plan: RunPlan  # as the journal is, now that nobody else writes it
+    journal: Journal
+    shared: SharedRun | None  # None if others cannot join
+
+
+def begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> BegunRun:
     """Open a run folder for writing, made if it is missing, so that other processes can join the run.
 
     A run is not shared if it has a budget, or on a disk without hard links.
     """
+    can_share = can_share and bool(plan.left) and not plan.config.budget.has_limit
     shared = None
-    with disk_errors(plan.out):
+    with disk_errors(plan.out), suppress(NoHardLinks):
         plan.out.mkdir(parents=True, exist_ok=True)
-        if can_share and plan.left and not plan.config.budget.has_limit:
-            try:
-                shared = SharedRun(plan.out, plan.config.lease_s)
-            except NoHardLinks:
-                shared = None
-        if shared:
+        if can_share:
+            shared = SharedRun(plan.out, plan.config.lease_s)
             stack.callback(shared.close)
-            if (holder := shared.take_journal()) is not None:
-                raise JournalInUse(plan.out, str(holder))
-    journal = stack.enter_context(_open_journal(plan, shared))
+        elif (plan.out / WORK).is_dir():
+            _stop_sharing(plan)
+    journal = stack.enter_context(_open_journal(plan, shared, is_patient=True))
     keep_key(plan.out, plan.config.job.agent_id_key)
-    if shared:
-        with disk_errors(plan.out):
+    with disk_errors(plan.out):
+        plan = updated_plan(plan)
+        if shared:
             shared.reopen([episode.episode_id for episode in plan.left])
             _write_run_file(plan)
-    return shared, journal
+    return BegunRun(plan, journal, shared)
 
 
-def _open_journal(plan: RunPlan, shared: SharedRun | None) -> Journal:
-    is_ours = (lambda: shared.holds_journal) if shared else None
-    return Journal(plan.out, plan.identity, manifest_extras(plan), is_ours=is_ours)
+def _stop_sharing(plan: RunPlan) -> None:
+    """Take in what others did for an earlier command, and let them stop."""
+    with ExitStack() as stack:
+        shared = SharedRun(plan.out, plan.config.lease_s)
+        stack.callback(shared.close)
+        journal = stack.enter_context(_open_journal(plan, shared, is_patient=True))
+        Ledger(_reread(plan), journal, shared).collect()
+        shared.close(is_complete=True)
 
 
-def end_run(journal: Journal, shared: SharedRun | None, results: Results) -> None:
-    """Write the results of a complete run. Nothing is left to share then."""
+def _open_journal(plan: RunPlan, shared: SharedRun | None, *, is_patient: bool = False) -> Journal:
+    extras = manifest_extras(plan)
+    return Journal(plan.out, plan.identity, extras, shared=shared, is_patient=is_patient)
+
+
+def end_run(
+    journal: Journal, shared: SharedRun | None, results: Results, *, is_stopped: bool = False
+) -> None:
+    """Write the results of a run in which all was tried. If it has not stopped, nothing is left to share."""
     journal.save_results(results)
-    if shared:
+    if shared and not is_stopped:
         shared.close(is_complete=True)
 
 
@@ -94,24 +111,23 @@ def await_run(out: Path) -> None:
         time.sleep(POLL_S)
 
 
-def join_run(plan: RunPlan, stack: ExitStack) -> SharedRun:
-    """Take part in a run whose journal another process writes."""
+def join_run(plan: RunPlan, stack: ExitStack) -> tuple[RunPlan, SharedRun]:
+    """Take part in a run whose journal another process writes; return the plan as its journal is now."""
     with disk_errors(plan.out):
         shared = SharedRun(plan.out, plan.config.lease_s)
-    stack.callback(shared.close)
-    return shared
+        stack.callback(shared.close)
+        plan = updated_plan(plan)
+    return with_first_worker(plan, shared.number * plan.workers), shared
 
 
 def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
     """Wait until the run is complete, and complete it if nobody else does; return all its results."""
     deadline_s = time.monotonic() + max(END_DEADLINE_S, 2 * plan.config.lease_s)
     while shared.is_there and time.monotonic() < deadline_s:
-        if shared.take_journal() is None:
-            try:
+        if shared.journal_holder is None:
+            with suppress(JournalInUse):  # of a process that is stopped: it keeps the lock of the file
                 _complete(plan, shared)
                 break
-            except JournalInUse:  # of a process that is stopped: it keeps the lock of the file
-                shared.release_journal()
         time.sleep(POLL_S)
     whole = Ledger(_reread(plan), None, None)
     whole.done_here = ledger.done_here

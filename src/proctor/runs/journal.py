@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from proctor.runs.folder import (
     trace_file,
     wire_file,
 )
-from proctor.runs.sharing import PARTS, WORK
+from proctor.runs.sharing import PARTS, WORK, SharedRun
 
 
 def read_finished(folder: Path, identity: dict[str, Any], exam: type[AnyExam]) -> dict[str, EpisodeResult]:
@@ -70,7 +70,9 @@ class Journal:
     """A run directory, made if missing, open for writing by one process. Use as a context manager.
 
     `identity` defines the run; `record` is what else the manifest says: versions, host. If the run is shared,
-    `is_ours` tells whether nobody else has begun to write while this process slept.
+    its lease says who may write; with `is_patient`, wait for one whose holder may be dead. The lock is taken
+    first where there are locks: it tells at once that a process on the same disk is alive, even if it is
+    stopped, so that nobody takes the lease from it.
     """
 
     def __init__(
@@ -79,29 +81,38 @@ class Journal:
         identity: dict[str, Any],
         record: dict[str, Any],
         *,
-        is_ours: Callable[[], bool] | None = None,
+        shared: SharedRun | None = None,
+        is_patient: bool = False,
     ) -> None:
-        self.folder, self._is_ours = folder, is_ours
+        self.folder, self._shared = folder, shared
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             try:
+                self._lock(is_patient=is_patient)
                 self._begin(identity, record)
             except BaseException:
                 os.close(self._file)
                 raise
         _OPEN.add(self)
 
-    def _begin(self, identity: dict[str, Any], record: dict[str, Any]) -> None:
-        """Lock the folder, make it this run's, and cut off a torn last line."""
-        folder, file = self.folder, self._file or 0
+    def _lock(self, *, is_patient: bool) -> None:
+        """Become the only one who writes; JournalInUse if another does."""
+        shared = self._shared
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file or 0, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise JournalInUse(folder, "another run") from None
+            holder = shared.journal_holder if shared else None
+            raise JournalInUse(self.folder, str(holder or "another run")) from None
         except OSError:  # no such locks here, as on some shared disks
-            if self._is_ours is None:
+            if shared is None:
                 raise
+        if shared is not None and (holder := shared.take_journal(is_patient=is_patient)) is not None:
+            raise JournalInUse(self.folder, str(holder))
+
+    def _begin(self, identity: dict[str, Any], record: dict[str, Any]) -> None:
+        """Make the folder this run's, and cut off a torn last line."""
+        folder, file = self.folder, self._file or 0
         if (folder / MANIFEST).exists():  # perhaps only now: another run may have been faster
             _check_identity(folder / MANIFEST, identity)
         else:
@@ -127,8 +138,7 @@ class Journal:
         """Add a finished episode: its result as JSON, and its files. After this no crash can lose it."""
         if self._file is None:
             raise EvaluatorError(f"{self.folder}: the journal is closed, or of the process that was forked")
-        if self._is_ours is not None and not self._is_ours():
-            raise JournalTakenOver(self.folder)
+        self.check_ours()
         line = record + b"\n"
         with disk_errors(self.folder):
             _write_file(trace_file(self.folder, episode_id), trace)
@@ -143,8 +153,14 @@ class Journal:
                 raise
             os.fsync(self._file)
 
+    def check_ours(self) -> None:
+        """Raise JournalTakenOver if another process has begun to write, or ended the run."""
+        if self._shared is not None and not self._shared.holds_journal:
+            raise JournalTakenOver(self.folder)
+
     def save_results(self, results: Results) -> None:
         """Write `results.json`."""
+        self.check_ours()
         with disk_errors(self.folder):
             results.save(self.folder / RESULTS)
 

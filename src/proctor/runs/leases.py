@@ -131,6 +131,20 @@ class Leases:
                 os.close(file)
             return lease
 
+    def sign_of_life(self, item: str) -> tuple[Holder, float] | None:
+        """Return who holds an item, and when it gave its last sign of life; None if nobody does."""
+        attempt, _ = self._passed.get(item, (0, 0))
+        while True:
+            path = self._folder / f"{item}.{attempt}"
+            try:
+                standing, holder = self._judge(path)
+                changed_s = path.stat().st_mtime
+            except FileNotFoundError:
+                return None
+            if standing is Standing.HELD:
+                return holder, changed_s
+            attempt += 1
+
     def _judge(self, path: Path) -> tuple[Standing, Holder]:
         """Judge an attempt by its age. Opened each time: NFS asks its server for new times only then.
 

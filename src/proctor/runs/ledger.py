@@ -77,6 +77,7 @@ class Ledger:
         self._collect_at_s = time.monotonic() + COLLECT_PAUSE_S
         if self._shared is None or self._journal is None:
             return
+        self._journal.check_ours()
         with disk_errors(self._plan.out):
             for published in self._shared.new_records():
                 result = msgspec.json.decode(published.record, type=self._plan.dataset.exam.result)
@@ -111,7 +112,7 @@ class Ledger:
             self._publish(done, is_again=is_again)
 
     def _publish(self, done: Finished, *, is_again: bool) -> None:
-        if self._shared is not None and self._shared.is_there:  # else the run is complete without us
+        if self._shared is not None:
             with disk_errors(self._plan.out):
                 self._shared.publish(done, is_again=is_again)
 
@@ -133,6 +134,6 @@ class Ledger:
     def progress(self, notes: Sequence[str] = ()) -> Progress:
         """Return how far the run is."""
         elsewhere = 0
-        if self._shared is not None and self._journal is None and self._shared.is_there:
+        if self._shared is not None and self._journal is None:
             elsewhere = len(self._shared.scored_names() - {plain_name(key) for key in self._finished})
         return Progress(len(self.by_id), self._finished.values(), notes, elsewhere)

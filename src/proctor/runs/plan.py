@@ -25,6 +25,7 @@ from proctor.runs.agent_ids import key_of_run
 from proctor.runs.attempts import Patience
 from proctor.runs.budget import RunBudget
 from proctor.runs.conditions import delivered_texts
+from proctor.runs.folder import JOURNAL
 from proctor.runs.job import RunJob, fit_job
 from proctor.runs.journal import read_earlier_attempts
 from proctor.runs.latency import latency_notes
@@ -83,6 +84,7 @@ class RunPlan(NamedTuple):
     """What an earlier call has finished and need not be done again, by episode id."""
     left: Sequence[Any]  # what is left to do
     thrown_away: Sequence[EpisodeResult] = ()  # earlier attempts that do not count
+    journal_bytes: int = 0  # how long the journal was when it was read
 
     @property
     def workers(self) -> int:
@@ -114,14 +116,30 @@ def plan_run(config: RunConfig, out: Path, dataset: Dataset | None = None) -> Ru
     config = msgspec.structs.replace(config, job=job)
     episodes = dataset.select(split=config.split, count=config.episodes, episode_id=config.episode)
     identity = _identity(config, dataset, episodes)
-    attempts = read_earlier_attempts(out, identity, dataset.exam)
+    plan = _with_what_is_left(RunPlan(config, out, dataset, episodes, identity, {}, []))
+    texts = delivered_texts(job.conditions, job.make_exam(), dataset.episodes, plan.left, seed=job.seed)
+    config = msgspec.structs.replace(config, job=msgspec.structs.replace(job, texts=texts))
+    return plan._replace(config=config)
+
+
+def _with_what_is_left(plan: RunPlan) -> RunPlan:
+    journal_bytes = _journal_bytes(plan.out)
+    attempts = read_earlier_attempts(plan.out, plan.identity, plan.dataset.exam)
     finished = {result.episode_id: result for result in attempts}
     kept = {key: result for key, result in finished.items() if result.is_scored}
     thrown_away = [result for result in attempts if kept.get(result.episode_id) is not result]
-    left = [episode for episode in episodes if episode.episode_id not in kept]
-    texts = delivered_texts(job.conditions, job.make_exam(), dataset.episodes, left, seed=job.seed)
-    config = msgspec.structs.replace(config, job=msgspec.structs.replace(job, texts=texts))
-    return RunPlan(config, out, dataset, episodes, identity, kept, left, thrown_away)
+    left = [episode for episode in plan.episodes if episode.episode_id not in kept]
+    return plan._replace(kept=kept, left=left, thrown_away=thrown_away, journal_bytes=journal_bytes)
+
+
+def _journal_bytes(out: Path) -> int:
+    journal = out / JOURNAL
+    return journal.stat().st_size if journal.is_file() else 0
+
+
+def updated_plan(plan: RunPlan) -> RunPlan:
+    """Return a plan as the journal is now: others may have done episodes since it was made."""
+    return plan if _journal_bytes(plan.out) == plan.journal_bytes else _with_what_is_left(plan)
 
 
 def with_first_worker(plan: RunPlan, number: int) -> RunPlan:

@@ -20,9 +20,10 @@ from proctor.runs.examiner import policy_of
 from proctor.runs.executors import Executor, InProcess
 from proctor.runs.joining import begin_run, end_joined_run, end_run, join_run
 from proctor.runs.ledger import Ledger, Progress
-from proctor.runs.plan import RunPlan, run_notes, text_notes, with_first_worker
+from proctor.runs.plan import RunPlan, run_notes, text_notes
 from proctor.runs.recorder import Recorded, Recorders, discard_recordings
 from proctor.runs.recordings import recording_folder
+from proctor.runs.sharing import WORK
 from proctor.runs.summary import summarise
 
 
@@ -60,9 +61,9 @@ def run(
     warnings: list[str] = []
     with ExitStack() as stack:
         notes = _check(plan)
-        shared = join_run(plan, stack) if join and plan.left else None
-        if shared:
-            plan = with_first_worker(plan, shared.number * plan.workers)
+        shared = None
+        if join and (plan.left or (plan.out / WORK).is_dir()):
+            plan, shared = join_run(plan, stack)
         config = plan.config
         recorders = Recorders(plan.out, config.recording, plan.workers) if config.recording else None
         executor = None
@@ -74,8 +75,9 @@ def run(
         notes += [*run_notes(plan), *text_notes(plan), *_replica_notes(plan)]
         journal = None
         if not join:
-            shared, journal = begin_run(plan, stack, can_share=policy is None)
-            discard_recordings(plan.out, [episode.episode_id for episode in plan.left])
+            plan, journal, shared = begin_run(plan, stack, can_share=policy is None)
+            ids = (episode.episode_id for episode in plan.left)
+            discard_recordings(plan.out, (key for key in ids if shared is None or shared.is_free(key)))
         if recorders:
             recorders.count_what_is_there()
         spending = Spending(config.budget, config.label, [*plan.kept.values(), *plan.thrown_away])
@@ -88,7 +90,7 @@ def run(
             on_progress(ledger.progress())
         results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)
         if journal and results.total_episodes == len(plan.episodes):  # else it stopped, and goes on later
-            end_run(journal, shared, results)
+            end_run(journal, shared, results, is_stopped=attempts.is_stopped)
     return _report(plan, attempts, results, recorders, warnings, ledger.done_here)
 
 

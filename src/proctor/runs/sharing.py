@@ -12,10 +12,12 @@ in the journal is left empty. The folder is removed when the run is complete.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,7 +36,10 @@ WORK = "work"
 PARTS = ("hosts", "leases", "records", "unscored")
 RUN_FILE = "run.json"
 AGAIN = ".again"  # the end of the name of a record whose episode will be done again
+DISK_PROBLEMS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTALE)
+"""Errors of a hard link that do not mean that there are none."""
 JOURNAL_ITEM = "@journal"  # no episode's file has such a name
+POLL_S = 0.2
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 1.0, 86_400.0
 
 
@@ -71,10 +76,9 @@ class SharedRun:
     def __init__(self, out: Path, lease_s: float) -> None:
         self.out, self._work = out, out / WORK
         self._records, self._unscored = self._work / "records", self._work / "unscored"
-        for part in PARTS:
-            (self._work / part).mkdir(parents=True, exist_ok=True)
-        self.number, clock_file = self._register()
-        self._leases = Leases(self._work / "leases", clock_file, lease_s)
+        self._this = msgspec.json.encode(Holder.this())
+        self.number, self._host_file = self._register()
+        self._leases = Leases(self._work / "leases", self._host_file, lease_s)
         self._journal: Lease | None = None
         self._taken_in: set[str] = set()
 
@@ -82,9 +86,12 @@ class SharedRun:
         """Take the next number among those who take part, and make sure that records can be published."""
         for number in count():
             file = self._work / "hosts" / str(number)
-            with suppress(FileExistsError):
+            # Without the folder: others have ended the run right now, and moved the folder away.
+            with suppress(FileExistsError, FileNotFoundError):
+                for part in PARTS:
+                    (self._work / part).mkdir(parents=True, exist_ok=True)
                 with file.open("xb") as stream:
-                    stream.write(msgspec.json.encode(Holder.this()))
+                    stream.write(self._this)
                 break
         probe = file.with_name(f"{number}.link")
         try:
@@ -92,25 +99,41 @@ class SharedRun:
             probe.unlink()
         except OSError as error:
             file.unlink()
+            if error.errno in DISK_PROBLEMS:
+                raise
+            with suppress(OSError):  # leave no empty folders, if all of them are
+                for part in PARTS:
+                    (self._work / part).rmdir()
+                self._work.rmdir()
             raise NoHardLinks(self._work, error) from None
         return number, file
 
     @property
     def is_there(self) -> bool:
-        """Whether the run is still shared: it is not complete."""
-        return self._records.is_dir()
+        """Whether the run is still shared: it is not complete. A folder of a later command is not ours."""
+        try:
+            return self._host_file.read_bytes() == self._this
+        except FileNotFoundError:
+            return False
 
-    def take_journal(self) -> Holder | None:
-        """Become the one who writes the journal; return who is, if that is another process."""
-        claimed = self._leases.claim(JOURNAL_ITEM)
-        if isinstance(claimed, Lease):
-            self._journal = claimed
-            return None
-        return claimed
+    def take_journal(self, *, is_patient: bool = False) -> Holder | None:
+        """Become the one who writes the journal; return who is, if that is another process.
 
-    def release_journal(self) -> None:
-        """Let others write the journal."""
-        self._leases.release(JOURNAL_ITEM)
+        With `is_patient`, wait until its lease has run out, or until it gives a sign of life.
+        """
+        first = self._leases.sign_of_life(JOURNAL_ITEM)
+        while not isinstance(claimed := self._leases.claim(JOURNAL_ITEM), Lease):
+            if not is_patient or self._leases.sign_of_life(JOURNAL_ITEM) not in (first, None):
+                return claimed
+            time.sleep(POLL_S)
+        self._journal = claimed
+        return None
+
+    @property
+    def journal_holder(self) -> Holder | None:
+        """Who writes the journal."""
+        found = self._leases.sign_of_life(JOURNAL_ITEM)
+        return found[0] if found else None
 
     @property
     def holds_journal(self) -> bool:
@@ -122,48 +145,53 @@ class SharedRun:
         name = plain_name(episode_id)
         if (self._records / name).exists():
             return Claim()
-        try:
+        with self._until_complete():
             claimed = self._leases.claim(name)
+            if not isinstance(claimed, Lease):
+                return Claim(is_held=claimed is not None)
+            # Published between the two looks, or the run is another now.
+            if not (self._records / name).exists() and self.is_there:
+                return Claim(is_ours=True, losses=claimed.losses)
+            self._leases.release(name)
+        return Claim()
+
+    @contextmanager
+    def _until_complete(self) -> Iterator[None]:
+        """Break off silently what fails because others have completed the run and removed the folder."""
+        try:
+            yield
         except FileNotFoundError:
             if self.is_there:
                 raise
-            return Claim()  # the run has been completed by others
-        if not isinstance(claimed, Lease):
-            return Claim(is_held=claimed is not None)
-        if (self._records / name).exists():  # published between the two looks
-            self._leases.release(name)
-            return Claim()
-        return Claim(is_ours=True, losses=claimed.losses)
 
-    def publish(self, done: Finished, *, is_again: bool) -> bool:
-        """Let the record of an episode appear, whole and once; tell whether ours was the first."""
-        name = plain_name(done.result.episode_id)
+    def publish(self, done: Finished, *, is_again: bool) -> None:
+        """Let the record of an episode appear, whole and once. Nothing happens if another was faster."""
+        name, number = plain_name(done.result.episode_id), os.urandom(8).hex()
         content = msgspec.msgpack.encode((done.record, done.trace, done.transcript))
-        if not done.result.is_scored:
-            end = AGAIN if is_again else ".ended"
-            write_atomically(self._unscored / f"{name}.{os.urandom(8).hex()}{end}", content)
-            return True
-        draft = self._records / f".{name}.{self.number}"
-        try:
-            with draft.open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
+        with self._until_complete():
+            if not self.is_there:
+                return
+            if not done.result.is_scored:
+                end = AGAIN if is_again else ".ended"
+                write_atomically(self._unscored / f"{name}.{number}{end}", content)
+                return
+            draft = self._records / f".{name}.{number}"
             try:
-                os.link(draft, self._records / name)
-            except FileExistsError:
-                if draft.stat().st_nlink != 2:  # else NFS asked twice: it is our own link that is there
-                    return False
-            sync_folder(self._records)
-        finally:
-            draft.unlink(missing_ok=True)
-        return True
+                with draft.open("xb") as stream:
+                    stream.write(content)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                with suppress(FileExistsError):
+                    os.link(draft, self._records / name)
+                sync_folder(self._records)
+            finally:
+                draft.unlink(missing_ok=True)
 
     def settle(self, episode_id: str, *, is_scored: bool, is_again: bool) -> None:
         """End our attempt at an episode, whose record is safe."""
         name = plain_name(episode_id)
         if is_scored and self.is_there:
-            with suppress(FileExistsError):
+            with self._until_complete(), suppress(FileExistsError):
                 (self._records / name).touch(exist_ok=False)
         if is_again:
             self._leases.release(name)
@@ -206,13 +234,24 @@ class SharedRun:
 
     def scored_names(self) -> set[str]:
         """Return the files' names of the episodes that have been scored since the run was shared."""
-        return set(_names(self._records))
+        with self._until_complete():
+            return set(_names(self._records))
+        return set()
+
+    def is_free(self, episode_id: str) -> bool:
+        """Tell whether nobody has done an episode or is doing it."""
+        name = plain_name(episode_id)
+        return not (self._records / name).exists() and self._leases.sign_of_life(name) is None
 
     def close(self, *, is_complete: bool = False) -> None:
         """Give back all that is held; remove the folder if the run is complete."""
         self._leases.close()
         if is_complete:
-            shutil.rmtree(self._work, ignore_errors=True)
+            # At once for all who look, and for good: they might put new files into a folder that is emptied.
+            with suppress(OSError):
+                self._work.rename(self.out / f".{WORK}.{os.urandom(8).hex()}.tmp")
+            for ended in self.out.glob(f".{WORK}.*.tmp"):
+                shutil.rmtree(ended, ignore_errors=True)
 
 
 def _names(folder: Path) -> list[str]:
