@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from proctor import __version__
+from proctor.core.addresses import TOKEN_VARIABLE, is_address
 from proctor.core.documents import decode, read_bytes, write_atomically
 from proctor.core.errors import InvalidFile, UserError
 from proctor.exams.results import Results
@@ -182,6 +183,16 @@ def read_run_file(out: Path) -> RunConfig:
         config = msgspec.convert(file.config, RunConfig, dec_hook=_decode_path)
     except msgspec.ValidationError as error:
         raise InvalidFile(path, f"config: {error}") from None
+    if file.left_out and not (is_address(config.job.policy) and os.environ.get(TOKEN_VARIABLE)):
+        how = (
+            f"put it into the environment variable {TOKEN_VARIABLE}, or "
+            if is_address(config.job.policy)
+            else ""
+        )
+        raise UserError(
+            f"{path}: the run was begun with the policy's option {file.left_out[0]}, which is secret and not "
+            f"written down; {how}give the run's own command with --join"
+        )
     try:
         os.chdir(file.folder)
     except OSError as error:
