@@ -167,7 +167,7 @@ def _of_run(run: RunFolder) -> _Entry:
     lost = loss_text(summary.unscored, results.total_episodes)
     used = usage_lines(results)
     said = [f"{measured}; {latency}" if latency and not used else measured, *used]
-    said += [*([lost] if lost else []), *run.notes]
+    said += [*([lost] if lost else []), *([str(run.resources)] if run.resources else []), *run.notes]
     name = run.agent_name if run.path.is_dir() else str(run.path)
     return _Entry(run.path, name, run.exam, row, said)
 

@@ -139,6 +139,7 @@ def _run(arguments: argparse.Namespace) -> int:
     first = next(iter(plans.values()))
     exam, where = first.dataset.exam, f"{title} on {first.config.job.env}"
     exam_runs.print_scores(exam, finished, where, privileged=privileged)
+    console.say(*(f"{label}: {report.resources}" for label, report in reports.items() if report.resources))
     console.say(f"Results: {out}. To look at them: proctor report {shlex.quote(str(out))}")
     is_stopped = _say_unavailable(reports, arguments.words)
     is_over_budget = _say_over_budget(reports)

@@ -16,6 +16,7 @@ from proctor.exams.results import EpisodeResult
 LARGEST_NUMBER = 1e9
 """Larger metres, steps or metrics are not measured by any exam, and sums of them may overflow."""
 ROUNDING = 1e-6
+TIMES = ("env_s", "policy_s", "evaluator_s", "cpu_s", "peak_mb")  # of `Timing`: numbers that are added up
 
 
 def check_record(exam: type[AnyExam], result: EpisodeResult, path: Path, *, place: str) -> None:
@@ -97,6 +98,8 @@ def _numbers(result: EpisodeResult) -> Iterator[tuple[str, float]]:
     yield from _listed("headings", result.headings)
     if result.timing is not UNSET:
         yield from _listed("timing.act_s", result.timing.act_s)
+        for name in TIMES:
+            yield f"timing.{name}", getattr(result.timing, name) or 0.0
         yield from _listed("timing.decision_s", result.timing.decision_s or [])
     if result.thinking is not UNSET:
         yield from _numbers_in("thinking", result.thinking)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -35,7 +36,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the wall-clock time of an episode went, in seconds. Differs from run to run."""
+    """Where the wall-clock time of an episode went, in seconds, and what it took. Differs from run to run.
+
+    Of a process that was lost, all of the episode's time is the evaluator's, and what it used is not known.
+    """
 
     env_s: float
     policy_s: float
@@ -45,6 +49,19 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """How long the agent took for each action; over a network, its way there and back included."""
     decision_s: list[float] | UnsetType = UNSET
     """Of these, the times of actions for which the agent decided anew, where its policy counts decisions."""
+    began: Annotated[datetime, msgspec.Meta(tz=True)] | UnsetType = UNSET
+    """By the clock of the host, for people. This and what follows is missing in runs of earlier versions."""
+    host: str | UnsetType = UNSET
+    cpu_s: float | UnsetType = UNSET
+    """CPU time that its process used since its last episode, or since its start, with that of its children
+    that have ended: user and system."""
+    peak_mb: float | UnsetType = UNSET
+    """The most memory that its process had held until then, in megabytes of 10^6 bytes."""
+
+    @property
+    def duration_s(self) -> float:
+        """How long the episode took."""
+        return self.env_s + self.policy_s + self.evaluator_s
 
 
 class Thinking(msgspec.Struct, frozen=True, kw_only=True):

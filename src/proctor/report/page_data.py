@@ -183,6 +183,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "latency": latency and [_ms(latency.p50_ms), _ms(latency.p95_ms), _ms(latency.p99_ms), latency.n],
         "timed": "decision" if decided else "action",
         "notices": run.notices,
+        **({"took": str(run.folder.resources)} if run.folder.resources else {}),
         **_used(summary.usage, summary.usage_unscored),
     }
 

@@ -30,6 +30,7 @@ from proctor.runs.grade import encode_result, grade
 from proctor.runs.job import RunJob
 from proctor.runs.latency import thinking_cost
 from proctor.runs.recorder import Recorder
+from proctor.runs.resources import METER, Moment
 from proctor.runs.rollout import rollout
 from proctor.runs.traces import encode_trace
 from proctor.runs.turns import Turn, Turns, close_problems, no_forks
@@ -90,7 +91,8 @@ class Examiner:
         """Do one episode. Its seed depends on the run's seed and its id, not on what came before."""
         seed = episode_seed(self._job.seed, episode.episode_id)
         shown = self._presentation(episode, seed)
-        turns, fault = Turns(announce, announce_usage, is_served=is_served(self.policy)), None
+        turns = Turns(announce, announce_usage, is_served=is_served(self.policy), meter=METER)
+        fault = None
         with self._recorder.episode(episode.episode_id) if self._recorder else nullcontext() as watcher:
             try:
                 rollout(
@@ -113,6 +115,8 @@ class Examiner:
                 self._ask_policy(turns, lambda: turns.count_usage(self.policy))  # nothing used is lost
             turns.delivered = shown.delivered()
             finished = finish(self._exam, episode, turns, seed, fault)
+            if finished.result.timing:
+                METER.charge(finished.result.timing)
             if turns.is_briefed:
                 finished = finished._replace(transcript=self._transcript(turns))
                 self._notify_policy(turns, finished.result)
@@ -186,9 +190,16 @@ def finish(exam: AnyExam, episode: Any, turns: Turns, seed: int, fault: Fault | 
         return Finished(result, encode_result(exam, result), b"")
 
 
-def lost(exam: AnyExam, episode: Any, seed: int, fault: Fault, usage: Usage | None = None) -> Finished:
-    """Return an episode of which only its fault and usage are known: an agent is judged by the start."""
-    turns = Turns()
+def lost(
+    exam: AnyExam,
+    episode: Any,
+    seed: int,
+    fault: Fault,
+    usage: Usage | None = None,
+    begun: Moment | None = None,
+) -> Finished:
+    """Return an episode of which only these are known: an agent is judged by the start."""
+    turns = Turns(begun=begun)
     turns.usage = usage
     return finish(exam, episode, turns, seed, fault)
 

@@ -30,6 +30,7 @@ from proctor.exams.results import EpisodeResult, Results, Summary, as_in_results
 from proctor.exams.trace import AnyTrace
 from proctor.runs.accounting import MAX_TRANSCRIPT_BYTES
 from proctor.runs.recordings import plain_name
+from proctor.runs.resources import RunResources, resources_of
 from proctor.runs.summary import mean, summarise, usage_of
 from proctor.runs.traces import decode_trace
 
@@ -130,6 +131,11 @@ class RunFolder:
     def results(self) -> Results:
         """The numbers of the finished episodes."""
         return summarise(self.exam, self.episodes, repeated=self.repeated)
+
+    @cached_property
+    def resources(self) -> RunResources | None:
+        """What all attempts took; None if that was not measured."""
+        return resources_of([*self.episodes, *self.repeated])
 
     def trace(self, episode_id: str) -> AnyTrace | None:
         """Return what was done in an episode; None if the run kept no trace of it."""

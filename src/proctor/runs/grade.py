@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from proctor.exams.results import EpisodeResult, Fault, Thinking, Timing
 from proctor.exams.step_metrics import metrics_of
 from proctor.exams.trace import AnyTrace
 
-PLAIN_TYPES = (str, int, bool, type(None))
+PLAIN_TYPES = (str, int, bool, type(None), datetime)
 
 
 def grade(

@@ -28,6 +28,7 @@ from proctor.runs.examiner import Examiner, Finished, episode_seed, lost
 from proctor.runs.executors import NoOptions, check_episodes
 from proctor.runs.job import RunJob
 from proctor.runs.recorder import Recorders
+from proctor.runs.resources import Moment
 from proctor.runs.turns import Turn
 
 START_DEADLINE_S = 900.0
@@ -137,6 +138,7 @@ class _Worker:
         self._job, self._exam = job, job.make_exam()
         self._is_well = False
         self.episode: Any = None
+        self._begun = Moment.now()  # its present episode
 
     @property
     def deadline_s(self) -> float:
@@ -166,7 +168,7 @@ class _Worker:
             self.connection.send_bytes(msgspec.json.encode(episode))
         except OSError:
             return False
-        self.episode = episode
+        self.episode, self._begun = episode, Moment.now()
         return True
 
     def result(self) -> Finished:
@@ -238,7 +240,7 @@ class _Worker:
 
     def _lost(self, episode: Any, fault: Fault) -> Finished:
         seed = episode_seed(self._job.seed, episode.episode_id)
-        return lost(self._exam, episode, seed, fault, _usage_of_numbers(self._turn[2:]))
+        return lost(self._exam, episode, seed, fault, _usage_of_numbers(self._turn[2:]), self._begun)
 
     def _how_it_ended(self) -> str:
         self._process.join(1.0)

@@ -23,6 +23,7 @@ from proctor.runs.ledger import Ledger, Progress
 from proctor.runs.plan import RunPlan, run_notes, text_notes
 from proctor.runs.recorder import Recorded, Recorders, discard_recordings
 from proctor.runs.recordings import recording_folder
+from proctor.runs.resources import RunResources, resources_of
 from proctor.runs.sharing import WORK
 from proctor.runs.summary import summarise
 
@@ -42,6 +43,7 @@ class RunReport(msgspec.Struct, frozen=True):
     over_budget: str = ""
     """What was spent of which limit, if the run stopped because the next episode might exceed one."""
     total: int = 0  # how many episodes the whole run has
+    resources: RunResources | None = None  # what all of its attempts took, if that was measured
 
 
 def run(
@@ -91,7 +93,7 @@ def run(
         results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)
         if journal and results.total_episodes == len(plan.episodes):  # else it stopped, and goes on later
             end_run(journal, shared, results, is_stopped=attempts.is_stopped)
-    return _report(plan, attempts, results, recorders, warnings, ledger.done_here)
+    return _report(plan, attempts, results, recorders, warnings, ledger)
 
 
 def _report(
@@ -100,7 +102,7 @@ def _report(
     results: Results,
     recorders: Recorders | None,
     warnings: Sequence[str],
-    done_here: int,
+    ledger: Ledger,
 ) -> RunReport:
     if attempts.spending.problem:
         kept = "the episodes that are done are kept" if results.total_episodes else "nothing was done"
@@ -110,13 +112,14 @@ def _report(
     return RunReport(
         results=results,
         done_before=len(plan.kept),
-        done_here=done_here,
+        done_here=ledger.done_here,
         recorded=recorders.total() if recorders else None,
         unrecorded=is_recorded.count(False),
         warnings=list(dict.fromkeys(warnings)),
         stopped=attempts.problem if attempts.is_stopped else "",
         over_budget=attempts.spending.report(len(plan.episodes) - scored) if attempts.is_over_budget else "",
         total=len(plan.episodes),
+        resources=resources_of([*ledger.results, *ledger.repeated]),
     )
 
 

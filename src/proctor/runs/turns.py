@@ -24,6 +24,7 @@ from proctor.core.types import Usage
 from proctor.exams.results import Fault, Side, Timing
 from proctor.exams.trace import AnyTrace, Trace
 from proctor.runs.accounting import checked_usage, read_usage
+from proctor.runs.resources import Moment, ProcessMeter
 
 Turn = Literal["env", "policy", "evaluator"]
 MAX_TEXT_LETTERS, MAX_KIND_LETTERS = 4000, 80
@@ -34,7 +35,7 @@ class Turns:
 
     `announce` is called with whose turn it is, whenever that changes, and `announce_usage` with what the
     policy has used so far. `is_served` says that the agent is elsewhere, and the policy only the evaluator's
-    connection to it.
+    connection to it. `begun` is now if it is not given. `meter` is that of the process that does the episode.
     """
 
     def __init__(
@@ -43,6 +44,8 @@ class Turns:
         announce_usage: Callable[[Usage], None] | None = None,
         *,
         is_served: bool = False,
+        begun: Moment | None = None,
+        meter: ProcessMeter | None = None,
     ) -> None:
         self.trace: AnyTrace = Trace()
         self.usage: Usage | None = None  # what the policy says it has used in this episode
@@ -51,7 +54,8 @@ class Turns:
         self._announce, self._announce_usage, self._is_served = announce, announce_usage, is_served
         self._process_id = os.getpid()
         self._turn: Turn = "evaluator"
-        self._since_s = time.perf_counter()
+        begun = begun or Moment.now()
+        self._began, self._since_s, self._meter = begun.utc, begun.perf_s, meter
         self._spent_s: dict[Turn, float] = {"env": 0.0, "policy": 0.0, "evaluator": 0.0}
         self._spent_before_s = dict(self._spent_s)
 
@@ -99,7 +103,14 @@ class Turns:
         spent_s = {f"{turn}_s": round(spent, 6) for turn, spent in self._spent_s.items()}
         steps = zip(self.trace.latencies_s, self.trace.usage, strict=True)
         decision_s = [latency_s for latency_s, usage in steps if usage and usage.decisions]
-        return Timing(**spent_s, act_s=self.trace.latencies_s, decision_s=decision_s or UNSET)
+        return Timing(
+            **spent_s,
+            act_s=self.trace.latencies_s,
+            decision_s=decision_s or UNSET,
+            began=self._began,
+            host=os.uname().nodename,
+            **(self._meter.read() if self._meter else {}),
+        )
 
     def fault_of(self, error: BaseException) -> Fault:
         """Return whose fault an error is. Copes with errors that cannot even be printed."""

@@ -157,7 +157,8 @@ function drawFooter() {
   const lines = RUNS.map((run) => {
     const options = Object.values(run.options).some((o) => Object.keys(o || {}).length) ? `, ${JSON.stringify(run.options)}` : "";
     const packages = Object.entries(run.packages).map(([name, version]) => `${name} ${version}`).join(", ");
-    return el("li", null, `${run.name}: ${run.env}, seed ${run.seed}, Proctor ${run.version}${options}; ${packages}; ${run.folder}`);
+    const took = run.took ? `; ${run.took}` : "";
+    return el("li", null, `${run.name}: ${run.env}, seed ${run.seed}, Proctor ${run.version}${options}${took}; ${packages}; ${run.folder}`);
   });
   $("footer").append(el("p", null, `Made by Proctor ${DATA.proctor}. Everything is in this one file.`), el("ul", null, ...lines));
 }
