@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from proctor.cli import exam_runs
+from proctor.cli.dry_run import dry_run
 from proctor.cli.options import add_command, add_option, find_modules_here, read_options
 from proctor.cli.terminal import (
     DONE,
@@ -51,6 +52,7 @@ examples:
   proctor run --suite houses-v1 --policy my_agent:Agent --inform default,pose,map --out runs/with_a_map
   proctor run --suite houses-v1 --policy my_agent:Agent --instructions mirrored --out runs/mirrored
   proctor run --suite houses-v1 --policy oracle --env ros2 --episodes 3
+  proctor run --suite houses-v1 --policy my_agent:Agent --workers 8 --save-frames --dry-run
   proctor run --dataset my_tables.json --policy hold random my_agent:Agent --level 2
   proctor run --suite houses-v1 --policy my_agent:Agent --charge-latency measured --while-thinking hold
 
@@ -88,6 +90,8 @@ def add_run(commands: Any, *, with_exam_options: bool) -> None:
     text = "an option of the executor, e.g. address=HOST:6379; may be given several times"
     add_option(run, "--executor-option KEY=VALUE", [], text)
     add_option(run, "--out DIR", Path, "the run's folder (default: runs/EXAM/POLICY)")
+    text = "check all, measure a few episodes, tell how long the run will take, and write nothing"
+    add_option(run, "--dry-run", bool, text)
     text = "an option of the policy, e.g. model=qwen3-vl; may be given several times"
     add_option(run, "--policy-option KEY=VALUE", [], text)
     exam_runs.add_conditions(run)
@@ -132,6 +136,9 @@ def _run(arguments: argparse.Namespace) -> int:
     find_modules_here()
     plans = _plans(arguments, out)
     exam_runs.reach_agents(plans)
+    if arguments.dry_run:
+        rate = arguments.max_fault_rate
+        return dry_run(plans, title, out=out, max_fault_rate=rate, join=arguments.join)
     told: set[str] = set()
     reports = {label: exam_runs.run_plan(plan, told, join=arguments.join) for label, plan in plans.items()}
     finished = {label: report.results for label, report in reports.items()}

@@ -67,7 +67,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
         episodes = [episode for episode in self.episodes if split in (None, episode.split)]
         if not episodes:
             raise UnknownName("split", str(split), {e.split for e in self.episodes if e.split is not None})
-        return episodes if count is None else _spread(episodes, count)
+        return episodes if count is None else spread(episodes, count)
 
 
 def load_dataset(path: Path, *, scenes: Path | None = None) -> Dataset:
@@ -280,7 +280,7 @@ def _check_ids(episodes: Sequence[Any], file: Path, raw: bytes) -> None:
             raise InvalidFile(file, problem, place=within(place_of(raw, index), "episode_id"))
 
 
-def _spread(episodes: list[Any], count: int) -> list[Any]:
+def spread(episodes: list[Any], count: int) -> list[Any]:
     """Return this many episodes from as many scenes as possible, and no scene's first ones only."""
     by_scene: dict[str, list[int]] = {}
     for index, episode in enumerate(episodes):

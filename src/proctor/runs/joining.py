@@ -6,6 +6,7 @@ end the run themselves if they find nobody who writes the journal when all is do
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import ExitStack, suppress
@@ -21,10 +22,16 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.exams.results import Results
 from proctor.runs.agent_ids import keep_key
 from proctor.runs.folder import MANIFEST, RESULTS
-from proctor.runs.journal import Journal, JournalInUse, disk_errors, read_earlier_attempts
+from proctor.runs.journal import (
+    Journal,
+    JournalInUse,
+    check_unlocked,
+    disk_errors,
+    read_earlier_attempts,
+)
 from proctor.runs.ledger import Ledger
 from proctor.runs.plan import RunConfig, RunPlan, manifest_extras, updated_plan, with_first_worker
-from proctor.runs.sharing import POLL_S, RUN_FILE, WORK, NoHardLinks, SharedRun
+from proctor.runs.sharing import POLL_S, RUN_FILE, WORK, NoHardLinks, SharedRun, journal_holder
 from proctor.runs.summary import summarise
 
 BEGIN_DEADLINE_S = 120.0
@@ -82,6 +89,23 @@ def _stop_sharing(plan: RunPlan) -> None:
         journal = stack.enter_context(_open_journal(plan, shared, is_patient=True))
         Ledger(_reread(plan), journal, shared).collect()
         shared.close(is_complete=True)
+
+
+def check_folder(plan: RunPlan, *, join: bool = False) -> None:
+    """Raise the UserError that `begin_run` would raise, as far as that can be known without writing."""
+    out = plan.out
+    with disk_errors(out):
+        found = next(path for path in (out, *out.parents) if path.exists())
+        if not found.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if os.statvfs(found).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        if not os.access(found, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if not join:
+            if (holder := journal_holder(out, plan.config.lease_s)) is not None:
+                raise JournalInUse(out, str(holder))
+            check_unlocked(out)
 
 
 def _open_journal(plan: RunPlan, shared: SharedRun | None, *, is_patient: bool = False) -> Journal:

@@ -165,6 +165,18 @@ class Journal:
             results.save(self.folder / RESULTS)
 
 
+def check_unlocked(folder: Path) -> None:
+    """Raise a UserError if another process of this host writes the journal; nothing is written."""
+    if (folder / JOURNAL).is_file():
+        with (folder / JOURNAL).open("rb") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise JournalInUse(folder, "another run") from None
+            except OSError:
+                pass  # no such locks here, as on some shared disks
+
+
 def _write_file(path: Path, content: bytes) -> None:
     """Write a file of an episode; without content, remove that of an attempt before."""
     if content:

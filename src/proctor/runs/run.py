@@ -123,6 +123,18 @@ def _report(
     )
 
 
+def check_run(plan: RunPlan) -> list[str]:
+    """Check what `run` checks before it starts workers, and return what it would tell. Nothing is written."""
+    notes = _check(plan)
+    if plan.left:
+        executor = _executor(plan, None, check_policy=False, policy=None, join=False)
+        try:
+            notes += check_in_env(executor.check, plan.dataset, plan.left)
+        finally:
+            executor.close()
+    return [*notes, *run_notes(plan), *text_notes(plan), *_replica_notes(plan)]
+
+
 def _check(plan: RunPlan) -> list[str]:
     job = plan.config.job
     needs_scene = load("env", job.env).needs_scene

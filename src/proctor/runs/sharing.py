@@ -18,6 +18,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -256,6 +257,23 @@ class SharedRun:
 
 def _names(folder: Path) -> list[str]:
     return [entry.name for entry in os.scandir(folder) if not entry.name.startswith(".")]
+
+
+def journal_holder(out: Path, lease_s: float) -> Holder | None:
+    """Return who writes the journal of a shared run, as far as that can be known without writing.
+
+    By the clock of this host: to read that of the folder, something must be written.
+    """
+    files = (out / WORK / "leases").glob(f"{JOURNAL_ITEM}.*")
+    last = max(files, key=lambda file: int(file.suffix[1:]), default=None)
+    now_s = datetime.now(UTC).timestamp()
+    if last is None or now_s - last.stat().st_mtime > lease_s:  # so old is one that was released, too
+        return None
+    try:
+        holder = msgspec.json.decode(last.read_bytes(), type=Holder)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return Holder(host="an unknown host")
+    return None if holder.is_known_dead else holder
 
 
 class NoHardLinks(UserError):
