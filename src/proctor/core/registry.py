@@ -79,6 +79,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     "executor": {
         "in-process": "proctor.runs.executors:InProcess",
         "ray": "proctor.runs.ray_executor:RayExecutor",
+        "slurm": "proctor.runs.slurm_executor:SlurmExecutor",
         "workers": "proctor.runs.pool:WorkerPool",
     },
     "dialect": {

@@ -88,6 +88,7 @@ class Attempts:
         self._failed_at_s = self._next_at_s = -math.inf
         self.failures = 0  # how many attempts in a row found no agent
         self.problem = ""  # what the last of them found
+        self.news = ""  # what else the user should know now; executors write it
 
     @property
     def is_stopped(self) -> bool:
@@ -127,6 +128,11 @@ class Attempts:
     def shared_folder(self) -> Path | None:
         """The folder of the run, if other processes can join it."""
         return self._shared.out if self._shared else None
+
+    @property
+    def ended_elsewhere(self) -> int:
+        """How many episodes others have done."""
+        return len(self._ended)
 
     @property
     def is_left(self) -> bool:
@@ -209,7 +215,7 @@ class Attempts:
     def note_elsewhere(self, result: EpisodeResult, *, is_again: bool) -> None:
         """Take in how an episode went that another process did."""
         if result.is_scored:
-            self.failures = 0
+            self.failures, self.problem = 0, ""
         if result.error is not None and result.is_unavailable:
             self.problem = result.error.message
         if not is_again:
@@ -220,9 +226,9 @@ class Attempts:
         self.failures = self._patience.max_unavailable
 
     def note_to_reader(self) -> str:
-        """Say that the agent is unavailable and what happens next; nothing if it is not."""
+        """Say that the agent is unavailable and what happens next; if it is there, what executors say."""
         if not self.failures:
-            return ""
+            return self.news
         wait_s = self.wait_s()
         then = f"; the next attempt is in {wait_s:.0f} s" if wait_s is not None else ""
         return f"the agent is unavailable ({self.problem}){then}"

@@ -6,6 +6,7 @@
     traces/          what was done in each episode, and what was true after each step
     wire/            what was exchanged with the agent in each episode, if its policy keeps that
     recordings/      what the agent saw, if that was asked for
+    slurm/           batch script and logs, if jobs of a SLURM cluster did it
 
 `episodes.jsonl` has the last word: it is there for unfinished runs as well, and a run continues from it.
 `results.json` is only compared with it. Where the journal is gone, `results.json` is what is left.
