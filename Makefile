@@ -53,7 +53,7 @@ test:
 	.venv-ros/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/ros
 
 slow:
-	@scripts/setup.sh --packages test
+	@scripts/setup.sh --packages slow
 	@$(MAKE) --no-print-directory .venv/.ready ros
 	$(BIN)/pytest -m slow
 	.venv-ros/bin/python -m pytest -m slow tests/ros

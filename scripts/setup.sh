@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up .venv and the Debian packages that Proctor needs. Called by make; may be run as often as you like.
 #   scripts/setup.sh EXTRAS             .venv with these extras, e.g. dev or dev,bench, and what rendering needs
-#   scripts/setup.sh --packages TARGET  all Debian packages that `make TARGET` needs: ros or test
+#   scripts/setup.sh --packages TARGET  all Debian packages that `make TARGET` needs: ros, test or slow
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -64,6 +64,13 @@ need_browser() {
     has_command chromium || has_command chromium-browser || has_command google-chrome || missing+=(chromium)
 }
 
+# For a cluster of this one machine, with a network of its own.
+need_slurm() {
+    has_command sbatch || missing+=(slurm-wlm)
+    has_command munge || missing+=(munge)
+    has_command ip || missing+=(iproute2)
+}
+
 need_node() { has_command node npm || missing+=(nodejs npm); }
 
 # Installs what is missing, all at once; where it may not, says the command.
@@ -93,7 +100,8 @@ if [ "${1:-}" = --packages ]; then
     case ${2:-} in
     ros) need_compiler ;;
     test) need_compiler && need_browser && need_node ;;
-    *) echo "expected ros or test after --packages, found '${2:-}'" >&2 && exit 2 ;;
+    slow) need_compiler && need_browser && need_node && need_slurm ;;
+    *) echo "expected ros, test or slow after --packages, found '${2:-}'" >&2 && exit 2 ;;
     esac
     install_missing
     exit 0

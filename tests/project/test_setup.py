@@ -47,7 +47,11 @@ def add_command(folder, name, body):
 
 @pytest.mark.parametrize(
     ("target", "packages"),
-    [("ros", "cmake g++ make"), ("test", "cmake g++ make chromium nodejs npm")],
+    [
+        ("ros", "cmake g++ make"),
+        ("test", "cmake g++ make chromium nodejs npm"),
+        ("slow", "cmake g++ make chromium nodejs npm slurm-wlm munge iproute2"),
+    ],
 )
 def test_all_missing_packages_are_named_in_one_command(machine, target, packages):
     done = machine(target)
@@ -92,7 +96,7 @@ def test_without_apt_the_packages_are_named(machine):
 def test_an_unknown_target_is_refused(machine):
     done = machine("tests")
     assert done.returncode == 2
-    assert done.stderr == "expected ros or test after --packages, found 'tests'\n"
+    assert done.stderr == "expected ros, test or slow after --packages, found 'tests'\n"
 
 
 def test_fresh_machines_are_made_by_root(machine):
