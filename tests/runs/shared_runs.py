@@ -121,6 +121,10 @@ class SharedTrial:
         (self.folder / "site" / "sitecustomize.py").write_text(source)
         self._paths.insert(0, self.folder / "site")
 
+    def late(self, where):
+        """Return environment variables for `late_command.py`."""
+        return {"LATE_AT": where, "LATE_GATE": str(self.folder / "late")}
+
     def end(self, *processes):
         """Wait for commands, and return exit code and output of each."""
         ends = []

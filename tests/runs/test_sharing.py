@@ -1,12 +1,17 @@
 """Several processes share a run: the same bytes as by one, whoever is killed or stopped; nothing twice."""
 
+import fcntl
 import os
 import random
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 from shared_runs import EPISODES, SharedTrial, until, workers_of
+
+from proctor.runs import journal
+from proctor.runs.sharing import SharedRun
 
 LEASE_S = 2.0
 WITHOUT_LOCKS = """
@@ -296,15 +301,63 @@ def test_recordings_of_helpers_survive_a_leader_that_comes_back(trial):
 
 def test_a_helper_that_comes_when_the_run_has_just_ended_does_nothing_again(trial):
     """Let the run end between the helper's look at the journal and its registration."""
-    trial.site(Path(__file__).with_name("late_helper.py").read_text())
+    trial.site(Path(__file__).with_name("late_command.py").read_text())
     trial.hold()
     leader = trial.begin()
     until((trial.out / "work" / "run.json").exists)
-    helper = trial.help(environ={"LATE_HELPER": str(trial.folder / "may_register")})
-    until((trial.folder / "may_register.waiting").exists)
+    helper = trial.help(environ=trial.late("sharing:SharedRun._register"))
+    until((trial.folder / "late.waiting").exists)
     trial.let_go()
     assert trial.end(leader)[0][0] == 0
-    (trial.folder / "may_register").touch()
+    (trial.folder / "late").touch()
     assert trial.end(helper)[0][0] == 0
     assert len(trial.begun()) == EPISODES
     trial.check_results()
+
+
+def test_a_command_that_comes_back_when_helpers_have_just_ended_the_run_says_so(trial):
+    """Let the run end between the command's registration and its look at the journal."""
+    trial.site(Path(__file__).with_name("late_command.py").read_text())
+    trial.hold()
+    leader = trial.begin()
+    until((trial.out / "work" / "run.json").exists)
+    helper = trial.help()
+    trial.await_begun(leader, helper)
+    leader.kill()
+    leader.wait()
+    again = trial.begin(environ=trial.late("journal:Journal._lock"))
+    until((trial.folder / "late.waiting").exists)
+    trial.let_go()
+    assert trial.end(helper)[0][0] == 0
+    begun = len(trial.begun())
+    (trial.folder / "late").touch()
+    assert trial.end(again)[0][0] == 0
+    assert len(trial.begun()) == begun
+    trial.check_results()
+
+
+def test_a_command_that_comes_back_waits_for_a_helper_that_completes_the_run(trial, monkeypatch):
+    monkeypatch.setattr(journal, "LOCK_PATIENCE_S", 60.0)
+    trial.out.mkdir()
+    shared = SharedRun(trial.out, LEASE_S)
+    others = os.open(trial.out / "episodes.jsonl", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(others, fcntl.LOCK_EX)
+    release = threading.Timer(0.3, os.close, (others,))
+    release.start()
+    with journal.Journal(trial.out, {"seed": 0}, {}, shared=shared, is_patient=True):
+        assert shared.holds_journal
+    release.join()
+    shared.close()
+
+
+def test_a_host_that_may_be_dead_is_waited_for_and_one_that_lives_is_not(trial):
+    trial.out.mkdir()
+    dead, alive, ours = (SharedRun(trial.out, 1.0) for _ in range(3))
+    dead.take_journal()
+    dead._leases._is_closed.set()  # no sign of life from now on
+    assert ours.take_journal() is not None
+    assert ours.take_journal(is_patient=True) is None
+    ours.close()
+    assert alive.take_journal() is None
+    assert dead.take_journal(is_patient=True) is not None
+    alive.close()

@@ -1,17 +1,20 @@
 """How episodes are shared out among worker processes, and what those inherit."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from running import run
 
+from proctor.core.errors import ProctorError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Vector3
 from proctor.exams.vln.episode import Episode
@@ -21,8 +24,21 @@ from proctor.runs.attempts import Attempts
 from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig
 from proctor.runs.pool import WorkerPool, worker_environ
+from proctor.worlds.mock import MockEnv
 
 TESTS = Path(__file__).parent
+
+
+class KilledWhenBuilt(MockEnv):
+    """Is killed while it is built, as often as a folder holds files."""
+
+    def __init__(self, kills):
+        super().__init__()
+        if multiprocessing.parent_process() is not None:  # not the one that checks the episodes
+            for file in Path(kills).iterdir():
+                with suppress(FileNotFoundError):  # taken by the other worker
+                    file.unlink()
+                    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Teller(Policy):
@@ -176,3 +192,33 @@ def test_pictures_and_results_are_those_of_one_process(tmp_path):
     assert recorded[0] == recorded[1]
     steps = [len(set(episode["actions"])) for episode in json.loads(recorded[0])["episodes"]]
     assert min(steps) > 1
+
+
+def pool_of_killed(tmp_path, kills):
+    """Return a pool of two whose workers are killed so many times while they are built."""
+    (tmp_path / "kills").mkdir()
+    for index in range(kills):
+        (tmp_path / "kills" / str(index)).touch()
+    options = {"kills": str(tmp_path / "kills")}
+    return WorkerPool(RunJob(env="test_workers:KilledWhenBuilt", policy="forward", env_options=options), 2)
+
+
+@pytest.mark.parametrize("kills", [1, 3])
+def test_workers_that_are_killed_while_they_are_built_are_replaced(tmp_path, kills):
+    workers = pool_of_killed(tmp_path, kills)
+    workers.start()
+    episodes = [
+        Episode(episode_id=f"ep_{index}", scene_id="s", goal_position=Vector3(9, 0, 0)) for index in range(4)
+    ]
+    done = list(workers.run(Attempts(episodes)))
+    workers.close()
+    assert not list((tmp_path / "kills").iterdir())
+    assert [finished.result.error for finished in done] == [None] * 4
+
+
+def test_workers_that_are_always_killed_while_they_are_built_end_the_run(tmp_path):
+    workers = pool_of_killed(tmp_path, 20)
+    workers.start()
+    with pytest.raises(ProctorError, match="3 workers died while they were built, one after the other"):
+        list(workers.run(Attempts([Episode(scene_id="s", goal_position=Vector3(9, 0, 0))])))
+    workers.close()

@@ -31,7 +31,15 @@ from proctor.runs.journal import (
 )
 from proctor.runs.ledger import Ledger
 from proctor.runs.plan import RunConfig, RunPlan, manifest_extras, updated_plan, with_first_worker
-from proctor.runs.sharing import POLL_S, RUN_FILE, WORK, NoHardLinks, SharedRun, journal_holder
+from proctor.runs.sharing import (
+    POLL_S,
+    RUN_FILE,
+    WORK,
+    NoHardLinks,
+    SharedRun,
+    SharingEnded,
+    journal_holder,
+)
 from proctor.runs.summary import summarise
 
 BEGIN_DEADLINE_S = 120.0
@@ -62,6 +70,14 @@ def begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> BegunRun:
 
     A run is not shared if it has a budget, or on a disk without hard links.
     """
+    while True:
+        try:
+            return _begin_run(plan, stack, can_share=can_share)
+        except SharingEnded:  # by others, right now
+            plan = updated_plan(plan)
+
+
+def _begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> BegunRun:
     can_share = can_share and bool(plan.left) and not plan.config.budget.has_limit
     shared = None
     with disk_errors(plan.out), suppress(NoHardLinks):
@@ -150,7 +166,8 @@ def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
     deadline_s = time.monotonic() + max(END_DEADLINE_S, 2 * plan.config.lease_s)
     while shared.is_there and time.monotonic() < deadline_s:
         if shared.journal_holder is None:
-            with suppress(JournalInUse):  # of a process that is stopped: it keeps the lock of the file
+            # In use by a process that is stopped: it keeps the lock of the file.
+            with suppress(JournalInUse, SharingEnded):
                 _complete(plan, shared)
                 break
         time.sleep(POLL_S)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +32,9 @@ from proctor.runs.folder import (
     wire_file,
 )
 from proctor.runs.sharing import PARTS, WORK, SharedRun
+
+LOCK_PATIENCE_S = 2.0
+"""A helper that completes the run has the lock for a moment, when the run's own command comes back."""
 
 
 def read_finished(folder: Path, identity: dict[str, Any], exam: type[AnyExam]) -> dict[str, EpisodeResult]:
@@ -99,14 +103,20 @@ class Journal:
     def _lock(self, *, is_patient: bool) -> None:
         """Become the only one who writes; JournalInUse if another does."""
         shared = self._shared
-        try:
-            fcntl.flock(self._file or 0, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = shared.journal_holder if shared else None
-            raise JournalInUse(self.folder, str(holder or "another run")) from None
-        except OSError:  # no such locks here, as on some shared disks
-            if shared is None:
-                raise
+        deadline_s = time.monotonic() + (LOCK_PATIENCE_S if shared and is_patient else 0.0)
+        while True:
+            try:
+                fcntl.flock(self._file or 0, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline_s:
+                    holder = shared.journal_holder if shared else None
+                    raise JournalInUse(self.folder, str(holder or "another run")) from None
+                time.sleep(0.05)
+            except OSError:  # no such locks here, as on some shared disks
+                if shared is None:
+                    raise
+                break
         if shared is not None and (holder := shared.take_journal(is_patient=is_patient)) is not None:
             raise JournalInUse(self.folder, str(holder))
 

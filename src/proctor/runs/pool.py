@@ -27,6 +27,7 @@ from proctor.runs.attempts import WORKER_KILLED, Attempts
 from proctor.runs.examiner import Examiner, Finished, episode_seed, lost
 from proctor.runs.executors import NoOptions, check_episodes
 from proctor.runs.job import RunJob
+from proctor.runs.leases import MAX_LOSSES
 from proctor.runs.recorder import Recorders
 from proctor.runs.resources import Moment
 from proctor.runs.turns import Turn
@@ -110,13 +111,14 @@ class WorkerPool:
 
     def _give(self, index: int, episode: Any) -> None:
         """Give a worker an episode; a new one takes its place if it is no more."""
-        if self._workers[index].assign(episode):
-            return
-        self._workers[index].end(time.monotonic())
-        self._workers[index] = self._start_worker(index, check=False)
-        self._workers[index].await_ready()
+        for _ in range(MAX_LOSSES):
+            if self._workers[index].assign(episode):
+                return
+            self._workers[index].end(time.monotonic())
+            self._workers[index] = self._start_worker(index, check=False)
+            self._workers[index].await_ready()
         if not self._workers[index].assign(episode):
-            raise ProctorError("a worker died right after it had been built")
+            raise ProctorError(f"{MAX_LOSSES} workers died while they were built, one after the other")
 
 
 class _Worker:
@@ -146,11 +148,13 @@ class _Worker:
         return float(self._turn[1]) + TURN_DEADLINE_S
 
     def await_ready(self) -> None:
-        """Wait until env and policy are built."""
+        """Wait until env and policy are built. One that is killed from outside is not well, and replaced."""
         complaint = None
         with suppress(EOFError, OSError):
             if self.connection.poll(START_DEADLINE_S):
                 complaint = self.connection.recv_bytes().decode()
+        if complaint is None and self._is_killed_from_outside():
+            return
         if complaint is None or complaint.startswith(BROKEN):
             what = f"env '{self._job.env}' and policy '{self._job.policy}'"
             why = complaint.removeprefix(BROKEN) if complaint else self._how_it_ended()
@@ -228,7 +232,7 @@ class _Worker:
         if turn == "policy" and is_address(self._job.policy):
             turn = "evaluator"  # the agent is elsewhere, and all waiting for it has a deadline
         end = self._how_it_ended()
-        if -(self._process.exitcode or 0) in SIGNALS_FROM_OUTSIDE:
+        if self._is_killed_from_outside():
             problem = f"the process was killed in the {turn}'s turn ({end}), perhaps for want of memory"
             side: Side = "unknown" if turn == "policy" else "evaluator"
             return Fault(side=side, kind=WORKER_KILLED, message=problem)
@@ -241,6 +245,10 @@ class _Worker:
     def _lost(self, episode: Any, fault: Fault) -> Finished:
         seed = episode_seed(self._job.seed, episode.episode_id)
         return lost(self._exam, episode, seed, fault, _usage_of_numbers(self._turn[2:]), self._begun)
+
+    def _is_killed_from_outside(self) -> bool:
+        self._process.join(1.0)
+        return -(self._process.exitcode or 0) in SIGNALS_FROM_OUTSIDE
 
     def _how_it_ended(self) -> str:
         self._process.join(1.0)

@@ -120,15 +120,19 @@ class SharedRun:
     def take_journal(self, *, is_patient: bool = False) -> Holder | None:
         """Become the one who writes the journal; return who is, if that is another process.
 
-        With `is_patient`, wait until its lease has run out, or until it gives a sign of life.
+        With `is_patient`, wait until its lease has run out, or until it gives a sign of life. SharingEnded
+        if there is nothing left to write: others have completed the run.
         """
         first = self._leases.sign_of_life(JOURNAL_ITEM)
-        while not isinstance(claimed := self._leases.claim(JOURNAL_ITEM), Lease):
-            if not is_patient or self._leases.sign_of_life(JOURNAL_ITEM) not in (first, None):
-                return claimed
-            time.sleep(POLL_S)
-        self._journal = claimed
-        return None
+        with self._until_complete():
+            while not isinstance(claimed := self._leases.claim(JOURNAL_ITEM), Lease):
+                if not is_patient or self._leases.sign_of_life(JOURNAL_ITEM) not in (first, None):
+                    return claimed
+                time.sleep(POLL_S)
+            if self.is_there:
+                self._journal = claimed
+                return None
+        raise SharingEnded
 
     @property
     def journal_holder(self) -> Holder | None:
@@ -274,6 +278,10 @@ def journal_holder(out: Path, lease_s: float) -> Holder | None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return Holder(host="an unknown host")
     return None if holder.is_known_dead else holder
+
+
+class SharingEnded(Exception):
+    """Others have completed the run since this process registered for it."""
 
 
 class NoHardLinks(UserError):
