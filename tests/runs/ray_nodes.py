@@ -74,11 +74,14 @@ class RayNodes:
         process.wait(END_DEADLINE_S)
 
     def kill_worker(self, name):
-        """Kill the process of Ray on a node that does episodes, if there is one now."""
+        """Kill the processes of Ray on a node that do episodes; return how many there were."""
+        killed = 0
         for pid in descendants(self._nodes[name].pid):
             with suppress(OSError):
                 if b"ray::EpisodeActor" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     os.kill(pid, signal.SIGKILL)
+                    killed += 1
+        return killed
 
     def stop(self):
         for name in reversed([*self._nodes]):

@@ -14,8 +14,8 @@ DEADLINE_S = 120.0
 class Walker(Policy):
     """Walks by the episode's seed. In each episode it writes down where it is, and waits for the gate."""
 
-    def __init__(self, folder):
-        self.folder = Path(folder)
+    def __init__(self, folder, pause_s=0.0):
+        self.folder, self.pause_s = Path(folder), pause_s
 
     def reset(self, episode_info):
         self.actions = [1 + (episode_info.seed >> shift) % 3 for shift in range(8)] + [0]
@@ -25,6 +25,7 @@ class Walker(Policy):
         while not (self.folder / "gate").exists():
             assert time.monotonic() < deadline_s
             time.sleep(0.02)
+        time.sleep(self.pause_s)
 
     def act(self, observation):
         return self.actions.pop(0)

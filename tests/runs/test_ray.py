@@ -211,6 +211,14 @@ def test_a_run_that_is_ended_leaves_no_process_and_no_file_of_its_own_ray(exam, 
         assert [*Path(folder).glob("proctor-ray-*")] == []
 
 
+def test_a_driver_with_another_token_is_told_so(cluster, monkeypatch):
+    monkeypatch.setattr(ray_cluster, "JOIN_TIMEOUT_S", 5.0)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
+    with pytest.raises(UserError, match="it wants a token, and the one that is here is another"):
+        RayCluster(RayOptions(address=cluster.address)).join()
+
+
 def test_a_cluster_that_cannot_be_joined_is_refused_soon(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -286,16 +294,30 @@ def test_nodes_and_workers_that_are_killed_at_random_moments_change_nothing(clus
     (tmp_path / "gate").touch()
     run_here(dataset, "Walker", tmp_path / "one")
     for trial in range(20):
-        moment = random.Random(trial)
-        words = [*command(dataset, "Walker", tmp_path / f"ray{trial}"), *on(cluster)]
+        out, moment = tmp_path / f"ray{trial}", random.Random(trial)
+        words = [*command(dataset, "Walker", out, pause_s=0.1), *on(cluster)]
         process = begin(words, **cluster.environ)
-        time.sleep(moment.uniform(2.0, 8.0))
+        await_episodes(out, moment.randrange(1, 40), process)
+        time.sleep(moment.uniform(0.0, 0.1))
         if trial % 2:
             cluster.kill("b")
         else:
-            cluster.kill_worker("b")
-        code, out, err = ended(process)
-        assert (code, err) == (0, ""), f"trial {trial}: {out}"
-        assert results(tmp_path / f"ray{trial}") == results(tmp_path / "one"), trial
+            assert cluster.kill_worker("b") == 1
+        done = journal_lines(out)
+        code, said, err = ended(process)
+        assert done < 60
+        assert (code, err) == (0, ""), f"trial {trial}: {said}"
+        assert results(out) == results(tmp_path / "one"), trial
         if trial % 2:
             cluster.start("b")
+
+
+def await_episodes(out, count, process):
+    await_file(out / "episodes.jsonl", process)
+    while journal_lines(out) < count:
+        assert process.poll() is None, ended(process)
+        time.sleep(0.01)
+
+
+def journal_lines(out):
+    return (out / "episodes.jsonl").read_bytes().count(b"\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -92,6 +93,10 @@ class Lost(Exception):
     """An actor or its node is gone."""
 
 
+class NotImportable(Exception):
+    """A node cannot import the actor: it has no Proctor, or one without this module."""
+
+
 class RayCluster:
     """The connection to a cluster. Ray has one per process."""
 
@@ -167,12 +172,16 @@ class RayCluster:
         return list(ready)
 
     def answer(self, call: Any) -> Any:
-        """Return what a call returned. Raises `Lost` if its actor is gone."""
+        """Return what a call returned. Raises `Lost` if its actor is gone, or `NotImportable`."""
         try:
             return ray.get(call, timeout=GET_TIMEOUT_S)
         except RayTaskError:
             raise
         except RayError as error:
+            text = str(error)
+            if "creation task" in text:  # the constructor does nothing that could fail
+                found = re.findall(r"(?m)^\s*(\w*(?:Error|Exception): .*)", text)
+                raise NotImportable(found[-1] if found else _first_line(error)) from None
             raise Lost(_first_line(error)) from None
 
     def dismiss(self, actor: Any) -> None:
@@ -222,18 +231,21 @@ class RayCluster:
             except (OSError, OverflowError) as error:
                 self._refuse(f"nothing answers there ({error})")
         command = [sys.executable, "-c", TRY_TO_JOIN, self._address]
+        why = (
+            f"it could not be joined within {JOIN_TIMEOUT_S:g} s. Is it Ray's port, and is this machine a "
+            "node of the cluster? If not: ray start --address=HOST:PORT --num-cpus=0"
+        )
         try:
-            tried = subprocess.run(  # noqa: S603
-                command, capture_output=True, text=True, timeout=JOIN_TIMEOUT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            self._refuse(
-                f"it could not be joined within {JOIN_TIMEOUT_S:g} s. Is it Ray's port, and is this machine "
-                f"a node of the cluster? If not: ray start --address={self._address} --num-cpus=0"
-            )
-        if tried.returncode:
-            lines = tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"]
-            self._refuse(lines[-1].strip())
+            tried = subprocess.run(command, capture_output=True, timeout=JOIN_TIMEOUT_S, check=False)  # noqa: S603
+            if not tried.returncode:
+                return
+            said = tried.stderr
+            why = said.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {tried.returncode}"
+        except subprocess.TimeoutExpired as error:
+            said = error.stderr or b""
+        if b"AuthToken" in said:
+            why = f"it wants a token, and {_token_found()}"
+        self._refuse(why)
 
     def _refuse(self, why: str) -> NoReturn:
         name = "on this machine" if self._address == "auto" else f"at {self._address}"
@@ -253,6 +265,16 @@ class RayCluster:
         finally:
             if sigterm is not None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, sigterm)  # Ray has set its own
+
+
+def _token_found() -> str:
+    """Say whether this machine would send a token to a cluster."""
+    file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+    if os.environ.get("RAY_AUTH_MODE", "token") != "token":
+        return "RAY_AUTH_MODE is not 'token' here"
+    if "RAY_AUTH_TOKEN" in os.environ or file.is_file():
+        return "the one that is here is another"
+    return f"there is none here, neither in RAY_AUTH_TOKEN nor in {file}"
 
 
 def _first_line(error: BaseException) -> str:

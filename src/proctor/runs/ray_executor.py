@@ -28,7 +28,7 @@ from proctor.runs.job import RunJob
 from proctor.runs.leases import MAX_LOSSES
 from proctor.runs.pool import CLOSE_DEADLINE_S
 from proctor.runs.ray_actor import ActorSetup, file_digests, software_versions
-from proctor.runs.ray_cluster import Lost, Node, RayCluster, RayOptions
+from proctor.runs.ray_cluster import Lost, Node, NotImportable, RayCluster, RayOptions
 from proctor.runs.recorder import Recorders
 
 LOOK_INTERVAL_S = 1.0  # for nodes that came or went
@@ -195,6 +195,9 @@ class RayExecutor:
                 answer = self._cluster.answer(call)
             except Lost as error:
                 finished += self._lose(seat, str(error))
+                continue
+            except NotImportable as error:
+                self._refuse(seat, f"Proctor cannot be used there ({error}); install the same on all nodes")
                 continue
             seat.call = None
             if seat.state == "placed":
