@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections import namedtuple
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,6 +35,7 @@ from proctor.runs.job import RunJob
 from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.recorder import RecordingConfig
 from proctor.runs.run import run
+from proctor.runs.sharing import SharedRun
 from proctor.worlds.mock import MockEnv
 
 TESTS = Path(__file__).parent
@@ -261,6 +262,20 @@ def test_a_problem_of_the_run_is_told_by_the_dry_run_in_the_same_words(name, pro
         assert code == 2
         assert complaint.startswith("error: ")
         assert proctor(*words, "--dry-run")[::2] == (2, complaint)
+
+
+def test_a_run_that_others_are_doing_is_in_use_unless_one_would_join_it(proctor, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    with closing(SharedRun(out, 60.0)) as shared:
+        assert shared.take_journal() is None
+        code, _, complaint = proctor("--policy", "forward", "--out", out)
+        assert (code, f"in use by process {os.getpid()} on" in complaint) == (2, True)
+        before = files_in(out)
+        assert proctor("--policy", "forward", "--out", out, "--dry-run")[::2] == (2, complaint)
+        assert proctor("--policy", "forward", "--out", out, "--join", "--dry-run")[0] == 0
+        assert files_in(out) == before
+    assert proctor("--policy", "forward", "--out", out, "--dry-run")[0] == 0
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
