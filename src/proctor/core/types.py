@@ -49,7 +49,7 @@ SECTOR_RAD = math.radians(30)
 """Half of what lies ahead of a robot."""
 
 
-class Vector3(Record, frozen=True):
+class Vector3(Record, frozen=True, gc=False):
     """A point, a direction or a triple of angles. `v.x` and `v["x"]` read the same number."""
 
     x: float

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -33,14 +35,10 @@ def record_problem(exam: type[AnyExam], result: EpisodeResult) -> tuple[str, str
 
 
 def _problems(exam: type[AnyExam], result: EpisodeResult) -> Iterator[tuple[str, str]]:
-    for field, value in _numbers(result):
-        if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
-            yield field, f"expected a number within ±{LARGEST_NUMBER:.0e}, found {value:g}"
-    scores = {metric.name for metric in exam.metrics if metric.is_score}
-    for name in sorted(scores & result.metrics.keys()):
-        value = result.metrics[name]
-        if not -ROUNDING <= value <= 1 + ROUNDING:
-            yield f"metrics.{name}", f"expected a number from 0 to 1, found {value:g}"
+    for numbers in _numbers(result):
+        if not _are_measurable(numbers.values):
+            yield from _unmeasurable(numbers)
+    yield from _score_problems(exam, result)
     for name, count in (("steps", result.steps), ("collision_count", result.collision_count)):
         if count is not None and count < 0:
             yield name, f"expected a number from 0 up, found {count}"
@@ -51,6 +49,18 @@ def _problems(exam: type[AnyExam], result: EpisodeResult) -> Iterator[tuple[str,
     yield from _outcome_problems(result)
     yield from _length_problems(result)
     yield from exam.record_problems(result)
+
+
+@cache
+def _score_names(exam: type[AnyExam]) -> list[str]:
+    return sorted(metric.name for metric in exam.metrics if metric.is_score)
+
+
+def _score_problems(exam: type[AnyExam], result: EpisodeResult) -> Iterator[tuple[str, str]]:
+    for name in _score_names(exam):
+        value = result.metrics.get(name, 0.0)
+        if not -ROUNDING <= value <= 1 + ROUNDING:
+            yield f"metrics.{name}", f"expected a number from 0 to 1, found {value:g}"
 
 
 def _outcome_problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
@@ -88,38 +98,79 @@ def _length_problems(result: EpisodeResult) -> Iterator[tuple[str, str]]:
             yield "collision_steps", f"expected steps from 1 to {steps}, found {step}"
 
 
-def _numbers(result: EpisodeResult) -> Iterator[tuple[str, float]]:
-    yield "final_distance_to_goal", result.final_distance_to_goal
-    yield "steps", result.steps
-    yield "collision_count", result.collision_count or 0
-    yield from ((f"metrics.{name}", value) for name, value in result.metrics.items())
-    for index, point in enumerate(result.trajectory):
-        yield from ((f"trajectory[{index}].{axis}", getattr(point, axis)) for axis in ("x", "y", "z"))
-    yield from _listed("headings", result.headings)
-    if result.timing is not UNSET:
-        yield from _listed("timing.act_s", result.timing.act_s)
-        for name in TIMES:
-            yield f"timing.{name}", getattr(result.timing, name) or 0.0
-        yield from _listed("timing.decision_s", result.timing.decision_s or [])
+class _Numbers(NamedTuple):
+    """Numbers of a record. What their fields are called is only asked if there is something to say."""
+
+    values: Sequence[float]
+    field_of: Callable[[int], str]
+
+
+def _are_measurable(values: Sequence[float]) -> bool:
+    """Tell whether all of them are within ±LARGEST_NUMBER, at the speed of C: a record has hundreds."""
+    total = sum(values)
+    has_nan = total != total  # noqa: PLR0124  (as only NaN does)
+    smallest, largest = min(values, default=0), max(values, default=0)
+    return not has_nan and -LARGEST_NUMBER <= smallest <= largest <= LARGEST_NUMBER
+
+
+def _unmeasurable(numbers: _Numbers) -> Iterator[tuple[str, str]]:
+    for index, value in enumerate(numbers.values):
+        if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
+            expected = f"expected a number within ±{LARGEST_NUMBER:.0e}"
+            yield numbers.field_of(index), f"{expected}, found {value:g}"
+
+
+def _numbers(result: EpisodeResult) -> Iterator[_Numbers]:
+    named: dict[str, float] = {
+        "final_distance_to_goal": result.final_distance_to_goal,
+        "steps": result.steps,
+        "collision_count": result.collision_count or 0,
+    }
+    yield _Numbers(list(named.values()), lambda index: list(named)[index])
+    yield _Numbers(list(result.metrics.values()), lambda index: f"metrics.{list(result.metrics)[index]}")
+    coordinates = [number for point in result.trajectory for number in (point.x, point.y, point.z)]
+    yield _Numbers(coordinates, lambda index: f"trajectory[{index // 3}].{'xyz'[index % 3]}")
+    yield _Numbers(result.headings, "headings[{}]".format)
+    timing = result.timing
+    if timing is not UNSET:
+        yield _Numbers(timing.act_s, "timing.act_s[{}]".format)
+        yield _Numbers(
+            [getattr(timing, name) or 0.0 for name in TIMES], lambda index: f"timing.{TIMES[index]}"
+        )
+        yield _Numbers(timing.decision_s or [], "timing.decision_s[{}]".format)
     if result.thinking is not UNSET:
-        yield from _numbers_in("thinking", result.thinking)
+        yield _inside("thinking", result.thinking)
     for name in sorted(set(result.__struct_fields__) - set(EpisodeResult.__struct_fields__)):
-        yield from _numbers_in(name, getattr(result, name))
+        yield _inside(name, getattr(result, name))
 
 
-def _numbers_in(field: str, value: Any) -> Iterator[tuple[str, float]]:
-    """Yield all numbers of an exam's own field, however it is built."""
+def _inside(field: str, value: Any) -> _Numbers:
+    """Return all numbers of a field, however it is built."""
+    return _Numbers(
+        list(_values_in(value)), lambda index: next(islice(_fields_in(field, value), index, None))
+    )
+
+
+def _values_in(value: Any) -> Iterator[float]:
+    if isinstance(value, int | float):
+        yield value
+    else:
+        for _, item in _items_of(value):
+            yield from _values_in(item)
+
+
+def _fields_in(field: str, value: Any) -> Iterator[str]:
+    """Yield what the numbers of `_values_in` are called, in the same order."""
+    if isinstance(value, int | float):
+        yield field
+    else:
+        for key, item in _items_of(value):
+            yield from _fields_in(f"{field}[{key}]" if isinstance(key, int) else f"{field}.{key}", item)
+
+
+def _items_of(value: Any) -> Iterable[tuple[int | str, Any]]:
     if isinstance(value, msgspec.Struct):
         value = msgspec.structs.asdict(value)
     if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _numbers_in(f"{field}.{key}", item)
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _numbers_in(f"{field}[{index}]", item)
-    elif isinstance(value, int | float):
-        yield field, value
-
-
-def _listed(field: str, values: Iterable[float]) -> Iterator[tuple[str, float]]:
-    return ((f"{field}[{index}]", value) for index, value in enumerate(values))
+        return ((str(key), item) for key, item in value.items())
+    return enumerate(value) if isinstance(value, list | tuple) else ()

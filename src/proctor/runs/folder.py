@@ -193,11 +193,12 @@ def read_attempts(path: Path, exam: type[AnyExam]) -> list[EpisodeResult]:
     if not path.is_file():
         return []
     *lines, _torn = path.read_bytes().split(b"\n")
+    decoder = msgspec.json.Decoder(exam.result)
     attempts: list[EpisodeResult] = []
     scored: set[str] = set()
     for number, line in enumerate(lines, 1):
         try:
-            result = msgspec.json.decode(line, type=exam.result)
+            result = decoder.decode(line)
         except msgspec.MsgspecError as error:
             raise InvalidFile(path, f"not an episode record: {error}", place=f"line {number}") from None
         check_record(exam, result, path, place=f"line {number}")
