@@ -123,7 +123,7 @@ class Cluster:
         return ["the cluster is small"]
 
     def start(self):
-        raise AssertionError("nothing may be started on a cluster")
+        self.called.append("start")
 
     def run(self, attempts):
         raise AssertionError("nothing may be run on a cluster")
@@ -136,7 +136,7 @@ class Cluster:
 class LonelyCluster(Cluster):
     """A cluster that nobody can reach."""
 
-    def check(self, episodes):
+    def start(self):
         raise UserError("no cluster at HOST:6379")
 
 
@@ -330,13 +330,15 @@ def test_an_agent_that_goes_away_is_told_with_the_exit_code_of_a_run(proctor, tm
     assert (code, "the agent is unavailable" in complaint, "nobody at home" in complaint) == (3, True, True)
 
 
-def test_a_cluster_is_asked_but_not_used_and_time_is_divided_by_its_workers(proctor, tmp_path, monkeypatch):
+def test_a_cluster_is_reached_but_does_no_episode_and_time_is_divided_by_its_workers(
+    proctor, tmp_path, monkeypatch
+):
     monkeypatch.setattr(Cluster, "called", called := [])
     monkeypatch.setitem(sys.modules, "test_forecast", sys.modules[__name__])
     words = ["--policy", "forward", "--executor", "test_forecast:Cluster", "--out", tmp_path / "out"]
     code, printed, _ = proctor(*words, "--workers", 4, "--dry-run")
     assert code == 0
-    assert called == ["made with 4", "check 6", "close"]
+    assert called == ["made with 4", "check 6", "start", "close"]
     assert "note: the cluster is small" in printed
     assert "forward: measured with 3 episodes here in one process, divided by 4 workers" in printed
     _, printed, _ = proctor(*words, "--dry-run")

@@ -136,7 +136,7 @@ def forecast(plan: RunPlan, *, join: bool = False) -> Forecast:
     """
     config = plan.config
     is_local = config.executor in LOCAL_EXECUTORS
-    notes = check_run(plan)
+    notes = check_run(plan, start=not is_local)
     check_folder(plan, join=join)
     facts = Forecast(
         label=config.label,

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 
 import msgspec
 
-from proctor.core.addresses import replicas
+from proctor.core.addresses import is_address, replicas
 from proctor.core.errors import UserError
 from proctor.core.interfaces import Policy
 from proctor.core.options import checked_options
@@ -123,13 +123,19 @@ def _report(
     )
 
 
-def check_run(plan: RunPlan) -> list[str]:
-    """Check what `run` checks before it starts workers, and return what it would tell. Nothing is written."""
+def check_run(plan: RunPlan, *, start: bool) -> list[str]:
+    """Check what `run` checks before it begins, and return what it would tell. Nothing is written.
+
+    With `start`, also start the workers and end them again: only that shows whether a cluster is there.
+    """
     notes = _check(plan)
     if plan.left:
-        executor = _executor(plan, None, check_policy=False, policy=None, join=False)
+        is_known = is_address(plan.config.job.policy)  # such agents are reached before
+        executor = _executor(plan, None, check_policy=not is_known, policy=None, join=False)
         try:
             notes += check_in_env(executor.check, plan.dataset, plan.left)
+            if start:
+                executor.start()
         finally:
             executor.close()
     return [*notes, *run_notes(plan), *text_notes(plan), *_replica_notes(plan)]
