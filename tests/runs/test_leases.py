@@ -245,12 +245,13 @@ def test_what_is_held_is_kept_alive_until_it_is_given_back(folder, make):
     leases = make(0.2)
     first, second = leases.claim("first"), leases.claim("second")
     leases.close_item("second")
-    before_s = first.path.stat().st_mtime
+    before_s, content = first.path.stat().st_mtime, first.path.read_bytes()
     deadline_s = time.monotonic() + 60
     while first.path.stat().st_mtime <= before_s and time.monotonic() < deadline_s:
         time.sleep(0.01)
     assert first.path.stat().st_mtime > before_s
     assert second.path.stat().st_mtime == CLOSED_AT_S
+    assert first.path.read_bytes() == content
     leases.close()
     assert first.path.stat().st_mtime == RELEASED_AT_S
 

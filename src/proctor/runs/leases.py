@@ -83,6 +83,16 @@ def _started(process: int) -> str:
     return "" if fields[0] in "ZX" else fields[19]
 
 
+def _give_sign_of_life(path: Path) -> None:
+    """Write the first byte of a lease once more: the server sets the time then, as it may not for `utime`."""
+    with suppress(OSError):
+        try:
+            with path.open("r+b") as stream:
+                stream.write(b"{")
+        except OSError:  # a full disk may have no room to write the same again
+            os.utime(path)
+
+
 class Lease(NamedTuple):
     """An attempt that this process holds."""
 
@@ -212,8 +222,7 @@ class Leases:
         while not self._is_closed.wait(self.lease_s / 4):
             with self._lock:
                 for lease in self._held.values():
-                    with suppress(OSError):
-                        os.utime(lease.path)  # no time given: the server's own
+                    _give_sign_of_life(lease.path)
 
     def close(self) -> None:
         """Give back all that is held."""
