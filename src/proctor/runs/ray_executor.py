@@ -30,6 +30,7 @@ from proctor.runs.pool import CLOSE_DEADLINE_S
 from proctor.runs.ray_actor import ActorSetup, file_digests, software_versions
 from proctor.runs.ray_cluster import Lost, Node, NotImportable, RayCluster, RayOptions
 from proctor.runs.recorder import Recorders
+from proctor.runs.resources import Moment
 
 LOOK_INTERVAL_S = 1.0  # for nodes that came or went
 OTHERS_WAIT_S = 5.0
@@ -45,6 +46,7 @@ class _Seat:
         self.state: Literal["placed", "building", "ready"] = "placed"
         self.call: Any = actor.describe.remote()  # the one that is under way
         self.episode: Any = None
+        self.begun = Moment.now()  # its present episode
         self.granted_bytes = 0  # of the budget for frames
 
 
@@ -145,6 +147,7 @@ class RayExecutor:
             for episode, finished in self._advance(min(LOOK_INTERVAL_S, wait_s or LOOK_INTERVAL_S)):
                 attempts.note(episode, finished.result)
                 self._left -= not attempts.comes_again(finished.result)
+                attempts.news = next((f"not used: {why}" for why in self._refused.values()), "")
                 yield finished
 
     def close(self) -> list[str]:
@@ -247,7 +250,7 @@ class RayExecutor:
             granted = sum(other.granted_bytes for other in self._seats)
             idle = sum(other.call is None for other in self._seats)
             seat.granted_bytes = max(0, self._recorders.bytes_left() - granted) // idle
-        seat.episode = episode
+        seat.episode, seat.begun = episode, Moment.now()
         seat.call = seat.actor.examine.remote(msgspec.json.encode(episode), seat.granted_bytes)
 
     def _result(self, seat: _Seat, answer: list[bytes]) -> tuple[Any, Finished]:
@@ -277,7 +280,7 @@ class RayExecutor:
         problem = f"{MAX_LOSSES} workers on Ray nodes were lost, one after the other, in this episode"
         fault = Fault(side="evaluator", kind="node_lost", message=problem)
         seed = episode_seed(self._job.seed, episode.episode_id)
-        return [(episode, lost(self._exam, episode, seed, fault))]
+        return [(episode, lost(self._exam, episode, seed, fault, begun=seat.begun))]
 
     def _drop(self, seat: _Seat) -> None:
         self._cluster.dismiss(seat.actor)
