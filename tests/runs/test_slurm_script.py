@@ -10,6 +10,7 @@ import pytest
 
 from proctor.core.errors import UserError
 from proctor.core.options import checked_options
+from proctor.runs.attempts import Attempts
 from proctor.runs.slurm_executor import SlurmExecutor, SlurmOptions, write_script
 
 RUN = ("run", "--suite", "houses-v1", "--episodes", "1", "--policy", "forward", "--env", "mock")
@@ -107,6 +108,11 @@ def test_options_that_make_no_sense_are_refused(tmp_path, given, message):
 def test_the_workers_are_shared_out_among_tasks(workers, per_task, tasks):
     given = msgspec.structs.asdict(options(workers_per_task=per_task))
     assert SlurmExecutor(None, workers, **given).tasks == tasks
+
+
+def test_a_run_that_others_have_completed_meanwhile_needs_no_cluster():
+    given = msgspec.structs.asdict(options())
+    assert list(SlurmExecutor(None, 2, **given).run(Attempts([]))) == []
 
 
 def test_without_slurm_the_user_is_told_what_to_do_and_nothing_is_written(proctor, tmp_path, monkeypatch):

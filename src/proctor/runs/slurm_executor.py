@@ -112,6 +112,8 @@ class SlurmExecutor:
 
     def run(self, attempts: Attempts) -> Iterator[Finished | None]:
         """Let the jobs do the episodes; the caller collects what they publish."""
+        if not attempts.is_left:  # workers of an earlier call have done the rest by now
+            return
         run = attempts.shared_folder
         if run is None:
             raise UserError(
