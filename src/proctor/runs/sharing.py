@@ -41,6 +41,7 @@ DISK_PROBLEMS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTA
 """Errors of a hard link that do not mean that there are none."""
 JOURNAL_ITEM = "@journal"  # no episode's file has such a name
 POLL_S = 0.2
+REGISTER_TRIES = 10
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 1.0, 86_400.0
 
 
@@ -85,21 +86,32 @@ class SharedRun:
 
     def _register(self) -> tuple[int, Path]:
         """Take the next number among those who take part, and make sure that records can be published."""
-        for number in count():
-            file = self._work / "hosts" / str(number)
-            # Without the folder: others have ended the run right now, and moved the folder away.
-            with suppress(FileExistsError, FileNotFoundError):
-                for part in PARTS:
-                    (self._work / part).mkdir(parents=True, exist_ok=True)
-                with file.open("xb") as stream:
-                    stream.write(self._this)
+        for _ in range(REGISTER_TRIES - 1):
+            # Others may end the run right now, and move the folder away.
+            with suppress(FileNotFoundError, FileExistsError):
+                return self._take_number()
+        return self._take_number()
+
+    def _take_number(self) -> tuple[int, Path]:
+        hosts = self._work / "hosts"
+        for part in PARTS:
+            (self._work / part).mkdir(parents=True, exist_ok=True)
+        for number in count(sum(1 for _ in hosts.iterdir())):
+            file = hosts / str(number)
+            with suppress(FileExistsError), file.open("xb") as stream:
+                stream.write(self._this)
                 break
-        probe = file.with_name(f"{number}.link")
+        self._check_links(file)
+        return number, file
+
+    def _check_links(self, file: Path) -> None:
+        """Raise NoHardLinks if a file of this folder cannot have two names."""
+        probe = file.with_name(f"{file.name}.link")
         try:
             os.link(file, probe)
             probe.unlink()
         except OSError as error:
-            file.unlink()
+            file.unlink(missing_ok=True)
             if error.errno in DISK_PROBLEMS:
                 raise
             with suppress(OSError):  # leave no empty folders, if all of them are
@@ -107,7 +119,6 @@ class SharedRun:
                     (self._work / part).rmdir()
                 self._work.rmdir()
             raise NoHardLinks(self._work, error) from None
-        return number, file
 
     @property
     def is_there(self) -> bool:
