@@ -1,5 +1,6 @@
 """The executor `ray`, on real clusters on this machine."""
 
+import errno
 import os
 import random
 import signal
@@ -21,12 +22,14 @@ from proctor.core.registry import load
 from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
+from proctor.exams.vln.exam import VlnExam
 from proctor.runs import ray_cluster
 from proctor.runs.job import RunJob
+from proctor.runs.journal import read_earlier_attempts
 from proctor.runs.plan import RunConfig
 from proctor.runs.ray_actor import ActorSetup, EpisodeActor
 from proctor.runs.ray_cluster import RayCluster, RayOptions
-from proctor.runs.ray_executor import RayExecutor, localhost_hint
+from proctor.runs.ray_executor import RayExecutor, _shared_file, localhost_hint
 from proctor.runs.recorder import Count, Recorders, RecordingConfig
 
 TESTS = Path(__file__).parent
@@ -270,6 +273,22 @@ def test_a_node_says_which_file_or_folder_it_does_not_share_with_the_run(tmp_pat
         recording=RecordingConfig(), run_dir=str(tmp_path), shared_file=str(tmp_path / "missing")
     )
     assert f"the run's folder {tmp_path} is not the same here" in text
+
+
+def test_what_a_killed_run_leaves_in_its_folder_does_not_keep_the_next_one_out(tmp_path):
+    with _shared_file(tmp_path) as left:
+        assert Path(left).parent == tmp_path
+        assert read_earlier_attempts(tmp_path, {}, VlnExam) == []
+
+
+def test_an_error_of_the_system_on_a_node_is_told_without_a_traceback(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "chdir", _refused)  # root may enter all folders
+    setup = ActorSetup(job=RunJob(policy="random", task="vln"), check=False, folder=str(tmp_path), environ={})
+    assert b"Permission denied" in EpisodeActor().prepare(msgspec.json.encode(setup))
+
+
+def _refused(folder):
+    raise PermissionError(errno.EACCES, "Permission denied", folder)
 
 
 def test_localhost_is_explained_where_an_agent_is_given_by_it():

@@ -68,7 +68,7 @@ class EpisodeActor:
             self._episode_type = setup.job.exam_class.episode
             self._pool = WorkerPool(setup.job, 1, self._recorders, check=setup.check)
             self._pool.start()
-        except ProctorError as error:
+        except (ProctorError, OSError) as error:
             return str(error).encode()
         return b""
 
@@ -83,7 +83,7 @@ class EpisodeActor:
             self._recorders.begin_share(frames_budget_bytes)
         try:
             finished = next(filter(None, self._pool.run(Attempts([episode]))))
-        except ProctorError as error:
+        except (ProctorError, OSError) as error:
             return [str(error).encode(), b"", b"", b"", b""]
         counted = self._recorders.share() if self._recorders is not None else []
         return [b"", finished.record, finished.trace, finished.transcript, msgspec.json.encode(counted)]

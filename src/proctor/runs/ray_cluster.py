@@ -168,7 +168,7 @@ class RayCluster:
         """Return the calls that have ended, of at least one; none after the time."""
         ready, _ = ray.wait(list(calls), num_returns=len(calls), timeout=0)
         if not ready:
-            ready, _ = ray.wait(list(calls), num_returns=1, timeout=timeout_s)
+            ready, _ = ray.wait(list(calls), num_returns=1, timeout=max(0.0, timeout_s))
         return list(ready)
 
     def answer(self, call: Any) -> Any:

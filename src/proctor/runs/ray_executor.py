@@ -152,21 +152,27 @@ class RayExecutor:
 
     def close(self) -> list[str]:
         """End all actors, the idle ones in good order, and what was started here."""
-        idle = [seat for seat in self._seats if seat.state == "ready" and seat.call is None]
-        calls = {seat.actor.close.remote(): seat for seat in idle}
-        deadline_s = time.monotonic() + CLOSE_DEADLINE_S
-        while calls and (ready := self._cluster.wait([*calls], deadline_s - time.monotonic())):
-            for call in ready:
-                del calls[call]
-                with suppress(Lost):
-                    self._problems += msgspec.json.decode(self._cluster.answer(call), type=list[str])
-        for seat in self._seats:
-            self._cluster.dismiss(seat.actor)
-        self._seats = []
-        self._cluster.leave()
-        self._stack.close()
+        try:
+            self._close_idle()
+        finally:
+            for seat in self._seats:
+                self._cluster.dismiss(seat.actor)
+            self._seats = []
+            self._cluster.leave()
+            self._stack.close()
         self._problems += [f"not used: {why}" for why in self._refused.values()]
         return list(dict.fromkeys(self._problems))
+
+    def _close_idle(self) -> None:
+        """Let the actors that do nothing close policy and env, as long as there is time."""
+        idle = [seat for seat in self._seats if seat.state == "ready" and seat.call is None]
+        calls = [seat.actor.close.remote() for seat in idle]
+        deadline_s = time.monotonic() + CLOSE_DEADLINE_S
+        while calls and (ready := self._cluster.wait(calls, deadline_s - time.monotonic())):
+            calls = [call for call in calls if call not in ready]
+            for call in ready:
+                with suppress(Lost):
+                    self._problems += msgspec.json.decode(self._cluster.answer(call), type=list[str])
 
     def _hire(self) -> None:
         """Ask for as many actors as there are places and episodes: Ray would let others wait for ever."""
@@ -273,6 +279,9 @@ class RayExecutor:
             if self._failures[seat.node.id] >= MAX_LOSSES:
                 self._refuse(seat, f"{MAX_LOSSES} workers were lost there before they were ready: {why}")
             return []
+        for other in self._seats:
+            if other.call is None and other.node.id == seat.node.id:
+                self._drop(other)  # it may have died with its node; one that is dead must not count as a loss
         self._losses[episode.episode_id] += 1
         if self._losses[episode.episode_id] < MAX_LOSSES:
             self._again.append(episode)
@@ -333,7 +342,7 @@ def _shared_file(run_dir: Path) -> Iterator[str]:
     """Yield the path of a file that whoever sees the run's folder sees, too; "" if there cannot be one."""
     folder = next(parent for parent in (run_dir, *run_dir.parents) if parent.is_dir())
     try:
-        file = tempfile.NamedTemporaryFile(dir=folder, prefix=".proctor-ray-")  # noqa: SIM115
+        file = tempfile.NamedTemporaryFile(dir=folder, prefix=".proctor-ray-", suffix=".tmp")  # noqa: SIM115
     except OSError:  # the journal will say what is wrong with the folder
         yield ""
         return
