@@ -1,9 +1,22 @@
 """The folder `work` of a shared run, seen by one process: what others do to it at the wrong moment."""
 
 import os
+import threading
+from contextlib import ExitStack, suppress
 
 import pytest
 
+from proctor.core.types import Usage, Vector3
+from proctor.exams.datasets import save_dataset
+from proctor.exams.results import Fault
+from proctor.exams.vln.episode import Episode
+from proctor.runs.attempts import Attempts
+from proctor.runs.examiner import lost
+from proctor.runs.folder import read_attempts
+from proctor.runs.job import RunJob
+from proctor.runs.joining import begin_run
+from proctor.runs.ledger import Ledger
+from proctor.runs.plan import RunConfig, plan_run
 from proctor.runs.sharing import SharedRun
 
 
@@ -42,3 +55,56 @@ def test_who_registers_while_others_end_the_run_registers_anew(tmp_path, run, mo
     late = SharedRun(tmp_path, 60.0)
     assert late.is_there
     late.close()
+
+
+@pytest.fixture
+def plan(tmp_path):
+    episode = Episode(
+        episode_id="e", scene_id="s", goal_position=Vector3(1, 0, 0), instruction="Go.", max_steps=5
+    )
+    save_dataset([episode], tmp_path / "episodes.json")
+    config = RunConfig(job=RunJob(policy="random", env="mock"), dataset=tmp_path / "episodes.json")
+    return plan_run(config, tmp_path / "run")
+
+
+def published(plan, shared, side, *, is_again=False):
+    """Let another process publish how its attempt at the episode ended."""
+    fault = Fault(side=side, kind="crashed", message="It crashed.")
+    done = lost(plan.config.job.make_exam(), plan.episodes[0], 1, fault, Usage(requests=1))
+    shared.publish(done, is_again=is_again)
+    return done.result
+
+
+def test_a_leader_that_is_killed_before_it_removes_a_record_writes_it_once(plan, monkeypatch):
+    with ExitStack() as stack:
+        begun = begin_run(plan, stack, can_share=True)
+        result = published(plan, begun.shared, "evaluator")
+        monkeypatch.setattr(SharedRun, "take_in", _killed)
+        with suppress(KeyboardInterrupt):
+            Ledger(*begun).collect()
+        monkeypatch.undo()
+    with ExitStack() as stack:
+        begun = begin_run(plan_run(plan.config, plan.out), stack, can_share=True)
+        ledger = Ledger(*begun)
+        ledger.collect()
+        assert [result] == ledger.repeated
+        assert read_attempts(plan.out / "episodes.jsonl", plan.dataset.exam) == [result]
+        assert not list(begun.shared.new_records())
+
+
+def _killed(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("has_failed_before", [False, True])
+def test_a_record_whose_name_is_seen_late_is_waited_for(plan, has_failed_before):
+    with ExitStack() as stack:
+        begun = begin_run(plan, stack, can_share=True)
+        if has_failed_before:
+            published(plan, begun.shared, "unavailable", is_again=True)
+        ledger, attempts = Ledger(*begun), Attempts([], shared=begun.shared)
+        late = threading.Timer(0.5, published, (plan, begun.shared, "agent"))
+        late.start()
+        list(ledger.do_episodes(None, attempts, []))
+        late.join()
+        assert [result.is_scored for result in ledger.results] == [True]

@@ -14,9 +14,12 @@ from proctor.runs.executors import Executor
 from proctor.runs.journal import Journal, JournalTakenOver, disk_errors
 from proctor.runs.plan import RunPlan
 from proctor.runs.recordings import plain_name
-from proctor.runs.sharing import SharedRun
+from proctor.runs.sharing import POLL_S, SharedRun
 
 COLLECT_PAUSE_S = 1.0
+LATE_NAMES_S = 65.0
+"""How long to wait for records that others have published: NFS shows the names of new files up to a minute
+late, but at once that the leases of their episodes are closed."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -45,6 +48,7 @@ class Ledger:
         self.done_here = 0
         self._finished = {key: result for key, result in self.by_id.items() if result}
         self._collect_at_s = 0.0
+        self._again_elsewhere: set[str] = set()  # whose last record says that others try them once more
 
     @property
     def results(self) -> list[EpisodeResult]:
@@ -71,6 +75,16 @@ class Ledger:
         for episode, losses in attempts.take_lost():
             self._add(self._lost(episode, losses), attempts)
         self.collect(attempts)
+        self._await_late_records(attempts)
+
+    def _await_late_records(self, attempts: Attempts) -> None:
+        """Wait for what others have done, as long as an episode is missing that is not left to do."""
+        deadline_s = time.monotonic() + LATE_NAMES_S
+        while self._shared and self._journal and not attempts.is_stopped and time.monotonic() < deadline_s:
+            if not self._again_elsewhere and None not in self.by_id.values():
+                return
+            time.sleep(POLL_S)
+            self.collect(attempts)
 
     def collect(self, attempts: Attempts | None = None) -> None:
         """Write into our journal what others have published."""
@@ -81,17 +95,30 @@ class Ledger:
         with disk_errors(self._plan.out):
             for published in self._shared.new_records():
                 result = msgspec.json.decode(published.record, type=self._plan.dataset.exam.result)
-                known = self.by_id.get(result.episode_id)
-                if known is None or not known.is_scored:
+                if not self._is_written(result):
                     self._journal.append(result.episode_id, *published[1:])
                     self._keep(result)
                 self._shared.take_in(published)
+                self._again_elsewhere.discard(result.episode_id)
+                if published.is_again:
+                    self._again_elsewhere.add(result.episode_id)
                 if attempts is not None:
                     attempts.note_elsewhere(result, is_again=published.is_again)
+
+    def _is_written(self, result: EpisodeResult) -> bool:
+        """Tell whether our journal needs no record of a result that another process has published.
+
+        One that is not scored may be there already: whoever wrote it was killed before it removed the file.
+        """
+        known = self.by_id.get(result.episode_id)
+        if known is not None and known.is_scored:
+            return True
+        return not result.is_scored and (result == known or result in self.repeated)
 
     def _add(self, done: Finished, attempts: Attempts) -> None:
         """Write a result of ours. Where another process was faster, its result stands."""
         result, is_again = done.result, attempts.comes_again(done.result)
+        self._again_elsewhere.discard(result.episode_id)
         known = self.by_id[result.episode_id]
         if known is None or not known.is_scored:
             self._write(done, is_again=is_again)
