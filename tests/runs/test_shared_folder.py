@@ -1,8 +1,11 @@
 """The folder `work` of a shared run, seen by one process: what others do to it at the wrong moment."""
 
+import errno
 import os
+import shutil
 import threading
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +18,10 @@ from proctor.runs.examiner import lost
 from proctor.runs.folder import read_attempts
 from proctor.runs.job import RunJob
 from proctor.runs.joining import begin_run
+from proctor.runs.leases import Leases
 from proctor.runs.ledger import Ledger
 from proctor.runs.plan import RunConfig, plan_run
-from proctor.runs.sharing import SharedRun
+from proctor.runs.sharing import Claim, SharedRun, journal_holder
 
 
 @pytest.fixture
@@ -55,6 +59,51 @@ def test_who_registers_while_others_end_the_run_registers_anew(tmp_path, run, mo
     late = SharedRun(tmp_path, 60.0)
     assert late.is_there
     late.close()
+
+
+def test_a_run_that_has_ended_is_gone_before_its_journal_is_free(tmp_path, run, monkeypatch):
+    run.take_journal()
+    close, seen = Leases.close, []
+
+    def look(leases):
+        seen.append((tmp_path / "work").exists())
+        close(leases)
+
+    monkeypatch.setattr(Leases, "close", look)
+    run.close(is_complete=True)
+    assert seen == [False]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_command_that_wakes_up_late_leaves_the_folder_of_a_later_one_alone(tmp_path, run):
+    shutil.rmtree(tmp_path / "work")
+    (tmp_path / "work" / "hosts").mkdir(parents=True)
+    (tmp_path / "work" / "hosts" / "0").write_text("another process")
+    run.close(is_complete=True)
+    assert (tmp_path / "work" / "hosts" / "0").exists()
+
+
+def test_a_file_that_another_host_has_removed_is_gone(run, monkeypatch):
+    def stale(*_, **__):
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    run.take_journal()
+    monkeypatch.setattr(Path, "open", stale)
+    assert not run.is_there
+    assert run.journal_holder is None
+    assert run.claim("e") == Claim()
+
+
+def test_the_journals_holder_is_judged_by_its_own_lease(tmp_path, run):
+    patient = SharedRun(tmp_path, 600.0)
+    patient.take_journal()
+    (lease,) = (tmp_path / "work" / "leases").glob("@journal.*")
+    now_s = lease.stat().st_mtime
+    os.utime(lease, times=(now_s, now_s - 200))
+    assert journal_holder(tmp_path, 60.0) is not None
+    os.utime(lease, times=(now_s, now_s - 700))
+    assert journal_holder(tmp_path, 60.0) is None
+    patient.close()
 
 
 @pytest.fixture

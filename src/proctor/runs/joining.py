@@ -25,6 +25,7 @@ from proctor.runs.folder import MANIFEST, RESULTS
 from proctor.runs.journal import (
     Journal,
     JournalInUse,
+    JournalTakenOver,
     check_unlocked,
     disk_errors,
     read_earlier_attempts,
@@ -164,13 +165,14 @@ def join_run(plan: RunPlan, stack: ExitStack) -> tuple[RunPlan, SharedRun]:
 def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
     """Wait until the run is complete, and complete it if nobody else does; return all its results."""
     deadline_s = time.monotonic() + max(END_DEADLINE_S, 2 * plan.config.lease_s)
-    while shared.is_there and time.monotonic() < deadline_s:
-        if shared.journal_holder is None:
-            # In use by a process that is stopped: it keeps the lock of the file.
-            with suppress(JournalInUse, SharingEnded):
-                _complete(plan, shared)
-                break
-        time.sleep(POLL_S)
+    with disk_errors(plan.out):
+        while shared.is_there and time.monotonic() < deadline_s:
+            if shared.journal_holder is None:
+                # In use by a process that is stopped: it keeps the lock of the file. Or taken by another one.
+                with suppress(JournalInUse, JournalTakenOver, SharingEnded):
+                    _complete(plan, shared)
+                    break
+            time.sleep(POLL_S)
     whole = Ledger(_reread(plan), None, None)
     whole.done_here = ledger.done_here
     return whole

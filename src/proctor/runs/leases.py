@@ -11,6 +11,7 @@ Ages are differences of times that the folder's file server has set: the clocks 
 from __future__ import annotations
 
 import enum
+import errno
 import os
 import socket
 import threading
@@ -24,6 +25,8 @@ import msgspec
 RELEASED_AT_S, CLOSED_AT_S = 1_000_000_000, 1_100_000_000
 """Modification times that mean something else than a sign of life. Both are long past, and every file system
 can store them."""
+GONE = (errno.ENOENT, errno.ESTALE)
+"""Errors that mean that a file is gone; ESTALE on NFS, if another host has removed it while it was open."""
 MAX_LOSSES = 3
 """An item whose holders were lost so many times in a row is not given out again."""
 
@@ -149,7 +152,9 @@ class Leases:
             try:
                 standing, holder = self._judge(path)
                 changed_s = path.stat().st_mtime
-            except FileNotFoundError:
+            except OSError as error:
+                if error.errno not in GONE:
+                    raise
                 return None
             if standing is Standing.HELD:
                 return holder, changed_s

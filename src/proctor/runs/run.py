@@ -19,6 +19,7 @@ from proctor.runs.budget import Spending
 from proctor.runs.examiner import policy_of
 from proctor.runs.executors import Executor, InProcess
 from proctor.runs.joining import begin_run, end_joined_run, end_run, join_run
+from proctor.runs.journal import disk_errors
 from proctor.runs.ledger import Ledger, Progress
 from proctor.runs.plan import RunPlan, run_notes, text_notes
 from proctor.runs.recorder import Recorded, Recorders, discard_recordings
@@ -79,7 +80,8 @@ def run(
         if not join:
             plan, journal, shared = begin_run(plan, stack, can_share=policy is None)
             ids = (episode.episode_id for episode in plan.left)
-            discard_recordings(plan.out, (key for key in ids if shared is None or shared.is_free(key)))
+            with disk_errors(plan.out):
+                discard_recordings(plan.out, (key for key in ids if shared is None or shared.is_free(key)))
         if recorders:
             recorders.count_what_is_there()
         spending = Spending(config.budget, config.label, [*plan.kept.values(), *plan.thrown_away])

@@ -27,7 +27,7 @@ import msgspec
 
 from proctor.core.documents import sync_folder, write_atomically
 from proctor.core.errors import InvalidFile, UserError
-from proctor.runs.leases import MAX_LOSSES, Holder, Lease, Leases
+from proctor.runs.leases import GONE, MAX_LOSSES, Holder, Lease, Leases
 from proctor.runs.recordings import plain_name
 
 if TYPE_CHECKING:
@@ -125,7 +125,9 @@ class SharedRun:
         """Whether the run is still shared: it is not complete. A folder of a later command is not ours."""
         try:
             return self._host_file.read_bytes() == self._this
-        except FileNotFoundError:
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
             return False
 
     def take_journal(self, *, is_patient: bool = False) -> Holder | None:
@@ -176,8 +178,8 @@ class SharedRun:
         """Break off silently what fails because others have completed the run and removed the folder."""
         try:
             yield
-        except FileNotFoundError:
-            if self.is_there:
+        except OSError as error:
+            if error.errno not in GONE or self.is_there:
                 raise
 
     def publish(self, done: Finished, *, is_again: bool) -> None:
@@ -261,11 +263,14 @@ class SharedRun:
 
     def close(self, *, is_complete: bool = False) -> None:
         """Give back all that is held; remove the folder if the run is complete."""
-        self._leases.close()
         if is_complete:
             # At once for all who look, and for good: they might put new files into a folder that is emptied.
+            # Before the leases are given back: nobody is to take the journal of a run that has ended.
             with suppress(OSError):
-                self._work.rename(self.out / f".{WORK}.{os.urandom(8).hex()}.tmp")
+                if self.is_there:
+                    self._work.rename(self.out / f".{WORK}.{os.urandom(8).hex()}.tmp")
+        self._leases.close()
+        if is_complete:
             for ended in self.out.glob(f".{WORK}.*.tmp"):
                 shutil.rmtree(ended, ignore_errors=True)
 
@@ -281,14 +286,15 @@ def journal_holder(out: Path, lease_s: float) -> Holder | None:
     """
     files = (out / WORK / "leases").glob(f"{JOURNAL_ITEM}.*")
     last = max(files, key=lambda file: int(file.suffix[1:]), default=None)
-    now_s = datetime.now(UTC).timestamp()
-    if last is None or now_s - last.stat().st_mtime > lease_s:  # so old is one that was released, too
+    if last is None:
         return None
     try:
         holder = msgspec.json.decode(last.read_bytes(), type=Holder)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return Holder(host="an unknown host")
-    return None if holder.is_known_dead else holder
+        holder = Holder(host="an unknown host")
+    age_s = datetime.now(UTC).timestamp() - last.stat().st_mtime
+    is_late = age_s > (holder.lease_s or lease_s)  # so old is one that was released, too
+    return None if is_late or holder.is_known_dead else holder
 
 
 class SharingEnded(Exception):

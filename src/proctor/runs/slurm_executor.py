@@ -26,6 +26,7 @@ from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Finished
 from proctor.runs.executors import check_episodes
 from proctor.runs.job import RunJob
+from proctor.runs.journal import disk_errors
 from proctor.runs.recorder import Recorders
 from proctor.runs.slurm import SlurmUnreachable, Task
 
@@ -120,7 +121,8 @@ class SlurmExecutor:
                 "the executor slurm needs a run that can be shared: one without a budget, and a disk that "
                 "has hard links"
             )
-        script = write_script(run, self.tasks, self._options)
+        with disk_errors(run):
+            script = write_script(run, self.tasks, self._options)
         self._array = _Array(script.parent, self._options)
         while attempts.is_left:
             attempts.news = self._array.watch(attempts.ended_elsewhere, attempts.problem) or attempts.news
@@ -281,7 +283,7 @@ class _Array:
 
 
 def write_script(run: Path, tasks: int, options: SlurmOptions) -> Path:
-    """Write the batch script of a run into its folder; who likes can submit it by hand, too."""
+    """Write the batch script of a run into its folder; it can also be submitted by hand."""
     folder = run / FOLDER
     path = folder / SCRIPT
     command = options.command or shlex.join([sys.executable, "-m", "proctor.cli"])
