@@ -83,6 +83,7 @@ def test_work_needs_a_run(trial):
         (("--budget-usd", "3"), "--join: a run with a budget cannot be shared; leave --join out"),
         (("--env", "ros2", "--attach"), "--attach: one robot can do one episode at a time; leave --join out"),
         (("--env", "o3de"), "--env o3de: one engine can do one episode at a time; leave --join out"),
+        (("--executor", "slurm"), "--join: the jobs of --executor slurm join the run by themselves"),
         (("--lease", "0.5"), "--lease: expected seconds from 1 to 86400, found 0.5"),
         (("--lease", "nan"), "--lease: expected seconds from 1 to 86400, found nan"),
     ],

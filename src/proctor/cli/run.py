@@ -252,6 +252,11 @@ def _check_options(arguments: argparse.Namespace) -> None:
             raise UserError(f"--env o3de: one engine can do one episode at a time; leave {flag} out")
     if arguments.join and (arguments.budget_usd is not None or arguments.budget_tokens is not None):
         raise UserError("--join: a run with a budget cannot be shared; leave --join out")
+    if arguments.join and arguments.executor == "slurm":
+        raise UserError(
+            "--join: the jobs of --executor slurm join the run by themselves; leave --join out, or leave "
+            "--executor out to help here"
+        )
 
 
 def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
