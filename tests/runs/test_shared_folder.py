@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from proctor.core.types import Usage, Vector3
 from proctor.exams.datasets import save_dataset
@@ -157,3 +158,14 @@ def test_a_record_whose_name_is_seen_late_is_waited_for(plan, has_failed_before)
         list(ledger.do_episodes(None, attempts, []))
         late.join()
         assert [result.is_scored for result in ledger.results] == [True]
+
+
+@pytest.mark.parametrize("job", [{"env": "o3de"}, {"env": "ros2", "env_options": {"attach": True}}])
+def test_a_run_with_one_robot_cannot_be_shared(plan, job):
+    job = replace(plan.config.job, **job)
+    with ExitStack() as stack:
+        assert begin_run(plan, stack, can_share=True).shared is not None
+    with ExitStack() as stack:
+        begun = begin_run(plan._replace(config=replace(plan.config, job=job)), stack, can_share=True)
+        assert begun.shared is None
+        assert not (plan.out / "work").exists()

@@ -94,6 +94,14 @@ def test_requests_that_cannot_be_met_are_refused(trial, capsys, words, problem):
     assert problem in on_one_line(capsys.readouterr().err)
 
 
+@pytest.mark.parametrize("words", [("--env", "o3de"), ("--env", "ros2", "--attach")])
+def test_one_robot_is_not_driven_by_a_cluster(trial, capsys, words):
+    assert (
+        main(["run", "--dataset", str(trial.dataset), "--policy", "random", "--executor", "ray", *words]) == 2
+    )
+    assert "one episode at a time; leave --executor out" in on_one_line(capsys.readouterr().err)
+
+
 def test_a_run_with_a_budget_takes_in_what_helpers_did_and_is_not_shared(tmp_path):
     trial = SharedTrial(tmp_path, policy=(f"{talking_policy.__file__}:TalkingPolicy",))
     try:

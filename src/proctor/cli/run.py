@@ -245,7 +245,13 @@ def _check_options(arguments: argparse.Namespace) -> None:
     """Refuse options that mean nothing in this env."""
     if arguments.attach and arguments.env != "ros2":
         raise UserError("--attach is for --env ros2; the other worlds have their own robots")
-    for flag, is_given in (("--workers", (arguments.workers or 1) > 1), ("--join", arguments.join)):
+    is_elsewhere = arguments.executor not in ("", "in-process", "workers")
+    given = {
+        "--workers": (arguments.workers or 1) > 1,
+        "--join": arguments.join,
+        "--executor": is_elsewhere,
+    }
+    for flag, is_given in given.items():
         if arguments.attach and is_given:
             raise UserError(f"--attach: one robot can do one episode at a time; leave {flag} out")
         if arguments.env == "o3de" and is_given:

@@ -22,6 +22,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.exams.results import Results
 from proctor.runs.agent_ids import keep_key
 from proctor.runs.folder import MANIFEST, RESULTS
+from proctor.runs.job import RunJob
 from proctor.runs.journal import (
     Journal,
     JournalInUse,
@@ -69,7 +70,7 @@ class BegunRun(NamedTuple):
 def begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> BegunRun:
     """Open a run folder for writing, made if it is missing, so that other processes can join the run.
 
-    A run is not shared if it has a budget, or on a disk without hard links.
+    A run is not shared if it has a budget or only one robot, or on a disk without hard links.
     """
     while True:
         try:
@@ -80,6 +81,7 @@ def begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> BegunRun:
 
 def _begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> BegunRun:
     can_share = can_share and bool(plan.left) and not plan.config.budget.has_limit
+    can_share = can_share and not _has_one_robot(plan.config.job)
     shared = None
     with disk_errors(plan.out), suppress(NoHardLinks):
         plan.out.mkdir(parents=True, exist_ok=True)
@@ -96,6 +98,11 @@ def _begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> BegunRun:
             shared.reopen([episode.episode_id for episode in plan.left])
             _write_run_file(plan)
     return BegunRun(plan, journal, shared)
+
+
+def _has_one_robot(job: RunJob) -> bool:
+    """Tell whether all processes would drive the same robot, or the same engine."""
+    return job.env == "o3de" or bool(job.env_options.get("attach"))
 
 
 def _stop_sharing(plan: RunPlan) -> None:
