@@ -14,6 +14,7 @@ from proctor.core.types import Usage, Vector3
 from proctor.exams.datasets import save_dataset
 from proctor.exams.results import Fault
 from proctor.exams.vln.episode import Episode
+from proctor.runs import sharing
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import lost
 from proctor.runs.folder import read_attempts
@@ -105,6 +106,18 @@ def test_the_journals_holder_is_judged_by_its_own_lease(tmp_path, run):
     os.utime(lease, times=(now_s, now_s - 700))
     assert journal_holder(tmp_path, 60.0) is None
     patient.close()
+
+
+def test_a_sign_of_life_from_the_future_is_not_waited_for_until_then(tmp_path, monkeypatch):
+    monkeypatch.setattr(sharing, "CLOCK_MARGIN_S", 0.1)
+    dead, ours = SharedRun(tmp_path, 1.0), SharedRun(tmp_path, 1.0)
+    dead.take_journal()
+    dead._leases._is_closed.set()  # no sign of life from now on
+    (lease,) = (tmp_path / "work" / "leases").glob("@journal.*")
+    os.utime(lease, times=(0, lease.stat().st_mtime + 3600))  # the clock of the disk was wrong
+    assert ours.take_journal(is_patient=True) is not None
+    dead.close()
+    ours.close()
 
 
 @pytest.fixture

@@ -42,6 +42,8 @@ DISK_PROBLEMS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTA
 JOURNAL_ITEM = "@journal"  # no episode's file has such a name
 POLL_S = 0.2
 REGISTER_TRIES = 10
+CLOCK_MARGIN_S = 5.0
+"""A holder is waited for no longer than its lease and this, also if its last sign of life is in the future."""
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 1.0, 86_400.0
 
 
@@ -137,9 +139,12 @@ class SharedRun:
         if there is nothing left to write: others have completed the run.
         """
         first = self._leases.sign_of_life(JOURNAL_ITEM)
+        lease_s = (first[0].lease_s if first else None) or self._leases.lease_s
+        deadline_s = time.monotonic() + lease_s + CLOCK_MARGIN_S if is_patient else 0.0
         with self._until_complete():
             while not isinstance(claimed := self._leases.claim(JOURNAL_ITEM), Lease):
-                if not is_patient or self._leases.sign_of_life(JOURNAL_ITEM) not in (first, None):
+                has_moved = self._leases.sign_of_life(JOURNAL_ITEM) not in (first, None)
+                if has_moved or time.monotonic() > deadline_s:
                     return claimed
                 time.sleep(POLL_S)
             if self.is_there:
