@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import threading
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -275,3 +276,6 @@ def test_controls_that_fail_end_the_run_instead_of_letting_it_wait(tmp_path, mon
     session = PlaySession(VlnExam)
     report = runs.run(plan, session.on_progress, policy=session.begin("Anna", plan))
     assert "nobody can answer any more" in report.stopped
+    for thread in threading.enumerate():  # its error must not be found by the next test
+        if "_watch" in thread.name:
+            thread.join(10)

@@ -7,6 +7,7 @@ from proctor.core.errors import AgentFault, InvalidFile, UserError
 from proctor.core.interfaces import Policy
 from proctor.core.types import Action, EpisodeInfo
 from proctor.exams.baselines import MockPolicy
+from proctor.exams.results import Fault
 from proctor.exams.vln.baselines import ForwardPolicy
 from proctor.exams.vln.episode import Episode
 from proctor.runs.replay import ReplayPolicy
@@ -69,6 +70,11 @@ def record(episode_id, actions):
     return examine(MockEnv(), Given(actions), episode)
 
 
+def unscored(result):
+    fault = Fault(side="evaluator", kind="env_exception", message="it broke")
+    return msgspec.structs.replace(result, status="error", failure_reason=fault.kind, error=fault)
+
+
 def write_journal(folder, *records, tail=b""):
     lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
     (folder / "manifest.json").write_text('{"identity": {"task": "vln"}}')
@@ -78,7 +84,7 @@ def write_journal(folder, *records, tail=b""):
 def test_replay_repeats_the_last_record_of_an_episode_and_then_stops(tmp_path):
     write_journal(
         tmp_path,
-        record("a", [3]),
+        unscored(record("a", [3])),
         record("b", [2, 2, 0]),
         record("a", [1, 2, 1]),
         tail=b'{"episode_id": "b", "acti',

@@ -202,7 +202,7 @@ def test_a_damaged_transcript_costs_nothing_else(run, open_page):
         "ep_0.jsonl.gz: it is read only in part: Compressed file ended" in page.locator(".talk").inner_text()
     )
     page.locator("#ep-next").click()
-    page.wait_for_function("document.querySelector('#ep-title').innerText.includes('ep_1')")
+    page.wait_for_function("() => document.querySelector('#ep-title').innerText.includes('ep_1')")
     assert "ep_1.jsonl.gz: it is read only in part: Not a gzipped file" in page.locator(".talk").inner_text()
 
 

@@ -164,7 +164,7 @@ def test_an_episode_opens_by_row_link_and_key(open_page, report):
     assert f"#ep={report[1]}&run=forward" in page.url
     page.keyboard.press("ArrowRight")
     page.wait_for_function(
-        "location.hash.includes('run=forward') && !location.hash.includes('" + report[1] + "')"
+        "() => location.hash.includes('run=forward') && !location.hash.includes('" + report[1] + "')"
     )
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog:not([open])", state="attached")

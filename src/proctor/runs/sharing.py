@@ -43,7 +43,7 @@ JOURNAL_ITEM = "@journal"  # no episode's file has such a name
 POLL_S = 0.2
 REGISTER_TRIES = 10
 CLOCK_MARGIN_S = 5.0
-"""A holder is waited for no longer than its lease and this, also if its last sign of life is in the future."""
+"""A holder is waited for no longer than its lease and this, also if its last sign is in the future."""
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 1.0, 86_400.0
 
 

@@ -198,7 +198,7 @@ def test_hostile_texts_stay_texts_and_an_episode_that_never_began_opens(open_pag
     assert page.locator("blockquote").text_content() == HOSTILE
     assert page.evaluate("window.hacked") is None
     page.evaluate("location.hash = '#ep=pick_010&run=mine'")
-    page.wait_for_function("document.getElementById('ep-title').textContent.includes('pick_010')")
+    page.wait_for_function("() => document.getElementById('ep-title').textContent.includes('pick_010')")
     assert "No paths were kept" in page.locator("#ep-body").inner_text()
 
 
