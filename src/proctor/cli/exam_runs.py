@@ -280,6 +280,9 @@ def _tell_end(label: str, report: RunReport, out: Path) -> None:
     elif report.done_before:
         console.print(f"{label}: went on after {report.done_before} finished episodes", markup=False)
     errors.say(*(f"warning: {label}: {warning}" for warning in report.warnings))
+    missing = report.total - report.results.total_episodes
+    if missing and not (report.stopped or report.over_budget):
+        errors.say(f"warning: {label}: {missing} episodes have no result yet; the same command goes on")
     if report.recorded is not None:
         notes = recording_notes(report.recorded, unrecorded=report.unrecorded, folder=out / RECORDINGS)
         console.say(*(f"{label}: {note}" for note in notes))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -46,8 +47,8 @@ from proctor.runs.summary import summarise
 
 BEGIN_DEADLINE_S = 120.0
 END_DEADLINE_S = 120.0
-SECRET_OPTIONS = ("token",)
-"""Options of policies that are not written down."""
+SECRET_OPTION = re.compile(r"token|secret|password|(^|_)key$", re.IGNORECASE)
+"""In the names of options of policies that are not written down."""
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,7 +206,7 @@ def _reread(plan: RunPlan) -> RunPlan:
 def _write_run_file(plan: RunPlan) -> None:
     """Write down how to help with a run. Secrets stay out of it."""
     config, dataset = plan.config, plan.dataset.path.resolve()
-    secret = [name for name in SECRET_OPTIONS if name in config.job.policy_options]
+    secret = [name for name in config.job.policy_options if SECRET_OPTION.search(name)]
     options = {key: value for key, value in config.job.policy_options.items() if key not in secret}
     job = msgspec.structs.replace(config.job, policy_options=options, agent_id_key="", texts={})
     config = msgspec.structs.replace(

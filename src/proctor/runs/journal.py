@@ -130,7 +130,8 @@ class Journal:
             write_atomically(folder / MANIFEST, msgspec.json.format(content, indent=1) + b"\n")
         sync_folder(folder)
         written = (folder / JOURNAL).read_bytes()
-        os.ftruncate(file, written.rfind(b"\n") + 1)
+        if os.fstat(file).st_size == len(written):  # else a host that slept has just added a line
+            os.ftruncate(file, written.rfind(b"\n") + 1)
 
     def __enter__(self) -> Journal:
         return self

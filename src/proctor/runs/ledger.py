@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
+from proctor.core.errors import InvalidFile
 from proctor.exams.results import EpisodeResult, Fault
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Finished, episode_seed, lost
@@ -14,7 +15,7 @@ from proctor.runs.executors import Executor
 from proctor.runs.journal import Journal, JournalTakenOver, disk_errors
 from proctor.runs.plan import RunPlan
 from proctor.runs.recordings import plain_name
-from proctor.runs.sharing import POLL_S, SharedRun
+from proctor.runs.sharing import POLL_S, PublishedRecord, SharedRun
 
 COLLECT_PAUSE_S = 1.0
 LATE_NAMES_S = 65.0
@@ -94,7 +95,7 @@ class Ledger:
         self._journal.check_ours()
         with disk_errors(self._plan.out):
             for published in self._shared.new_records():
-                result = msgspec.json.decode(published.record, type=self._plan.dataset.exam.result)
+                result = self._read(published)
                 if not self._is_written(result):
                     self._journal.append(result.episode_id, *published[1:])
                     self._keep(result)
@@ -104,6 +105,17 @@ class Ledger:
                     self._again_elsewhere.add(result.episode_id)
                 if attempts is not None:
                     attempts.note_elsewhere(result, is_again=published.is_again)
+
+    def _read(self, published: PublishedRecord) -> EpisodeResult:
+        try:
+            result: EpisodeResult = msgspec.json.decode(published.record, type=self._plan.dataset.exam.result)
+        except msgspec.MsgspecError as error:
+            problem = f"not the record of an episode: {error}"
+        else:
+            if result.episode_id in self.by_id:
+                return result
+            problem = f"the record of {result.episode_id!r:.80}, which is not an episode of this run"
+        raise InvalidFile(published.file, f"{problem}; delete it, and the episode is done again")
 
     def _is_written(self, result: EpisodeResult) -> bool:
         """Tell whether our journal needs no record of a result that another process has published.
