@@ -53,6 +53,9 @@ examples:
   proctor run --suite houses-v1 --policy my_agent:Agent --instructions mirrored --out runs/mirrored
   proctor run --suite houses-v1 --policy oracle --env ros2 --episodes 3
   proctor run --suite houses-v1 --policy my_agent:Agent --workers 8 --save-frames --dry-run
+  proctor run --suite houses-v1 --policy oracle --out /shared/oracle --join    help from another machine
+  proctor run --suite houses-v1 --policy oracle --executor ray --executor-option address=auto
+  proctor run --suite houses-v1 --policy oracle --out /shared/oracle --executor slurm --workers 40
   proctor run --dataset my_tables.json --policy hold random my_agent:Agent --level 2
   proctor run --suite houses-v1 --policy my_agent:Agent --charge-latency measured --while-thinking hold
 
