@@ -273,9 +273,9 @@ def test_controls_that_fail_end_the_run_instead_of_letting_it_wait(tmp_path, mon
         patience=Patience(max_unavailable=1, pause_s=0.0),
     )
     plan = plan_run(config, tmp_path / "run")
+    before = set(threading.enumerate())
     session = PlaySession(VlnExam)
     report = runs.run(plan, session.on_progress, policy=session.begin("Anna", plan))
     assert "nobody can answer any more" in report.stopped
-    for thread in threading.enumerate():  # its error must not be found by the next test
-        if "_watch" in thread.name:
-            thread.join(10)
+    for thread in set(threading.enumerate()) - before:  # its error must not be found by the next test
+        thread.join(10)

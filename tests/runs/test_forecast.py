@@ -242,7 +242,7 @@ def problems(tmp_path):
         "another run": ["--policy", "random", "--out", out],
         "in use": ["--policy", "forward", "--out", out],
         "not a folder": ["--policy", "forward", "--out", tmp_path / "episodes.json" / "out"],
-        "no agent": ["--policy", "ws://127.0.0.1:9"],
+        "no agent": ["--policy", "ws://127.0.0.1:9", "--policy-option", "connect_timeout_s=1"],
         "no such executor": ["--policy", "forward", "--executor", "cloud"],
         "no cluster": ["--policy", "forward", "--executor", "test_forecast:LonelyCluster"],
         "option": ["--policy", "forward", "--executor-option", "color=blue"],

@@ -101,7 +101,8 @@ class Ledger:
                     self._keep(result)
                 self._shared.take_in(published)
                 self._again_elsewhere.discard(result.episode_id)
-                if published.is_again:
+                known = self.by_id[result.episode_id]
+                if published.is_again and not (known and known.is_scored):  # we may have been faster
                     self._again_elsewhere.add(result.episode_id)
                 if attempts is not None:
                     attempts.note_elsewhere(result, is_again=published.is_again)
