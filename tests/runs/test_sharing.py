@@ -315,6 +315,23 @@ def test_a_helper_that_comes_when_the_run_has_just_ended_does_nothing_again(tria
     trial.check_results()
 
 
+def test_a_helper_that_finds_the_run_just_ended_says_so(trial):
+    """Let the run end between the helper's look at the folder and its look at the run file."""
+    trial.site(Path(__file__).with_name("late_command.py").read_text())
+    trial.hold()
+    leader = trial.begin()
+    until((trial.out / "work" / "run.json").exists)
+    helper = trial.help(environ=trial.late("joining:read_run_file"))
+    until((trial.folder / "late.waiting").exists)
+    trial.let_go()
+    assert trial.end(leader)[0][0] == 0
+    (trial.folder / "late").touch()
+    ((code, said),) = trial.end(helper)
+    assert code == 0
+    assert "all episodes are done; nothing to do" in said
+    trial.check_results()
+
+
 def test_a_command_that_comes_back_when_helpers_have_just_ended_the_run_says_so(trial):
     """Let the run end between the command's registration and its look at the journal."""
     trial.site(Path(__file__).with_name("late_command.py").read_text())

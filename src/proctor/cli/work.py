@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from proctor.cli import exam_runs
 from proctor.cli.options import add_command, add_option, find_modules_here
 from proctor.cli.terminal import DONE, UNAVAILABLE, console, errors
+from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
     from proctor.runs.plan import RunPlan
@@ -41,15 +42,14 @@ def add_work(commands: Any) -> None:
 
 
 def _work(arguments: argparse.Namespace) -> int:
-    from proctor.runs.folder import RESULTS, find_runs
-    from proctor.runs.sharing import WORK
+    from proctor.runs.folder import find_runs
 
     code = DONE
     for out in find_runs([arguments.folder]):
-        if not (out / WORK).exists() and (out / RESULTS).exists():
+        plan = _plan(out, arguments.workers)
+        if plan is None:
             console.say(f"{out}: all episodes are done; nothing to do")
             continue
-        plan = _plan(out, arguments.workers)
         report = exam_runs.run_plan(plan, set(), join=True)
         console.say(f"{out}: did {report.done_here} episodes here")
         if report.stopped:
@@ -59,10 +59,18 @@ def _work(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _plan(out: Path, workers: int) -> RunPlan:
+def _plan(out: Path, workers: int) -> RunPlan | None:
+    """Return the plan of a run to help with; None if it has ended, perhaps only just now."""
+    from proctor.runs.folder import RESULTS
     from proctor.runs.joining import read_run_file
     from proctor.runs.plan import plan_run
+    from proctor.runs.sharing import WORK
 
-    config = read_run_file(out)
+    try:
+        config = read_run_file(out)
+    except UserError:
+        if not (out / WORK).exists() and (out / RESULTS).exists():
+            return None
+        raise
     find_modules_here()
     return plan_run(replace(config, workers=workers), out)
