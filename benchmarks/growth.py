@@ -98,7 +98,9 @@ def pictures_curve() -> Curve:
         step_ms.append(1e3 * min(passed_s / steps for _, passed_s, steps in tries))
     pixels = [width * (width * 3 // 4) / 1e6 for width in widths]
     lines = {"one worker": step_ms}
-    return Curve("A step against the size of its RGB-D picture", "megapixels", "ms a step", pixels, lines)
+    return Curve(
+        "A step against the size of its RGB-D picture", "megapixels", "ms a step", pixels, lines, is_log=True
+    )
 
 
 def objects_curve() -> Curve:
@@ -189,7 +191,7 @@ def memory_curve() -> Curve:
         "memory of a worker (MB, shared pages split)": per_worker,
         "start-up of all workers (ms)": [1e3 * passed_s for passed_s in start_s],
     }
-    return Curve("Memory and start-up", "workers", "MB; ms", counts, lines, is_log=True)
+    return Curve("Memory and start-up", "workers", "MB; ms", counts, lines)
 
 
 class _peak_memory_mb:  # noqa: N801  (used as a function)
