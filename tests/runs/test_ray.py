@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from ray.exceptions import RayTaskError
 from ray_nodes import processes_of, ray_nodes
 from running import finished, run
 
@@ -24,16 +25,33 @@ from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
 from proctor.runs import ray_cluster
-from proctor.runs.job import RunJob
+from proctor.runs.job import RunJob, agent_digest
 from proctor.runs.journal import read_earlier_attempts
 from proctor.runs.plan import RunConfig
-from proctor.runs.ray_actor import ActorSetup, EpisodeActor
-from proctor.runs.ray_cluster import RayCluster, RayOptions
-from proctor.runs.ray_executor import RayExecutor, _shared_file, localhost_hint
+from proctor.runs.ray_actor import ActorSetup, EpisodeActor, localhost_hint, passed_on, shared_file
+from proctor.runs.ray_cluster import Lost, RayCluster, RayOptions
+from proctor.runs.ray_executor import RayExecutor
 from proctor.runs.recorder import Count, Recorders, RecordingConfig
 
 TESTS = Path(__file__).parent
 DEADLINE_S = 120.0
+OTHER_PYTHON = """\
+Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+  File "/opt/venv/lib/python3.11/site-packages/ray/_private/worker.py", line 1966, in init
+    connect(
+  File "/opt/venv/lib/python3.11/site-packages/ray/_private/node.py", line 425, in check_version_info
+    ray._private.utils.check_version_info(
+  File "/opt/venv/lib/python3.11/site-packages/ray/_private/utils.py", line 1440, in check_version_info
+    raise RuntimeError(error_message)
+RuntimeError: Version mismatch: The cluster was started with:
+    Ray: 2.60.0
+    Python: 3.11.9
+This process on node 10.0.0.1:6379 was started with:
+    Ray: 2.60.0
+    Python: 3.11.7
+
+"""
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +219,25 @@ def test_recordings_of_all_nodes_are_counted_and_workers_that_fit_nowhere_are_re
     assert "a worker needs 64 CPUs, and none of its 2 nodes has that" in err
 
 
+CPUS_IN_USE = """
+import sys, time
+from proctor.runs.ray_cluster import RayCluster, RayOptions
+cluster = RayCluster(RayOptions(address=sys.argv[1]))
+cluster.join()
+actor = cluster.hire(cluster.nodes()[0])
+cluster.wait([actor.describe.remote()], 60.0)
+deadline_s = time.monotonic() + 60.0
+while cluster.nodes()[0].free and time.monotonic() < deadline_s:
+    time.sleep(0.1)
+print([(node.places, node.free) for node in cluster.nodes()])
+"""
+
+
+def test_nodes_say_how_many_cpus_are_free(cluster):
+    code, out, err = ended(begin([sys.executable, "-c", CPUS_IN_USE, cluster.address], **cluster.environ))
+    assert (code, out.splitlines()[-1:]) == (0, ["[(1, 0), (1, 1)]"]), err
+
+
 @pytest.mark.usefixtures("cluster")  # which keeps other processes from having one at the same time
 def test_a_run_that_is_ended_leaves_no_process_and_no_file_of_its_own_ray(exam, tmp_path):
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
@@ -219,11 +256,26 @@ def test_a_run_that_is_ended_leaves_no_process_and_no_file_of_its_own_ray(exam, 
 
 
 def test_a_driver_with_another_token_is_told_so(cluster, monkeypatch):
-    monkeypatch.setattr(ray_cluster, "JOIN_TIMEOUT_S", 5.0)
+    monkeypatch.setattr(ray_cluster, "JOIN_TIMEOUT_S", DEADLINE_S)  # it ends when it has been told
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
     with pytest.raises(UserError, match="it wants a token, and the one that is here is another"):
         RayCluster(RayOptions(address=cluster.address)).join()
+
+
+def test_a_driver_with_another_python_is_told_both_versions(monkeypatch):
+    answer = subprocess.CompletedProcess([], 1, stderr=OTHER_PYTHON.encode())
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: answer)
+    words = "it has Ray 2.60.0 and Python 3.11.9, and this machine has Ray 2.60.0 and Python 3.11.7; install"
+    with pytest.raises(UserError, match=words):
+        RayCluster(RayOptions(address="auto")).join()
+
+
+@pytest.mark.parametrize("address", ["", "auto"])
+def test_an_address_of_rays_client_is_refused_in_the_environment_too(address, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "ray://head:10001")
+    with pytest.raises(UserError, match="RAY_ADDRESS: expected HOST:PORT or auto, found 'ray://head:10001'"):
+        RayCluster(RayOptions(address=address))
 
 
 def test_a_cluster_that_cannot_be_joined_is_refused_soon(monkeypatch):
@@ -275,8 +327,59 @@ def test_a_node_says_which_file_or_folder_it_does_not_share_with_the_run(tmp_pat
     assert f"the run's folder {tmp_path} is not the same here" in text
 
 
+def test_a_node_with_another_file_of_the_agent_says_so(tmp_path):
+    file = tmp_path / "agent.py"
+    file.write_text("from proctor.exams.baselines import MockPolicy\n\nclass Agent(MockPolicy): ...\n")
+    job = RunJob(policy=f"{file}:Agent", env="mock", task="vln")
+    digest = agent_digest(job)
+
+    def complaint():
+        given = msgspec.structs.replace(job, policy_sha256=digest)
+        setup = ActorSetup(job=given, check=False, folder=str(tmp_path / "missing"), environ={})
+        actor = EpisodeActor()
+        try:
+            return actor.prepare(msgspec.json.encode(setup)).decode()
+        finally:
+            actor.close()
+
+    assert complaint() == ""
+    file.write_text(f"{file.read_text()}\n# edited\n")
+    assert f"the files of policy '{file}:Agent' are not the same here" in complaint()
+
+
+def test_what_a_node_cannot_do_is_told_in_a_line(monkeypatch):
+    assert EpisodeActor().prepare(b"{}").startswith(b"Object missing required field")
+    assert b"had not been prepared" in EpisodeActor().examine(b"{}", 0)[0]
+
+    def fail(call, timeout):
+        raise RayTaskError(
+            "examine", "ray::EpisodeActor.examine()\n  File ...\nValueError: bad", ValueError("bad")
+        )
+
+    monkeypatch.setattr(ray_cluster.ray, "get", fail)
+    with pytest.raises(Lost, match=r"^ValueError: bad$"):
+        RayCluster(RayOptions()).answer(None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "more"),
+    [
+        ("random", {}, []),
+        ("chat+http://localhost:8000/v1", {"model": "m"}, []),
+        ("chat+https://api.openai.com/v1", {"model": "m"}, ["OPENAI_API_KEY"]),
+        ("chat+anthropic+https://api.anthropic.com", {"model": "m"}, ["ANTHROPIC_API_KEY"]),
+        ("chat+https://api.openai.com/v1", {"model": "m", "key_env": "MY_KEY"}, ["MY_KEY"]),
+    ],
+)
+def test_nodes_get_the_variables_with_the_keys_of_the_model(policy, options, more, monkeypatch):
+    names = {"PROCTOR_AGENT_TOKEN", "PROCTOR_CHAT_KEY", *more}
+    for name in ("MY_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "PROCTOR_AGENT_TOKEN", "PROCTOR_CHAT_KEY"):
+        monkeypatch.setenv(name, "secret")
+    assert set(passed_on(RunJob(policy=policy, policy_options=options))) == names
+
+
 def test_what_a_killed_run_leaves_in_its_folder_does_not_keep_the_next_one_out(tmp_path):
-    with _shared_file(tmp_path) as left:
+    with shared_file(tmp_path) as left:
         assert Path(left).parent == tmp_path
         assert read_earlier_attempts(tmp_path, {}, VlnExam) == []
 

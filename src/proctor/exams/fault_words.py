@@ -54,6 +54,8 @@ WORDS: dict[str, str] = {
     "env_exception": "the world raised an error",
     "env_lost": "the process died or hung in the world's turn",
     "evaluator_exception": "the evaluator raised an error",
+    "host_lost": "the processes that had taken it were lost",
+    "node_lost": "the Ray workers that had taken it were lost",
     "evaluator_lost": "the evaluator's process died or hung",
 }
 

@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from proctor.core.addresses import replicas
+from proctor.core.errors import UserError
 from proctor.core.interfaces import Env, Policy
 from proctor.core.registry import build, is_served
 from proctor.core.types import Outcome, Usage, Vector3
@@ -27,7 +28,7 @@ from proctor.runs.agent_ids import agent_id
 from proctor.runs.attempts import Attempts
 from proctor.runs.conditions import Presentation
 from proctor.runs.grade import encode_result, grade
-from proctor.runs.job import RunJob
+from proctor.runs.job import RunJob, agent_digest
 from proctor.runs.latency import thinking_cost
 from proctor.runs.recorder import Recorder
 from proctor.runs.resources import METER, Moment
@@ -237,6 +238,11 @@ def _bare_result(exam: AnyExam, episode: Any, seed: int, fault: Fault) -> Episod
 
 def policy_of(job: RunJob, index: int) -> Policy:
     """Build a worker's policy. Of several addresses of one agent, each worker begins with another."""
+    if job.policy_sha256 and agent_digest(job) != job.policy_sha256:
+        raise UserError(
+            f"the files of policy '{job.policy}' are not the same here as when the run began; copy them "
+            "to all nodes, or use a shared folder"
+        )
     addresses = deque(replicas(job.policy) or [job.policy])
     addresses.rotate(-job.first_worker - index)
     policy: Policy = build("policy", ",".join(addresses), job.policy_options, job.exam_class.baselines)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from contextlib import suppress
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
@@ -34,6 +37,8 @@ class RunJob(msgspec.Struct, frozen=True, kw_only=True):
     first_worker: int = 0
     """The number of the first worker of this process, where other processes have workers, too."""
     agent_id_key: str = ""  # the run's secret, by which the ids are made that agents are told
+    policy_sha256: str = ""
+    """The `agent_digest` where the run began. Workers on other machines compare it; empty: they need not."""
     texts: dict[str, str] = {}
     """What is delivered instead of the instruction, by episode id; `plan_run` fills it in."""
 
@@ -50,7 +55,7 @@ class RunJob(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> dict[str, Any]:
         """Return what of it defines a run."""
         found: dict[str, Any] = msgspec.to_builtins(self)
-        for key in ("agent_id_key", "exam_options", "texts", "conditions", "first_worker"):
+        for key in ("agent_id_key", "policy_sha256", "exam_options", "texts", "conditions", "first_worker"):
             del found[key]
         if conditions := self.conditions.identity():
             found["conditions"] = conditions
@@ -100,6 +105,20 @@ def _check_chat_task(exam: type[AnyExam], words: tuple[str, ...]) -> None:
             f"--inform: the tools of {exam.name} for chat models and MCP need {' and '.join(missing)}; "
             f"try --inform {given}"
         )
+
+
+def agent_digest(job: RunJob) -> str:
+    """Return a hash of the files that make a policy what it is: an edited agent is another agent.
+
+    These are the file with its class, and those that its options name, but no other modules and no weights.
+    """
+    policy = load("policy", job.policy, job.exam_class.baselines)
+    digest = hashlib.sha256()
+    named = [job.policy_options.get(name) for name in getattr(policy, "option_files", ("mapping",))]
+    for file in (inspect.getsourcefile(policy), *named):
+        if isinstance(file, str) and Path(file).is_file():
+            digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
 
 
 def read_exam_options(exam: type[AnyExam], given: dict[str, Any]) -> ExamOptions:

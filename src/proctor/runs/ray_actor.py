@@ -1,4 +1,4 @@
-"""What runs on a node of a Ray cluster: an actor with one worker process below it.
+"""What runs on a node of a Ray cluster, an actor with one worker process below it, and what it is told.
 
 Ray imports this module on the node, by its name, from the Proctor that is installed there. Only bytes and
 numbers cross the network, so nothing is unpickled into a class of Proctor.
@@ -10,19 +10,27 @@ import hashlib
 import os
 import platform
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from proctor import __version__
+from proctor.agents.chat.api import key_names
+from proctor.core.addresses import KEY_VARIABLE, TOKEN_VARIABLE, is_chat, replicas
 from proctor.core.errors import ProctorError, UserError
 from proctor.runs.attempts import Attempts
 from proctor.runs.job import RunJob
 from proctor.runs.plan import package_versions
 from proctor.runs.pool import WorkerPool
 from proctor.runs.recorder import Recorders, RecordingConfig
+
+OWN_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+KNOWN_ERRORS = (ProctorError, OSError, msgspec.MsgspecError)
+"""What is wrong with a node is told in words. Any other error is raised, and the actor counts as lost."""
 
 
 class ActorSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,8 +65,8 @@ class EpisodeActor:
 
     def prepare(self, encoded: bytes) -> bytes:
         """Build env and policy; return why that is not possible, or nothing."""
-        setup = msgspec.json.decode(encoded, type=ActorSetup)
         try:
+            setup = msgspec.json.decode(encoded, type=ActorSetup)
             _check_files(setup.files)
             _use_folder(setup.folder)
             os.environ.update(setup.environ)
@@ -68,8 +76,8 @@ class EpisodeActor:
             self._episode_type = setup.job.exam_class.episode
             self._pool = WorkerPool(setup.job, 1, self._recorders, check=setup.check)
             self._pool.start()
-        except (ProctorError, OSError) as error:
-            return str(error).encode()
+        except KNOWN_ERRORS as error:
+            return str(error).encode(errors="replace")
         return b""
 
     def examine(self, encoded: bytes, frames_budget_bytes: int) -> list[bytes]:
@@ -77,20 +85,50 @@ class EpisodeActor:
 
         That is its record, trace and transcript, and what the recorder counted.
         """
-        assert self._pool is not None  # noqa: S101  (the driver calls `prepare` first)
-        episode = msgspec.json.decode(encoded, type=self._episode_type)
-        if self._recorders is not None:
-            self._recorders.begin_share(frames_budget_bytes)
         try:
+            if self._pool is None:
+                raise ProctorError("an episode was given to a worker that had not been prepared")
+            episode = msgspec.json.decode(encoded, type=self._episode_type)
+            if self._recorders is not None:
+                self._recorders.begin_share(frames_budget_bytes)
             finished = next(filter(None, self._pool.run(Attempts([episode]))))
-        except (ProctorError, OSError) as error:
-            return [str(error).encode(), b"", b"", b"", b""]
+        except KNOWN_ERRORS as error:
+            return [str(error).encode(errors="replace"), b"", b"", b"", b""]
         counted = self._recorders.share() if self._recorders is not None else []
         return [b"", finished.record, finished.trace, finished.transcript, msgspec.json.encode(counted)]
 
     def close(self) -> bytes:
         """End the worker process; return what went wrong with that."""
         return msgspec.json.encode(self._pool.close() if self._pool is not None else [])
+
+
+def passed_on(job: RunJob) -> dict[str, str]:
+    """Return what of the environment nodes get: the variables with an agent's token or a model's key."""
+    addresses = replicas(job.policy) if is_chat(job.policy) else []
+    keys = [name for each in addresses for name in key_names(each, job.policy_options.get("key_env"))]
+    names = [TOKEN_VARIABLE, KEY_VARIABLE, *keys]
+    return {name: value for name, value in os.environ.items() if name in names}
+
+
+def localhost_hint(policy: str) -> str:
+    """Return what to add where a node does not reach an agent whose address says `localhost`."""
+    hosts = [url.partition("://")[2] for url in replicas(policy)]
+    if not any(host.startswith(OWN_HOSTS) for host in hosts):
+        return ""
+    return "; on a node, localhost is the node itself: give the agent's address as the nodes reach it"
+
+
+@contextmanager
+def shared_file(run_dir: Path) -> Iterator[str]:
+    """Yield the path of a file that whoever sees the run's folder sees, too; "" if there cannot be one."""
+    folder = next(parent for parent in (run_dir, *run_dir.parents) if parent.is_dir())
+    try:
+        file = tempfile.NamedTemporaryFile(dir=folder, prefix=".proctor-ray-", suffix=".tmp")  # noqa: SIM115
+    except OSError:  # the journal will say what is wrong with the folder
+        yield ""
+        return
+    with file:
+        yield file.name
 
 
 def software_versions() -> dict[str, str]:

@@ -70,11 +70,6 @@ class RayOptions(msgspec.Struct, frozen=True, kw_only=True):
                 raise UserError(
                     f"executor-option {name}: expected a number from 0 up, found {getattr(self, name)}"
                 )
-        if "://" in self.address:
-            raise UserError(
-                f"executor-option address: expected HOST:PORT or auto, found '{self.address}'; run Proctor "
-                "on a node of the cluster: Ray's client (ray://) is not supported"
-            )
 
 
 class Node(NamedTuple):
@@ -83,7 +78,8 @@ class Node(NamedTuple):
     id: str
     address: str
     hostname: str
-    places: int  # how many workers it has room for
+    places: int  # how many workers it has room for, if nobody else uses it
+    free: int  # how many it has room for now. Workers that have just ended may still be taken into account
 
     def __str__(self) -> str:
         return f"node {self.address} ({self.hostname})"
@@ -103,7 +99,15 @@ class RayCluster:
     def __init__(self, options: RayOptions) -> None:
         options.check()
         self._options = options
-        self._address = options.address or os.environ.get("RAY_ADDRESS", "")
+        self._address = options.address
+        if options.address in ("", "auto"):  # for Ray, too, `auto` is this variable if it is set
+            self._address = os.environ.get("RAY_ADDRESS") or options.address
+        if "://" in self._address:
+            raise UserError(
+                "executor-option address or RAY_ADDRESS: expected HOST:PORT or auto, found "
+                f"'{self._address}'; run Proctor on a node of the cluster: Ray's client (ray://) is "
+                "not supported"
+            )
         self._is_joined = False
         self._temp_dir: Path | None = None
 
@@ -138,11 +142,29 @@ class RayCluster:
 
     def nodes(self) -> list[Node]:
         """Return the nodes that are alive."""
+        free = ray._private.state.available_resources_per_node()  # noqa: SLF001  (the public ones sum them up)
         return [
-            Node(node["NodeID"], node["NodeManagerAddress"], node["NodeManagerHostname"], self._places(node))
+            Node(
+                id=node["NodeID"],
+                address=node["NodeManagerAddress"],
+                hostname=node["NodeManagerHostname"],
+                places=self._places(node["Resources"]),
+                free=self._places(free.get(node["NodeID"], node["Resources"])),
+            )
             for node in ray.nodes()
             if node["Alive"]
         ]
+
+    def no_room(self) -> str:
+        """Say what a worker needs that no node has."""
+        options = self._options
+        needs = f"{options.cpus_per_worker:g} CPUs"
+        needs += f", {options.gpus_per_worker:g} GPUs" if options.gpus_per_worker else ""
+        needs += f", {options.memory_gb_per_worker:g} GB" if options.memory_gb_per_worker else ""
+        return (
+            f"{self.label}: a worker needs {needs}, and none of its {len(self.nodes())} nodes has "
+            "that; `ray status` tells what they have"
+        )
 
     def own_address(self) -> str:
         """Return the address of this machine in the cluster."""
@@ -172,11 +194,11 @@ class RayCluster:
         return list(ready)
 
     def answer(self, call: Any) -> Any:
-        """Return what a call returned. Raises `Lost` if its actor is gone, or `NotImportable`."""
+        """Return what a call returned. Raises `Lost` if its actor is gone or failed, or `NotImportable`."""
         try:
             return ray.get(call, timeout=GET_TIMEOUT_S)
-        except RayTaskError:
-            raise
+        except RayTaskError as error:
+            raise Lost(_last_line(str(error))) from None  # what is above is a traceback
         except RayError as error:
             text = str(error)
             if "creation task" in text:  # the constructor does nothing that could fail
@@ -189,8 +211,8 @@ class RayCluster:
         with suppress(RayError, ValueError):
             ray.kill(actor)
 
-    def _places(self, node: dict[str, Any]) -> int:
-        options, has = self._options, node["Resources"]
+    def _places(self, has: dict[str, float]) -> int:
+        options = self._options
         needs = {
             "CPU": options.cpus_per_worker,
             "GPU": options.gpus_per_worker,
@@ -239,13 +261,11 @@ class RayCluster:
             tried = subprocess.run(command, capture_output=True, timeout=JOIN_TIMEOUT_S, check=False)  # noqa: S603
             if not tried.returncode:
                 return
-            said = tried.stderr
-            why = said.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {tried.returncode}"
+            said = tried.stderr.decode(errors="replace")
+            why = _last_line(said) or f"exit code {tried.returncode}"
         except subprocess.TimeoutExpired as error:
-            said = error.stderr or b""
-        if b"AuthToken" in said:
-            why = f"it wants a token, and {_token_found()}"
-        self._refuse(why)
+            said = (error.stderr or b"").decode(errors="replace")
+        self._refuse(_known_reason(said) or why)
 
     def _refuse(self, why: str) -> NoReturn:
         name = "on this machine" if self._address == "auto" else f"at {self._address}"
@@ -267,6 +287,20 @@ class RayCluster:
                 signal.signal(signal.SIGTERM, sigterm)  # Ray has set its own
 
 
+def _known_reason(said: str) -> str:
+    """Say why a cluster could not be joined, by what Ray wrote to stderr; "" if that is not known."""
+    if "AuthToken" in said:
+        return f"it wants a token, and {_token_found()}"
+    versions = re.findall(r"Ray: (\S+)\s+Python: (\S+)", said.partition("Version mismatch:")[2])
+    if len(versions) < 2:
+        return ""
+    (ray_there, python_there), (ray_here, python_here) = versions[-2:]
+    return (
+        f"it has Ray {ray_there} and Python {python_there}, and this machine has Ray {ray_here} and Python "
+        f"{python_here}; install the same on all nodes"
+    )
+
+
 def _token_found() -> str:
     """Say whether this machine would send a token to a cluster."""
     file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
@@ -275,6 +309,10 @@ def _token_found() -> str:
     if "RAY_AUTH_TOKEN" in os.environ or file.is_file():
         return "the one that is here is another"
     return f"there is none here, neither in RAY_AUTH_TOKEN nor in {file}"
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]
 
 
 def _first_line(error: BaseException) -> str:

@@ -7,12 +7,10 @@ lost, is decided here: each actor has one episode at a time, and what comes back
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -24,18 +22,28 @@ from proctor.exams.results import Fault
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Finished, episode_seed, lost
 from proctor.runs.executors import check_episodes
-from proctor.runs.job import RunJob
+from proctor.runs.job import RunJob, agent_digest
 from proctor.runs.leases import MAX_LOSSES
-from proctor.runs.pool import CLOSE_DEADLINE_S
-from proctor.runs.ray_actor import ActorSetup, file_digests, software_versions
+from proctor.runs.pool import CLOSE_DEADLINE_S, START_DEADLINE_S
+from proctor.runs.ray_actor import (
+    ActorSetup,
+    file_digests,
+    localhost_hint,
+    passed_on,
+    shared_file,
+    software_versions,
+)
 from proctor.runs.ray_cluster import Lost, Node, NotImportable, RayCluster, RayOptions
 from proctor.runs.recorder import Recorders
 from proctor.runs.resources import Moment
 
 LOOK_INTERVAL_S = 1.0  # for nodes that came or went
 OTHERS_WAIT_S = 5.0
-"""How long a run does not begin when a worker is ready and others wait for a CPU that is in use."""
-OWN_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+"""How long a run does not begin when a worker is ready and others wait for a CPU that is in use. Those that
+have waited so long are placed on other nodes, if there is room."""
+BUILD_DEADLINE_S = START_DEADLINE_S + 60.0  # the pool on the node has the first of them, and says more
+RETRY_PAUSE_S = 30.0
+"""How long a node rests where a worker could not begin, once the run has begun. Then twice that."""
 
 
 class _Seat:
@@ -44,6 +52,7 @@ class _Seat:
     def __init__(self, index: int, node: Node, actor: Any) -> None:
         self.index, self.node, self.actor = index, node, actor
         self.state: Literal["placed", "building", "ready"] = "placed"
+        self.since_s = time.monotonic()  # in this state
         self.call: Any = actor.describe.remote()  # the one that is under way
         self.episode: Any = None
         self.begun = Moment.now()  # its present episode
@@ -64,7 +73,8 @@ class RayExecutor:
         check: bool = True,
         **options: Any,
     ) -> None:
-        self._job, self._most, self._recorders = job, workers or math.inf, recorders
+        self._job = msgspec.structs.replace(job, policy_sha256=agent_digest(job))
+        self._most, self._recorders = workers or math.inf, recorders
         # The machine of the run may reach an agent that a node does not reach.
         self._check = check or bool(replicas(job.policy))
         self._options = RayOptions(**options)
@@ -77,7 +87,10 @@ class RayExecutor:
         self._looked_at_s = -math.inf
         self._seats: list[_Seat] = []
         self._refused: dict[str, str] = {}  # why, by the id of the node
-        self._failures: Counter[str] = Counter()  # workers that were never ready, by the id of the node
+        self._failures: Counter[str] = Counter()  # times that workers could not begin, by the id of the node
+        self._paused_until_s: dict[str, float] = {}  # when to try again, by the id of the node
+        self._last_failure = ""
+        self._others_wait_s = OTHERS_WAIT_S
         self._checked: set[str] = set()  # the nodes on which a worker compares the files, or has
         self._losses: Counter[str] = Counter()  # by episode id
         self._again: deque[Any] = deque()  # episodes that were lost
@@ -102,13 +115,13 @@ class RayExecutor:
         if self._cluster.is_ours:
             self._files = []
         if self._recorders is not None:
-            self._shared_file = self._stack.enter_context(_shared_file(self._recorders.run_dir))
+            self._shared_file = self._stack.enter_context(shared_file(self._recorders.run_dir))
         deadline_s = time.monotonic() + self._options.start_timeout_s
         others_until_s = math.inf
         while True:
             self._hire()
             waiting = [seat for seat in self._seats if seat.state != "ready"]
-            if not waiting:
+            if self._seats and not waiting:
                 break
             is_any_ready = len(waiting) < len(self._seats)
             if is_any_ready:
@@ -180,19 +193,45 @@ class RayExecutor:
             return
         self._nodes, self._looked_at_s = self._cluster.nodes(), time.monotonic()
         if not self._has_begun and not any(node.places for node in self._nodes):
-            raise UserError(self._no_room())
-        while len(self._seats) < min(self._most, self._left):
-            used = Counter(seat.node.id for seat in self._seats)
-            room = [n for n in self._nodes if n.places > used[n.id] and n.id not in self._refused]
-            if not room:
-                return
-            node = min(room, key=lambda node: (self._failures[node.id], used[node.id] - node.places))
+            raise UserError(self._cluster.no_room())
+        while len(self._seats) < min(self._most, self._left) and (nodes := self._open_nodes()):
+            node = min(nodes, key=lambda node: (self._failures[node.id], -nodes[node]))
             taken = {seat.index for seat in self._seats}
             index = next(number for number in range(len(taken) + 1) if number not in taken)
             self._seats.append(_Seat(index, node, self._cluster.hire(node)))
 
+    def _open_nodes(self) -> dict[Node, int]:
+        """Return the nodes that may get another worker, and how many each has room for now.
+
+        Where others use the CPUs, that is 0 or less, and a worker waits there.
+        """
+        used = Counter(seat.node.id for seat in self._seats)
+        waiting = Counter(seat.node.id for seat in self._seats if seat.state == "placed")
+        now_s = time.monotonic()
+        return {
+            node: min(node.places - used[node.id], node.free - waiting[node.id])
+            for node in self._nodes
+            if node.places > used[node.id]
+            and node.id not in self._refused
+            and now_s >= self._paused_until_s.get(node.id, 0.0)
+        }
+
+    def _end_overdue(self) -> None:
+        """Refuse nodes where a worker hangs while it is built; take free CPUs rather than wait for others."""
+        now_s = time.monotonic()
+        for seat in self._seats:
+            if seat.state == "building" and now_s - seat.since_s > BUILD_DEADLINE_S:
+                self._refuse(seat, f"a worker was not ready after {BUILD_DEADLINE_S:g} s")
+        room = sum(max(0, free) for node, free in self._open_nodes().items() if not self._failures[node.id])
+        waiting = [s for s in self._seats if s.state == "placed" and now_s - s.since_s > self._others_wait_s]
+        for seat in waiting[:room]:
+            self._drop(seat)
+        if waiting[:room]:
+            self._others_wait_s *= 2  # it may have been a node that is slow to start processes
+
     def _advance(self, most_s: float) -> list[tuple[Any, Finished]]:
         """Wait until something has happened, and let the actors go on; return the finished episodes."""
+        self._end_overdue()
         seats = {seat.call: seat for seat in self._seats if seat.call is not None}
         if not seats:
             time.sleep(most_s)  # nobody is there: nodes may come
@@ -200,6 +239,8 @@ class RayExecutor:
         finished = []
         for call in self._cluster.wait([*seats], most_s):
             seat = seats[call]
+            if seat not in self._seats:
+                continue  # it was dropped with another one of its node
             try:
                 answer = self._cluster.answer(call)
             except Lost as error:
@@ -214,7 +255,7 @@ class RayExecutor:
             elif seat.state == "building":
                 self._settle(seat, answer)
             else:
-                finished.append(self._result(seat, answer))
+                finished += self._result(seat, answer)
         return finished
 
     def _prepare(self, seat: _Seat, description: bytes) -> None:
@@ -232,24 +273,28 @@ class RayExecutor:
         threads = int(self._options.cpus_per_worker)
         setup = ActorSetup(
             job=msgspec.structs.replace(self._job, first_worker=self._job.first_worker + seat.index),
-            check=self._check and not self._has_begun,
+            check=self._check,
             folder=str(Path.cwd()),
-            environ={
-                "LP_NUM_THREADS": str(threads if threads > 1 else 0),
-                **{name: value for name, value in os.environ.items() if name.startswith("PROCTOR_")},
-            },
+            environ={"LP_NUM_THREADS": str(threads if threads > 1 else 0), **passed_on(self._job)},
             files=self._files if is_first else [],
             recording=self._recorders.config if self._recorders else None,
             run_dir=str(self._recorders.run_dir) if self._recorders else "",
             shared_file=self._shared_file,
         )
-        seat.state, seat.call = "building", seat.actor.prepare.remote(msgspec.json.encode(setup))
+        seat.state, seat.since_s = "building", time.monotonic()
+        seat.call = seat.actor.prepare.remote(msgspec.json.encode(setup))
 
     def _settle(self, seat: _Seat, complaint: bytes) -> None:
-        if complaint:
-            self._refuse(seat, complaint.decode() + self._localhost_hint(seat.node))
-        else:
+        if not complaint:
             seat.state = "ready"
+            del self._failures[seat.node.id]
+            return
+        is_here = seat.node.address == self._cluster.own_address()
+        why = complaint.decode() + ("" if is_here else localhost_hint(self._job.policy))
+        if self._has_begun:
+            self._fail(seat, why)  # the agent may only be away for a moment
+        else:
+            self._refuse(seat, why)
 
     def _give(self, seat: _Seat, episode: Any) -> None:
         if self._recorders is not None:
@@ -259,29 +304,31 @@ class RayExecutor:
         seat.episode, seat.begun = episode, Moment.now()
         seat.call = seat.actor.examine.remote(msgspec.json.encode(episode), seat.granted_bytes)
 
-    def _result(self, seat: _Seat, answer: list[bytes]) -> tuple[Any, Finished]:
+    def _result(self, seat: _Seat, answer: list[bytes]) -> list[tuple[Any, Finished]]:
         complaint, record, trace, transcript, counted = answer
         if complaint:
-            raise UserError(f"{seat.node}: {complaint.decode()}")
+            self._refuse(seat, complaint.decode())
+            return self._lose_episode(seat)
         episode, seat.episode, seat.granted_bytes = seat.episode, None, 0
         if self._recorders is not None:
             self._recorders.add_share(msgspec.json.decode(counted, type=list[int]))
         result = msgspec.json.decode(record, type=self._exam.result)
-        return episode, Finished(result, record, trace, transcript)
+        return [(episode, Finished(result, record, trace, transcript))]
 
     def _lose(self, seat: _Seat, why: str) -> list[tuple[Any, Finished]]:
-        """Take out an actor that is gone. Its episode is given to another, or recorded if that was enough."""
-        self._drop(seat)
-        self._checked.discard(seat.node.id)
-        episode = seat.episode
-        if episode is None:
-            self._failures[seat.node.id] += 1
-            if self._failures[seat.node.id] >= MAX_LOSSES:
-                self._refuse(seat, f"{MAX_LOSSES} workers were lost there before they were ready: {why}")
+        """Take out an actor that is gone."""
+        if seat.episode is None:
+            self._fail(seat, why)
             return []
+        self._drop(seat)
         for other in self._seats:
             if other.call is None and other.node.id == seat.node.id:
                 self._drop(other)  # it may have died with its node; one that is dead must not count as a loss
+        return self._lose_episode(seat)
+
+    def _lose_episode(self, seat: _Seat) -> list[tuple[Any, Finished]]:
+        """Give the episode of an actor to another one, or record that it was lost if that was enough."""
+        episode = seat.episode
         self._losses[episode.episode_id] += 1
         if self._losses[episode.episode_id] < MAX_LOSSES:
             self._again.append(episode)
@@ -291,60 +338,47 @@ class RayExecutor:
         seed = episode_seed(self._job.seed, episode.episode_id)
         return [(episode, lost(self._exam, episode, seed, fault, begun=seat.begun))]
 
+    def _fail(self, seat: _Seat, why: str) -> None:
+        """Count that a worker could not begin, and try again a few times."""
+        self._drop_beginners(seat)
+        self._last_failure = f"{seat.node}: {why}"
+        self._failures[seat.node.id] += 1
+        failures = self._failures[seat.node.id]
+        if failures >= MAX_LOSSES:
+            self._refuse(seat, f"{MAX_LOSSES} workers, one after the other, could not begin: {why}")
+        elif self._has_begun:
+            self._paused_until_s[seat.node.id] = time.monotonic() + RETRY_PAUSE_S * failures
+
     def _drop(self, seat: _Seat) -> None:
         self._cluster.dismiss(seat.actor)
         self._seats = [other for other in self._seats if other is not seat]
+        self._checked.discard(seat.node.id)
         self._looked_at_s = -math.inf  # look for a place for another one at once
 
     def _refuse(self, seat: _Seat, why: str) -> None:
-        """Use a node no more. Before the run has begun, that ends it."""
+        """Begin no worker on a node any more. Before the run has begun, that ends it."""
         if not self._has_begun:
             raise UserError(f"{seat.node}: {why}")
         self._refused[seat.node.id] = f"{seat.node}: {why}"
-        self._drop(seat)
+        self._drop_beginners(seat)
 
-    def _localhost_hint(self, node: Node) -> str:
-        if node.address == self._cluster.own_address():
-            return ""
-        return localhost_hint(self._job.policy)
+    def _drop_beginners(self, seat: _Seat) -> None:
+        """Drop an actor, and those on its node that are not ready: what it met, they meet, too."""
+        for other in self._seats:
+            if other is seat or (other.node.id == seat.node.id and other.state != "ready"):
+                self._drop(other)
 
     def _hope(self) -> bool:
         """Tell whether a worker may still come: a node is not refused, or all are gone."""
         alive = [node.id for node in self._nodes if node.places]
         return not alive or any(node not in self._refused for node in alive)
 
-    def _no_room(self) -> str:
-        options = self._options
-        needs = f"{options.cpus_per_worker:g} CPUs"
-        needs += f", {options.gpus_per_worker:g} GPUs" if options.gpus_per_worker else ""
-        needs += f", {options.memory_gb_per_worker:g} GB" if options.memory_gb_per_worker else ""
-        return (
-            f"{self._cluster.label}: a worker needs {needs}, and none of its {len(self._nodes)} nodes has "
-            "that; `ray status` tells what they have"
-        )
-
     def _no_nodes(self) -> str:
-        refused = next(iter(self._refused.values()), "")
-        why = f"the last node was refused: {refused}" if refused else "all of its nodes with CPUs are gone"
+        if not self._hope():
+            why = f"the last node was refused: {[*self._refused.values()][-1]}"
+        elif any(node.places for node in self._nodes):
+            why = f"no worker could begin within {self._options.start_timeout_s:g} s"
+            why += f" ({self._last_failure})" if self._last_failure else ""
+        else:
+            why = "all of its nodes with CPUs are gone"
         return f"{self._cluster.label}: {why}. What is done is kept: the same command goes on"
-
-
-def localhost_hint(policy: str) -> str:
-    """Return what to add where a node does not reach an agent whose address says `localhost`."""
-    hosts = [url.partition("://")[2] for url in replicas(policy)]
-    if not any(host.startswith(OWN_HOSTS) for host in hosts):
-        return ""
-    return "; on a node, localhost is the node itself: give the agent's address as the nodes reach it"
-
-
-@contextmanager
-def _shared_file(run_dir: Path) -> Iterator[str]:
-    """Yield the path of a file that whoever sees the run's folder sees, too; "" if there cannot be one."""
-    folder = next(parent for parent in (run_dir, *run_dir.parents) if parent.is_dir())
-    try:
-        file = tempfile.NamedTemporaryFile(dir=folder, prefix=".proctor-ray-", suffix=".tmp")  # noqa: SIM115
-    except OSError:  # the journal will say what is wrong with the folder
-        yield ""
-        return
-    with file:
-        yield file.name

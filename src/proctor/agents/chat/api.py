@@ -84,15 +84,26 @@ def wire_of(address: str) -> Wire:
     return WIRES[re.sub("https?$", "", scheme)]()
 
 
+def key_names(address: str, key_env: str | None) -> list[str]:
+    """Return the environment variables that may hold the key for an address; the first that is set counts."""
+    if key_env:
+        return [key_env]
+    wire = wire_of(address)
+    is_vendor = urlsplit(_url_of(address)).hostname == wire.vendor_host
+    return [KEY_VARIABLE, wire.vendor_key] if is_vendor else [KEY_VARIABLE]
+
+
+def _url_of(address: str) -> str:
+    scheme, _, rest = address.partition("://")
+    return f"{re.sub('^.*[+]', '', scheme)}://{rest}"
+
+
 def endpoint_of(address: str, wire: Wire, key_env: str | None) -> Endpoint:
     """Return where to ask and with which key; a vendor's key goes to the vendor's own host alone."""
-    scheme, _, rest = address.partition("://")
-    url = f"{re.sub('^.*[+]', '', scheme)}://{rest}"
+    url = _url_of(address)
     if urlsplit(url).path.endswith(wire.path):
         raise UserError(f"host: leave out {wire.path} at the end of {address}: it is added")
-    names = [key_env] if key_env else [KEY_VARIABLE]
-    if not key_env and urlsplit(url).hostname == wire.vendor_host:
-        names.append(wire.vendor_key)
+    names = key_names(address, key_env)
     for name in names:
         if key := os.environ.get(name, "").strip():
             return Endpoint(url, checked_token(name, key), name)
