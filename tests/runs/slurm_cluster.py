@@ -40,6 +40,7 @@ SelectTypeParameters=CR_CPU_Memory
 SlurmdParameters=config_overrides
 SchedulerParameters=sched_min_interval=200000
 ReturnToService=2
+Epilog={dir}/epilog
 SlurmdTimeout=10
 MessageTimeout=5
 KillWait=5
@@ -67,6 +68,10 @@ class SlurmCluster:
         (folder / "state").mkdir(parents=True)
         (folder / "spool").mkdir()
         (folder / "slurm.conf").write_text(CONF.format(host=socket.gethostname().split(".")[0], dir=folder))
+        self.slow_epilog = folder / "slow"  # while it exists, an ended task stays COMPLETING
+        epilog = folder / "epilog"
+        epilog.write_text(f"#!/bin/sh\nwhile [ -e {self.slow_epilog} ]; do sleep 0.2; done\n")
+        epilog.chmod(0o755)
         (folder / "munge.key").write_bytes(os.urandom(1024))
         (folder / "munge.key").chmod(0o600)
         self.environ = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}

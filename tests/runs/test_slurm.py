@@ -16,8 +16,14 @@ pytestmark = pytest.mark.slow
 
 DEADLINE_S = 300.0
 EXAM = ("--suite", "houses-v1", "--episodes", "16", "--policy", "blind")
+HANGING = ("--executor-option", "command=sleep 300;")
+SBATCH = shutil.which("sbatch")
 SMALL = ("--env-option", "width=64", "--env-option", "height=48")
 PROCTOR = (sys.executable, "-m", "proctor.cli")
+IMPATIENT = (
+    "from proctor import cli; from proctor.runs import slurm_executor as executor; executor.SETTLE_S = 3; "
+    "raise SystemExit(cli.main())"
+)
 SLURM = ("--executor", "slurm", "--workers", "2", "--lease", "5")
 
 
@@ -33,6 +39,7 @@ def machine(tmp_path_factory):
 def cluster(machine):
     """The cluster with both nodes up and no job; what a test leaves behind is cancelled."""
     yield machine
+    machine.slow_epilog.unlink(missing_ok=True)
     machine.call("scancel", "-u", "root")
     for name in NODES:
         machine.restart_node(name)
@@ -48,9 +55,9 @@ def expected(tmp_path_factory):
 
 
 @contextmanager
-def started(cluster, out, *options, **more):
+def started(cluster, out, *options, program=PROCTOR, **more):
     """Start a run on the cluster; it is ended with the block."""
-    words = [*PROCTOR, "run", *EXAM, *SMALL, *SLURM, "--out", out, *options]
+    words = [*program, "run", *EXAM, *SMALL, *SLURM, "--out", out, *options]
     with (
         Path(f"{out}.txt").open("a+") as log,
         cluster.start(*words, stdout=log, stderr=log, **more) as driver,
@@ -70,6 +77,15 @@ def finish(driver, out):
 def run(cluster, out, *options):
     with started(cluster, out, *options) as driver:
         return finish(driver, out)
+
+
+def replace_sbatch(cluster, tmp_path, monkeypatch, body):
+    """Put a script before sbatch, as some sites do."""
+    script = tmp_path / "bin" / "sbatch"
+    script.parent.mkdir()
+    script.write_text(f"#!/bin/sh\n{body}\n")
+    script.chmod(0o755)
+    monkeypatch.setitem(cluster.environ, "PATH", f"{script.parent}:{os.environ['PATH']}")
 
 
 def done(out):
@@ -154,19 +170,108 @@ def test_a_command_that_is_ended_leaves_no_job_and_goes_on_later(cluster, expect
 
 def test_ctrl_c_during_sbatch_leaves_no_job(cluster, tmp_path, monkeypatch):
     """Ctrl-C comes after SLURM has taken the job, and before its id is known here."""
-    slow, begun = tmp_path / "bin" / "sbatch", tmp_path / "begun"
-    slow.parent.mkdir()
-    slow.write_text(f'#!/bin/sh\n{shutil.which("sbatch")} "$@"\ntouch {begun}\nsleep 3\n')
-    slow.chmod(0o755)
-    monkeypatch.setitem(cluster.environ, "PATH", f"{slow.parent}:{os.environ['PATH']}")
+    begun = tmp_path / "begun"
+    replace_sbatch(cluster, tmp_path, monkeypatch, f'{SBATCH} "$@"\ntouch {begun}\nsleep 3')
     out = tmp_path / "run"
-    hanging = ("--executor-option", "command=sleep 300;")
-    with started(cluster, out, *hanging, start_new_session=True) as driver:
+    with started(cluster, out, *HANGING, start_new_session=True) as driver:
         cluster.wait_until(begun.exists, "sbatch has been called")
         os.killpg(driver.pid, signal.SIGINT)
         code, told = finish(driver, out)
     assert code == 130, told
     cluster.wait_until(lambda: cluster.jobs() == [], "the job is cancelled")
+
+
+def test_a_job_that_sbatch_gave_up_too_early_is_cancelled(cluster, tmp_path, monkeypatch):
+    """The controller takes the job, but too late for sbatch."""
+    begun = tmp_path / "begun"
+    timeout = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
+    body = f'{SBATCH} "$@" >/dev/null\ntouch {begun}\necho "{timeout}" >&2\nexit 1'
+    replace_sbatch(cluster, tmp_path, monkeypatch, body)
+    out = tmp_path / "run"
+    with started(cluster, out, *HANGING) as driver:
+        cluster.wait_until(begun.exists, "sbatch has been called")
+        driver.send_signal(signal.SIGINT)
+        code, told = finish(driver, out)
+    assert code == 130, told
+    assert cluster.jobs() == []
+
+
+def test_a_job_that_sbatch_gave_up_too_early_is_watched(cluster, expected, tmp_path, monkeypatch):
+    body = f'{SBATCH} "$@" >/dev/null\necho "sbatch: error: Socket timed out on send/recv" >&2\nexit 1'
+    replace_sbatch(cluster, tmp_path, monkeypatch, body)
+    out = tmp_path / "run"
+    code, told = run(cluster, out)
+    assert code == 0, told
+    assert "is submitted after all" in told
+    assert (out / "results.json").read_bytes() == expected
+    assert len({log.name.partition("_")[0] for log in (out / "slurm").glob("*.log")}) == 1
+
+
+def test_an_sbatch_that_says_more_than_the_id_is_understood(cluster, tmp_path, monkeypatch):
+    replace_sbatch(cluster, tmp_path, monkeypatch, f'{SBATCH} "$@"\necho "Maintenance on Monday"')
+    out = tmp_path / "run"
+    with started(cluster, out, *HANGING) as driver:
+        text = Path(f"{out}.txt")
+        cluster.wait_until(lambda: "SLURM job" in text.read_text(), "the job is told")
+        driver.send_signal(signal.SIGINT)
+        code, told = finish(driver, out)
+    assert code == 130, told
+    assert told.count("is submitted") == 1
+    assert cluster.jobs() == []
+
+
+def test_variables_of_the_user_neither_change_nor_hide_the_jobs(cluster, expected, tmp_path, monkeypatch):
+    given = {
+        **{"SBATCH_PARTITION": "closed", "SBATCH_ARRAY_INX": "1-9", "SBATCH_OUTPUT": "/dev/null"},
+        **{"SBATCH_WAIT": "1", "SQUEUE_PARTITION": "closed", "SQUEUE_STATES": "SUSPENDED"},
+        **{"SQUEUE_NAMES": "mine", "SCANCEL_NAME": "mine", "SBATCH_JOB_NAME": "mine"},
+    }
+    for name, value in given.items():
+        monkeypatch.setitem(cluster.environ, name, value)
+    out = tmp_path / "run"
+    with started(cluster, out, "--executor-option", "partition=exam") as driver:
+        wait_for_episodes(cluster, out, 2)
+        driver.send_signal(signal.SIGINT)
+        assert finish(driver, out)[0] == 130
+    for name in given:
+        monkeypatch.delitem(cluster.environ, name)
+    assert cluster.jobs() == []
+    assert len(list((out / "slurm").glob("*.log"))) == 2
+    code, told = run(cluster, out)
+    assert code == 0, told
+    assert (out / "results.json").read_bytes() == expected
+
+
+def test_tasks_that_are_requeued_while_another_array_is_there_are_cancelled_as_well(cluster, tmp_path):
+    """SLURM pre-empts all tasks, and the nodes take long to end what is left of them."""
+    out = tmp_path / "run"
+    with started(cluster, out, *HANGING, program=(sys.executable, "-c", IMPATIENT)) as driver:
+        wait_for_tasks(cluster)
+        cluster.slow_epilog.touch()
+        cluster.call("scontrol", "requeue", cluster.jobs()[0].partition("_")[0])
+        text = Path(f"{out}.txt")
+        cluster.wait_until(lambda: text.read_text().count("is submitted") == 2, "another is submitted")
+        cluster.slow_epilog.unlink()
+        cluster.wait_until(lambda: len(cluster.running()) == 2, "the other array runs")
+        assert len({job.partition("_")[0] for job in cluster.jobs()}) == 2
+        driver.send_signal(signal.SIGINT)
+        code, told = finish(driver, out)
+    assert code == 130, told
+    assert cluster.jobs() == []
+
+
+def test_tasks_that_slurm_is_about_to_requeue_are_cancelled_as_well(cluster, tmp_path):
+    out = tmp_path / "run"
+    with started(cluster, out, *HANGING) as driver:
+        wait_for_tasks(cluster)
+        cluster.slow_epilog.touch()
+        cluster.call("scontrol", "requeue", cluster.jobs()[0].partition("_")[0])
+        cluster.wait_until(lambda: "RUNNING" not in str(cluster.jobs()), "the tasks have ended")
+        driver.send_signal(signal.SIGINT)
+        code, told = finish(driver, out)
+    assert code == 130, told
+    cluster.slow_epilog.unlink()
+    cluster.wait_until(lambda: cluster.jobs() == [], "the tasks do not come back")
 
 
 def test_workers_finish_without_the_command_that_submitted_them(cluster, expected, tmp_path):
@@ -226,7 +331,7 @@ def test_a_controller_that_is_down_is_named_before_anything_is_written(cluster, 
 
 def test_a_controller_that_stays_away_ends_the_command(cluster, tmp_path):
     out = tmp_path / "run"
-    patience = ("--executor-option", "max_unreachable_s=1", "--executor-option", "command=sleep 300;")
+    patience = ("--executor-option", "max_unreachable_s=1", *HANGING)
     with started(cluster, out, *patience) as driver:
         wait_for_tasks(cluster)
         cluster.stop_controller()
@@ -286,6 +391,19 @@ def test_the_reason_why_nothing_starts_is_told(cluster, tmp_path):
         assert finish(driver, out)[0] == 130
     assert cluster.jobs() == []
     assert json.loads((out / "manifest.json").read_text())["identity"]["policy"] == "blind"
+
+
+@pytest.mark.parametrize("state", [(), ("State=SpecialExit",)])
+def test_tasks_that_somebody_holds_are_told(cluster, tmp_path, state):
+    out = tmp_path / "run"
+    with started(cluster, out, *HANGING) as driver:
+        wait_for_tasks(cluster)
+        cluster.call("scontrol", "requeuehold", *state, cluster.jobs()[0].partition("_")[0])
+        held = "scontrol release lets it go on"
+        cluster.wait_until(lambda: held in Path(f"{out}.txt").read_text(), "the reason is told")
+        driver.send_signal(signal.SIGINT)
+        assert finish(driver, out)[0] == 130
+    assert cluster.jobs() == []
 
 
 def test_an_agent_that_goes_away_stops_the_run_with_its_own_exit_code(cluster, tmp_path):

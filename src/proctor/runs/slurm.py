@@ -22,7 +22,24 @@ ENDED = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
     *("PREEMPTED", "REVOKED", "TIMEOUT"),
 }
+WAITING = {"PENDING", "SPECIAL_EXIT", "SUSPENDED"}
 COMPLETING = "COMPLETING"  # it has ended, and SLURM is ending what is left of its processes
+FLAG = re.compile(r"(?:^|\s)(?:--([a-z][a-z-]*)|-([A-Za-z]))", re.ASCII)
+LONG_FLAGS = {
+    **{"A": "account", "C": "constraint", "G": "gpus", "J": "job-name", "a": "array", "e": "error"},
+    **{"i": "input", "o": "output", "p": "partition", "q": "qos", "t": "time"},
+}
+MEMORY = ("SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_GPU")
+VARIABLES = {
+    "array": ("SBATCH_ARRAY_INX",),
+    **dict.fromkeys(("mem", "mem-per-cpu", "mem-per-gpu"), MEMORY),
+    "output": ("SBATCH_OUTPUT", "SBATCH_ERROR"),
+    **dict.fromkeys(("requeue", "no-requeue"), ("SBATCH_REQUEUE", "SBATCH_NO_REQUEUE")),
+    "time": ("SBATCH_TIMELIMIT",),
+}
+"""The variables that override a flag of a batch script, if they are not named like it."""
+MISLEADING = ("SBATCH_CLUSTERS", "SBATCH_WAIT")
+"""Variables by which squeue would not see the job, or sbatch would not return before its end."""
 
 
 class SlurmUnreachable(ProctorError):
@@ -34,6 +51,11 @@ class Task(NamedTuple):
 
     state: str  # such as PENDING
     reason: str = ""  # why it is pending
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for SLURM, or for somebody, to start it."""
+        return self.state in WAITING
 
     @property
     def is_over(self) -> bool:
@@ -59,7 +81,12 @@ def submit(script: Path) -> str:
         if _is_unreachable(error):
             raise SlurmUnreachable(_words(error))
         raise UserError(f"sbatch refused the job: {_words(error)}; what it was given is in {script}")
-    return _job_id(out)
+    # Its last line is the id, perhaps with the cluster's name; a site's own `sbatch` may write more.
+    found = re.search(r"^(\d+)(;.*)?\s*\Z", out, re.MULTILINE)
+    job_ids = [found[1]] if found else jobs_of_script(script)
+    if not job_ids:
+        raise ProctorError(f"sbatch was to write the id of a job, but wrote {out!r:.200}")
+    return job_ids[-1]
 
 
 def tasks_of(job_ids: Sequence[str]) -> list[Task]:
@@ -73,8 +100,11 @@ def tasks_of(job_ids: Sequence[str]) -> list[Task]:
 
 
 def jobs_of_script(script: Path) -> list[str]:
-    """Return the ids of this user's jobs that were submitted from a script and are not over."""
-    code, out, error = _call("squeue", "-h", "-r", "-u", str(os.getuid()), "-o", "%F|%T|%o")
+    """Return the ids of this user's jobs that were submitted from a script and are not over.
+
+    Also those in partitions that are hidden from the user (`-a`).
+    """
+    code, out, error = _call("squeue", "-h", "-a", "-r", "-u", str(os.getuid()), "-o", "%F|%T|%o")
     if code:
         raise SlurmUnreachable(_words(error))
     fields = [line.split("|", 2) for line in out.splitlines() if line.count("|") > 1]
@@ -94,6 +124,7 @@ def _call(*words: str) -> tuple[int, str, str]:
 
     It runs in a session of its own: Ctrl-C must not end an `sbatch` whose job may be submitted already.
     """
+    script = Path(words[-1]) if words[0] == "sbatch" else None
     try:
         process = subprocess.Popen(  # noqa: S603  (a command of SLURM with our own words)
             words,
@@ -102,6 +133,7 @@ def _call(*words: str) -> tuple[int, str, str]:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
+            env=_environ(script),
             start_new_session=True,
         )
     except OSError as error:
@@ -114,30 +146,38 @@ def _call(*words: str) -> tuple[int, str, str]:
             problem = f"{words[0]} did not answer in {COMMAND_DEADLINE_S:.0f} s"
             raise SlurmUnreachable(problem) from None
         except BaseException:
-            _cancel_submitted(process, words)
+            if script:  # when sbatch has ended, jobs_of_script finds what it has submitted
+                with suppress(subprocess.TimeoutExpired):
+                    process.communicate(timeout=COMMAND_DEADLINE_S)
+            if words[0] != "scancel":  # which may finish: a second Ctrl-C must not leave jobs
+                process.kill()
             raise
     return process.returncode, out, err
 
 
-def _cancel_submitted(process: subprocess.Popen[str], words: Sequence[str]) -> None:
-    """Cancel what an interrupted `sbatch` has submitted; nobody else will know of it."""
-    if words[0] == "sbatch":
-        with suppress(subprocess.TimeoutExpired, ProctorError):
-            cancel([_job_id(process.communicate(timeout=COMMAND_DEADLINE_S)[0])])
-    if words[0] != "scancel":  # which may finish: whoever presses Ctrl-C twice wants no jobs left, either
-        process.kill()
+def _environ(script: Path | None) -> dict[str, str]:
+    """Return the environment of a command without variables that change what it is asked for.
 
-
-def _job_id(out: str) -> str:
-    """Return the id that `sbatch --parsable` has written: its last line, perhaps with the cluster's name."""
-    found = re.search(r"^(\d+)(;.*)?\s*\Z", out, re.MULTILINE)
-    if found is None:
-        raise ProctorError(f"sbatch was to write the id of a job, but wrote {out!r:.200}")
-    return found[1]
+    SQUEUE_* and SCANCEL_* would hide jobs. For sbatch, SBATCH_* would override the flags in its script.
+    """
+    if script is None:
+        return {
+            name: value for name, value in os.environ.items() if not name.startswith(("SQUEUE_", "SCANCEL_"))
+        }
+    overriding = set(MISLEADING)
+    with suppress(OSError):  # sbatch says why it cannot read the script
+        lines = re.findall(r"^#SBATCH(.*)", script.read_text(errors="replace"), re.MULTILINE)
+        for long, short in FLAG.findall("\n".join(lines)):
+            flag = long or LONG_FLAGS.get(short, "")
+            overriding.update(VARIABLES.get(flag, (f"SBATCH_{flag.upper().replace('-', '_')}",)))
+    return {name: value for name, value in os.environ.items() if name not in overriding}
 
 
 def _is_unreachable(error: str) -> bool:
-    words = ("unable to contact slurm controller", "socket timed out", "temporarily unable", "refused")
+    words = (
+        *("unable to contact slurm controller", "socket timed out"),
+        *("temporarily unable", "connection refused"),
+    )
     return any(each in error.lower() for each in words)
 
 

@@ -47,6 +47,9 @@ REASONS = {
     "BadConstraints": "no node has what the options ask for",
     "JobHeldUser": "it is held; scontrol release lets it go on",
     "JobHeldAdmin": "the administrator holds it",
+    "job requeued in held state": "scontrol release lets it go on",
+    "SPECIAL_EXIT": "it is held; scontrol release lets it go on",
+    "SUSPENDED": "somebody has suspended it; scontrol resume lets it go on",
     "BeginTime": "SLURM lets it wait before it starts again",
 }
 """What some of SLURM's reasons mean to the user; the others say it well enough."""
@@ -93,7 +96,8 @@ class SlurmExecutor:
         del recorders, check  # the workers record, and look for the agent
         self._job, self._options = job, SlurmOptions(**options)
         self.tasks = math.ceil((workers or 1) / self._options.workers_per_task)
-        self._array: _Array | None = None
+        _flags(Path(), self.tasks, self._options)  # a bad one is refused before anything is written
+        self._array: JobArray | None = None
         self._problems: list[str] = []
 
     def check(self, episodes: Sequence[Any]) -> list[str]:
@@ -123,7 +127,7 @@ class SlurmExecutor:
             )
         with disk_errors(run):
             script = write_script(run, self.tasks, self._options)
-        self._array = _Array(script.parent, self._options)
+        self._array = JobArray(script.parent, self._options)
         while attempts.is_left:
             attempts.news = self._array.watch(attempts.ended_elsewhere, attempts.problem) or attempts.news
             if self._array.has_given_up:
@@ -139,12 +143,14 @@ class SlurmExecutor:
         return [*self._problems, *(array.end() if array is not None else [])]
 
 
-class _Array:
+class JobArray:
     """The jobs of a run: submitted, watched, and submitted again as long as that helps."""
 
     def __init__(self, folder: Path, options: SlurmOptions) -> None:
         self._folder, self._options = folder, options
-        self._job_ids: list[str] = []
+        self._job_ids: list[str] = []  # of the array that is watched
+        self._all_job_ids: list[str] = []  # also of former ones: SLURM may requeue a task that it is ending
+        self._is_unclear = False  # whether SLURM may have taken a job whose id is not known
         self._submitted_at_s = self._progress_at_s = time.monotonic()
         self._poll_at_s = -math.inf
         self._pending_since_s = self._over_since_s = self._silent_since_s = math.inf
@@ -156,7 +162,7 @@ class _Array:
 
     @property
     def _name(self) -> str:
-        return f"SLURM job {' and '.join(self._job_ids)}"
+        return _name_of(self._job_ids)
 
     def watch(self, finished: int, agent_problem: str) -> str:
         """Look after the jobs. Return what the user should know, if anything.
@@ -192,13 +198,26 @@ class _Array:
     def _begin(self, now_s: float) -> str:
         """Submit the array, unless one of an earlier call is still there."""
         script = self._folder / SCRIPT
-        self._job_ids = slurm.jobs_of_script(script)
+        self._watch_jobs(slurm.jobs_of_script(script))
+        if self._job_ids and self._is_unclear:
+            self._is_unclear = False
+            return f"{self._name} is submitted after all"
         if self._job_ids:
             return f"{self._name} of an earlier call is still there: no other is submitted"
-        self._job_ids = [slurm.submit(script)]
+        was_unclear, self._is_unclear = self._is_unclear, True
+        try:
+            self._watch_jobs([slurm.submit(script)])
+        except UserError:  # it is refused
+            self._is_unclear = was_unclear
+            raise
+        self._is_unclear = was_unclear
         self._submitted_at_s = now_s
         self._fruitless += 1
         return f"{self._name} is submitted; the logs of its tasks are in {self._folder}"
+
+    def _watch_jobs(self, job_ids: list[str]) -> None:
+        self._job_ids = job_ids
+        self._all_job_ids = list(dict.fromkeys([*self._all_job_ids, *job_ids]))
 
     def _poll(self, now_s: float) -> str:
         tasks = slurm.tasks_of(self._job_ids)
@@ -223,13 +242,14 @@ class _Array:
 
     def _note_pending(self, now_s: float, tasks: Sequence[Task]) -> str:
         """Say why nothing runs, if nothing has run for a while."""
-        if any(task.state != "PENDING" for task in tasks):
+        if not all(task.is_waiting for task in tasks):
             self._pending_since_s = math.inf
             return ""
         self._pending_since_s = min(self._pending_since_s, now_s)
         if now_s - self._pending_since_s < PENDING_NOTE_S:
             return ""
-        reasons = sorted({task.reason for task in tasks} - {"None", "JobArrayTaskLimit"})
+        states = {task.state for task in tasks if task.state != "PENDING"}
+        reasons = sorted(states | {task.reason for task in tasks} - {"None", "JobArrayTaskLimit"})
         told = [f"{reason}: {REASONS[reason]}" if reason in REASONS else reason for reason in reasons]
         return f"{self._name} is waiting for SLURM to start it ({'; '.join(told) or 'no reason given'})"
 
@@ -258,35 +278,71 @@ class _Array:
 
     def end(self) -> list[str]:
         """Cancel what is left, at the end those only that did not end by themselves; return what failed."""
-        if not self._job_ids:
-            return []
+        script = self._folder / SCRIPT
         try:
+            if self._is_unclear:
+                self._find_unclear()
+            if not self._all_job_ids:
+                problem = f"sbatch did not say whether SLURM took {script}, and squeue does not show it yet"
+                return [problem] if self._is_unclear else []
             if self.is_done:
-                slurm.cancel(self._job_ids, only_pending=True)
-            if not (self.is_done and self._wait_until_over()):
-                slurm.cancel(self._job_ids)
-                if not self._wait_until_over():
-                    return [f"{self._name} is cancelled, and SLURM has not ended it yet; squeue shows it"]
+                slurm.cancel(self._all_job_ids, only_pending=True)
+            if not (self.is_done and self._last_states() <= slurm.ENDED):
+                slurm.cancel(self._all_job_ids)
+                if not self._last_states() <= {*slurm.ENDED, slurm.COMPLETING}:
+                    name = _name_of(self._all_job_ids)
+                    return [f"{name} is cancelled, and SLURM has not ended it yet; squeue shows it"]
         except SlurmUnreachable as error:
-            remedy = f"when it does, end it with: scancel {' '.join(self._job_ids)}"
-            return [f"{self._name} may go on: SLURM's controller does not answer ({error}); {remedy}"]
+            ids = " ".join(self._all_job_ids)
+            if not (ids or self._is_unclear):
+                return []
+            name = _name_of(self._all_job_ids) if ids else f"a SLURM job of {script}"
+            remedy = f"when it does, end it with: scancel {ids or '(the id that squeue shows)'}"
+            return [f"{name} may go on: SLURM's controller does not answer ({error}); {remedy}"]
         return []
 
-    def _wait_until_over(self) -> bool:
-        """Wait until no task is left; tell whether none does any work at least."""
+    def _find_unclear(self) -> None:
+        """Look for a job whose id sbatch did not say: SLURM may take it a little later."""
         until_s = time.monotonic() + END_DEADLINE_S
         while True:
-            states = {task.state for task in slurm.tasks_of(self._job_ids)}
+            self._watch_jobs(slurm.jobs_of_script(self._folder / SCRIPT))
+            if self._all_job_ids or time.monotonic() >= until_s:
+                return
+            time.sleep(0.5)
+
+    def _last_states(self) -> set[str]:
+        """Return the states of all tasks when they have ended, or after a while."""
+        until_s = time.monotonic() + END_DEADLINE_S
+        while True:
+            states = {task.state for task in slurm.tasks_of(self._all_job_ids)}
             if states <= slurm.ENDED or time.monotonic() >= until_s:
-                return states <= {*slurm.ENDED, slurm.COMPLETING}
+                return states
             time.sleep(0.5)
 
 
 def write_script(run: Path, tasks: int, options: SlurmOptions) -> Path:
-    """Write the batch script of a run into its folder; it can also be submitted by hand."""
-    folder = run / FOLDER
-    path = folder / SCRIPT
+    """Write the batch script of a run into its folder; it can also be submitted by hand.
+
+    Only the user may read it: `setup` may have keys in it.
+    """
+    flags = _flags(run, tasks, options)
+    path = run / FOLDER / SCRIPT
     command = options.command or shlex.join([sys.executable, "-m", "proctor.cli"])
+    lines = [
+        "#!/bin/bash",
+        "# The workers of a run of Proctor. To add some: sbatch " + shlex.quote(str(path)),
+        *(f"#SBATCH {flag}" for flag in flags),
+        'echo "task $SLURM_ARRAY_TASK_ID on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times"',
+        *options.setup,
+        f"exec {command} work {shlex.quote(str(run))} --workers {options.workers_per_task}",
+    ]
+    path.parent.mkdir(exist_ok=True)
+    write_atomically(path, "\n".join([*lines, ""]).encode(errors="surrogateescape"), mode=0o600)
+    return path
+
+
+def _flags(run: Path, tasks: int, options: SlurmOptions) -> list[str]:
+    """Return what sbatch is given; a UserError for what is not a flag, or has more than one line."""
     parallel = f"%{options.parallel}" if options.parallel else ""
     given = {
         "job-name": options.job_name,
@@ -295,27 +351,12 @@ def write_script(run: Path, tasks: int, options: SlurmOptions) -> Path:
         "ntasks": 1,
         "cpus-per-task": options.cpus_per_task or options.workers_per_task,
         "chdir": Path.cwd(),
-        "output": f"{folder}/".replace("%", "%%") + "%A_%a.log",
+        "output": f"{run / FOLDER}/".replace("%", "%%") + "%A_%a.log",
         "open-mode": "append",
         **{name: getattr(options, name) for name in PASSED_ON},
     }
-    flags = [f"--{name}={shlex.quote(str(value))}" for name, value in given.items() if value is not None]
-    _check_flags([*flags, *options.extra])
-    lines = [
-        "#!/bin/bash",
-        "# The workers of a run of Proctor. To add some: sbatch " + shlex.quote(str(path)),
-        *(f"#SBATCH {flag}" for flag in [*flags, "--requeue", *options.extra]),
-        'echo "task $SLURM_ARRAY_TASK_ID on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times"',
-        *options.setup,
-        f"exec {command} work {shlex.quote(str(run))} --workers {options.workers_per_task}",
-    ]
-    folder.mkdir(exist_ok=True)
-    write_atomically(path, "\n".join([*lines, ""]).encode(errors="surrogateescape"))
-    return path
-
-
-def _check_flags(flags: Sequence[str]) -> None:
-    """Raise a UserError for what would not be a flag of sbatch, or more than one line of its script."""
+    own = [f"--{name}={shlex.quote(str(value))}" for name, value in given.items() if value is not None]
+    flags = [*own, "--requeue", *options.extra]
     for flag in flags:
         if not flag.startswith("-"):
             raise UserError(
@@ -323,6 +364,11 @@ def _check_flags(flags: Sequence[str]) -> None:
             )
         if "\n" in flag or "\r" in flag:
             raise UserError(f"a flag of sbatch cannot have a line break: {flag!r:.200}")
+    return flags
+
+
+def _name_of(job_ids: Sequence[str]) -> str:
+    return f"SLURM job {' and '.join(job_ids)}"
 
 
 def _counts(states: Counter[str]) -> str:
