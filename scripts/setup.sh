@@ -71,6 +71,13 @@ need_slurm() {
     has_command ip || missing+=(iproute2)
 }
 
+# Runs containers and makes their base. apt would choose crun, which fails where cgroups are in hybrid mode.
+need_podman() {
+    has_command podman || missing+=(podman)
+    has_command runc || missing+=(runc)
+    has_command debootstrap || missing+=(debootstrap)
+}
+
 need_node() { has_command node npm || missing+=(nodejs npm); }
 
 # Installs what is missing, all at once; where it may not, says the command.
@@ -100,7 +107,7 @@ if [ "${1:-}" = --packages ]; then
     case ${2:-} in
     ros) need_compiler ;;
     test) need_compiler && need_browser && need_node ;;
-    slow) need_compiler && need_browser && need_node && need_slurm ;;
+    slow) need_compiler && need_browser && need_node && need_slurm && need_podman ;;
     *) echo "expected ros, test or slow after --packages, found '${2:-}'" >&2 && exit 2 ;;
     esac
     install_missing

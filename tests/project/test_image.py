@@ -100,6 +100,14 @@ def test_no_registry_is_named():
     assert not [image for image in images if re.match(r"[^/]*[.:][^/]*/", image)]
 
 
+def test_a_node_of_ray_in_a_container_gets_what_all_nodes_need():
+    """The container has a HOME of its own, without the token."""
+    page = (REPOSITORY / "docs" / "containers.md").read_text()
+    command = re.search(r"podman run [^`]*--entrypoint ray [^`]*```", page)[0]
+    assert "--env RAY_AUTH_TOKEN " in command
+    assert "--env RAY_worker_niceness=0 " in command
+
+
 @pytest.fixture
 def machine(tmp_path):
     """A machine with the usual tools and no engine: `run(WORD..., NAME=VALUE...)` builds the images."""
@@ -311,10 +319,10 @@ def test_nothing_of_the_machine_that_built_it_is_in_the_image(podman, target):
 @pytest.mark.slow
 def test_an_agent_in_a_container_is_examined_by_an_evaluator_in_another(podman, runs, tmp_path):
     """With the Containerfile and the policy that the docs show. The two share a network without a way out."""
-    pages = "".join(page.read_text() for page in sorted((REPOSITORY / "docs").glob("cluster*.md")))
+    page = (REPOSITORY / "docs" / "containers.md").read_text()
     source = tmp_path / "agent"
     source.mkdir()
-    (source / "Containerfile").write_text(re.search(r"```dockerfile\n(.*?)```", pages, re.DOTALL)[1])
+    (source / "Containerfile").write_text(re.search(r"```dockerfile\n(.*?)```", page, re.DOTALL)[1])
     policy = (REPOSITORY / "docs" / "writing-a-policy.md").read_text()
     (source / "my_agent.py").write_text(re.search(r"```python\n(# my_agent.py.*?)```", policy, re.DOTALL)[1])
     podman("build", "--network", "none", "--tag", "my-agent", str(source))

@@ -50,7 +50,7 @@ def add_command(folder, name, body):
     [
         ("ros", "cmake g++ make"),
         ("test", "cmake g++ make chromium nodejs npm"),
-        ("slow", "cmake g++ make chromium nodejs npm slurm-wlm munge iproute2"),
+        ("slow", "cmake g++ make chromium nodejs npm slurm-wlm munge iproute2 podman runc debootstrap"),
     ],
 )
 def test_all_missing_packages_are_named_in_one_command(machine, target, packages):
