@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from proctor.core.registry import suite_path
 from proctor.exams.datasets import load_dataset
@@ -51,7 +52,7 @@ def main() -> None:
     for measure in (workers_curve, pictures_curve, objects_curve, rooms_curve, memory_curve, journal_curve):
         begun_s = time.monotonic()
         curves.append(measure())
-        print(f"\n{curves[-1].title} ({time.monotonic() - begun_s:.0f} s)")
+        print(f"\n{curves[-1].title} ({time.monotonic() - begun_s:.0f} s)", flush=True)
         print_table(curves[-1])
     draw(curves)
     print(f"\n{PICTURE}")
@@ -302,7 +303,9 @@ def draw(curves: Sequence[Curve]) -> None:
         if curve.is_log:
             axes.set_xscale("log")
             axes.set_yscale("log")
-        axes.set_xticks(list(curve.x), [f"{x:g}" if x >= 1 or x == 0 else f"{x:.2g}" for x in curve.x])
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+        axes.set_xticks(list(curve.x), [f"{x:g}" if x == int(x) else f"{x:.2g}" for x in curve.x])
         axes.minorticks_off()
         axes.set_ylim(bottom=None if curve.is_log else 0)
         axes.grid(alpha=0.3)
